@@ -2,6 +2,7 @@
 import type { Compared, Rule, Verdict } from '../store/message-types.ts'
 import {
   describeCondition,
+  describeEvery,
   formatValue,
   displayName,
   triggerNoun,
@@ -52,7 +53,7 @@ const BY_RULE = {
   perWeek: (verdict, subject) => describeLimit(verdict, subject, 'a week'),
   giveUp: ({ value }, { zone }) => `It could not be sent by ${formatTimeInZone(Number(value), zone)}.`,
   holdback: ({ about, value }, subject) =>
-    `${displayName(subject.person)} is ${value === true ? '' : 'not '}in the holdback group: ${about}% of people don't get this message.`,
+    `${displayName(subject.person)} is ${value === true ? '' : 'not '}in the holdback group, the ${about}% of people who don't get this message.`,
   template: (verdict) => describeTemplateFault(readFault(verdict)),
   link: ({ about }) => `The email does not link to ${formatValue(about)}, which is not on a domain of this app.`,
 } satisfies Record<Rule['rule'] | Check | 'template' | 'link', Describe>
@@ -147,7 +148,7 @@ function describeSeen(verdict: Verdict, subject: DescribedSubject): string {
   if (verdict.isUnknown) return describeUnseen(verdict, subject)
   if (typeof value !== 'number') {
     const found = `${name} had not opened ${formatValue(path)}`
-    return rule === 'seen' && !isPass(verdict) ? `${found}, which this message requires.` : `${found}.`
+    return rule === 'seen' && !isPass(verdict) ? `${found}, but this message requires it.` : `${found}.`
   }
   const when =
     value <= subject.triggeredAt
@@ -162,14 +163,15 @@ function describeDone(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   if (typeof verdict.value === 'number')
     return `${event} arrived for ${name} on ${formatTimeInZone(verdict.value, subject.zone)}${needless(verdict)}.`
   const found = `${event} had not arrived for ${name}${describeSince(rule, subject)}`
-  return isPass(verdict) ? `${found}.` : `${found}, which this message requires.`
+  return isPass(verdict) ? `${found}.` : `${found}, but this message requires it.`
 }
 
 function describeSince(rule: Rule | undefined, { content }: DescribedSubject): string {
   if (rule?.rule !== 'done' && rule?.rule !== 'notDone') return ''
   const { since = 'trigger' } = rule
   if (since === 'ever') return ' at any time'
-  return since === 'trigger' ? ` since ${triggerNoun(content)}` : ` in the ${since.days} days before`
+  if (since === 'trigger') return ` since ${triggerNoun(content)}`
+  return since.days === 1 ? ' in the previous day' : ` in the previous ${since.days} days`
 }
 
 function describeAgain(verdict: Verdict, subject: DescribedSubject): string {
@@ -180,9 +182,7 @@ function describeAgain(verdict: Verdict, subject: DescribedSubject): string {
       ? 'last received this message'
       : 'last received this message, or was held back from it,'
   const last = `${name} ${received} on ${formatTimeInZone(Number(verdict.value), subject.zone)}`
-  return isPass(verdict)
-    ? `${last}.`
-    : `${last}, but it is sent at most every ${formatDuration(Number(verdict.about) * 3_600_000)}.`
+  return isPass(verdict) ? `${last}.` : `${last}, but it is sent ${describeEvery(Number(verdict.about))}.`
 }
 
 function describeLimit(verdict: Verdict, subject: DescribedSubject, span: string): string {

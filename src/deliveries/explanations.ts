@@ -157,7 +157,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
     case 'deferred':
       return isHeld(delivery)
         ? `${describeHold(delivery, subject, verdicts)} The next check is on ${time(dueAt)}.`
-        : `${describeCause(ended, subject, verdicts)} It is tried again on ${time(dueAt)}.`
+        : `${describeCause(ended, subject, verdicts)} It will be retried on ${time(dueAt)}.`
     case 'failed':
       return `${describeCause(ended, subject, verdicts)} ${lacksMailbox(enhancedOf(ended.reply ?? '')) ? 'No further emails go to this address.' : "It won't be retried."}`
     case 'unknown':

@@ -7,7 +7,7 @@ import { TIMED_KEY, usesDedupeKey } from '../store/delivery-states.ts'
 import { decideStart, isTimed } from './decide.ts'
 import { readStart } from './facts.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
-import { describeCondition, formatValue, displayName } from '../messages/describe-message.ts'
+import { describeCondition, describeEvery, formatValue, displayName } from '../messages/describe-message.ts'
 import { findUnconfirmed } from './deliveries.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
 import { isStartedBy, nameOfStart } from '../messages/triggers.ts'
@@ -139,7 +139,7 @@ const describeStart = ({ trigger }: MessageContent): string =>
   'page' in trigger ? `visit to ${trigger.page}` : (nameOfStart(trigger) ?? 'event')
 
 function describeFrequency(again: Again = { once: 'person' }): string {
-  if ('everyHours' in again) return `at most every ${again.everyHours === 1 ? 'hour' : `${again.everyHours} hours`}`
+  if ('everyHours' in again) return describeEvery(again.everyHours)
   return again.once === 'person'
     ? 'once per person'
     : `once per ${[again.property].flat().map(formatValue).join(' or ')}`
@@ -299,7 +299,7 @@ function describeRefused(refused: RefusedEvent, { history, zone }: Pick<About, '
     case 'changed':
       return `The message was changed later, on ${time(refused.changedAt)}.`
     case 'notLiveOrChanged':
-      return `The message was not live or had other content at the time. It was last changed on ${time(refused.changedAt)}.`
+      return `The message was not live or had different content at the time. It was last changed on ${time(refused.changedAt)}.`
     case 'used':
       return `This message is sent ${describeFrequency(refused.again)}. ${describeEarlier(refused, time)}`
   }
@@ -325,7 +325,7 @@ function describeEarlier({ earlier, cameAt }: Earlier, time: (at: number) => str
   const ended = state === 'kept' ? 'was captured' : 'was sent'
   if (endedAt !== null && endedAt <= cameAt) return `An email ${ended} on ${time(endedAt)}.`
   const answer = state === 'handed' && !wasUnconfirmed ? 'has not replied yet' : 'did not confirm it'
-  const handed = (at: number): string => `was handed to the mail server on ${time(at)}, which ${answer}`
+  const handed = (at: number): string => `was handed to the mail server on ${time(at)}, but the server ${answer}`
   const triedAt = wasUnconfirmed ? unconfirmedAt : handedAt
   const isOpen = endedAt === null && handedAt !== null
   if (triedAt !== null && triedAt <= cameAt && (wasUnconfirmed || isOpen))

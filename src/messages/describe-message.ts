@@ -45,8 +45,10 @@ export function describeWait(wait: Wait | undefined): string {
   return wait === undefined || wait.minutes === 0 ? 'immediately' : `${formatMinutes(wait.minutes)} later`
 }
 
+export const describeEvery = (hours: number): string => `at most once every ${hours === 1 ? 'hour' : `${hours} hours`}`
+
 export function describeAgain(again: Again | undefined): string {
-  if (again && 'everyHours' in again) return `at most every ${formatCount(again.everyHours, 'hour')}`
+  if (again && 'everyHours' in again) return describeEvery(again.everyHours)
   return again && 'property' in again ? `once per ${describeProperties(again.property)}` : 'once'
 }
 

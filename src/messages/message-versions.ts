@@ -41,7 +41,7 @@ const describeIfSet = (name: string, value: string | undefined): string[] =>
 /** The same people get the email. */
 const MOVED: LineChange = {
   kind: 'moved',
-  text: 'The rules are in another order. If several fail, the first one is the reason.',
+  text: 'The rules are in a different order. If several fail, the first one is the reason.',
 }
 
 /** Without a predecessor, all lines are the same. */

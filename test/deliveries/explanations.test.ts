@@ -19,7 +19,7 @@ describe('describes a state', () => {
     [{ state: 'skipped', reason: 'unsubscribed' }, 'Ada had unsubscribed.'],
     [
       { state: 'deferred', reason: 'smtp_421' },
-      `The mail server asked Eventpost to try again later (it replied 421). It is tried again on ${LATER}.`,
+      `The mail server asked Eventpost to try again later (it replied 421). It will be retried on ${LATER}.`,
     ],
     [
       { state: 'failed', reason: 'smtp_554' },
@@ -35,7 +35,10 @@ describe('describes a state', () => {
     ],
     [{ state: 'bounced', reason: 'No such user' }, 'The email bounced. The mail provider said: "No such user".'],
     [{ state: 'complained', reason: 'abuse' }, 'Ada reported the email as spam. The mail provider said: "abuse".'],
-    [{ state: 'deferred', reason: 'enew' }, `The mail server could not be used (enew). It is tried again on ${LATER}.`],
+    [
+      { state: 'deferred', reason: 'enew' },
+      `The mail server could not be used (enew). It will be retried on ${LATER}.`,
+    ],
   ])('%j', (changes, sentence) => expect(say(changes)).toBe(sentence))
 
   test('of a member who sent it although rules failed', () => {

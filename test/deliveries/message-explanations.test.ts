@@ -152,7 +152,7 @@ describe('a delivery was queued', () => {
   test.each<[MessageContent['again'], string]>([
     [undefined, 'once per person'],
     [{ once: 'property', property: 'url' }, 'once per url'],
-    [{ everyHours: 24 }, 'at most every 24 hours'],
+    [{ everyHours: 24 }, 'at most once every 24 hours'],
   ])('and a repeated event was blocked by "once" (%j)', async (again, how) => {
     const id = await putMessage({ again })
     await messaging.event()
@@ -172,7 +172,7 @@ describe('a delivery was queued', () => {
     await messaging.event()
     server.clock.wallMs += 4 * HOUR
     await messaging.decide()
-    expect(await say(id)).toEndWith('did not trigger a second email: this message is sent at most every hour.')
+    expect(await say(id)).toEndWith('did not trigger a second email: this message is sent at most once every hour.')
   })
 })
 
@@ -262,18 +262,18 @@ describe('what happened is explained by the status and content of that time', ()
     const claim = { id: work.delivery.id, claimedBy: 'test', attempt: work.delivery.attempt, at: server.clock.now() }
     await messaging.store().markHanded({ ...claim, record: JSON.stringify(decided.record), basis: decided.basis })
     await messaging.store().markUnknown({ ...claim, reason: 'etimedout' })
-    const doubt = 'It was handed to the mail server on 15 May 2026, 12:11 UTC, which did not confirm it.'
+    const doubt = 'It was handed to the mail server on 15 May 2026, 12:11 UTC, but the server did not confirm it.'
     expect(await explainLast()).toEqual([`${start} ${doubt}`])
     server.clock.wallMs += MINUTE
     await messaging.event()
     expect(await explainLast()).toEqual([
-      'This message is sent once per person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, which did not confirm it.',
+      'This message is sent once per person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, but the server did not confirm it.',
     ])
     server.clock.wallMs += MINUTE
     await messaging.store().resendDelivery({ ...messaging.by, id: work.delivery.id, at: server.clock.now() })
     await messaging.decide()
     expect(await explainLast()).toEqual([
-      'This message is sent once per person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, which did not confirm it. It was sent on 15 May 2026, 12:13 UTC.',
+      'This message is sent once per person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, but the server did not confirm it. It was sent on 15 May 2026, 12:13 UTC.',
     ])
   })
 })

@@ -162,13 +162,13 @@ describe('an event that triggers nothing', () => {
     expect(await unstarted()).toEqual([
       'Once: This message is sent once per person. An email was already waiting.',
       'Each: This message is sent once per id. An email was already waiting.',
-      'Daily: This message is sent at most every 24 hours. An email was already waiting.',
+      'Daily: This message is sent at most once every 24 hours. An email was already waiting.',
       paused,
     ])
     await messaging.decide()
     expect(await unstarted({ properties: '{"id":2}' })).toEqual([
       'Once: This message is sent once per person. An email was sent on 15 May 2026, 12:00 UTC.',
-      'Daily: This message is sent at most every 24 hours. An email was sent on 15 May 2026, 12:00 UTC.',
+      'Daily: This message is sent at most once every 24 hours. An email was sent on 15 May 2026, 12:00 UTC.',
       paused,
     ])
     expect(await unstarted({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual(

@@ -43,7 +43,7 @@ test.each<[Omit<MessageContent, 'mail'>, string[]]>([
     { trigger: { page: '/docs/*' }, wait: { until: '09:00' }, again: { everyHours: 1 } },
     [
       'The email is due at the next 09:00 after a page whose path starts with /docs/ is opened.',
-      'Each person gets it at most every 1 hour.',
+      'Each person gets it at most once every hour.',
     ],
   ],
   [

@@ -71,7 +71,7 @@ test('rules in another order are no change of the rules', () => {
     diffVersions({ ...CONTENT, onlyIf: before }, { ...CONTENT, onlyIf: after }).flatMap(({ kind, text }) =>
       kind === 'same' ? [] : [`${kind}: ${text}`],
     )
-  const moved = 'moved: The rules are in another order. If several fail, the first one is the reason.'
+  const moved = 'moved: The rules are in a different order. If several fail, the first one is the reason.'
   expect(changesOf([away, opened, paid], [away, opened, paid])).toEqual([])
   expect(changesOf([away, opened, paid], [paid, away, opened])).toEqual([moved])
   expect(changesOf([away, opened, tag], [opened, other, away])).toEqual([

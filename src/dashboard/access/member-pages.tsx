@@ -19,9 +19,9 @@ const ROLES = [
   {
     value: 'editor',
     label: ROLE_NAMES.editor,
-    hint: 'Edits messages and makes them live, resends emails, edits suppressions.',
+    hint: 'Edits people, messages and suppressions. Makes messages live, resends emails.',
   },
-  { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Views everything. Changes nothing.' },
+  { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Views all pages except the audit log. Changes nothing.' },
 ]
 
 type InviteProps = { viewer: Viewer; input: { email: string; role: string }; errors?: FormError[]; notice?: string }

@@ -43,7 +43,7 @@ function eventStep({ activation, keyUsedAt, appId }: SetupFacts): SetupStep {
     text:
       keyUsedAt === null
         ? 'Send one from your server.'
-        : 'Your server has sent requests, but no event was recorded yet.',
+        : 'Your server has sent requests, but no event has been recorded yet.',
     link: { label: 'Show the code', href: onActivation(appId, 'code') },
   }
 }

@@ -87,7 +87,7 @@ export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {
 /** What happens next to a deferred email. */
 export function nameNext(delivery: DeliveryRow): string | null {
   if (delivery.state !== 'deferred') return null
-  return isHeld(delivery) ? 'Next check' : 'Next try'
+  return isHeld(delivery) ? 'Next check' : 'Next attempt'
 }
 
 const OF_APP: readonly (string | null)[] = ['window', 'perDay', 'perWeek']

@@ -299,10 +299,7 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
   const { delivery, message } = work
   return (
     <>
-      <p>
-        Rules, sending hours and limits per person are not checked again. People who unsubscribed, complained or bounced
-        still get nothing.
-      </p>
+      <p>Rules, sending hours and limits per person are not checked again. Suppressions still apply.</p>
       {delivery.heldBackAt !== null && (
         <p>They stay in the holdback group, so the comparison in Results becomes less accurate.</p>
       )}

@@ -100,7 +100,7 @@ const SendAll = (props: OutboxProps) => {
     <Dialog id="send-captured" opener="Send all" title={`Send ${emails}?`}>
       <p>
         {count === 1 ? 'It is' : 'They are'} rendered again with the same version of the message and sent now. Rules
-        aren't checked again. People who unsubscribed, complained or bounced get nothing.
+        aren't checked again. Suppressions still apply.
         {count > MOST_RESENT && ` Up to ${MOST_RESENT.toLocaleString('en')} are sent at a time.`}
       </p>
       <SendForm viewer={viewer} until={newest.deliveryId}>

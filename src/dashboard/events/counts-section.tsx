@@ -71,7 +71,8 @@ export const NamesSection = (props: CountsProps) => (
     </ul>
     {!props.counts.isWhole && (
       <p class="hint">
-        Too many event names: only the newest are counted. Put changing values in properties, not in names.
+        Too many event names, so the oldest part of the range isn't counted here. Put changing values in properties, not
+        in names.
       </p>
     )}
   </section>

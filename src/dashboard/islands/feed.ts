@@ -51,7 +51,7 @@ function followFeed(list: HTMLOListElement): void {
     const count = pending.filter((row) => row.hasAttribute('data-id')).length
     show.hidden = count === 0
     const noun = count === 1 ? show.dataset.feedShow : show.dataset.feedPlural
-    show.textContent = `Show ${count === PENDING_MAX ? `the newest ${count}` : count} new ${noun}`
+    show.textContent = `Show ${count === PENDING_MAX ? `the newest ${count}` : `${count} new`} ${noun}`
   }
   const insert = (): void => {
     for (const row of pending) row.classList.add('new')

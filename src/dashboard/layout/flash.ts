@@ -25,7 +25,7 @@ const FLASHES = {
   two_step_off: 'Two-step sign-in is off. You sign in with your password alone.',
   recovery_code_used: 'You used a recovery code. See how many are left under Password and sessions.',
   key_revoked: 'The key was revoked. Requests with it are refused.',
-  secrets_revoked: 'The previous identity secrets were revoked. Signatures made with them are refused.',
+  secrets_revoked: 'All previous identity secrets were revoked. Signatures made with them are refused.',
   app_made: 'The app was created. This page has its IDs, code and script tag.',
   settings_saved: 'The settings were saved.',
   ports_ignored:
@@ -73,7 +73,11 @@ const describeAssumed = (count: number, reason: SuppressionReason): string =>
 /** Messages with a number, and what belongs to it. */
 const COUNTED = {
   captured_sent: (count) =>
-    `${countOf(count, 'One email goes', 'emails go')} out in a moment, unless the person can't be emailed.`,
+    countOf(
+      count,
+      "One email goes out in a moment, unless the person can't be emailed.",
+      "emails go out in a moment, except to people who can't be emailed.",
+    ),
   captured_refused: (count) =>
     `${countOf(count, 'One stays', 'stay')} captured, because another email of the same message was sent or is waiting.`,
   captured_gone: (count) => `${countOf(count, 'One was', 'were')} already sent or removed.`,
@@ -83,7 +87,11 @@ const COUNTED = {
   lines_as_bounced: (count) => describeAssumed(count, 'bounced'),
   lines_as_complained: (count) => describeAssumed(count, 'complained'),
   lines_skipped: (count, lines) =>
-    `${countOf(count, '1 line', 'lines')} had no email address: ${lines.join(', ')}${count > lines.length ? ', …' : '.'}`,
+    countOf(
+      count,
+      `Line ${lines.join('')} had no email address.`,
+      `lines had no email address (lines ${lines.join(', ')}${count > lines.length ? ', …' : ''}).`,
+    ),
 } as const satisfies Record<string, (count: number, others: number[]) => string>
 
 export type FlashCode = keyof typeof FLASHES

@@ -42,7 +42,7 @@ export const IS_PROBLEM: Readonly<
 const kindOf = (about: keyof typeof IS_PROBLEM): NoticeKind => (IS_PROBLEM[about] ? 'problem' : 'caution')
 
 export const describeStuck = ({ count, isSilent }: NonNullable<MailState['stuck']>): string => {
-  const waits = count === 1 ? '1 email waits' : `${formatMost(count)} emails wait`
+  const waits = count === 1 ? '1 email is waiting' : `${formatMost(count)} emails are waiting`
   return `Your mail server ${isSilent ? "doesn't answer" : "can't be used"}: ${waits}.`
 }
 

@@ -20,7 +20,7 @@ const OUTCOMES: Record<string, string> = {
   not_seen: 'Had not opened the result',
   never_reported: 'Had no page views',
   no_page: 'No results page on your domains',
-  done: 'Cancelled by an event',
+  done: 'An excluded event arrived',
   not_done: 'A required event was missing',
   tag: 'Tags did not match',
   field: 'Field did not match',

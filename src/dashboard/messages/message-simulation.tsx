@@ -26,7 +26,7 @@ export const SimulationSection = ({ viewer, message, path, simulation, now }: Ed
       {message && message.status !== 'draft' && (
         <>
           {' '}
-          What was really sent is in <a href={resultsPath(viewer.app.publicId, message.id)}>Results</a>.
+          <a href={resultsPath(viewer.app.publicId, message.id)}>Results</a> shows what was actually sent.
         </>
       )}
     </p>

@@ -138,7 +138,7 @@ const fieldPath = ({ viewer, message }: Pick<ResultsProps, 'viewer' | 'message'>
 /** The steps count emails, and the comparison people. */
 function describeAnswer({ funnel, waiting, compared: { cameBack } }: Results): string {
   const { sent, cameBack: returns } = funnel
-  if (sent === 0 && waiting > 0) return `No email was sent yet: ${describeWaiting(waiting)}.`
+  if (sent === 0 && waiting > 0) return `No emails have been sent yet: ${describeWaiting(waiting)}.`
   const came = describeReturns(sent, returns)
   const { extra, emailed } = cameBack
   if (extra === null) return came
@@ -288,7 +288,7 @@ function describeNobody(holdback: number | undefined, { heldBack }: Results): st
     return 'Some people come back without an email. To see how many, hold back a share in the '
   if (heldBack > 0)
     return 'Nobody in this range is compared: each person counts once, and only while the app has a mail server and a sender address. Change the share in the '
-  return `${holdback}% of people are held back, but nobody was in this range. Change the share in the `
+  return `${holdback}% of people are held back, but nobody in this range was. Change the share in the `
 }
 
 function CompareSection(props: ResultsProps) {

@@ -121,7 +121,7 @@ function aboutRecords({ appId, records }: AttentionFacts): Item {
   const href = `${pathOf(appId, 'sender/domain')}#checks`
   const missing = checks?.filter(isMissing) ?? []
   if (checks === null || (missing.length === 0 && checks.some(({ state }) => state === 'unasked'))) {
-    const text = `The DNS records of ${domain} are not checked yet. Without them, emails may go to spam.`
+    const text = `The DNS records of ${domain} haven't been checked yet. Without them, emails may go to spam.`
     return { isBad: false, text, link: { label: 'Check the records', href } }
   }
   if (missing.length === 0) return null

@@ -187,7 +187,11 @@ export function listChips(texts: FilterTexts, messages: MessageName[]): Chip[] {
         },
     event === ''
       ? null
-      : { name: did === 'no' ? 'Did not' : 'Did', value: event, without: { ...texts, event: '', did: '' } },
+      : {
+          name: did === 'no' ? 'Event never happened' : 'Event happened',
+          value: event,
+          without: { ...texts, event: '', did: '' },
+        },
     isOf(SEEN_CHOICES, seen)
       ? { name: 'Last page view', value: SEEN_CHOICES[seen].label, without: { ...texts, seen: '' } }
       : null,

@@ -212,7 +212,7 @@ function describeActor(
   members: TimelineProps['members'],
   { actor, change }: Pick<ContactChangeRow, 'actor' | 'change'>,
 ): string | undefined {
-  if (actor !== null) return `By ${members.get(actor) ?? 'A former member'}`
+  if (actor !== null) return `By ${members.get(actor) ?? 'a former member'}`
   return change.status?.[1] === 'unsubscribed' ? 'With the link in an email' : undefined
 }
 

@@ -89,7 +89,7 @@ describe('the identity secret', () => {
     expect([status, location, await isAccepted(pages.begun.identitySecret)]).toEqual([303, keys(), false])
     const { html } = await owner.get(keys())
     expect(await textOf(html, 'section dt')).toEqual(['Current'])
-    expect((await textOf(html, '[role=status]'))[0]).toContain('The previous identity secrets were revoked.')
+    expect((await textOf(html, '[role=status]'))[0]).toContain('All previous identity secrets were revoked.')
   })
 
   test('after two rotations in 24 hours both earlier secrets work, and are revoked together', async () => {

@@ -59,7 +59,11 @@ describe('the next step', () => {
     [
       'is an event, after calls that recorded none',
       { ...fresh, keyUsedAt: 3 },
-      ['First event', 'Your server has sent requests, but no event was recorded yet.', '/apps/app_1/activation#code'],
+      [
+        'First event',
+        'Your server has sent requests, but no event has been recorded yet.',
+        '/apps/app_1/activation#code',
+      ],
     ],
     [
       'is the browser script',

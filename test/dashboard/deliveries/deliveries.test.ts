@@ -286,7 +286,7 @@ describe('a delivery', () => {
     expect(texts).toContain("The full reply is in this installation's log.")
     expect(html).not.toContain('alert(1)')
     expect(await textOf(html, '.page-head .lead bdi')).toEqual([
-      expect.stringContaining('its policy does not allow the email (451 5.7.1). It is tried'),
+      expect.stringContaining('its policy does not allow the email (451 5.7.1). It will be retried'),
     ])
     await expectHarmless(await see())
     words.says = '4.2.2 Come again'

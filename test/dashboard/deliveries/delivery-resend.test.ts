@@ -194,12 +194,12 @@ describe('afterwards', () => {
   test('a deferred email says that it is tried again', async () => {
     await useMailServer({ recipient: () => 451 })
     const path = await trigger()
-    expect(await moments(path)).toEqual(['Next try', 'Rules checked', 'results_ready arrived'])
+    expect(await moments(path)).toEqual(['Next attempt', 'Rules checked', 'results_ready arrived'])
     const { html } = await browser.get(path)
     expect(new Set(await textOf(html, 'td .badge'))).toEqual(new Set(['Send']))
     expect(await textOf(html, '.values .badge')).toEqual(['Deferred'])
     expect((await textOf(html, 'aside .values div')).filter((text) => /^(Next|Deferred)/.test(text))).toEqual([
-      'Next try3 May 2026, 12:01 UTC',
+      'Next attempt3 May 2026, 12:01 UTC',
       'DeferredOnce',
     ])
     const rowsOf = async (state: string) =>
@@ -212,7 +212,7 @@ describe('afterwards', () => {
     await wait(MINUTE / 2)
     await browser.post(`${path}/resend`)
     await sendDue(pages)
-    expect((await moments(path)).slice(0, 2)).toEqual(['Next try', 'A member sent it'])
+    expect((await moments(path)).slice(0, 2)).toEqual(['Next attempt', 'A member sent it'])
   })
 
   test('an email over a limit waits, and a held-back one says what sending it does to the comparison', async () => {

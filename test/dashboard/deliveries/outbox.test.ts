@@ -123,7 +123,7 @@ describe('sending all captured emails', () => {
       const until = (await attributesOf(html, '#send-captured [name=until]', 'value'))[0] ?? ''
       const { location } = await browser.post(pages.at('outbox/send'), { until })
       const done = async () => textOf((await browser.get(location ?? '')).html, '[role=status]')
-      expect(await done()).toEqual(["Done: 3 emails go out in a moment, unless the person can't be emailed."])
+      expect(await done()).toEqual(["Done: 3 emails go out in a moment, except to people who can't be emailed."])
       expect(await done()).toEqual([])
       await sendDue(pages)
       expect(mailServer.received.map(({ to }) => to[0]).toSorted()).toEqual(EMAILS.slice(0, 2))
@@ -217,7 +217,7 @@ describe('sending all captured emails', () => {
       return textOf((await member.get(location ?? '')).html, '[role=status]')
     }
     const [first, second] = await Promise.all([sendAs(browser), sendAs(other)])
-    expect(first).toEqual(["Done: 3 emails go out in a moment, unless the person can't be emailed."])
+    expect(first).toEqual(["Done: 3 emails go out in a moment, except to people who can't be emailed."])
     expect(second).toEqual(['Done: These emails were already sent or removed.'])
     expect(await sendAs(other)).toEqual(['Done: These emails were already sent or removed.'])
   })

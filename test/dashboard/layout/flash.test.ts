@@ -15,7 +15,7 @@ describe('a flash message', () => {
       kind: 'caution',
       text: '1,200 addresses were added. 1 was already on the list. Emails that were already with the mail server may still arrive.',
     })
-    expect(say('lines_skipped-9-2-5')?.text).toBe('9 lines had no email address: 2, 5, …')
+    expect(say('lines_skipped-9-2-5')?.text).toBe('9 lines had no email address (lines 2, 5, …).')
   })
 
   test.each([

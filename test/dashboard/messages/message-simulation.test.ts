@@ -161,7 +161,7 @@ describe('a simulation', () => {
     ])
     expect(await textOf(html, '.outcome > summary')).toEqual([
       'Would have been sent 1, 50%',
-      'Cancelled by an event 1, 50%',
+      'An excluded event arrived 1, 50%',
     ])
     expect(await textOf(html, '.outcome td a')).toEqual(['bob@example.com', 'eve@example.com'])
     expect((await textOf(html, '.verdicts .hint')).every((text) => text.includes('today'))).toBe(true)

@@ -42,7 +42,7 @@ describe('the sentence', () => {
     ],
     [
       { trigger: 'tag', 'trigger.tag': 'vip', again: 'everyHours', 'again.everyHours': '24' },
-      'When they get the tag *“vip”*, send *immediately*, *at most every 24 hours*',
+      'When they get the tag *“vip”*, send *immediately*, *at most once every 24 hours*',
     ],
     [
       { trigger: 'contact', wait: 'minutes', 'wait.minutes': '2', 'wait.unit': 'days' },

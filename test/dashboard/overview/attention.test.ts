@@ -96,13 +96,13 @@ describe('each problem has one link', () => {
     [
       'a mail server that does not answer',
       { mail: { ...mail, stuck: { count: 1, isSilent: true } } },
-      ["Your mail server doesn't answer: 1 email waits.", 'Check the connection', '/apps/app_1/sender/server'],
+      ["Your mail server doesn't answer: 1 email is waiting.", 'Check the connection', '/apps/app_1/sender/server'],
     ],
     [
       'a mail server that takes no email',
       { mail: { ...mail, stuck: { count: 1000, isSilent: false } } },
       [
-        "Your mail server can't be used: 1000 or more emails wait.",
+        "Your mail server can't be used: 1000 or more emails are waiting.",
         'Check the connection',
         '/apps/app_1/sender/server',
       ],
@@ -111,7 +111,7 @@ describe('each problem has one link', () => {
       'records that were never looked up',
       { records: { domain: 'acme.example', checks: null } },
       [
-        'The DNS records of acme.example are not checked yet. Without them, emails may go to spam.',
+        "The DNS records of acme.example haven't been checked yet. Without them, emails may go to spam.",
         'Check the records',
         '/apps/app_1/sender/domain#checks',
       ],
@@ -120,7 +120,7 @@ describe('each problem has one link', () => {
       'a lookup without an answer',
       records(found('SPF', 'good'), found('DMARC', 'unasked')),
       [
-        'The DNS records of acme.example are not checked yet. Without them, emails may go to spam.',
+        "The DNS records of acme.example haven't been checked yet. Without them, emails may go to spam.",
         'Check the records',
         '/apps/app_1/sender/domain#checks',
       ],

@@ -308,7 +308,7 @@ describe('a file', () => {
     const { status, location } = await upload(file)
     expect(status).toBe(303)
     expect(await noticesAt(location)).toEqual([
-      'Caution: 2 addresses were added. 1 line gives no known reason, so it is listed as bounced. 1 line had no email address: 4.',
+      'Caution: 2 addresses were added. 1 line gives no known reason, so it is listed as bounced. Line 4 had no email address.',
     ])
     expect([
       await pages.store.findSuppression(app.id, 'ann@example.com'),

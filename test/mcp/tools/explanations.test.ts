@@ -72,7 +72,7 @@ describe('explain_delivery', () => {
     await messaging.event()
     await server.sender().sendDue()
     const { text, data } = await call('explain_delivery', { deliveryId: await firstId() })
-    const tried = expect.stringContaining('its policy does not allow the email (451 5.7.1). It is tried again on')
+    const tried = expect.stringContaining('its policy does not allow the email (451 5.7.1). It will be retried on')
     expect(data).toMatchObject({
       why: tried,
       serverReply: 'The mail server replied 451 5.7.1: its policy does not allow the email.',
