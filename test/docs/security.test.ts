@@ -79,7 +79,7 @@ describe('the page is correct', () => {
   const hours = (ms: number) => ms / 3_600_000
 
   test('about passwords and sign-in', () => {
-    const { pair, address, account, known, code } = SIGN_IN_DELAYS
+    const { pair, address, account, known, code, codes } = SIGN_IN_DELAYS
     says(
       `${PASSWORD_MIN_CHARACTERS} to ${PASSWORD_MAX_CHARACTERS} characters of any kind`,
       `| one IP address and one account | ${pair.free} | 1 second, doubled with each attempt | ${pair.maxMs / 1_000} seconds |`,
@@ -87,10 +87,13 @@ describe('the page is correct', () => {
       `| one account, all IP addresses | ${account.free} | 1 second, doubled with every 5th attempt: a new IP address waits this long before its first attempt | ${account.maxMs / 1_000} seconds |`,
       `| browsers the member has signed in with | ${known.free} | 1 second, doubled with each attempt | ${known.maxMs / 1_000} seconds |`,
       `| codes, one IP address and one member | ${code.free} | 1 second, doubled with each attempt | ${code.maxMs / 1_000} seconds |`,
-      `After ${MANY_WRONG_CODES} wrong codes in a day`,
+      `After ${MANY_WRONG_CODES} wrong codes, a browser that the member has not signed in with needs two codes in a row`,
+      'This count expires after a day without an attempt, and all others after an hour.',
       `after ${MANY_FAILURES.wrong_password} wrong passwords or ${MANY_FAILURES.wrong_code} wrong codes in a day`,
     )
     expect([address.step, account.step, pair.step]).toEqual([2, 5, 1])
+    expect(hours(codes.quietMs)).toBe(24)
+    for (const { quietMs } of [pair, address, account, known, code]) expect(hours(quietMs)).toBe(1)
     const [recovery = ''] = makeRecoveryCodes().codes
     says(`ten recovery codes of ${recovery.replaceAll('-', '').length * 5} bits`)
   })
