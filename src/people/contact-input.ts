@@ -56,7 +56,7 @@ const FIELDS = Type.Record(
     say: {
       invalid: 'Send a JSON object.',
       too_large: `Send at most ${limits.MAX_CUSTOM_FIELDS} keys.`,
-      key: 'Use 1 to 64 characters for each key: letters A to Z and a to z, digits, `_`, `.` and `-`.',
+      key: 'Use 1 to 64 characters for each name: letters A to Z and a to z, digits, underscores, periods and hyphens.',
     },
   },
 )

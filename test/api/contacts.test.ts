@@ -212,7 +212,7 @@ describe('400', () => {
     [
       'fields',
       { 'a b': 1 },
-      'Use 1 to 64 characters for each key: letters A to Z and a to z, digits, `_`, `.` and `-`.',
+      'Use 1 to 64 characters for each name: letters A to Z and a to z, digits, underscores, periods and hyphens.',
     ],
     ['fields', { a: 'x'.repeat(1001) }, 'Send values of up to 1,000 characters.'],
     ['fields', Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`k${i}`, 1])), 'Send at most 100 keys.'],

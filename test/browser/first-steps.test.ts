@@ -68,8 +68,14 @@ describe('a new user', () => {
       expect((await call(server.url, key, 'POST', '/api/v1/events', { app, event: 'x', email: 'no' })).status).toBe(400)
       await page.locator('.troubles li', { hasText: 'invalid_field' }).getByText('email', { exact: true }).waitFor()
 
+      // Back leads to Activation, not to the form that can't be sent again
+      await page.click('nav >> text=API keys')
+      await page.goBack()
+      expect(new URL(page.url()).pathname).toBe(`/apps/${app}/activation`)
+      expect(await textOf(page, 'h1')).toBe('Activation')
+      expect(await page.locator('#api-key').count()).toBe(0)
+
       // revoke the key, then its next request is refused
-      await page.click('text=I have stored them')
       await page.click('nav >> text=API keys')
       expect((await call(server.url, key, 'GET', `/api/v1/events?app=${app}`)).status).toBe(200)
       await page.click('[popovertarget^=revoke-key]')

@@ -41,7 +41,29 @@ const open = async (path: string): Promise<void> => {
 /** Text of the visible preview. */
 const mail = () => page.frameLocator('.screen:visible iframe >> nth=0').locator('body')
 
+/** Whether the label of a field is below the buttons that stay in view. */
+const showsLabel = (field: string): string => `(() => {
+  const label = document.querySelector('${named(field)}').labels[0].getBoundingClientRect()
+  return label.height > 0 && label.top >= document.querySelector('.page-head').getBoundingClientRect().bottom
+})()`
+
 describe('the editor', () => {
+  test.each(['holdback', 'goal.event'])(
+    'opens the part of %s for a link to it, with its label below the buttons',
+    async (field) => {
+      await open('messages')
+      await page.click('.message-name >> nth=0')
+      await page.setViewportSize({ width: 1440, height: 500 })
+      const address = `${page.url()}#${field}`
+      await page.goto('about:blank')
+      await page.goto(address)
+      await page.waitForSelector(named(field))
+      expect(await page.evaluate<boolean>(showsLabel(field))).toBe(true)
+      await page.setViewportSize({ width: 1440, height: 900 })
+    },
+    TRY_MS,
+  )
+
   test(
     'previews input within half a second on phone, desktop and as text, and Back leaves the page',
     async () => {

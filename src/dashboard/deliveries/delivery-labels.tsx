@@ -36,8 +36,8 @@ export const STATE_GROUPS = {
   pending: { word: 'Waiting', chip: 'Waiting', states: ['waiting', 'deferred', 'claimed'] },
   left: { word: 'All sent', chip: 'Sent', states: SENT_STATES },
   unsent: {
-    word: 'Skipped, captured or failed',
-    chip: 'Skipped, captured or failed',
+    word: 'Not sent, captured or failed',
+    chip: 'Not sent, captured or failed',
     states: ['skipped', 'kept', 'failed'],
   },
   decided: {

@@ -136,7 +136,7 @@ const ENDS: Partial<Record<DeliveryState, string>> = {
 }
 
 function describeTrigger(trigger: MessageRow['content']['trigger']): string {
-  if ('event' in trigger) return `${trigger.event} arrived`
+  if ('event' in trigger) return `${trigger.event} happened`
   if ('page' in trigger) return 'They opened the page'
   return 'contact' in trigger ? 'They were added' : 'They got the tag'
 }

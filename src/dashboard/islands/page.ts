@@ -9,6 +9,10 @@ for (const tab of document.querySelectorAll<HTMLElement>('.sections > [aria-curr
   if (tabs) tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2
 }
 
+// "Back" and reloading lead to the page behind, because the form that made a secret can't be sent again
+const { next } = document.querySelector<HTMLElement>('.secret')?.dataset ?? {}
+if (next !== undefined) history.replaceState(null, '', next)
+
 const LOOK_MS = 250
 const LOOK = ['logoUrl', 'colour', 'postalAddress']
 

@@ -83,7 +83,7 @@ function readState({ fields, errors }: Pick<SentenceProps, 'fields' | 'errors'>,
 type OpenerProps = { id: string; words: Words; isWrong: boolean; isOpen: boolean; children: ComponentChildren }
 
 const Part = ({ id, words, isWrong, isOpen, children }: OpenerProps) => (
-  <details class={isWrong ? 'part wrong' : 'part'} id={id} name="part" open={isOpen}>
+  <details class={isWrong ? 'part wrong' : 'part'} id={idOf(id)} name="part" open={isOpen}>
     <summary id={saysId(id)}>
       <Said words={words} />
     </summary>
@@ -101,6 +101,8 @@ const Part = ({ id, words, isWrong, isOpen, children }: OpenerProps) => (
 /** Without scripts, shows the page with its parts closed. */
 const DONE = 'preview'
 
+/** A link to a field opens its part, so no part may have the id of its field. */
+const idOf = (id: string): string => (id === 'holdback' ? 'hold-back' : id)
 const saysId = (id: string): string => `${id}-says`
 const removesId = (id: string): string => `${id}-removes`
 const nameRemoval = ({ bold }: Words): string => `Remove: ${bold}`

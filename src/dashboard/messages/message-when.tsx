@@ -208,7 +208,7 @@ export const HoldbackField = ({ ask }: { ask: Ask }) => (
   <Field
     {...ask('holdback')}
     label="Hold back (%)"
-    hint="These people get no email, so Results can show the difference."
+    hint="1 to 50. These people get no email, so Results can show the difference."
     kind="number"
     optional
   />

@@ -67,7 +67,10 @@ export function describeResults(measured: Measured, hasHoldback: boolean): strin
   if (emailed === 0 && waiting > 0)
     return `Nobody has been emailed yet: ${describeWaiting(waiting)}${seen === null ? '' : `; ${seen}`}.`
   if (emailed === 0) return seen === null ? 'Nobody has been emailed yet.' : `Nobody was emailed; ${seen}.`
-  const came = `${countPeople(emailed)} emailed, ${cameBack === 0 ? 'nobody' : formatCount(cameBack)} came back`
+  // a return counts on its own day, so people emailed before the range can be among them
+  const isOfEarlier = cameBack > emailed
+  const returned = `${cameBack === 0 ? 'nobody' : formatCount(cameBack)} came back`
+  const came = `${countPeople(emailed)} emailed, ${returned}${isOfEarlier ? ', some after earlier emails' : ''}`
   const more =
     compared === null
       ? hasHoldback && ', too few people to tell the difference'

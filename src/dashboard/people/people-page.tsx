@@ -350,7 +350,9 @@ const NoMatch = ({ view, paths, next }: PeopleProps) => {
   }
   return isFirst ? (
     <EmptyState title="Nobody matches" next={clear}>
-      Search matches the start of an email, or at least three characters of a name.
+      {view.texts.search === ''
+        ? 'Change or clear the filters.'
+        : 'Search matches the start of an email, or at least three characters of a name.'}
     </EmptyState>
   ) : (
     <EmptyState title="No more people" next={clear}>

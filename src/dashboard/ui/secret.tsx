@@ -18,7 +18,7 @@ type SecretProps = {
 }
 
 export const SecretOnce = ({ secrets, warning, next, confirmLabel, children }: SecretProps) => (
-  <div class="secret">
+  <div class="secret" data-next={next}>
     <Notice kind="caution">{warning}</Notice>
     {secrets.length > 0 && (
       <Values>

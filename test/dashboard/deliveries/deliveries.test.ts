@@ -222,7 +222,7 @@ describe('a delivery', () => {
     expect(await textOf(html, '.timeline li span')).toEqual([
       'Captured in the outbox',
       'Rules checked',
-      'results_ready arrived',
+      'results_ready happened',
     ])
   })
 

@@ -180,11 +180,11 @@ describe('the confirmation', () => {
 describe('afterwards', () => {
   test('the page shows when it was captured, resent and sent', async () => {
     const path = await trigger()
-    expect(await moments(path)).toEqual(['Captured in the outbox', 'Rules checked', 'results_ready arrived'])
+    expect(await moments(path)).toEqual(['Captured in the outbox', 'Rules checked', 'results_ready happened'])
     await useMailServer()
     await wait(DAY)
     await browser.post(`${path}/resend`)
-    const before = ['A member sent it', 'Captured in the outbox', 'Rules checked', 'results_ready arrived']
+    const before = ['A member sent it', 'Captured in the outbox', 'Rules checked', 'results_ready happened']
     expect(await moments(path)).toEqual(['It will be sent', ...before])
     pages.clock.ms += MINUTE
     await sendDue(pages)
@@ -194,7 +194,7 @@ describe('afterwards', () => {
   test('a deferred email says that it is tried again', async () => {
     await useMailServer({ recipient: () => 451 })
     const path = await trigger()
-    expect(await moments(path)).toEqual(['Next attempt', 'Rules checked', 'results_ready arrived'])
+    expect(await moments(path)).toEqual(['Next attempt', 'Rules checked', 'results_ready happened'])
     const { html } = await browser.get(path)
     expect(new Set(await textOf(html, 'td .badge'))).toEqual(new Set(['Send']))
     expect(await textOf(html, '.values .badge')).toEqual(['Deferred'])

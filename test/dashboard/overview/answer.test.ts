@@ -135,6 +135,7 @@ describe('results', () => {
     ],
     [1, 0, 0, '1 person emailed, nobody came back.'],
     [1, 1, 0, '1 person emailed, 1 came back.'],
+    [1, 5, 0, '1 person emailed, 5 came back, some after earlier emails.'],
     [
       12_000,
       0,

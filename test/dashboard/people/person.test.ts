@@ -102,7 +102,7 @@ describe('adding a person', () => {
   test.each([
     ['without a name', { 'fields[0].name': '' }, 'Name each field.'],
     ['twice', { 'fields[1].name': 'plan' }, 'Use each name only once.'],
-    ['with a name that the API refuses', { 'fields[0].name': 'a b' }, 'Use 1 to 64 characters for each key'],
+    ['with a name that the API refuses', { 'fields[0].name': 'a b' }, 'Use 1 to 64 characters for each name'],
   ])('refuses a field %s', async (_, changes, message) => {
     const { status, html } = await browser.post(NEW(), { ...ADA, ...changes })
     expect([status, (await errorsOf(html))[0]]).toEqual([400, expect.stringContaining(message)])
