@@ -1,5 +1,6 @@
 /** People and events over weeks, some hostile. */
 import { BATCH, CONTACTS, DAY, HOUR } from '../helper.ts'
+import { publicId } from '../../src/core/ids.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { addDeliveries, type ResultRow } from '../dashboard/messages/result-rows.ts'
 import type { Served } from './chromium.ts'
@@ -15,12 +16,24 @@ export const ADA = 'ada.lovelace@analytical-engines.example.com'
 
 const NAMES = ['results_ready', 'signed_in', 'report_exported', 'card_declined', 'invited_a_colleague']
 
-type Sent = { email: string; event: string; properties?: object; firstName?: string; lastName?: string }
+type Sent = {
+  email: string
+  event: string
+  properties?: object
+  firstName?: string
+  lastName?: string
+}
 
 async function sendAt(server: Served, agoMs: number, events: Sent[]): Promise<void> {
   server.clock.wallMs -= agoMs
-  const all = events.map((event) => ({ app: server.first.appId, createContact: true, ...event }))
-  const { status } = await server.call('POST', BATCH, { body: { events: all } })
+  const all = events.map((event) => ({
+    app: server.first.appId,
+    createContact: true,
+    ...event,
+  }))
+  const { status } = await server.call('POST', BATCH, {
+    body: { events: all },
+  })
   server.clock.wallMs += agoMs
   if (status !== 207) throw new Error(`seeding answered ${status}`)
 }
@@ -36,7 +49,11 @@ const some = (at: number, count: number): Sent[] =>
   Array.from({ length: count }, (_, i) => ({
     email: `person${(Math.floor(at / HOUR) * 3 + i * 7) % 60}@example.com`,
     event: NAMES[(i * i) % NAMES.length] ?? 'signed_in',
-    properties: { headline: 'Spring collection', count: 3 * i, url: `https://app.first.example/results/${i}` },
+    properties: {
+      headline: 'Spring collection',
+      count: 3 * i,
+      url: `https://app.first.example/results/${i}`,
+    },
   }))
 
 /** Weeks of events and a few special ones. */
@@ -50,7 +67,11 @@ export async function seedEvents(server: Served): Promise<void> {
   await seedPeople(server)
   await seedVisit(server)
   await sendAt(server, 9 * MINUTE, [
-    { email: 'mallory@example.com', event: 'profile_saved', properties: { [HOSTILE]: HOSTILE, note: SLY } },
+    {
+      email: 'mallory@example.com',
+      event: 'profile_saved',
+      properties: { [HOSTILE]: HOSTILE, note: SLY },
+    },
     { email: 'grace@example.com', event: 'signed_in' },
   ])
   const nested = {
@@ -79,8 +100,18 @@ async function seedVisit(server: Served): Promise<void> {
     reportId: 'load.1',
     at,
     items: [
-      ...paths.map((path, i) => ({ type: 'page' as const, name: null, path, occurredAt: at + i * 40_000 })),
-      { type: 'action', name: 'opened_chart', path: '/results/81', occurredAt: at + 200_000 },
+      ...paths.map((path, i) => ({
+        type: 'page' as const,
+        name: null,
+        path,
+        occurredAt: at + i * 40_000,
+      })),
+      {
+        type: 'action',
+        name: 'opened_chart',
+        path: '/results/81',
+        occurredAt: at + 200_000,
+      },
     ],
   })
   if ('refusal' in outcome) throw new Error(outcome.refusal)
@@ -96,7 +127,12 @@ async function seedPeople(server: Served): Promise<void> {
       fields: { plan: 'team', seats: 12, isTrial: false },
       source: 'api',
     },
-    { email: 'mallory@example.com', firstName: HOSTILE, lastName: SLY.slice(0, 60), tags: [SLY.slice(0, 30), 'x'] },
+    {
+      email: 'mallory@example.com',
+      firstName: HOSTILE,
+      lastName: SLY.slice(0, 60),
+      tags: [SLY.slice(0, 30), 'x'],
+    },
   ]
   for (const person of people) {
     const body = { app: server.first.appId, ...person }
@@ -120,4 +156,44 @@ export async function seedResults(server: Served): Promise<void> {
   add(30, { state: 'skipped', reason: 'seen' })
   add(1, { state: 'failed', reason: HOSTILE })
   db.close()
+}
+
+/** As many names as the lists of suggestions have, of the length that names have. */
+export async function seedNames(server: Served): Promise<void> {
+  const names = Array.from({ length: 120 }, (_, index) => `customer_segment_number_${index}`)
+  for (let from = 0; from < names.length; from += 40) {
+    const some = names.slice(from, from + 40)
+    const body = {
+      app: server.first.appId,
+      email: `names${from}@example.com`,
+      tags: some,
+      fields: Object.fromEntries(some.map((name) => [name, 'x'])),
+    }
+    const { status, text } = await server.call('POST', CONTACTS, { body })
+    if (status >= 300) throw new Error(`seeding answered ${status}: ${text}`)
+  }
+  await sendAt(
+    server,
+    MINUTE,
+    names.slice(0, 100).map((event) => ({ email: ADA, event })),
+  )
+}
+
+/** Results on each of the last days, and their page. */
+export async function seedDays(server: Served, days: number): Promise<string> {
+  const { store } = server.parts()
+  const appId = (await store.findAppByPublicId(server.first.appId))?.id ?? 0
+  const [message] = await store.listMessages(appId)
+  const db = openDatabase(server.folder)
+  for (let ago = 0; ago < days; ago += 1) {
+    const adding = {
+      appId,
+      messageId: message?.id ?? 0,
+      at: server.clock.now() - ago * DAY,
+    }
+    addDeliveries(db, { ...adding, count: 1 }, { state: 'sent', cameBack: true })
+    addDeliveries(db, { ...adding, count: 1 }, { state: 'skipped', reason: 'seen' })
+  }
+  db.close()
+  return `messages/${publicId('msg', message?.id ?? 0)}/results`
 }

@@ -4,6 +4,7 @@ import { localTime } from '../../core/local-time.ts'
 import { acceptsGzip } from '../../assets.ts'
 import type { AppRow } from '../../store/types.ts'
 import { pageAbove } from './forms.ts'
+import { isFromNoOtherSite } from './guard.ts'
 import { readLanguage } from './language.ts'
 import { PageContext } from './page-context.ts'
 import { readTheme } from './theme.ts'
@@ -20,7 +21,10 @@ const HEADERS = {
 
 const PACKED_HEADERS = { ...HEADERS, 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }
 
-/** Compressed only if it repeats nothing of its request: else its length would help to guess what it says (BREACH). */
+/**
+ * Compressed if it repeats nothing of its request, or if no other site asked for it: only another site can make a browser
+ * ask again and again with new guesses, and tell from the length how close each is to what the page says (BREACH).
+ */
 export function pageAnswer(request: Request, status: number, page: VNode, cookies: string[] = []): Response {
   const { pathname, search } = new URL(request.url)
   const facts = {
@@ -30,7 +34,8 @@ export function pageAnswer(request: Request, status: number, page: VNode, cookie
     back: request.method === 'GET' ? pathname + search : pageAbove(pathname),
   }
   const html = `<!doctype html>${render(h(PageContext.Provider, { value: facts }, page))}`
-  const isPacked = status === 200 && facts.path === pathname && acceptsGzip(request)
+  const repeatsNothing = status === 200 && facts.path === pathname
+  const isPacked = (repeatsNothing || isFromNoOtherSite(request)) && acceptsGzip(request)
   const response = isPacked
     ? new Response(Bun.gzipSync(html), { status, headers: PACKED_HEADERS })
     : new Response(html, { status, headers: HEADERS })

@@ -21,8 +21,16 @@ export function createGuard({ baseUrl, host }: { baseUrl: string; host?: string 
 const saysNoOrigin = ({ headers }: Request): boolean => !headers.has('sec-fetch-site') && !headers.has('origin')
 
 function isFromOwnPage(request: Request, baseUrl: string, called: URL): boolean {
-  const site = request.headers.get('sec-fetch-site')
-  if (site !== null) return site === 'same-origin' || site === 'none'
+  if (request.headers.has('sec-fetch-site')) return isFromNoOtherSite(request)
   const origin = request.headers.get('origin')
   return origin !== null && isOwnOrigin(origin, baseUrl, called)
+}
+
+/**
+ * Asked for by our own pages, or by the person in the address bar, without other sites on the way. Only browsers set
+ * this header, over https and to localhost.
+ */
+export function isFromNoOtherSite({ headers }: Request): boolean {
+  const site = headers.get('sec-fetch-site')
+  return site === 'same-origin' || site === 'none'
 }

@@ -61,8 +61,11 @@ export function DayChart({ days, linkOf }: ChartProps) {
             {periods.map((period, index) => (
               <a key={period.from} href={linkOf(period.from, period.until)} tabindex={-1}>
                 <title>{describe(period)}</title>
-                <Bar index={index} count={periods.length} period={period} most={most} />
+                <Column index={index} count={periods.length} />
               </a>
+            ))}
+            {SERIES.map(({ name, style }) => (
+              <path key={name} class={style} d={pathOf(periods, name, most)} />
             ))}
             <path class="rule" d={`M0,${HEIGHT}H${WIDTH}`} vector-effect="non-scaling-stroke" />
           </svg>
@@ -115,28 +118,26 @@ export function DayChart({ days, linkOf }: ChartProps) {
   )
 }
 
-/** Sent lies over started, and who came back over sent. The clear part makes the whole column a target. */
-function Bar({ index, count, period, most }: { index: number; count: number; period: Period; most: number }) {
-  const width = WIDTH / count
-  const place = { x: (index * width + width * 0.1).toFixed(1), width: (width * 0.8).toFixed(1) }
-  const heightOf = (number: number): number => (number === 0 ? 0 : Math.max(1, (HEIGHT * number) / most))
-  return (
-    <>
-      <rect class="clear" x={(index * width).toFixed(1)} width={width.toFixed(1)} y="0" height={HEIGHT} />
-      {(['started', 'sent', 'cameBack'] as const).map((name) => {
-        const height = heightOf(period[name])
-        return (
-          <rect
-            key={name}
-            class={CLASSES[name]}
-            {...place}
-            y={(HEIGHT - height).toFixed(1)}
-            height={height.toFixed(1)}
-          />
-        )
-      })}
-    </>
-  )
-}
+/** The whole column is a target. */
+const Column = ({ index, count }: { index: number; count: number }) => (
+  <rect x={((index * WIDTH) / count).toFixed(1)} width={(WIDTH / count).toFixed(1)} height={HEIGHT} />
+)
 
-const CLASSES = { started: 'started', sent: 'sent', cameBack: 'came-back' } as const
+/** Sent lies over started, and who came back over sent. */
+const SERIES = [
+  { name: 'started', style: 'started' },
+  { name: 'sent', style: 'sent' },
+  { name: 'cameBack', style: 'came-back' },
+] as const
+
+/** All bars of a series in one element, which keeps the page small. */
+function pathOf(periods: readonly Period[], name: (typeof SERIES)[number]['name'], most: number): string {
+  const step = WIDTH / periods.length
+  const width = (step * 0.8).toFixed(1)
+  const bars = periods.map((period, index) => {
+    if (period[name] === 0) return ''
+    const height = Math.max(1, (HEIGHT * period[name]) / most)
+    return `M${((index + 0.1) * step).toFixed(1)},${HEIGHT}v-${height.toFixed(1)}h${width}V${HEIGHT}z`
+  })
+  return bars.join('')
+}

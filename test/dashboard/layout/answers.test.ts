@@ -66,6 +66,23 @@ test('every page has the headers, and no inline script or style', async () => {
   }
 })
 
+test.each([
+  ['/docs/start', 'cross-site', 'gzip'],
+  ['/docs/start', undefined, 'gzip'],
+  ['/docs/start?search=key', 'same-origin', 'gzip'],
+  ['/docs/start?search=key', 'none', 'gzip'],
+  ['/docs/start?search=key', 'same-site', null],
+  ['/docs/start?search=key', 'cross-site', null],
+  ['/docs/start?search=key', undefined, null],
+  ['/docs/unknown', 'cross-site', null],
+])('%s, asked for by %p, is compressed with %p', async (path, site, coding) => {
+  const from: Record<string, string> = site === undefined ? {} : { 'Sec-Fetch-Site': site }
+  const response = await pages.get(path, { ...from, 'Accept-Encoding': 'gzip, br' })
+  expect(response.headers.get('content-encoding')).toBe(coding)
+  const bytes = await response.bytes()
+  expect(Buffer.from(coding ? Bun.gunzipSync(bytes) : bytes).toString()).toEndWith('</html>')
+})
+
 describe('a refusal outside the pages', () => {
   const refused = (path: string, accept: string) => {
     const request = new Request(`${BASE}${path}`, { headers: { Accept: accept } })
