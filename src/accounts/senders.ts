@@ -95,16 +95,18 @@ export async function changeSenders(
   const { fromEmail, otherFromEmails } = await store.mailSettings(app.id)
   const basedOn = { fromEmail, otherFromEmails }
   const listed = [fromEmail, ...(otherFromEmails ?? [])].filter((email) => email !== null)
+  const fallback = (await readInstallation(store))?.from ?? null
   if ('remove' in change) {
     const { remove } = change
     if (!listed.includes(remove)) return { wrong: `${remove} was not added to this app, so it cannot be removed.` }
     const next = { fromEmail: fromEmail === remove ? null : fromEmail }
-    const fallback = (await readInstallation(store))?.from ?? null
     const [inUse] = await findSendersInUse(store, app, [remove])
     const wrong = inUse ?? (await findLeftWithoutSender(store, app, next, fallback))
     return wrong ? { wrong } : { settings: settingsOf(listed, next.fromEmail, remove), basedOn }
   }
-  return { settings: settingsOf([...listed, change.add], change.isDefault ? change.add : fromEmail), basedOn }
+  // the only sender address sends without being asked for
+  const isDefault = change.isDefault || (fromEmail === null && fallback === null)
+  return { settings: settingsOf([...listed, change.add], isDefault ? change.add : fromEmail), basedOn }
 }
 
 const settingsOf = (listed: string[], fromEmail: string | null, removed?: string): SenderSettings => ({

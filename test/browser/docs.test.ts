@@ -60,6 +60,16 @@ describe('the search of the documentation', () => {
   })
 })
 
+test('short pages begin at the top for members, too', async () => {
+  const page = await browser.newPage({ viewport: { width: DESK_WIDTH, height: 900 } })
+  await signIn(page, server)
+  for (const path of ['retries', 'search?q=nothing-like-this']) {
+    await page.goto(`${server.url}/docs/${path}`)
+    expect((await page.locator('h1').boundingBox())?.y).toBeLessThan(100)
+  }
+  await page.close()
+})
+
 describe('language tabs', () => {
   test('change all samples, stay in place and are remembered', async () => {
     const page = await open('start')

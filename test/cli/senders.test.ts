@@ -36,6 +36,23 @@ const importLive = (appId = first.appId, how = {}) =>
 type Row = { app: string; address: string; isDefault: boolean; domain: string; record: string | null }
 const list = (...words: string[]) => eventpostJson<Row[]>(['sender', 'list', '--data', data, ...words])
 
+test(
+  'the first sender address of an app is its default',
+  async () => {
+    const of = ['--data', data, '--app', first.appId]
+    expect(await eventpostJson<Row[]>(['sender', 'add', 'first@own.example', ...of])).toMatchObject([
+      { address: 'first@own.example', isDefault: true },
+    ])
+    expect(await eventpostJson<Row[]>(['sender', 'add', 'other@own.example', ...of])).toMatchObject([
+      { address: 'first@own.example', isDefault: true },
+      { address: 'other@own.example', isDefault: false },
+    ])
+    for (const address of ['other@own.example', 'first@own.example'])
+      expect(await eventpost(['sender', 'remove', address, ...of])).toMatchObject({ code: 0 })
+  },
+  MANY_MS,
+)
+
 describe('beside a server that has a sender', () => {
   test(
     'messages go live whatever the environment of the command says',

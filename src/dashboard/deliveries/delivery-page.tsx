@@ -67,7 +67,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
     tabTitle={`${props.shown.work.message.name}: email to ${props.shown.work.contact.email}`}
     state={
       <>
-        <SentText>{props.shown.explained.why}</SentText>
+        <SentText>{describeState(props)}</SentText>
         <LimitLink appId={props.viewer.app.publicId} delivery={props.shown.work.delivery} />
       </>
     }
@@ -90,7 +90,10 @@ export const DeliveryPage = (props: DeliveryProps) => (
   </Frame>
 )
 
-const FactsSection = ({ viewer, shown: { work }, cancelled }: DeliveryProps) => {
+const describeState = ({ shown: { explained, work }, cancelled }: DeliveryProps): string =>
+  cancelled && work.delivery.reason === CANCELLED ? `${cancelled.by} cancelled this email.` : explained.why
+
+const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
   const { delivery, contact, message, event, lead } = work
   const appId = viewer.app.publicId
   const deferrals = countDeferrals(delivery)
@@ -131,11 +134,6 @@ const FactsSection = ({ viewer, shown: { work }, cancelled }: DeliveryProps) => 
         </Fact>
         {deferrals > 0 && <Fact name="Deferred">{deferrals === 1 ? 'Once' : `${formatCount(deferrals)} times`}</Fact>}
         {delivery.byHand && <Fact name="Sent by">A member</Fact>}
-        {cancelled && delivery.reason === CANCELLED && (
-          <Fact name="Cancelled by">
-            <SentText>{cancelled.by}</SentText>
-          </Fact>
-        )}
         <Value id="delivery-id" name="Delivery ID">
           {publicId('dlv', delivery.id)}
         </Value>

@@ -49,9 +49,7 @@ export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: {
   <section>
     <h2>Rules</h2>
     {decidedAt === null ? (
-      <EmptyState title="Not checked yet">
-        Rules are checked right before sending. Some events cancel an email earlier.
-      </EmptyState>
+      <UncheckedRules isAhead={isChecked(delivery)} />
     ) : (
       <>
         <p class="hint">
@@ -68,6 +66,15 @@ export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: {
     )}
   </section>
 )
+
+const UncheckedRules = ({ isAhead }: { isAhead: boolean }) =>
+  isAhead ? (
+    <EmptyState title="Not checked yet">
+      Rules are checked right before sending. Some events cancel an email earlier.
+    </EmptyState>
+  ) : (
+    <EmptyState title="Not checked">This email ended before its rules were checked.</EmptyState>
+  )
 
 const rowsOf = (rules: Explanation['rules']): Rule[] => rules.map((rule, index) => ({ ...rule, id: String(index) }))
 
