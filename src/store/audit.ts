@@ -52,6 +52,19 @@ export function readMessageSubject({ action, subject }: Pick<AuditEntry, 'action
     : { id: subject.slice(0, space), names: JSON.parse(subject.slice(space + 1)) as string[] }
 }
 
+/** `subject`: a person's ID, or the list in words without values. */
+export type ExportNote = Change & { action: 'contact.export' | 'data.export'; subject: string }
+
+export function createAuditWrites(db: Database) {
+  const audit = createAudit(db)
+  return {
+    noteExport({ action, subject, ...by }: ExportNote): Done {
+      audit(by, action, subject)
+      return DONE
+    },
+  }
+}
+
 type AuditEntry = typeof auditEntries.$inferSelect
 
 type AuditQuery = {

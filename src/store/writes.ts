@@ -3,6 +3,7 @@ import { createIdSequence } from '../core/ids.ts'
 import { createAccountWrites } from './accounts.ts'
 import { createActivationWrites } from './activation.ts'
 import { createAppWrites } from './apps.ts'
+import { createAuditWrites } from './audit.ts'
 import { createContactIndex } from './search/contact-index.ts'
 import { createCounters } from './counters.ts'
 import { createComparing } from './compared-people.ts'
@@ -100,6 +101,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...createPasswordWrites(db, rules),
     ...createSessionWrites(db, rules),
     ...createTwoStepWrites({ db, sealer, rules }),
+    ...createAuditWrites(db),
     ...createInstallWrites(db),
     ...createActivationWrites(db),
     ...createErasure({ db, people, timeline }),

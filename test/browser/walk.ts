@@ -210,6 +210,20 @@ export const STEPS: Step[] = [
     },
   },
   {
+    name: 'export',
+    go: async (page, server) => {
+      server.clock.tick(11 * 60_000)
+      await page.goto(at(server, 'people/export?tag=beta&status=subscribed&seen=never'))
+    },
+  },
+  {
+    name: 'export-started',
+    go: async (page) => {
+      await page.fill('#confirmPassword', PASSWORD)
+      await page.click('button.primary')
+    },
+  },
+  {
     name: 'confirm',
     go: async (page, server) => {
       server.clock.tick(11 * 60_000)

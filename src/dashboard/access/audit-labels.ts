@@ -59,6 +59,8 @@ const ACTIONS = new Map<string, string>([
   ['delivery.cancel', 'cancelled the email {}'],
   ['delivery.send_early', 'requested early sending of the email {}'],
   ['contact.erase', 'erased the person {}'],
+  ['contact.export', 'exported the person {}'],
+  ['data.export', 'exported {}'],
   ['suppression.add', 'suppressed an address: {}'],
   ['suppression.import', 'suppressed addresses: {}'],
   ['suppression.remove', 'removed a suppression: {}'],
@@ -71,16 +73,20 @@ export type AuditNames = {
   messages: { id: number; name: string }[]
   /** the message and the person of a delivery, by its id */
   deliveries: ReadonlyMap<number, { message: string; email: string }>
+  /** emails of people, by their id */
+  people: ReadonlyMap<number, string>
 }
 
 /** Describes an id: names that someone chose are quoted, and unknown ids are shown unchanged. */
-function nameOf(id: string, { members, keys, apps, messages, deliveries }: AuditNames): string {
+function nameOf(id: string, { members, keys, apps, messages, deliveries, people }: AuditNames): string {
   const member = members.find(({ personId }) => personId === id)
   if (member) return member.email
   // person ids are shared between accounts, so they are never shown
   if (id.startsWith('mem_')) return 'a former member'
   const sent = deliveries.get(readPublicId('dlv', id) ?? 0)
   if (sent) return `“${sent.message}” to ${sent.email}`
+  const email = people.get(readPublicId('con', id) ?? 0)
+  if (email !== undefined) return email
   const messageId = readPublicId('msg', id)
   const named =
     keys.find((key) => key.id === id) ??

@@ -48,29 +48,33 @@ async function showAudit(
   const { entries, older } = await listAudit(store, id, { kind, before, limit: PAGE_ROWS })
   const [members, keys, apps] = await Promise.all([store.listMembers(id), store.listKeys(id), store.listApps(id)])
   const messages = (await Promise.all(apps.map((app) => store.listMessages(app.id)))).flat()
-  const names = { members, keys, apps, messages, deliveries: await nameDeliveries(store, apps, messages, entries) }
+  const names = { members, keys, apps, messages, ...(await namePeople(store, apps, messages, entries)) }
   const page = { viewer, kind, entries, older, isFirst: before === null, names }
   return pageAnswer(request, 200, <AuditPage {...page} />)
 }
 
-/** Of the account only; not of people who were erased. */
-async function nameDeliveries(
+/** Deliveries and people of the account only; not of people who were erased. */
+async function namePeople(
   store: PageDependencies['store'],
   apps: readonly Pick<AppRow, 'id'>[],
   messages: readonly { id: number; name: string }[],
   entries: readonly AuditEntry[],
-): Promise<AuditNames['deliveries']> {
-  const ids = entries.flatMap(({ subject }) => readPublicId('dlv', subject ?? '') ?? [])
-  const found = await store.listDeliveriesById([...new Set(ids)])
-  const people = await store.listContactsById([...new Set(found.map(({ contactId }) => contactId))])
-  return new Map(
-    found.flatMap(({ id, appId, messageId, contactId }) => {
-      const email = people.find((person) => person.id === contactId)?.email
+): Promise<Pick<AuditNames, 'deliveries' | 'people'>> {
+  const idsOf = (kind: 'dlv' | 'con') => entries.flatMap(({ subject }) => readPublicId(kind, subject ?? '') ?? [])
+  const found = await store.listDeliveriesById([...new Set(idsOf('dlv'))])
+  const contacts = await store.listContactsById([
+    ...new Set([...idsOf('con'), ...found.map(({ contactId }) => contactId)]),
+  ])
+  const own = contacts.filter(({ appId }) => apps.some(({ id }) => id === appId))
+  const people = new Map(own.map(({ id, email }) => [id, email]))
+  const deliveries = new Map(
+    found.flatMap(({ id, messageId, contactId }) => {
+      const email = people.get(contactId)
       const message = messages.find((one) => one.id === messageId)?.name
-      const isOwn = apps.some((app) => app.id === appId)
-      return isOwn && email !== undefined && message !== undefined ? [[id, { message, email }] as const] : []
+      return email !== undefined && message !== undefined ? [[id, { message, email }] as const] : []
     }),
   )
+  return { deliveries, people }
 }
 
 type AuditProps = {
@@ -83,7 +87,11 @@ type AuditProps = {
   names: AuditNames
 }
 
-const KIND_NAMES: Record<AuditKind, string> = { all: 'Everything', sign_ins: 'Sign-ins', changes: 'Changes' }
+const KIND_NAMES: Record<AuditKind, string> = {
+  all: 'Everything',
+  sign_ins: 'Sign-ins',
+  changes: 'Actions',
+}
 
 const AuditPage = (props: AuditProps) => {
   const { viewer, kind, entries, older, isFirst } = props
@@ -94,7 +102,7 @@ const AuditPage = (props: AuditProps) => {
       viewer={viewer}
       page="members"
       title="Audit log"
-      state={`Who changed what in the account ${viewer.account.name}, and who signed in. Sign-ins are kept for 400 days.`}
+      state={`Who changed or exported what in the account ${viewer.account.name}, and who signed in. Sign-ins are kept for 400 days.`}
     >
       <MemberSections viewer={viewer} current="audit" />
       <nav class="ranges filter-links" aria-label="Entries">

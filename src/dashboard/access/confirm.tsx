@@ -13,10 +13,10 @@ import { confirmSecondStep } from './second-step.ts'
 import { sessionCookie } from './session-cookie.ts'
 
 /**
- * `to` completes "You are about to ..." and labels the button. `from`: the form's page under the app, where Cancel leads;
- * by default the page in the sidebar.
+ * `to` completes "You are about to ..." and labels the button; `how` only ends the sentence. `from`: the form's page
+ * under the app, where Cancel leads; by default the page in the sidebar.
  */
-export type Change = { to: string; from?: string }
+export type Change = { to: string; how?: string; from?: string }
 
 type Sent = { viewer: Viewer; form: FormInput; params: Readonly<Record<string, string>> }
 
@@ -43,7 +43,8 @@ export async function askForPassword(
   const { member } = who.signedIn
   const needsCode = who.isAlways === true && (await deps.store.listTwoStepOn([member.id])).length > 0
   const ask = (status: number, ...errors: FormError[]): Response => {
-    const path = new URL(request.url).pathname
+    const { pathname, search } = new URL(request.url)
+    const path = pathname + search
     return pageAnswer(request, status, <ConfirmPage {...{ ...who, path, fields, needsCode, errors }} />)
   }
   if (password === undefined) return ask(200)
@@ -72,14 +73,27 @@ const labelOf = (to: string): string => {
   return label.slice(0, 1).toUpperCase() + label.slice(1)
 }
 
-const ConfirmPage = ({ viewer, page, to, from, kind, isAlways, path, fields, needsCode, errors }: ConfirmProps) => (
+const ConfirmPage = ({
+  viewer,
+  page,
+  to,
+  how,
+  from,
+  kind,
+  isAlways,
+  path,
+  fields,
+  needsCode,
+  errors,
+}: ConfirmProps) => (
   <Frame
     viewer={viewer}
     page={page}
     title="Confirm your password"
     state={
       <>
-        You are about to <SentText>{to}</SentText>.{' '}
+        You are about to <SentText>{to}</SentText>
+        {how !== undefined && ` ${how}`}.{' '}
         {isAlways
           ? 'This changes how you sign in, so it always needs your password.'
           : `You last entered your password more than ${CONFIRMED_MS / 60_000} minutes ago.`}

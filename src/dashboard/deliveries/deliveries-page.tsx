@@ -28,8 +28,9 @@ import {
   type DeliveriesView,
   deliveriesPath,
   type FilterName,
-  FILTERS,
+  FILTER_NAMES,
   isNarrowed,
+  listFilters,
   listKept,
   NO_FILTER,
 } from './deliveries-view.ts'
@@ -229,20 +230,8 @@ const reasonChoices = (reasons: string[], current: string): Choices =>
     .map((value) => ({ value, label: shortenReason(value) }))
     .toSorted((a, b) => a.label.localeCompare(b.label, 'en'))
 
-const FILTER_NAMES: Record<FilterName, string> = {
-  contactId: 'Person',
-  messageId: 'Message',
-  state: 'State',
-  reason: 'Reason',
-  outcome: 'Result',
-  from: 'Triggered from',
-  to: 'Triggered to',
-  isUtc: 'Days',
-  isLead: 'Joined events',
-}
-
 const chipsOf = (props: DeliveriesProps): Chip[] =>
-  FILTERS.filter((name) => props.view[name] !== NO_FILTER[name]).map((name) => ({
+  listFilters(props.view).map((name) => ({
     name: FILTER_NAMES[name],
     value: valueOf(name, props),
     href: deliveriesPath(props.viewer.app.publicId, { ...props.view, [name]: NO_FILTER[name] }),
@@ -294,9 +283,7 @@ function DeliveryList(props: DeliveriesProps) {
         {count > 0 && (
           <p class="hint">
             Export {count > MOST_COUNTED ? 'all' : count.toLocaleString('en')} as{' '}
-            <a href={deliveriesPath(appId, view, { page: 'deliveries/export' })} download>
-              CSV
-            </a>
+            <a href={deliveriesPath(appId, view, { page: 'deliveries/export' })}>CSV</a>
           </p>
         )}
       </div>

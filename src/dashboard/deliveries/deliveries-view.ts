@@ -34,6 +34,18 @@ export const FILTERS = [
 ] as const
 export type FilterName = (typeof FILTERS)[number]
 
+export const FILTER_NAMES: Record<FilterName, string> = {
+  contactId: 'Person',
+  messageId: 'Message',
+  state: 'State',
+  reason: 'Reason',
+  outcome: 'Result',
+  from: 'Triggered from',
+  to: 'Triggered to',
+  isUtc: 'Days',
+  isLead: 'Joined events',
+}
+
 export const NO_FILTER: DeliveriesView = {
   contactId: null,
   messageId: null,
@@ -82,7 +94,10 @@ export const readAddress = (url: string): DeliveriesView => {
 
 const cleanDay = (text: string): string => (readDay(text) === null ? '' : text)
 
-export const isNarrowed = (view: DeliveriesView): boolean => FILTERS.some((name) => view[name] !== NO_FILTER[name])
+export const listFilters = (view: DeliveriesView): FilterName[] =>
+  FILTERS.filter((name) => view[name] !== NO_FILTER[name])
+
+export const isNarrowed = (view: DeliveriesView): boolean => listFilters(view).length > 0
 
 function writeView(view: DeliveriesView): URLSearchParams {
   const { contactId, messageId, state, reason, outcome, from, to } = view

@@ -19,11 +19,20 @@ import {
 import { readEmail } from '../../core/email.ts'
 import { readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
-import { downloadAnswer, nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { type Exported, exportRoutes, nameFilters } from '../access/export.tsx'
+import { nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { DeliveriesPage } from './deliveries-page.tsx'
 import { DeliveryPage, type ReadableMail } from './delivery-page.tsx'
 import { followDeliveries, PAGE_ROWS } from './deliveries-live.tsx'
-import { deliveriesPath, type DeliveriesView, readAddress, readView, toFilter } from './deliveries-view.ts'
+import {
+  deliveriesPath,
+  type DeliveriesView,
+  FILTER_NAMES,
+  listFilters,
+  readAddress,
+  readView,
+  toFilter,
+} from './deliveries-view.ts'
 import { deliveryPath } from './delivery-labels.tsx'
 import { onForm, openStream, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
@@ -42,9 +51,7 @@ export const deliveriesRoutes = (deps: PageDependencies) =>
       showPage(deps, request, app, (viewer) => showDeliveries(deps, request, viewer)),
     )
     .post('/apps/:app/deliveries', onForm(deps, { role: 'viewer' }, filterDeliveries), { parse: 'none' })
-    .get('/apps/:app/deliveries/export', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) => exportAnswer(deps, request, viewer)),
-    )
+    .use(exportRoutes(deps, '/apps/:app/deliveries/export', { page: 'deliveries', find: findExported }))
     .get('/apps/:app/deliveries-live', ({ request, params: { app } }) =>
       openStream(deps, request, app, (viewer) => followDeliveries(deps, request, viewer)),
     )
@@ -155,12 +162,14 @@ async function findPerson(
   return first ? { contactId: first.id } : { error: 'No person has an email or name like this.' }
 }
 
-function exportAnswer(deps: PageDependencies, request: Request, { app }: Viewer): Response {
-  const filter = toFilter(readAddress(request.url), app.timezone)
-  return downloadAnswer(exportDeliveries(deps, app, filter), {
-    name: nameExport('deliveries', app, deps.clock.now()),
-    format: 'csv',
-  })
+function findExported(deps: PageDependencies, request: Request, { viewer: { app } }: { viewer: Viewer }): Exported {
+  const view = readAddress(request.url)
+  return {
+    what: 'deliveries',
+    filters: nameFilters(listFilters(view), FILTER_NAMES),
+    pieces: exportDeliveries(deps, app, toFilter(view, app.timezone)),
+    file: { name: nameExport('deliveries', app, deps.clock.now()), format: 'csv' },
+  }
 }
 
 /** The captured email, or a new rendering when none was captured. null if the event is in another email. */

@@ -104,9 +104,7 @@ function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
         {rows.length > 0 && (
           <p class="hint">
             Export {view.name === null ? 'all events' : 'all with this name'} as{' '}
-            <a href={exportPath(appId, view)} download>
-              CSV
-            </a>
+            <a href={exportPath(appId, view)}>CSV</a>
           </p>
         )}
       </div>

@@ -5,7 +5,8 @@ import { exportEvents } from '../../events/events.ts'
 import { listFollowing } from '../../deliveries/delivery-lists.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
-import { downloadAnswer, nameExport, pageAnswer } from '../layout/answers.ts'
+import { type Exported, exportRoutes } from '../access/export.tsx'
+import { nameExport, pageAnswer } from '../layout/answers.ts'
 import { openStream, showPage } from '../layout/require-member.tsx'
 import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { EventPage } from './event-page.tsx'
@@ -23,9 +24,7 @@ export const eventsRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/feed', ({ request, params: { app } }) =>
       openStream(deps, request, app, (viewer) => followFeed(deps, request, viewer)),
     )
-    .get('/apps/:app/events/export', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) => exportAnswer(deps, request, viewer)),
-    )
+    .use(exportRoutes(deps, '/apps/:app/events/export', { page: 'events', find: findExported }))
     .get('/apps/:app/events/:event', ({ request, params: { app, event } }) =>
       showPage(deps, request, app, (viewer) => showEvent(deps, request, viewer, event)),
     )
@@ -45,16 +44,18 @@ async function showEvents(deps: PageDependencies, request: Request, viewer: View
   return pageAnswer(request, 200, page)
 }
 
-function exportAnswer(
+function findExported(
   { store, clock }: Pick<PageDependencies, 'store' | 'clock'>,
   request: Request,
-  { app }: Viewer,
-): Response {
+  { viewer: { app } }: { viewer: Viewer },
+): Exported {
   const { name } = readView(new URL(request.url).searchParams)
-  return downloadAnswer(exportEvents({ store }, app, { name }), {
-    name: nameExport('events', app, clock.now()),
-    format: 'csv',
-  })
+  return {
+    what: 'events',
+    filters: name === null ? [] : ['name'],
+    pieces: exportEvents({ store }, app, { name }),
+    file: { name: nameExport('events', app, clock.now()), format: 'csv' },
+  }
 }
 
 async function showEvent(

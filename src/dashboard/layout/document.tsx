@@ -13,10 +13,12 @@ type DocumentProps = {
   islands?: Island[]
   /** URL of a further stylesheet */
   look?: string
+  /** URL of a file that opens by itself */
+  opens?: string
   children: ComponentChildren
 }
 
-export function Document({ title, site = 'Eventpost', islands = [], look, children }: DocumentProps) {
+export function Document({ title, site = 'Eventpost', islands = [], look, opens, children }: DocumentProps) {
   const { theme, path } = useContext(PageContext)
   return (
     <html lang="en" data-theme={theme === 'system' ? undefined : theme} data-form={path === null ? 'sent' : undefined}>
@@ -26,6 +28,7 @@ export function Document({ title, site = 'Eventpost', islands = [], look, childr
         <title>{site === null ? title : `${title} - ${site}`}</title>
         <link rel="icon" href={ICON} />
         <link rel="stylesheet" href={assetUrl('style.css')} />
+        {opens && <meta http-equiv="refresh" content={`0;url=${opens}`} />}
         {look && <link rel="stylesheet" href={look} />}
         {(['page', ...islands] as const).map((name) => (
           <script key={name} type="module" src={assetUrl(`islands/${name}.js`)} />

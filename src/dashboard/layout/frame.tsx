@@ -64,6 +64,8 @@ type FrameProps = {
   /** title and action stay in view */
   isSticky?: boolean
   islands?: Island[]
+  /** URL of a file that opens by itself */
+  opens?: string
   children?: ComponentChildren
 }
 
@@ -77,9 +79,10 @@ export const Frame = ({
   action,
   isSticky,
   islands,
+  opens,
   children,
 }: FrameProps) => (
-  <Document title={`${tabTitle} - ${viewer.app.name}`} islands={islands}>
+  <Document title={`${tabTitle} - ${viewer.app.name}`} islands={islands} opens={opens}>
     <SkipLink />
     <div class="frame">
       <Bar name={viewer.app.name} />

@@ -27,11 +27,11 @@ export async function findSignedIn(
   return signedIn
 }
 
-/** Redirects to sign-in and back to the requested page; forms lead back to their page. */
-function sendToSignIn(request: Request): Response {
+/** Redirects to sign-in and back to `next`, by default the requested page; forms lead back to their page. */
+function sendToSignIn(request: Request, next?: string): Response {
   const { pathname, search } = new URL(request.url)
   const isForm = request.method === 'POST'
-  const query = new URLSearchParams({ next: isForm ? pageAbove(pathname) : pathname + search })
+  const query = new URLSearchParams({ next: isForm ? pageAbove(pathname) : (next ?? pathname + search) })
   if (isForm) query.set('unsent', '1')
   return redirectAnswer(`/sign-in?${query}`)
 }
@@ -98,10 +98,16 @@ type Answer = Response | Promise<Response>
 
 type Show = (viewer: Viewer, signedIn: SignedIn) => Answer
 
-/** Shows a page of an app to a member; other people get "not found". */
-export async function showPage(deps: PageDependencies, request: Request, appId: string, show: Show): Promise<Response> {
+/** Shows a page of an app to a member; other people get "not found". `next`: where a sign-in leads, if not back to it. */
+export async function showPage(
+  deps: PageDependencies,
+  request: Request,
+  appId: string,
+  show: Show,
+  next?: string,
+): Promise<Response> {
   const signedIn = await findSignedIn(deps, request)
-  return signedIn ? requireMember(signedIn, deps, request, { appId, show }) : sendToSignIn(request)
+  return signedIn ? requireMember(signedIn, deps, request, { appId, show }) : sendToSignIn(request, next)
 }
 
 async function requireMember(

@@ -269,7 +269,7 @@ const ExportLinks = ({ view, paths, count }: PeopleProps) => (
     {EXPORT_FORMATS.map((format, index) => (
       <>
         {index > 0 && ' or '}
-        <a key={format} href={paths.exportPath(view, format)} download>
+        <a key={format} href={paths.exportPath(view, format)}>
           {format.toUpperCase()}
         </a>
       </>

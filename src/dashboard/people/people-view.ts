@@ -164,6 +164,20 @@ type MessageName = { id: number; name: string }
 
 export const isFiltered = (texts: FilterTexts): boolean => TEXTS.some((name) => texts[name] !== '')
 
+const FILTER_NAMES = {
+  search: 'search',
+  emails: 'emails',
+  tag: 'tag',
+  status: 'status',
+  field: 'field',
+  event: 'event',
+  seen: 'last page view',
+} satisfies Partial<FilterTexts>
+
+/** Names of the filters in use, without values. */
+export const listFilters = (texts: FilterTexts): string[] =>
+  Object.entries(FILTER_NAMES).flatMap(([name, words]) => (texts[name as keyof FilterTexts] === '' ? [] : [words]))
+
 /** One for each filter; `without`: the others. */
 export function listChips(texts: FilterTexts, messages: MessageName[]): Chip[] {
   const { search, emails, days, message, tag, status, field, value, event, did, seen } = texts

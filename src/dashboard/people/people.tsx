@@ -8,8 +8,9 @@ import { readEmail } from '../../core/email.ts'
 import { exportPerson, listTimeline } from '../../deliveries/person-timeline.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
-import { downloadAnswer, nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import type { Confirm } from '../access/confirm.tsx'
+import { type Exported, exportRoutes } from '../access/export.tsx'
 import { writeConflict } from '../access/settings-conflicts.ts'
 import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
@@ -17,7 +18,7 @@ import { FEED_ROWS, personPath } from '../events/feed.tsx'
 import { flashCookie, withStillSending } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { PeoplePage } from './people-page.tsx'
-import { createViewPaths, isFiltered, readFilterForm, toFilter } from './people-view.ts'
+import { createViewPaths, isFiltered, listFilters, readFilterForm, toFilter } from './people-view.ts'
 import {
   findWrongNames,
   mergePersonText,
@@ -48,9 +49,7 @@ export const peopleRoutes = (deps: PageDependencies) =>
       showPage(deps, request, app, (viewer) => showPeople(deps, request, viewer)),
     )
     .post('/apps/:app/people', onForm(deps, { role: 'viewer' }, findPeople), { parse: 'none' })
-    .get('/apps/:app/people/export', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) => exportAnswer(deps, request, viewer)),
-    )
+    .use(exportRoutes(deps, '/apps/:app/people/export', { page: 'people', find: findExported }))
     .get('/apps/:app/people/new', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) =>
         hasRole(viewer.member.role, 'editor')
@@ -71,16 +70,7 @@ export const peopleRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/people/:person', ({ request, params: { app, person } }) =>
       showPage(deps, request, app, (viewer) => showPerson(deps, request, viewer, person)),
     )
-    .get('/apps/:app/people/:person/export', ({ request, params: { app, person } }) =>
-      showPage(deps, request, app, async (viewer) => {
-        const found = await readPerson(deps, viewer, person)
-        if (!found) return missingAnswer(request, viewer, 'person_unknown')
-        return downloadAnswer(exportPerson(deps, viewer.app, found), {
-          name: publicId('con', found.id),
-          format: 'json',
-        })
-      }),
-    )
+    .use(exportRoutes(deps, '/apps/:app/people/:person/export', { page: 'people', find: findExportedPerson }))
     .post(
       '/apps/:app/people/:person/erase',
       onForm(
@@ -123,14 +113,28 @@ async function findPeople(
   return redirectAnswer(createViewPaths(previewKey, viewer.app.publicId).pathOf(view))
 }
 
-function exportAnswer(deps: PageDependencies, request: Request, { app }: Viewer): Response {
+function findExported(deps: PageDependencies, request: Request, { viewer: { app } }: { viewer: Viewer }): Exported {
   const { texts, sort } = createViewPaths(deps.previewKey, app.publicId).read(request.url)
   const format = EXPORT_FORMATS.find((one) => one === new URL(request.url).searchParams.get('format')) ?? 'csv'
   const filter = toFilter(texts, deps.clock.now())
-  return downloadAnswer(exportPeople(deps, app, { filter, sort, format }), {
-    name: nameExport('people', app, deps.clock.now()),
-    format,
-  })
+  return {
+    what: 'people',
+    filters: listFilters(texts),
+    pieces: exportPeople(deps, app, { filter, sort, format }),
+    file: { name: nameExport('people', app, deps.clock.now()), format },
+  }
+}
+
+async function findExportedPerson(
+  deps: PageDependencies,
+  _: Request,
+  { viewer, params: { person = '' } }: { viewer: Viewer; params: Record<string, string> },
+): Promise<Exported | null> {
+  const found = await readPerson(deps, viewer, person)
+  if (!found) return null
+  const id = publicId('con', found.id)
+  const pieces = exportPerson(deps, viewer.app, found)
+  return { what: found.email, person: id, pieces, file: { name: id, format: 'json' } }
 }
 
 /** Only people of the viewer's app are found. */

@@ -13,7 +13,8 @@ import {
   type SuppressionReason,
 } from '../../people/suppressions.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
-import { downloadAnswer, nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { type Exported, exportRoutes } from '../access/export.tsx'
+import { nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { countFlash, type Flash } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -34,14 +35,7 @@ export const suppressionsRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/suppressions', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) => showSuppressions(deps, request, viewer)),
     )
-    .get('/apps/:app/suppressions/export', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) =>
-        downloadAnswer(exportSuppressions(deps, viewer.app.id), {
-          name: nameExport('suppressions', viewer.app, deps.clock.now()),
-          format: 'csv',
-        }),
-      ),
-    )
+    .use(exportRoutes(deps, '/apps/:app/suppressions/export', { page: 'deliveries', find: findExported }))
     .get('/apps/:app/suppressions/new', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) =>
         hasRole(viewer.member.role, 'editor') ? showAdding(request, viewer) : refuseRole(deps, request, viewer),
@@ -98,6 +92,12 @@ async function showSuppressions(deps: PageDependencies, request: Request, viewer
   )
   return pageAnswer(request, 200, page)
 }
+
+const findExported = (deps: PageDependencies, _: Request, { viewer: { app } }: { viewer: Viewer }): Exported => ({
+  what: 'suppressions',
+  pieces: exportSuppressions(deps, app.id),
+  file: { name: nameExport('suppressions', app, deps.clock.now()), format: 'csv' },
+})
 
 async function search(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const text = form.text('email')

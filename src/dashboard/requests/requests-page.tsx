@@ -21,7 +21,9 @@ import {
   exportPath,
   type FilterName,
   FILTERS,
+  FILTER_NAMES,
   isNarrowed,
+  listFilters,
   NO_APP_NAME,
   requestsPath,
   type RequestsView,
@@ -142,15 +144,6 @@ function choicesOf(name: FilterName, { names }: RequestsProps): Choices {
   return choices[name]
 }
 
-const FILTER_NAMES: Record<FilterName, string> = {
-  code: 'Error code',
-  status: 'Status',
-  key: 'Key',
-  app: 'App',
-  from: 'From',
-  to: 'To',
-}
-
 const ANY: Record<FilterName, string> = {
   code: 'All codes',
   status: 'All statuses',
@@ -175,7 +168,7 @@ function Filter({ name, ...props }: RequestsProps & { name: FilterName }) {
 }
 
 const chipsOf = (props: RequestsProps): Chip[] =>
-  FILTERS.filter((name) => props.view[name] !== '').map((name) => ({
+  listFilters(props.view).map((name) => ({
     name: FILTER_NAMES[name],
     value: labelOf(name, props),
     href: requestsPath(props.viewer.app.publicId, { ...props.view, [name]: '' }),
@@ -212,9 +205,7 @@ function RequestList(props: RequestsProps) {
         {rows.length > 0 && (
           <p class="hint">
             Export {isNarrowed(view) ? 'all that match' : `all${WORDS[view.kind]}`} as{' '}
-            <a href={exportPath(appId, view)} download>
-              CSV
-            </a>
+            <a href={exportPath(appId, view)}>CSV</a>
           </p>
         )}
       </div>

@@ -21,6 +21,15 @@ export type RequestsView = {
 export const FILTERS = ['code', 'status', 'key', 'app', 'from', 'to'] as const
 export type FilterName = (typeof FILTERS)[number]
 
+export const FILTER_NAMES: Record<FilterName, string> = {
+  code: 'Error code',
+  status: 'Status',
+  key: 'Key',
+  app: 'App',
+  from: 'From',
+  to: 'To',
+}
+
 /** Value of the app filter for requests that name none. */
 export const NO_APP_NAME = 'none'
 
@@ -51,7 +60,9 @@ export function readView(query: URLSearchParams): RequestsView {
   }
 }
 
-export const isNarrowed = (view: RequestsView): boolean => FILTERS.some((name) => view[name] !== '')
+export const listFilters = (view: RequestsView): FilterName[] => FILTERS.filter((name) => view[name] !== '')
+
+export const isNarrowed = (view: RequestsView): boolean => listFilters(view).length > 0
 
 export function requestsPath(appId: string, view: Partial<RequestsView>, more: Record<string, string> = {}): string {
   const query = writeView({ ...EVERYTHING, ...view }, more)

@@ -4,7 +4,8 @@ import { render } from 'preact-render-to-string'
 import { writeCsvRow } from '../../core/csv.ts'
 import { listShownAccounts } from '../../http/request-log.ts'
 import { NO_APP, type RequestQuery, type RequestRow as Row } from '../../store/requests.ts'
-import { downloadAnswer, nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { type Exported, exportRoutes, nameFilters } from '../access/export.tsx'
+import { nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { findOrderFault, readDay } from '../layout/days.ts'
 import { missingAnswer } from '../layout/missing-page.tsx'
 import { openStream, showPage } from '../layout/require-member.tsx'
@@ -15,7 +16,7 @@ import { appOf, describeCaller, type RequestNames } from './request-labels.tsx'
 import { RequestPage } from './request-page.tsx'
 import { requestPath, RequestRow } from './request-row.tsx'
 import { RequestsPage, State } from './requests-page.tsx'
-import { NO_APP_NAME, readView, type RequestsView, toFilter } from './requests-view.ts'
+import { FILTER_NAMES, listFilters, NO_APP_NAME, readView, type RequestsView, toFilter } from './requests-view.ts'
 
 /** The page stays below 2,000 pixels. */
 const PAGE_ROWS = 35
@@ -30,9 +31,7 @@ export const requestsRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/requests-live', ({ request, params: { app } }) =>
       openStream(deps, request, app, (viewer) => followRequests(deps, request, viewer)),
     )
-    .get('/apps/:app/requests/export', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) => exportAnswer(deps, request, viewer)),
-    )
+    .use(exportRoutes(deps, '/apps/:app/requests/export', { page: 'requests', find: findExported }))
     .get('/apps/:app/requests/:request', ({ request, params }) =>
       showPage(deps, request, params.app, (viewer) => showRequest(deps, request, viewer, params.request)),
     )
@@ -72,13 +71,19 @@ async function showRequests(deps: PageDependencies, request: Request, viewer: Vi
   return pageAnswer(request, fault ? 400 : 200, <RequestsPage {...page} />)
 }
 
-async function exportAnswer(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
+async function findExported(
+  deps: PageDependencies,
+  request: Request,
+  { viewer }: { viewer: Viewer },
+): Promise<Exported> {
   const names = await readNames(deps, viewer)
-  const query = await toQuery(deps, viewer, readView(new URL(request.url).searchParams), names)
-  return downloadAnswer(exportRequests(deps, query, names), {
-    name: nameExport('requests', viewer.app, deps.clock.now()),
-    format: 'csv',
-  })
+  const view = readView(new URL(request.url).searchParams)
+  return {
+    what: `${view.kind === 'all' ? '' : `${view.kind} `}requests`,
+    filters: nameFilters(listFilters(view), FILTER_NAMES),
+    pieces: exportRequests(deps, await toQuery(deps, viewer, view, names), names),
+    file: { name: nameExport('requests', viewer.app, deps.clock.now()), format: 'csv' },
+  }
 }
 
 const EXPORT_ROWS = 500

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { publicId } from '../../../src/core/ids.ts'
 import { describeAction } from '../../../src/dashboard/access/audit-labels.ts'
 
-const NAMES = { members: [], keys: [], apps: [], messages: [], deliveries: new Map() }
+const NAMES = { members: [], keys: [], apps: [], messages: [], deliveries: new Map(), people: new Map() }
 const ENTRY = { id: '1', accountId: '1', createdAt: 0, actor: 'cli', action: 'mail.set', address: null, count: 1 }
 
 test('names the message and person of an email that a member sent', () => {

@@ -264,13 +264,13 @@ test('every stored action has a text', async () => {
   const written = sources.flatMap((source) =>
     Array.from(
       source.matchAll(
-        /'((?:account|app|contact|delivery|key|mail|member|message|notice|plan|secret|session|sign_in|snippet|suppression|two_step)\.[a-z_]+)'/g,
+        /'((?:account|app|contact|data|delivery|key|mail|member|message|notice|plan|secret|session|sign_in|snippet|suppression|two_step)\.[a-z_]+)'/g,
       ),
       ([, action = '']) => action,
     ),
   )
   expect(written.length).toBeGreaterThan(25)
-  const nobody = { members: [], keys: [], apps: [], messages: [], deliveries: new Map() }
+  const nobody = { members: [], keys: [], apps: [], messages: [], deliveries: new Map(), people: new Map() }
   const entry = { id: '', accountId: '', actor: '', subject: null, createdAt: 0, address: null, count: 1 }
   const described = written.map((action) => describeAction({ ...entry, action }, nobody))
   expect(described.filter((text) => /^\w+\.\w/.test(text))).toEqual([])

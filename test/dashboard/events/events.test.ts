@@ -25,7 +25,7 @@ describe('the events', () => {
     await pages.record({ name: 'paid', properties: { note: '=1+1' } })
     await pages.record({ email: 'eve@example.com', name: '$page', path: '/results/81' })
     const export_ = async (query: string) => {
-      const [path] = await attributesOf(await pages.see(query), '.list-foot a[download]', 'href')
+      const [path] = await attributesOf(await pages.see(query), '.list-foot .hint a', 'href')
       const { html } = await pages.browser.get(path ?? '')
       return html.split('\r\n').map((line) => line.split(',').slice(1, 5).join(','))
     }

@@ -60,7 +60,7 @@ describe('Requests', () => {
       request({ requestId: 'req_b', accountId: 'acc_other' }),
       request({ requestId: 'req_c', status: 404, code: 'contact_not_found', field: null, count: 3 }),
     )
-    const path = (await attributesOf(await see('?code=invalid_field'), '.list-foot a[download]', 'href'))[0] ?? ''
+    const path = (await attributesOf(await see('?code=invalid_field'), '.list-foot .hint a', 'href'))[0] ?? ''
     expect(path).toBe(pages.at('requests/export?code=invalid_field'))
     const line = (...cells: string[]) => `2026-05-03T12:00:00.000Z,${cells.join(',')}\r\n`
     const columns = 'time,status,code,field,method,path,tool,caller,app,count,requestId\r\n'
