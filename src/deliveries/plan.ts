@@ -358,11 +358,11 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   changes.counted.push(write)
   const found = findPerson(changes.people, known)
   if (!found && name === 'updateContact') return { refusal: 'contact_not_found' }
-  const names = { firstName: write.firstName ?? null, lastName: write.lastName ?? null }
-  const person = found ?? addPerson(planning, { ...write, ...names })
+  const { firstName = null, lastName = null, source = null } = write
+  const person = found ?? addPerson(planning, { ...write, firstName, lastName, source })
   if ('refusal' in person) return person
   const changed = changeContact(changes.people, known, write, (stored) =>
-    name === 'updateContact' ? (write.source ?? stored.source) : stored.source,
+    name === 'updateContact' && write.source !== undefined ? write.source : stored.source,
   )
   if ('refusal' in changed) return changed
   const { before, after } = changed

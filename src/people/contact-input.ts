@@ -17,11 +17,11 @@ export type ContactFields = {
   /** undefined: keep; null: clear. */
   firstName?: string | null
   lastName?: string | null
+  source?: string | null
   tags: string[]
   removeTags: string[]
   /** A key may be `__proto__`: use entries, never assignment or spread. */
   fields: CustomFields | null
-  source: string | null
   /** For the limit only; never stored. */
   ip: string | null
 }
@@ -61,7 +61,7 @@ const FIELDS = Type.Record(
   },
 )
 
-const source = (description: string) => fields.shortText(limits.MAX_SOURCE_CHARACTERS, 'a string', description)
+const source = (description?: string) => fields.shortText(limits.MAX_SOURCE_CHARACTERS, 'a string', description)
 
 const IP = Type.String({
   description:
@@ -104,8 +104,17 @@ export const ContactUpdateInput = Type.Object(
     tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in total.')),
     removeTags: Type.Optional(tags('Tags to remove. None of them can be in `tags`.')),
     fields: Type.Optional(FIELDS),
-    source: Type.Optional(source('Where the person came from. Replaces the stored value.')),
-    ip: Type.Optional({ ...IP, description: "The visitor's IPv4 or IPv6 address. Only POST uses it." }),
+    source: Type.Optional(
+      Type.Union([source(), Type.Null()], {
+        description: 'Where the person came from. Replaces the stored value; null clears it.',
+        say: source().say,
+      }),
+    ),
+    ip: Type.Optional({
+      ...IP,
+      description: "The visitor's IPv4 or IPv6 address. Only POST uses it.",
+      brief: undefined,
+    }),
   },
   {
     title: 'ContactUpdateInput',
@@ -206,7 +215,10 @@ function cleanErased(sent: Static<typeof ContactErase>): ContactEraseFields | nu
 }
 
 /** Ignores `removeTags` in inputs without it. */
-function clean(sent: Static<typeof ContactInput>, removed: string[] = []): ContactFields | null {
+function clean(
+  sent: Static<typeof ContactInput | typeof ContactUpdateInput>,
+  removed: string[] = [],
+): ContactFields | null {
   const person = cleanPerson(sent)
   const { tags = [], fields: own, source, ip } = sent
   const address = ip === undefined ? null : readIp(ip)
@@ -219,7 +231,7 @@ function clean(sent: Static<typeof ContactInput>, removed: string[] = []): Conta
     tags: [...new Set(tags)],
     removeTags: [...new Set(removed)],
     fields: own ?? null,
-    source: source ?? null,
+    source,
     ip: address,
   }
 }

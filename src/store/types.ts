@@ -76,14 +76,14 @@ export type EventWrite = PersonWrite & {
 
 export type FieldValue = string | number | boolean
 
-/** For names and fields: absent = unchanged, null = clear. */
+/** For names, fields and source: absent = unchanged, null = clear. */
 export type ContactWrite = PersonWrite & {
   firstName?: string | null
   lastName?: string | null
+  source?: string | null
   tags: string[]
   removeTags: string[]
   fields: Record<string, FieldValue | null> | null
-  source: string | null
   /** a member's id */
   actor?: string
 }

@@ -105,6 +105,7 @@ describe('200 of PATCH', () => {
     const { status, body } = await patch(email, { tags: ['c'], removeTags: ['a', 'z'], source: 'second' })
     const record = contact(email, { firstName: 'Ada', tags: ['b', 'c'], fields: { x: 1 }, source: 'second' })
     expect([status, body]).toEqual([200, saved(false, record)])
+    expect((await patch(email, { source: null })).body.contact).toMatchObject({ firstName: 'Ada', source: null })
   })
 
   test('an unknown field gets a warning', async () => {

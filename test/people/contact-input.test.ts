@@ -17,7 +17,7 @@ const CLEAN: ContactFields = {
   tags: [],
   removeTags: [],
   fields: null,
-  source: null,
+  source: undefined,
   ip: null,
 }
 const faults = <T>(read: Reading<T>) =>
@@ -104,7 +104,6 @@ describe.each(BOTH)('%s names the field', (_method, read) => {
     [{ fields: keys(101) }, 'fields too_large'],
     [{ fields: fieldsOf(16_385) }, 'fields too_large'],
     [{ fields: keys(16, 'é'.repeat(1000)) }, 'fields too_large'],
-    [{ source: null }, 'source invalid'],
     [{ source: '' }, 'source invalid'],
     [{ source: 'a\u009f' }, 'source invalid'],
     [{ source: 's'.repeat(65) }, 'source too_long'],
@@ -145,6 +144,12 @@ test('reports every invalid field at once, in schema order', () => {
   expect(faults(readContactUpdate(body))).toEqual(posted.toSpliced(5, 0, 'removeTags invalid'))
   expect(faults(readContactErase(body))).toEqual(posted.slice(0, 2))
   expect(faults(readContactErase({}))).toEqual(['newsletter missing', 'email missing'])
+})
+
+test('only PATCH clears the source', () => {
+  const body = { ...BASE, source: null }
+  expect(readContactUpdate(body)).toEqual({ input: { ...CLEAN, source: null }, warnings: [] })
+  expect(faults(readContactInput(body))).toEqual(['source invalid'])
 })
 
 describe('removeTags', () => {

@@ -61,7 +61,6 @@ export const contactWrite = (changes: Partial<ContactWrite> = {}): ContactWrite 
   tags: [],
   removeTags: [],
   fields: null,
-  source: null,
   ...changes,
 })
 

@@ -185,7 +185,7 @@ function read(
     tags: tags.filter((tag) => !known.includes(tag)),
     ...(removedTags.length > 0 && { removeTags: removedTags }),
     ...(wrongNames.length === 0 && removed.length + changed.length > 0 && { fields }),
-    ...(isChanged('source') && textOrNull(text.source) !== null && { source: textOrNull(text.source) }),
+    ...(isChanged('source') && { source: textOrNull(text.source) }),
   })
   const errors = [...('errors' in reading ? reading.errors : []), ...wrongNames]
   return 'errors' in reading || errors.length > 0 ? { errors: errors.map(wordForForm) } : reading

@@ -217,7 +217,6 @@ describe('editing a person', () => {
         tags: [],
         removeTags: [],
         fields: null,
-        source: null,
       }
       const context = { access: { plan: { newPeoplePerMonth: null } }, app, buckets: [], idempotency: null }
       pages.clock.ms += 1
@@ -266,6 +265,13 @@ describe('editing a person', () => {
         lastName: 'King',
         fields: { plan: 'team', seats: 9, zip: '8001', isAdmin: true, city: 'Rome' },
       })
+    })
+
+    test('clears names and the source', async () => {
+      const path = await addAda()
+      const form = await openForm(path)
+      expect((await browser.post(`${path}/edit`, { ...form, firstName: '', source: ' ' })).status).toBe(303)
+      expect(await findAda()).toMatchObject({ firstName: null, source: null, tags: ['beta', 'paid'] })
     })
 
     test('names the member, and no conflict where both typed the same', async () => {

@@ -31,6 +31,7 @@ const UPDATES: Case[] = [
   ['all tags go', { removeTags: ['a', 'b'] }, { tags: null }],
   ['a tag that is not there', { removeTags: ['z'] }, {}],
   ['source may change', { source: 'import' }, { source: 'import' }],
+  ['null clears the source', { source: null }, { source: null }],
 ]
 
 export function testContacts(store: Fresh): void {
