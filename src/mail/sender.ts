@@ -5,6 +5,7 @@ import type { Decided, DeliveryWork } from '../deliveries/deliveries.ts'
 import { publicId } from '../core/ids.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
 import type { Mailer } from '../messages/mailer.ts'
+import { TEST_TOKEN } from '../people/unsubscribe.ts'
 import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
 import { createSenders } from '../accounts/senders.ts'
 import { deliver, type DeliverDependencies, type Prepared, prepareMail } from './deliver.ts'
@@ -80,7 +81,7 @@ export function createSender(sending: SenderDependencies): Sender {
     },
     senders,
     dnsChecks,
-    preview: (sample) => renderSample(templates, sample, `${baseUrl}/u/preview`),
+    preview: (sample) => renderSample(templates, sample, `${baseUrl}/u/${TEST_TOKEN}`),
     sendTest: (sample, to) => sendTest({ ...sending, routes, senders }, sample, to),
     findNoticeSender: (apps) => findNoticeSender({ ...sending, routes }, apps),
     async checkServer({ publicId: appId }, settings) {

@@ -6,6 +6,7 @@ import type { Suppressed, SuppressionCursor, SuppressionRules } from '../store/s
 import type { AppRow, Refused } from '../store/types.ts'
 import { parseCsv, readCsvCell, writeCsvRow } from '../core/csv.ts'
 import { readEmail } from '../core/email.ts'
+import { readMailbox } from '../core/mail-addresses.ts'
 import type { FieldError } from '../core/refusals.ts'
 
 export type { Suppressed, SuppressionReason }
@@ -149,7 +150,7 @@ async function readAddressFile(
   for await (const part of inParts(parseCsv(text))) {
     for (const { line, cells } of part) {
       const values = cells.map(readCsvCell)
-      const email = values.map((value) => readEmail(value)?.email).find((one) => one !== undefined)
+      const email = values.map((value) => readMailbox(value)?.address).find((one) => one !== undefined)
       const reason = values.map((value) => REASON_WORDS.get(value.toLowerCase())).find((one) => one !== undefined)
       const isHeader = found.length === 0 && values.some((value) => HEADERS.has(value.toLowerCase()))
       if (email !== undefined && reason === undefined && values.filter((value) => value !== '').length > 1) unclear += 1

@@ -31,6 +31,20 @@ test('people take back only what they chose themselves, in the last 30 days', ()
   expect(mayResubscribe('subscribed', null, 1)).toBe(true)
 })
 
+test('an exported mailbox with a name is read', async () => {
+  const text = {
+    addresses: '',
+    file: 'Name,Why\n"Rob" <rob@block.example>,x\nnobody,x\n',
+    why: 'moved',
+    reason: 'bounced',
+  }
+  const reading = await readSuppressionList(text)
+  expect('input' in reading && reading.input).toMatchObject({
+    rows: [{ email: 'rob@block.example', reason: 'bounced' }],
+    wrongLines: [1, 3],
+  })
+})
+
 describe('a long list', () => {
   /** How often other work came in between. */
   const readCounting = async (text: Partial<SuppressionListText>) => {

@@ -217,7 +217,10 @@ function describePlain(server: SmtpServer | null, check: ServerProps['check']): 
   const isLocal = isLoopback(server.host)
   if (!server.isTlsOptional && !isLocal) return null
   if (check !== null && (isRefusal(check) || check.is === 'failed' || check.isSecure)) return null
-  const what = `The connection is not encrypted${check === null ? ' unless this server offers STARTTLS' : ''}`
+  const what =
+    check === null
+      ? 'The connection is encrypted only if this server offers STARTTLS'
+      : 'The connection is not encrypted'
   const why = server.isTlsOptional ? 'its security is “Not required”' : 'it runs on this machine and has no password'
   return `${what}. That is allowed because ${why}.`
 }

@@ -161,7 +161,7 @@ test('a refused sender is reported on the pages of the app', async () => {
   expect(await textOf(await see(), '.notice.caution, .notice.problem')).toEqual([refused, LOST])
   expect(await textOf(await see('/server'), '.notice.caution')).toEqual([
     refused,
-    expect.stringContaining('The connection is not encrypted unless'),
+    expect.stringContaining('The connection is encrypted only if'),
   ])
 })
 
