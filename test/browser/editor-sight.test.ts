@@ -42,6 +42,27 @@ describe('the editor', () => {
     TRY_MS,
   )
 
+  test.each([
+    ['phone', 1440, 373],
+    ['desktop', 1440, 640],
+    ['phone', 375, 341],
+    ['desktop', 375, 640],
+  ])(
+    'previews the email on a %s at true scale, in a window of %p pixels',
+    async (kind, width, emailWidth) => {
+      await page.setViewportSize({ width, height: 900 })
+      await page.click(`label[for=view-${kind}]`)
+      const [box] = await boxes(`.screen.${kind} iframe`)
+      const laidOut = await page.locator(`.screen.${kind} iframe`).evaluate((frame) => frame.clientWidth)
+      expect([laidOut, (box?.right ?? 0) - (box?.left ?? 0)]).toEqual([emailWidth, emailWidth])
+      const hidden = await page.locator(`.screen.${kind}`).evaluate((screen) => screen.scrollWidth - screen.clientWidth)
+      expect(hidden).toBe(width === 375 && kind === 'desktop' ? 640 - 341 : 0)
+      await page.click('label[for=view-phone]')
+      await page.setViewportSize({ width: 1440, height: 900 })
+    },
+    TRY_MS,
+  )
+
   test(
     'keeps its actions in view',
     async () => {

@@ -83,8 +83,6 @@ describe('the editor', () => {
       expect(await page.locator('.screen.phone iframe').count()).toBe(1)
       await page.click('label[for=view-desktop]')
       await mail().getByText(`Typed ${times.length} times for bob@example.com`).waitFor()
-      const widths = 'Array.from(document.querySelectorAll(".screen.desktop iframe"), (frame) => frame.clientWidth)'
-      expect(Math.min(...(await page.evaluate<number[]>(widths)))).toBeGreaterThan(800)
       await page.click('label[for=view-text]')
       expect(await page.textContent('[data-mail-part=text]')).toContain(
         `Typed ${times.length} times for bob@example.com`,

@@ -54,9 +54,12 @@ const Source = ({ children }: { children: string }) => (
   </pre>
 )
 
+/** For the keyboard, in windows narrower than a desktop's. */
+const SCROLLED = { tabindex: 0, role: 'region', 'aria-label': 'Desktop width' } as const
+
 /** Sandboxed. islands/message.ts reuses the title. */
 const MailFrame = ({ kind, src }: { kind: 'phone' | 'desktop'; src?: string }) => (
-  <div class={`screen ${kind}`} data-mail-frame={`Email on a ${kind}`}>
+  <div class={`screen ${kind}`} data-mail-frame={`Email on a ${kind}`} {...(kind === 'desktop' && SCROLLED)}>
     {src && (
       <iframe
         src={src}
