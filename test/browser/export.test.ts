@@ -38,7 +38,7 @@ test.each<BrowserContextOptions>([{ javaScriptEnabled: true }, { javaScriptEnabl
     expect(await download(page, () => page.click('button.primary'))).toEqual(first)
     expect(await titleOf(page)).toBe('Your download has started')
     expect(await download(page, () => page.click('text=Download again'))).toEqual(first)
-    await page.click('text=Back to People')
+    await page.click('text=Back to the list')
     await page.waitForURL(`${people}?status=subscribed`)
     expect(await download(page, csv)).toEqual(first)
     await browser.close()

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { REFUSALS } from '../../core/refusals.ts'
 import { downloadAnswer, pageAnswer } from '../layout/answers.ts'
 import { type FormInput, toForm } from '../layout/forms.ts'
-import { Frame, nameOfPage } from '../layout/frame.tsx'
+import { Frame, type PageName } from '../layout/frame.tsx'
 import { missingAnswer } from '../layout/missing-page.tsx'
 import { onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
@@ -24,7 +24,7 @@ export type Exported = {
 type Params = Record<string, string>
 
 type Rules = {
-  page: Parameters<typeof nameOfPage>[0]
+  page: PageName
   /** null if the person is unknown */
   find: (
     deps: PageDependencies,
@@ -143,7 +143,7 @@ const ExportPage = ({ viewer, page, exported, href, from, isStarted }: ExportPro
     <div class="buttons">
       <ButtonLink href={href}>{isStarted ? 'Download again' : 'Try again'}</ButtonLink>
       <ButtonLink href={`/apps/${viewer.app.publicId}/${from}`}>
-        {exported.person === undefined ? `Back to ${nameOfPage(page)}` : 'Back to the person'}
+        {exported.person === undefined ? 'Back to the list' : 'Back to the person'}
       </ButtonLink>
     </div>
   </Frame>
