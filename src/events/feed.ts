@@ -1,6 +1,6 @@
 import type { Store } from '../store/store.ts'
 
-/** Minimum time between notifications of a watcher. */
+/** Minimum time between notifications of a watcher, unless it asks for more. */
 const REST_MS = 250
 /** Concurrent watchers; each holds a connection. */
 export const MOST_WATCHERS = { member: 10, account: 100, all: 500 } as const
@@ -11,6 +11,8 @@ export type WatchEnd = 'stopped' | 'replaced'
 export type Watcher = {
   memberId: string
   accountId: string
+  /** minimum time between calls, if not REST_MS */
+  restMs?: number
   /** Not called again before it resolves. May return the ms after which to call it again without a change. */
   onChange(): void | number | Promise<void | number>
   onEnd(reason: WatchEnd): void
@@ -69,7 +71,7 @@ function oldestOfLargestAccount(watchers: Watcher[]): Watcher | null {
   return largest[0] ?? null
 }
 
-/** Immediately after a quiet time, else after REST_MS. The last change is always notified. */
+/** Immediately after a quiet time, else after the minimum time. The last change is always notified. */
 function createNotifier(watcher: Watcher, isWatched: () => boolean): () => void {
   let isResting = false
   let isDue = false
@@ -79,7 +81,7 @@ function createNotifier(watcher: Watcher, isWatched: () => boolean): () => void 
       isDue = false
       const againMs = await watcher.onChange()
       if (typeof againMs === 'number') setTimeout(notify, againMs).unref()
-      await Bun.sleep(REST_MS)
+      await Bun.sleep(watcher.restMs ?? REST_MS)
     }
     isResting = false
   }

@@ -1,63 +1,75 @@
 /** @jsxImportSource preact */
 import { render } from 'preact-render-to-string'
-import { publicId, readPublicId } from '../../core/ids.ts'
-import { listDeliveries, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
-import { streamChanges } from '../layout/stream.ts'
+import { publicId } from '../../core/ids.ts'
+import {
+  describeDeliveries,
+  type DeliveryRow as Delivery,
+  type ListedDelivery,
+} from '../../deliveries/delivery-lists.ts'
+import { type Send, streamChanges } from '../layout/stream.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { Zone } from '../ui/time.tsx'
-import { State } from './deliveries-page.tsx'
+import { ListFoot, State } from './deliveries-page.tsx'
 import { isNarrowed, readAddress, toFilter } from './deliveries-view.ts'
 import { DeliveryRow } from './delivery-row.tsx'
 
 /** Rows per page. The page stays below 2,000 pixels. */
 export const PAGE_ROWS = 36
 
-/** What a row shows besides what never changes. */
-const stateOf = ({ work: { delivery } }: ListedDelivery): string =>
-  [delivery.state, delivery.reason, delivery.updatedAt, delivery.cameBackAt, delivery.openedAt].join(' ')
+/** Counting thousands of deliveries takes some ms, so a page is read this often at most. */
+const READ_EVERY_MS = 1_000
 
-function renderRows(
-  { app }: Viewer,
-  rows: ListedDelivery[],
-  { now, hasGap }: { now: number; hasGap: boolean },
-): string {
-  return render(
+/** What a row shows besides what never changes. */
+const stateOf = ({ state, reason, updatedAt, cameBackAt, openedAt }: Delivery): string =>
+  [state, reason, updatedAt, cameBackAt, openedAt].join(' ')
+
+const renderRows = ({ app }: Viewer, rows: ListedDelivery[], now: number): string =>
+  render(
     <Zone.Provider value={app.timezone}>
       {rows.map((row) => (
         <DeliveryRow key={row.work.delivery.id} appId={app.publicId} row={row} now={now} />
       ))}
-      {hasGap && <li class="gap">Some deliveries aren't shown here. Go to older pages to see them.</li>}
     </Zone.Provider>,
   )
-}
 
-/** Streams new deliveries that match the filters, and what became of those on the first page. */
+/** Streams what a reload of the first page would show, and what became of rows that are no longer on it. */
 export function followDeliveries(deps: PageDependencies, request: Request, viewer: Viewer): Response {
   const { store, clock } = deps
-  const given = request.headers.get('last-event-id') ?? new URL(request.url).searchParams.get('after') ?? ''
+  const { app } = viewer
   const view = readAddress(request.url)
-  const filter = toFilter(view, viewer.app.timezone)
-  let after = readPublicId('dlv', given) ?? 0
-  let shown: Map<number, string> | null = null
-  return streamChanges(deps, request, viewer, async (send) => {
-    const { deliveries } = await listDeliveries(store, viewer.app, { ...filter, limit: PAGE_ROWS })
-    const now = clock.now()
-    const fresh = deliveries.filter(({ work }) => work.delivery.id > after)
-    const changed = deliveries.filter((one) => {
-      const { id } = one.work.delivery
-      return id <= after && (shown === null || shown.get(id) !== stateOf(one))
-    })
-    shown = new Map(deliveries.map((one) => [one.work.delivery.id, stateOf(one)]))
-    if (changed.length > 0)
-      send({ name: 'changed', data: { html: renderRows(viewer, changed, { now, hasGap: false }) } })
-    const [newest] = fresh
-    if (!newest) return
-    const hasGap = fresh.length === PAGE_ROWS && after !== 0
-    after = newest.work.delivery.id
-    const cursor = publicId('dlv', after)
-    const data = { html: renderRows(viewer, fresh, { now, hasGap }), count: fresh.length, cursor }
-    send({ name: 'rows', data, id: cursor })
-    const count = await store.countMatching({ ...filter, appId: viewer.app.id })
-    send({ name: 'counts', data: { state: render(<State count={count} isNarrowed={isNarrowed(view)} />), chart: '' } })
-  })
+  const filter = { ...toFilter(view, app.timezone), appId: app.id }
+  /** the page first, then rows that were on it */
+  let shown = new Map<number, string>()
+  let [page, counts] = ['', '']
+
+  const readPage = async () => {
+    const [found, count] = await Promise.all([
+      store.listDeliveries({ ...filter, limit: PAGE_ROWS + 1 }),
+      store.countMatching(filter),
+    ])
+    const rows = found.slice(0, PAGE_ROWS)
+    const onPage = new Set(rows.map(({ id }) => id))
+    const others = await store.listDeliveriesById([...shown.keys()].filter((id) => !onPage.has(id)).slice(0, PAGE_ROWS))
+    const all = [...rows, ...others]
+    const changed = all.filter((row) => shown.get(row.id) !== stateOf(row))
+    shown = new Map(all.map((row) => [row.id, stateOf(row)]))
+    const older = found.length > PAGE_ROWS ? (rows.at(-1)?.id ?? null) : null
+    return { rows, count, older, changed: await describeDeliveries(store, app, changed) }
+  }
+  const sendPage = async (send: Send): Promise<void> => {
+    const { rows, count, older, changed } = await readPage()
+    const ids = rows.map(({ id }) => publicId('dlv', id))
+    const end = older === null ? '' : publicId('dlv', older)
+    const next = [...ids, end].join()
+    if (changed.length > 0 || next !== page)
+      send({ name: 'page', data: { ids, end, html: renderRows(viewer, changed, clock.now()) } })
+    page = next
+    const parts = {
+      state: render(<State count={count} isNarrowed={isNarrowed(view)} />),
+      foot: render(<ListFoot appId={app.publicId} view={view} count={count} older={older} isFirst />),
+    }
+    if (counts !== JSON.stringify(parts)) send({ name: 'counts', data: { ...parts, chart: '' } })
+    counts = JSON.stringify(parts)
+  }
+  return streamChanges(deps, request, viewer, sendPage, READ_EVERY_MS)
 }

@@ -82,7 +82,7 @@ export function DeliveriesPage(props: DeliveriesProps) {
       ) : (
         <DeliverySections viewer={viewer} current="deliveries" />
       )}
-      {isNothing(props) ? <NothingYet {...props} /> : <FilteredList {...props} />}
+      {isNothing(props) ? <FeedSection {...props} /> : <FilteredList {...props} />}
     </Frame>
   )
 }
@@ -109,13 +109,17 @@ const FilteredList = (props: DeliveriesProps) => {
       {props.fault && <Notice kind="error">{props.fault}</Notice>}
       <Chips chips={chipsOf(props)} clear={deliveriesPath(viewer.app.publicId, NO_FILTER)} />
       {view.outcome === 'cameBack' && <Returned {...props} />}
-      <section class="feed-section" aria-label="Deliveries">
-        {isFirst && <p class="hint" role="status" data-stream-reason />}
-        <DeliveryList {...props} />
-      </section>
+      <FeedSection {...props} />
     </>
   )
 }
+
+const FeedSection = (props: DeliveriesProps) => (
+  <section class="feed-section" aria-label="Deliveries">
+    {props.isFirst && <p class="hint" role="status" data-stream-reason />}
+    <DeliveryList {...props} />
+  </section>
+)
 
 /** The days of the list are those of the triggers. */
 const Returned = ({ viewer, view: { messageId } }: DeliveriesProps) => (
@@ -263,33 +267,37 @@ function DeliveryList(props: DeliveriesProps) {
     <>
       {isFirst && <FeedPending noun="delivery" plural="deliveries" />}
       <div class="delivery-list">
-        {deliveries.length > 0 && <DeliveryHeads />}
-        <ol
-          class="feed deliveries"
-          data-feed={isFirst ? `${live}${live.includes('?') ? '' : '?'}` : undefined}
-          data-cursor={publicId('dlv', deliveries[0]?.work.delivery.id ?? 0)}
-        >
+        <DeliveryHeads />
+        <ol class="feed deliveries" data-feed={isFirst ? live : undefined}>
           {deliveries.map((row) => (
             <DeliveryRow key={row.work.delivery.id} appId={appId} row={row} now={now} />
           ))}
         </ol>
       </div>
-      {deliveries.length === 0 && <NoMatch {...props} />}
-      <div class="list-foot">
-        <Pager
-          newest={isFirst ? undefined : deliveriesPath(appId, view)}
-          older={older === null ? undefined : deliveriesPath(appId, view, { before: older })}
-        />
-        {count > 0 && (
-          <p class="hint">
-            Export {count > MOST_COUNTED ? 'all' : count.toLocaleString('en')} as{' '}
-            <a href={deliveriesPath(appId, view, { page: 'deliveries/export' })}>CSV</a>
-          </p>
-        )}
+      {(isFirst || deliveries.length === 0) && <NoMatch {...props} />}
+      <div class="list-foot" data-feed-counts={isFirst ? 'foot' : undefined}>
+        <ListFoot appId={appId} view={view} count={count} older={older} isFirst={isFirst} />
       </div>
     </>
   )
 }
+
+type FootProps = Pick<DeliveriesProps, 'view' | 'count' | 'older' | 'isFirst'> & { appId: string }
+
+export const ListFoot = ({ appId, view, count, older, isFirst }: FootProps) => (
+  <>
+    <Pager
+      newest={isFirst ? undefined : deliveriesPath(appId, view)}
+      older={older === null ? undefined : deliveriesPath(appId, view, { before: older })}
+    />
+    {count > 0 && (
+      <p class="hint">
+        Export {count > MOST_COUNTED ? 'all' : count.toLocaleString('en')} as{' '}
+        <a href={deliveriesPath(appId, view, { page: 'deliveries/export' })}>CSV</a>
+      </p>
+    )}
+  </>
+)
 
 const NothingYet = ({ viewer, messages }: DeliveriesProps) => {
   const isLive = messages.some(({ status }) => status === 'live')
@@ -302,9 +310,10 @@ const NothingYet = ({ viewer, messages }: DeliveriesProps) => {
   )
 }
 
-const NoMatch = ({ viewer, view, isFirst, fault }: DeliveriesProps) => {
+const NoMatch = (props: DeliveriesProps) => {
+  const { viewer, view, isFirst, fault } = props
   if (!isFirst) return <EmptyState title="Nothing older">You've reached the oldest delivery.</EmptyState>
-  if (!isNarrowed(view)) return null
+  if (!isNarrowed(view)) return isNothing(props) ? <NothingYet {...props} /> : null
   const all = <ButtonLink href={deliveriesPath(viewer.app.publicId, NO_FILTER)}>Show all deliveries</ButtonLink>
   return (
     <EmptyState title="No deliveries match" next={all}>

@@ -3,12 +3,17 @@ import { openStream, type StreamState } from './stream.ts'
 
 /** Maximum rows on the page; older rows are on the next pages. */
 const ROWS_MAX = 100
-/** Maximum rows buffered while paused; the oldest are dropped. */
-const PENDING_MAX = 100
+/** Rows that no longer match show what became of them before they go, so that none vanishes while it is looked at. */
+const LEAVING_MS = 3_000
 
-/** Sent by dashboard/events/events-live.tsx, dashboard/requests/requests.tsx and dashboard/deliveries/deliveries-live.tsx. */
+/** Sent by dashboard/events/events-live.tsx and dashboard/requests/requests.tsx. */
 type FeedRows = { html: string; count: number; cursor: string }
-type FeedCounts = { state: string; chart: string; names?: string }
+/**
+ * Sent by dashboard/deliveries/deliveries-live.tsx: the rows of the first page, with the HTML of those that changed or
+ * were on it. `end`: the last ID if more follow.
+ */
+type FeedPage = { ids: string[]; end: string; html: string }
+type FeedCounts = { state: string; chart: string; names?: string; foot?: string }
 
 const STATES: Record<StreamState | 'paused', { mood: string; word: string }> = {
   open: { mood: 'good', word: 'Refreshing' },
@@ -22,18 +27,21 @@ const list = document.querySelector<HTMLOListElement>('[data-feed]')
 if (list) followFeed(list)
 
 /**
- * Adds new rows at the top. Rows are buffered while the list is hovered, focused, selected, scrolled or paused, so that
- * nothing moves while it is read.
+ * Adds new rows at the top, or shows the rows of a page. The rows stay while the list is hovered, focused, selected,
+ * scrolled or paused, so that nothing moves while it is read.
  */
 function followFeed(list: HTMLOListElement): void {
   const state = document.querySelector<HTMLElement>('[data-feed-state] .badge')
   const pause = document.querySelector<HTMLButtonElement>('[data-feed-pause]')
   const show = document.querySelector<HTMLButtonElement>('[data-feed-show]')
-  let pending: Element[] = []
+  /** of the list as soon as nobody reads it */
+  let wanted: Element[] = [...list.children]
+  let isLeaving = false
   let stream: StreamState | null = null
 
   const isPaused = (): boolean => pause?.getAttribute('aria-pressed') === 'true'
-  const isRead = (): boolean =>
+  const isHeld = (): boolean =>
+    isPaused() ||
     list.matches(':hover, :focus-within') ||
     list.getBoundingClientRect().top < 0 ||
     (getSelection()?.isCollapsed === false && list.contains(getSelection()?.anchorNode ?? null))
@@ -46,63 +54,90 @@ function followFeed(list: HTMLOListElement): void {
     state.className = `badge ${mood}`
     state.textContent = word
   }
-  const showBuffered = (): void => {
+  const showWaiting = (): void => {
     if (!show) return
-    const count = pending.filter((row) => row.hasAttribute('data-id')).length
+    const count = wanted.filter((row) => !row.isConnected && row.hasAttribute('data-id')).length
     show.hidden = count === 0
     const noun = count === 1 ? show.dataset.feedShow : show.dataset.feedPlural
-    show.textContent = `Show ${count === PENDING_MAX ? `the newest ${count}` : `${count} new`} ${noun}`
+    show.textContent = `Show ${count === ROWS_MAX ? `the newest ${count}` : `${count} new`} ${noun}`
   }
-  const insert = (): void => {
-    for (const row of pending) row.classList.add('new')
-    list.prepend(...pending)
-    pending = []
-    while (list.children.length > ROWS_MAX) list.lastElementChild?.remove()
+  /** Rows that stay aren't moved, so that they keep the focus. */
+  const arrange = (): void => {
+    const gone = Array.from(list.children).filter((row) => !wanted.includes(row))
+    for (const row of gone) row.remove()
+    let place = list.firstElementChild
+    for (const row of wanted) {
+      if (row === place) place = row.nextElementSibling
+      else {
+        row.classList.add('new')
+        list.insertBefore(row, place)
+      }
+    }
     pointOlder(list)
-    showBuffered()
   }
-  const insertIfUnread = (): void => {
-    if (pending.length > 0 && !isPaused() && !isRead()) insert()
+  const isArranged = (): boolean =>
+    wanted.length === list.children.length && wanted.every((row, index) => row === list.children[index])
+  const arrangeUnlessHeld = (): void => {
+    if (!isHeld()) {
+      if (isLeaving) return
+      if (!isArranged()) arrange()
+    }
+    showWaiting()
   }
   const take = ({ html, cursor }: FeedRows): void => {
     list.dataset.cursor = cursor
-    const template = document.createElement('template')
-    template.innerHTML = html
-    pending = [...template.content.children, ...pending].slice(0, PENDING_MAX)
-    insertIfUnread()
-    showBuffered()
+    wanted = [...readRows(html), ...wanted].slice(0, ROWS_MAX)
+    arrangeUnlessHeld()
   }
 
-  /** Rows keep their place and height. */
-  const change = ({ html }: { html: string }): void => {
-    const template = document.createElement('template')
-    template.innerHTML = html
-    const rows = new Map([...pending, ...list.children].map((row) => [row.getAttribute('data-id'), row]))
-    for (const next of template.content.children) {
-      const row = rows.get(next.getAttribute('data-id'))
-      if (row && !row.matches(':focus-within')) row.replaceChildren(...next.childNodes)
+  const takePage = ({ ids, end, html }: FeedPage): void => {
+    const known = new Map([...list.children, ...wanted].map((row) => [idOf(row), row]))
+    for (const next of readRows(html)) {
+      const row = known.get(idOf(next))
+      if (row) update(row, next)
+      else known.set(idOf(next), next)
     }
+    wanted = ids.flatMap((id) => known.get(id) ?? [])
+    for (const row of list.children) {
+      const hasLeft = idOf(row) > end && !wanted.includes(row)
+      if (hasLeft && !row.classList.contains('left')) leaveSoon()
+      row.classList.toggle('left', hasLeft)
+    }
+    arrangeUnlessHeld()
+  }
+  const leaveSoon = (): void => {
+    if (isLeaving) return
+    isLeaving = true
+    setTimeout(() => {
+      isLeaving = false
+      arrangeUnlessHeld()
+    }, LEAVING_MS)
   }
 
   pause?.addEventListener('click', () => {
     pause.setAttribute('aria-pressed', String(!isPaused()))
     pause.textContent = isPaused() ? 'Resume' : 'Pause'
     showState()
-    insertIfUnread()
+    arrangeUnlessHeld()
   })
   show?.addEventListener('click', () => {
-    insert()
-    list.scrollIntoView({ block: 'center' })
-    list.querySelector<HTMLElement>('a')?.focus({ preventScroll: true })
+    const first = wanted.find((row) => !row.isConnected)
+    arrange()
+    showWaiting()
+    first?.scrollIntoView({ block: 'center' })
+    first?.querySelector('a')?.focus({ preventScroll: true })
   })
-  for (const name of ['pointerleave', 'focusout']) list.addEventListener(name, () => setTimeout(insertIfUnread))
-  addEventListener('scroll', insertIfUnread, { passive: true })
+  for (const name of ['pointerleave', 'focusout']) list.addEventListener(name, () => setTimeout(arrangeUnlessHeld))
+  addEventListener('scroll', arrangeUnlessHeld, { passive: true })
 
   openStream({
-    url: () => `${list.dataset.feed}&after=${list.dataset.cursor}`,
+    url: () => {
+      const { feed = '', cursor } = list.dataset
+      return cursor === undefined ? feed : `${feed}&after=${cursor}`
+    },
     on: {
       rows: (data) => take(data as FeedRows),
-      changed: (data) => change(data as { html: string }),
+      page: (data) => takePage(data as FeedPage),
       counts: (data) => showCounts(data as FeedCounts),
     },
     onState: (now) => {
@@ -112,11 +147,40 @@ function followFeed(list: HTMLOListElement): void {
   })
 }
 
-/** Updates the summary, names and chart unless they are in use. */
+const idOf = (row: Element): string => row.getAttribute('data-id') ?? ''
+
+function readRows(html: string): Element[] {
+  const template = document.createElement('template')
+  template.innerHTML = html
+  return [...template.content.children]
+}
+
+/** The row is one link, which stays, so that it keeps the focus. Rows keep their place and height. */
+function update(row: Element, next: Element): void {
+  const [link, nextLink] = [row.querySelector('a'), next.querySelector('a')]
+  if (link && nextLink && link.innerHTML !== nextLink.innerHTML) link.replaceChildren(...nextLink.childNodes)
+}
+
+/** What parts in use say as soon as they aren't. */
+const unshown = new Map<Element, string>()
+
+function showPart(part: Element): void {
+  const html = unshown.get(part)
+  if (html === undefined || part.matches(':hover, :focus-within')) return
+  unshown.delete(part)
+  part.innerHTML = html
+}
+
+for (const part of document.querySelectorAll('[data-feed-counts]'))
+  for (const name of ['pointerleave', 'focusout']) part.addEventListener(name, () => setTimeout(() => showPart(part)))
+
+/** Updates the summary, names, foot and chart unless they are in use. */
 function showCounts({ chart, ...parts }: FeedCounts): void {
   for (const [name, html] of Object.entries(parts)) {
     const part = document.querySelector(`[data-feed-counts="${name}"]`)
-    if (part && !part.matches(':hover, :focus-within')) part.innerHTML = html
+    if (!part) continue
+    unshown.set(part, html)
+    showPart(part)
   }
   const figure = document.querySelector('.counts .chart')
   const template = document.createElement('template')

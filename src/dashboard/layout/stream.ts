@@ -83,13 +83,15 @@ const REPLACED: Message = {
 
 /**
  * Streams committed changes (events/feed.ts). `sendChanges` runs at the start and after each change, never
- * concurrently, and may return a delay for the next run. Ends with the session or the membership.
+ * concurrently, and may return a delay for the next run. `restMs`: minimum time between runs, if not the usual. Ends
+ * with the session or the membership.
  */
 export const streamChanges = (
   { feed, sessions, store, baseUrl }: Pick<PageDependencies, 'feed' | 'sessions' | 'store' | 'baseUrl'>,
   request: Request,
   { member, account, app }: Viewer,
   sendChanges: (send: Send) => Promise<void | number>,
+  restMs?: number,
 ): Response =>
   streamEvents(request, ({ send, end, onBeat }) => {
     const token = readSessionToken(request, baseUrl)
@@ -105,6 +107,7 @@ export const streamChanges = (
     return feed.watch({
       memberId: member.id,
       accountId: account.id,
+      restMs,
       onChange: async () => ((await isAllowedNow()) ? sendChanges(send) : undefined),
       onEnd: (reason) => {
         if (reason === 'replaced') send(REPLACED)

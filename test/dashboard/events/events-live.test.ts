@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { openLive } from '../live.ts'
 import { attributesOf, HOSTILE, textOf } from '../pages.ts'
 import { type EventPages, namesOf, openEvents } from './recording.ts'
 
@@ -10,22 +11,10 @@ afterEach(() => pages.close())
 
 describe('the stream', () => {
   const follow = async (query: string) => {
-    const response = await pages.handle(pages.at(`feed?${query}`), {
-      headers: { Cookie: `eventpost_session_8080=${pages.browser.cookies.get('eventpost_session_8080')}` },
-    })
-    const reader = response.body?.getReader()
-    let text = ''
-    /** The next message of that name. */
-    const read = async <T>(name: string): Promise<T> => {
-      const message = new RegExp(`event: ${name}\\ndata: (.*)\\n\\n`)
-      while (!message.test(text)) text += new TextDecoder().decode((await reader?.read())?.value)
-      const [all = '', data = '{}'] = new RegExp(`^[^]*?${message.source}`).exec(text) ?? []
-      text = text.slice(all.length)
-      return JSON.parse(data)
-    }
+    const { read, leave } = await openLive(pages, pages.browser, pages.at(`feed?${query}`))
     const next = () => read<{ html: string; count: number; cursor: string }>('rows')
     const counts = () => read<{ state: string; chart: string; names: string }>('counts')
-    return { response, next, counts, leave: () => reader?.cancel() }
+    return { next, counts, leave }
   }
 
   test('continues from the cursor without gaps or duplicates', async () => {

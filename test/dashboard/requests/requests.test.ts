@@ -3,6 +3,7 @@ import type { AppRow } from '../../../src/accounts/access.ts'
 import { createKey } from '../../../src/accounts/accounts.ts'
 import { type NewRequest, NO_ACCOUNT } from '../../../src/store/requests.ts'
 import { type AccountPages, appOf, type Browser, createBrowser, openAccount } from '../browser.ts'
+import { openLive } from '../live.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -254,20 +255,7 @@ describe('accounts', () => {
 })
 
 describe('the open page', () => {
-  const follow = async (query: string) => {
-    const cookie = Array.from(browser.cookies, ([name, value]) => `${name}=${value}`).join('; ')
-    const response = await pages.handle(pages.at(`requests-live?${query}`), { headers: { Cookie: cookie } })
-    const reader = response.body?.getReader()
-    let text = ''
-    const read = async <T>(name: string): Promise<T> => {
-      const message = new RegExp(`event: ${name}\\ndata: (.*)\\n\\n`)
-      while (!message.test(text)) text += new TextDecoder().decode((await reader?.read())?.value)
-      const [all = '', data = '{}'] = new RegExp(`^[^]*?${message.source}`).exec(text) ?? []
-      text = text.slice(all.length)
-      return JSON.parse(data)
-    }
-    return { read, leave: () => reader?.cancel() }
-  }
+  const follow = (query: string) => openLive(pages, browser, pages.at(`requests-live?${query}`))
 
   test('gets new requests that match, and the count', async () => {
     await add(request({ requestId: 'req_before' }))

@@ -1,0 +1,149 @@
+/** An open list of deliveries while emails go out. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import type { MessageContent, MessageStatus } from '../../src/store/message-types.ts'
+import { EVENTS } from '../helper.ts'
+import { openChromium, serveTest, signIn } from './chromium.ts'
+
+/** Slow machines need several seconds. */
+const TRY_MS = 60_000
+const WAIT_MS = 10 * 60_000
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await openChromium()
+})
+afterAll(() => browser?.close())
+
+async function openDeliveries() {
+  const server = await serveTest()
+  const { store } = server.parts()
+  const app = await store.findAppByPublicId(server.first.appId)
+  if (!app) throw new Error('no app')
+  const save = async (name: string, status: MessageStatus, more: Partial<MessageContent> = {}, id?: number) => {
+    const content = { trigger: { event: name }, mail: { subject: 'Ready', body: 'Hello' }, ...more }
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: server.clock.now() }
+    const saved = await store.saveMessages({ ...by, drafts: [{ id: id ?? null, name, status, content }] })
+    return ('saved' in saved && saved.saved[0]?.id) || 0
+  }
+  const send = async (event: string, email: string): Promise<void> => {
+    const body = { app: server.first.appId, email: `${email}@example.com`, event, createContact: true }
+    expect((await server.call('POST', EVENTS, { body })).status).toBe(202)
+  }
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
+  const complaints: string[] = []
+  page.on('pageerror', (error) => void complaints.push(error.message))
+  await signIn(page, server)
+  return {
+    page,
+    save,
+    send,
+    sendDue: () => server.sender().sendDue(),
+    sendLater: async (): Promise<void> => {
+      server.clock.tick(WAIT_MS)
+      await server.sender().sendDue()
+    },
+    open: async (query: string): Promise<void> => {
+      const live = page.waitForResponse((response) => response.url().includes('deliveries-live'))
+      await page.goto(`${server.url}/apps/${server.first.appId}/deliveries${query}`)
+      await live
+    },
+    close: async (): Promise<void> => {
+      await page.close()
+      await server.close()
+      expect(complaints).toEqual([])
+    },
+  }
+}
+
+const WAITS = { wait: { minutes: 10 } } as const
+const rowsOf = async (page: Page): Promise<string[]> => {
+  const rows = await page.locator('.feed > li').allInnerTexts()
+  return rows.map((text) => text.split('\n').slice(0, 3).join(' ').replaceAll('@example.com', ''))
+}
+const leadIs = (page: Page, words: string) => page.waitForSelector(`.lead >> text=${words}`)
+/** Without the shifts that follow input, as Chromium reports them. */
+const shiftOf = (page: Page) =>
+  page.evaluate<number>(`new Promise((resolve) => {
+    const observer = new PerformanceObserver((list) => {
+      resolve(list.getEntries().reduce((sum, { value, hadRecentInput }) => sum + (hadRecentInput ? 0 : value), 0))
+    })
+    observer.observe({ type: 'layout-shift', buffered: true })
+    setTimeout(() => resolve(0), 200)
+  })`)
+
+test(
+  'rows that no longer match say what became of them, and go when nobody reads the list',
+  async () => {
+    const { page, save, send, sendLater, open, close } = await openDeliveries()
+    await save('later', 'live', WAITS)
+    await send('later', 'ada')
+    await send('later', 'bob')
+    await open('?state=pending')
+    expect([await rowsOf(page), await page.isVisible('.empty')]).toEqual([
+      ['bob later Waiting', 'ada later Waiting'],
+      false,
+    ])
+    await page.hover('.feed > li >> nth=1')
+    const before = await page.locator('.feed > li').last().boundingBox()
+    await sendLater()
+    await leadIs(page, 'No deliveries match.')
+    await page.waitForSelector('.feed > .left >> nth=1')
+    // longer than they would stay
+    await page.waitForTimeout(3_500)
+    expect(await rowsOf(page)).toEqual(['bob later Captured', 'ada later Captured'])
+    expect([await page.locator('.feed > li').last().boundingBox(), await shiftOf(page)]).toEqual([before, 0])
+    await page.hover('h1')
+    await page.waitForSelector('.empty >> text=No deliveries match')
+    expect([await rowsOf(page), await page.isVisible('.delivery-heads')]).toEqual([[], false])
+    expect(await page.locator('.list-foot').innerText()).toBe('')
+    await close()
+  },
+  TRY_MS,
+)
+
+test(
+  'a row that matches now waits while someone reads, then is in its place, as after a reload',
+  async () => {
+    const { page, save, send, sendDue, sendLater, open, close } = await openDeliveries()
+    const later = await save('later', 'live', WAITS)
+    await save('now', 'live')
+    await send('later', 'old')
+    // kept from going out before the newer one is there
+    await save('later', 'paused', WAITS, later)
+    await send('now', 'new')
+    await sendDue()
+    await open('?state=kept')
+    expect(await rowsOf(page)).toEqual(['new now Captured'])
+    await page.focus('.feed a')
+    await save('later', 'live', WAITS, later)
+    await sendLater()
+    await page.waitForSelector('[data-feed-show] >> text=Show 1 new delivery')
+    await leadIs(page, '2 deliveries match')
+    expect([await rowsOf(page), await page.locator('.feed a:focus').count()]).toEqual([['new now Captured'], 1])
+    await page.click('[data-feed-show]')
+    const shown = await rowsOf(page)
+    expect(shown).toEqual(['new now Captured', 'old later Captured'])
+    expect(await page.locator('.feed > li:last-child > a:focus').count()).toBe(1)
+    expect(await page.locator('.list-foot').innerText()).toBe('Export 2 as CSV')
+    await page.reload()
+    expect(await rowsOf(page)).toEqual(shown)
+    await close()
+  },
+  TRY_MS,
+)
+
+test(
+  'the first delivery appears on the empty page',
+  async () => {
+    const { page, save, send, open, close } = await openDeliveries()
+    await open('')
+    expect([await page.isVisible('.empty'), await page.isVisible('.delivery-heads')]).toEqual([true, false])
+    await save('later', 'live', WAITS)
+    await send('later', 'ada')
+    await leadIs(page, '1 delivery, newest first.')
+    expect([await rowsOf(page), await page.isVisible('.empty')]).toEqual([['ada later Waiting'], false])
+    await close()
+  },
+  TRY_MS,
+)
