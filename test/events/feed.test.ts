@@ -62,6 +62,18 @@ test('a watcher checks again when it asked to, without changes', async () => {
   expect(looks).toBe(3)
 })
 
+test('a watcher may ask for more time between checks', async () => {
+  const { feed, watcher, looks, commit } = openFeed()
+  feed.watch({ ...watcher, restMs: 4 * REST_MS })
+  for (let i = 0; i < 5; i++) {
+    await Bun.sleep(REST_MS / 2)
+    commit()
+  }
+  expect(looks()).toBe(1)
+  await Bun.sleep(2 * REST_MS)
+  expect(looks()).toBe(2)
+})
+
 test('a watcher that left is not notified', async () => {
   const { feed, watcher, looks, commit } = openFeed()
   const stop = feed.watch(watcher)

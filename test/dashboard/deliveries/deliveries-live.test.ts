@@ -1,5 +1,5 @@
 /** What an open first page of deliveries is told. */
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { PAGE_ROWS } from '../../../src/dashboard/deliveries/deliveries-live.tsx'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
@@ -107,4 +107,24 @@ test('a full page says where the next one begins', async () => {
   expect(foot).toContain(`before=${end}`)
   expect([ids, foot]).toEqual([(await reload('')).ids.map(String), (await reload('')).foot])
   await leave()
+})
+
+test('an open page is read once a second at most, and not at all when nobody looks', async () => {
+  const reads = spyOn(pages.store, 'listDeliveries')
+  await putWaiting()
+  await send('ada')
+  expect(reads.mock.calls.length).toBe(0)
+  const { rows, counts, leave } = await follow('')
+  await rows(1)
+  const startedAt = performance.now()
+  for (let number = 0; number < 20; number++) await send(`p${number}`)
+  await counts('21')
+  expect(reads.mock.calls.length).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 1_000)
+  await leave()
+  await Bun.sleep(1_100)
+  reads.mockClear()
+  await send('zoe')
+  await Bun.sleep(300)
+  expect(reads.mock.calls.length).toBe(0)
+  reads.mockRestore()
 })
