@@ -146,6 +146,8 @@ export type ComparedPeople = { people: number; extra: Difference }
 export type AppResults = {
   emailed: number
   cameBack: number
+  /** of those who came back, people not emailed in the range */
+  ofEarlier: number
   /** each person once, over the messages whose groups are large enough; null: too few to tell */
   compared: ComparedPeople | null
   /** an email was not sent, because the person had opened the result already */
@@ -187,12 +189,13 @@ function summarizeAppResults({ people, returns, days, compared }: AppCounts, ran
     const { emailed, extra } = compareGroups(ofMessage).cameBack
     return extra === null ? [] : [{ people: emailed.people, extra }]
   })
-  const { emailed, cameBack, seen: alreadySeen } = people
+  const { emailed, cameBack, ofEarlier, seen: alreadySeen } = people
   const unsent = days.reduce((sum, one) => sum + one.unsent, 0)
   const waitingOf = new Map<number, number>()
   for (const { messageId, waiting } of days)
     if (waiting > 0) waitingOf.set(messageId, (waitingOf.get(messageId) ?? 0) + waiting)
-  return { emailed, cameBack, compared: addUp(parts), alreadySeen, unsent, waitingOf, trends, days: byDay, cameBackOf }
+  const peopleCounts = { emailed, cameBack, ofEarlier, alreadySeen }
+  return { ...peopleCounts, compared: addUp(parts), unsent, waitingOf, trends, days: byDay, cameBackOf }
 }
 
 /** Nobody is in two of them, so the variances add up. */

@@ -34,11 +34,15 @@ async function start() {
     sendTo: (name: string) => messaging.event({ email: `${name}@example.com`, properties: RESULT }),
     visit: (name: string, path = '/results/1') =>
       send(server, report(server.first, { email: `${name}@example.com`, events: [page(path)] })),
-    async count(days = 30): Promise<Pick<AppResults, 'emailed' | 'cameBack' | 'alreadySeen'>> {
+    async count(days = 30): Promise<Pick<AppResults, 'emailed' | 'cameBack' | 'ofEarlier' | 'alreadySeen'>> {
       const range = lastDays(days, server.clock.now())
-      const { emailed, cameBack, alreadySeen } = await readAppResults(messaging.store(), messaging.app.id, range)
+      const { emailed, cameBack, ofEarlier, alreadySeen } = await readAppResults(
+        messaging.store(),
+        messaging.app.id,
+        range,
+      )
       expect([await count('emailed', range.from), await count('cameBack', range.from)]).toEqual([emailed, cameBack])
-      return { emailed, cameBack, alreadySeen }
+      return { emailed, cameBack, ofEarlier, alreadySeen }
     },
   }
 }
@@ -54,7 +58,7 @@ test('who is emailed often, by several messages, and comes back after each', asy
     await app.visit('ada')
     app.server.clock.tick(DAY)
   }
-  expect(await app.count()).toEqual({ emailed: 2, cameBack: 1, alreadySeen: 0 })
+  expect(await app.count()).toEqual({ emailed: 2, cameBack: 1, ofEarlier: 0, alreadySeen: 0 })
 })
 
 test('a range has those whose last email lies in it, and an email that brought nobody back hides no return', async () => {
@@ -67,12 +71,12 @@ test('a range has those whose last email lies in it, and an email that brought n
   app.server.clock.tick(8 * DAY)
   await app.sendTo('ada')
   await app.decide()
-  expect(await app.count()).toEqual({ emailed: 2, cameBack: 2, alreadySeen: 0 })
-  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 0, alreadySeen: 0 })
+  expect(await app.count()).toEqual({ emailed: 2, cameBack: 2, ofEarlier: 0, alreadySeen: 0 })
+  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 0, ofEarlier: 0, alreadySeen: 0 })
   app.server.clock.tick(MINUTE)
   await app.visit('ada')
-  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 1, alreadySeen: 0 })
-  expect(await app.count()).toEqual({ emailed: 2, cameBack: 2, alreadySeen: 0 })
+  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 1, ofEarlier: 0, alreadySeen: 0 })
+  expect(await app.count()).toEqual({ emailed: 2, cameBack: 2, ofEarlier: 0, alreadySeen: 0 })
 })
 
 test('who came back before an email with an unknown outcome was sent again', async () => {
@@ -87,14 +91,14 @@ test('who came back before an email with an unknown outcome was sent again', asy
   await store.markUnknown({ ...claim, reason: 'etimedout' })
   app.server.clock.tick(MINUTE)
   await app.visit('ada')
-  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 1, alreadySeen: 0 })
+  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 1, ofEarlier: 0, alreadySeen: 0 })
   app.server.clock.tick(19 * DAY)
   expect(await store.resendDelivery({ appId: app.app.id, id: claim.id, at: app.server.clock.now() })).toEqual({
     done: true,
   })
   expect((await app.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
-  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 0, alreadySeen: 0 })
-  expect(await app.count(30)).toEqual({ emailed: 1, cameBack: 1, alreadySeen: 0 })
+  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 0, ofEarlier: 0, alreadySeen: 0 })
+  expect(await app.count(30)).toEqual({ emailed: 1, cameBack: 1, ofEarlier: 0, alreadySeen: 0 })
 })
 
 test('a return counts on its day, also after an email from before the range', async () => {
@@ -105,10 +109,10 @@ test('a return counts on its day, also after an email from before the range', as
   app.server.clock.tick(5 * DAY)
   await app.visit('ada')
   app.server.clock.tick(4 * DAY)
-  expect(await app.count(7)).toEqual({ emailed: 0, cameBack: 1, alreadySeen: 0 })
+  expect(await app.count(7)).toEqual({ emailed: 0, cameBack: 1, ofEarlier: 1, alreadySeen: 0 })
   app.server.clock.tick(DAY)
   await app.visit('bob')
-  expect(await app.count()).toEqual({ emailed: 2, cameBack: 1, alreadySeen: 0 })
+  expect(await app.count()).toEqual({ emailed: 2, cameBack: 1, ofEarlier: 0, alreadySeen: 0 })
 })
 
 test('who had seen it already, and who was erased', async () => {
@@ -121,9 +125,9 @@ test('who had seen it already, and who was erased', async () => {
   await app.decide()
   app.server.clock.tick(MINUTE)
   await app.visit('carol')
-  expect(await app.count()).toEqual({ emailed: 1, cameBack: 1, alreadySeen: 2 })
+  expect(await app.count()).toEqual({ emailed: 1, cameBack: 1, ofEarlier: 0, alreadySeen: 2 })
   for (const name of ['ada', 'carol']) await app.store().eraseContact({ ...app.by, email: app.emailOf(name) })
-  expect(await app.count()).toEqual({ emailed: 0, cameBack: 0, alreadySeen: 1 })
+  expect(await app.count()).toEqual({ emailed: 0, cameBack: 0, ofEarlier: 0, alreadySeen: 1 })
 })
 
 test('who is compared in several messages, in the first', async () => {

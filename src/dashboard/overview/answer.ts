@@ -45,7 +45,7 @@ export function describeStillWaiting({ name, content: { wait } }: Draft, waiting
   return `${early}: “${name}” waits ${formatMinutes(wait.minutes)}.`
 }
 
-type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'compared' | 'alreadySeen' | 'waitingOf'>
+type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'ofEarlier' | 'compared' | 'alreadySeen' | 'waitingOf'>
 
 export const countWaiting = ({ waitingOf }: Pick<AppResults, 'waitingOf'>): number =>
   [...waitingOf.values()].reduce((sum, count) => sum + count, 0)
@@ -59,23 +59,28 @@ export const describeWaiting = (count: number): string =>
  * how many had opened the result before. The comparison names its number of people where that differs.
  */
 export function describeResults(measured: Measured, hasHoldback: boolean): string {
-  const { emailed, cameBack, compared, alreadySeen } = measured
+  const { emailed, ofEarlier, alreadySeen } = measured
+  const parts = [
+    emailed === 0 ? describeNobody(measured) : describeEmailed(measured, hasHoldback),
+    emailed > 0 && ofEarlier > 0 && `${formatCount(ofEarlier)} came back after earlier emails`,
+    alreadySeen > 0 && describeSeen(alreadySeen),
+  ]
+  return `${parts.filter((part) => part !== false).join('; ')}.`
+}
+
+function describeNobody(measured: Measured): string {
+  const { cameBack, alreadySeen } = measured
   const waiting = countWaiting(measured)
-  const seen = alreadySeen === 0 ? null : describeSeen(alreadySeen)
-  if (emailed === 0 && cameBack > 0)
-    return `Nobody was emailed, but ${formatCount(cameBack)} came back after earlier emails${seen === null ? '' : `; ${seen}`}.`
-  if (emailed === 0 && waiting > 0)
-    return `Nobody has been emailed yet: ${describeWaiting(waiting)}${seen === null ? '' : `; ${seen}`}.`
-  if (emailed === 0) return seen === null ? 'Nobody has been emailed yet.' : `Nobody was emailed; ${seen}.`
-  // a return counts on its own day, so people emailed before the range can be among them
-  const isOfEarlier = cameBack > emailed
-  const returned = `${cameBack === 0 ? 'nobody' : formatCount(cameBack)} came back`
-  const came = `${countPeople(emailed)} emailed, ${returned}${isOfEarlier ? ', some after earlier emails' : ''}`
-  const more =
-    compared === null
-      ? hasHoldback && ', too few people to tell the difference'
-      : `, ${describeCompared(compared, emailed)}`
-  return `${came}${more || ''}${seen === null ? '' : `; ${seen}`}.`
+  if (cameBack > 0) return `Nobody was emailed, but ${formatCount(cameBack)} came back after earlier emails`
+  if (waiting > 0) return `Nobody has been emailed yet: ${describeWaiting(waiting)}`
+  return alreadySeen > 0 ? 'Nobody was emailed' : 'Nobody has been emailed yet'
+}
+
+function describeEmailed({ emailed, cameBack, ofEarlier, compared }: Measured, hasHoldback: boolean): string {
+  const returned = cameBack - ofEarlier
+  const came = `${countPeople(emailed)} emailed, ${returned === 0 ? 'nobody' : formatCount(returned)} came back`
+  if (compared !== null) return `${came}, ${describeCompared(compared, emailed)}`
+  return hasHoldback ? `${came}, too few people to tell the difference` : came
 }
 
 const countPeople = (count: number): string => `${formatCount(count)} ${count === 1 ? 'person' : 'people'}`

@@ -260,6 +260,7 @@ test('an app has the sum of its messages, and a trend for each', async () => {
   expect(await readAppResults(pages.store, pages.app.id + 1, range)).toEqual({
     emailed: 0,
     cameBack: 0,
+    ofEarlier: 0,
     compared: null,
     alreadySeen: 0,
     unsent: 0,

@@ -72,7 +72,7 @@ describe('before a message is live', () => {
 describe('results', () => {
   const compared = { people: 380, extra: { estimate: 24.2, margin: 8.9 } }
   const waitingOf = new Map<number, number>()
-  const results = { emailed: 380, cameBack: 131, compared, alreadySeen: 97, waitingOf }
+  const results = { emailed: 380, cameBack: 131, ofEarlier: 0, compared, alreadySeen: 97, waitingOf }
 
   test('in one sentence', () => {
     expect(describeResults(results, true)).toBe(
@@ -81,7 +81,7 @@ describe('results', () => {
   })
 
   test('name the people who are compared, if not all are', () => {
-    expect(describeResults({ ...results, emailed: 1_100, cameBack: 330, alreadySeen: 0 }, true)).toBe(
+    expect(describeResults({ ...results, emailed: 1_100, cameBack: 330, ofEarlier: 0, alreadySeen: 0 }, true)).toBe(
       '1100 people emailed, 330 came back, 24 ± 9 more than without, among the 380 compared.',
     )
   })
@@ -99,7 +99,7 @@ describe('results', () => {
   })
 
   test('say that emails are waiting while nobody was emailed', () => {
-    const none = { ...results, emailed: 0, cameBack: 0, compared: null, alreadySeen: 0 }
+    const none = { ...results, emailed: 0, cameBack: 0, ofEarlier: 0, compared: null, alreadySeen: 0 }
     const waiting = {
       ...none,
       waitingOf: new Map([
@@ -135,7 +135,6 @@ describe('results', () => {
     ],
     [1, 0, 0, '1 person emailed, nobody came back.'],
     [1, 1, 0, '1 person emailed, 1 came back.'],
-    [1, 5, 0, '1 person emailed, 5 came back, some after earlier emails.'],
     [
       12_000,
       0,
@@ -143,6 +142,16 @@ describe('results', () => {
       '12,000 people emailed, nobody came back; 10,001 not emailed because they had already opened the result.',
     ],
   ])('%d emailed, %d back, %d seen', (emailed, cameBack, alreadySeen, sentence) => {
-    expect(describeResults({ emailed, cameBack, alreadySeen, compared: null, waitingOf }, false)).toBe(sentence)
+    expect(describeResults({ emailed, cameBack, alreadySeen, ofEarlier: 0, compared: null, waitingOf }, false)).toBe(
+      sentence,
+    )
+  })
+
+  test.each([
+    [5, '8 people emailed, nobody came back; 5 came back after earlier emails.'],
+    [2, '8 people emailed, 3 came back; 2 came back after earlier emails.'],
+  ])('%d of 5 who came back were emailed before', (ofEarlier, sentence) => {
+    const measured = { emailed: 8, cameBack: 5, ofEarlier, alreadySeen: 0, compared: null, waitingOf }
+    expect(describeResults(measured, false)).toBe(sentence)
   })
 })
