@@ -1,12 +1,14 @@
 import asvs from './asvs.md' with { type: 'text' }
 import asvsV8 from './asvs-v8.md' with { type: 'text' }
 import delivery from './delivery.md' with { type: 'text' }
+import development from './development.md' with { type: 'text' }
 import hosting from './hosting.md' with { type: 'text' }
 import data from './data.md' with { type: 'text' }
 import sessions from './sessions.md' with { type: 'text' }
 import accounts from './accounts.md' with { type: 'text' }
 import backups from './backups.md' with { type: 'text' }
 import calls from './calls.md' with { type: 'text' }
+import commands from './commands.md' with { type: 'text' }
 import consent from './consent.md' with { type: 'text' }
 import cryptography from './cryptography.md' with { type: 'text' }
 import holdback from './holdback.md' with { type: 'text' }
@@ -80,6 +82,8 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       cryptography,
       asvs,
       'asvs-v8': asvsV8,
+      development,
+      commands,
     }),
   },
 ]

@@ -78,11 +78,14 @@ function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'open
           page: page.title,
           heading: text,
           body: id ? body : `${page.summary} ${body}`,
-          isMinor: page.slug.startsWith('asvs'),
+          isMinor: MINOR.has(page.slug),
         })),
     )
   return { docs, search: createSearch(sections) }
 }
+
+/** Pages that their readers open from the list. */
+const MINOR: ReadonlySet<string> = new Set(['asvs', 'asvs-v8', 'development', 'commands'])
 
 /** The reference lists error codes, which have a page of their own. */
 const isSearched = (slug: string, { id }: Part): boolean => id !== 'errors' || !/^api\b/.test(slug)

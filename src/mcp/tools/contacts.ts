@@ -42,7 +42,7 @@ const readPerson = createArguments({
 export const getContact: schemas.Tool = {
   name: 'get_contact',
   title: 'Get a person',
-  description: 'By email: names, tags, fields, subscription, last page view.',
+  description: 'Names, tags, fields, subscription, last page view.',
   kind: 'read',
   input: PERSON,
   output: schemas.RESULT,
@@ -152,7 +152,7 @@ const fitPeople = (rows: contacts.ContactRow[], app: AppRow) =>
 export const addContact: schemas.Tool = {
   name: 'add_contact',
   title: 'Add a person',
-  description: 'Adds or updates the person with this email. Lists the emails it queued.',
+  description: 'Adds or updates a person. Lists the emails it queued.',
   kind: 'write',
   hints: { reachesOut: true },
   input: schemas.inputSchema(ContactInput, { dryRun: DRY_RUN }),

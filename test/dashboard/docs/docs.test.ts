@@ -226,6 +226,13 @@ describe('the search', () => {
     expect(links.filter((href) => href?.includes('errors'))).toEqual(['/docs/errors'])
   })
 
+  test('lists what is for developers of Eventpost last', async () => {
+    const links = await attributesOf((await get('/docs/search?q=rule')).html, '.docs-results a', 'href')
+    const isMinor = links.map((href) => /^\/docs\/(asvs|development|commands)/.test(href ?? ''))
+    expect(isMinor).toContain(true)
+    expect(isMinor).toEqual(isMinor.toSorted())
+  })
+
   test('excerpts of tables have no names of columns', async () => {
     const texts = await textOf((await get('/docs/search?q=createContact')).html, '.docs-results span')
     expect(texts.length).toBeGreaterThan(2)
