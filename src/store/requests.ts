@@ -29,13 +29,14 @@ export type NewRequest = {
 
 export type RequestRow = Omit<NewRequest, 'pool'> & { id: number }
 
-/** Null: any. `appId` may be NO_APP. */
+/** Null: any. `appIds`: one or two, of which one may be NO_APP. */
 export type RequestFilter = {
   kind: 'refused' | 'accepted' | 'all'
   status: number | null
   code: string | null
+  field: string | null
   caller: string | null
-  appId: number | null
+  appIds: readonly [number, number?] | null
   since: number | null
   until: number | null
 }
@@ -49,7 +50,7 @@ export type RequestQuery = RequestFilter & {
 }
 
 /** Refusals of the app, and those that name none. */
-export type RefusalQuery = { accountIds: readonly string[]; appId: number; since: number; limit: number }
+export type RefusalQuery = { accountIds: readonly string[]; appId: number; since: number }
 
 /** Refusals with the same code, field and app. */
 export type RefusalGroup = Pick<NewRequest, 'status' | 'field' | 'appId'> & {
@@ -59,10 +60,11 @@ export type RefusalGroup = Pick<NewRequest, 'status' | 'field' | 'appId'> & {
   lastId: number
 }
 
-/** Beyond it, requests aren't counted. */
+/** `isCut`: there are more than MOST_COUNTED rows, and the groups are of the newest. */
+export type Refusals = { groups: RefusalGroup[]; isCut: boolean }
+
+/** Beyond it, requests aren't counted (6 ms). */
 export const MOST_COUNTED = 10_000
-/** Refusals that a summary reads (3 ms). */
-const SUMMARIZED = 5_000
 
 const COLUMNS = `id, account_id AS accountId, app_id AS appId, caller, received_at AS at, method, path, tool, status, code, field,
   request_id AS requestId, count`
@@ -73,8 +75,10 @@ type Values = {
   $after: number
   $status: number | null
   $code: string | null
+  $field: string | null
   $caller: string | null
   $app: number | null
+  $otherApp: number | null
   $since: number
   $until: number
   $limit: number
@@ -83,7 +87,8 @@ type Values = {
 const where = (isRefused: boolean): string =>
   `account_id = $account AND id > $after AND id < $before AND code IS ${isRefused ? 'NOT NULL' : 'NULL'}
    AND ($status IS NULL OR status = $status) AND ($code IS NULL OR code = $code)
-   AND ($caller IS NULL OR caller = $caller) AND ($app IS NULL OR ifnull(app_id, ${NO_APP}) = $app)
+   AND ($field IS NULL OR field = $field) AND ($caller IS NULL OR caller = $caller)
+   AND ($app IS NULL OR ifnull(app_id, ${NO_APP}) IN ($app, $otherApp))
    AND received_at >= $since AND received_at < $until ORDER BY id DESC LIMIT $limit`
 
 const valuesOf = (query: RequestQuery, account: string): Values => ({
@@ -92,8 +97,10 @@ const valuesOf = (query: RequestQuery, account: string): Values => ({
   $after: query.after,
   $status: query.status,
   $code: query.code,
+  $field: query.field,
   $caller: query.caller,
-  $app: query.appId,
+  $app: query.appIds?.[0] ?? null,
+  $otherApp: query.appIds?.[1] ?? null,
   $since: query.since ?? 0,
   $until: query.until ?? Number.MAX_SAFE_INTEGER,
   $limit: query.limit,
@@ -112,15 +119,16 @@ export function createRequestReads(db: Database) {
   const byRequestId = db.prepare<RequestRow, [string, string]>(
     `SELECT ${COLUMNS} FROM requests WHERE request_id = ? AND account_id = ? ORDER BY id`,
   )
-  const refusals = db.prepare<RefusalGroup, [string, number, number, number, number]>(
-    `SELECT code, field, app_id AS appId, status, sum(count) AS count, max(received_at) AS lastAt, max(id) AS lastId FROM
+  const refusals = db.prepare<RefusalGroup & { rows: number }, [string, number, number, number]>(
+    `SELECT code, field, app_id AS appId, status, sum(count) AS count, max(received_at) AS lastAt, max(id) AS lastId,
+       count(*) AS rows FROM
        (SELECT id, code, field, app_id, status, received_at, count FROM requests WHERE account_id = ? AND code IS NOT NULL
          AND (app_id = ? OR app_id IS NULL) AND received_at >= ? ORDER BY id DESC LIMIT ?)
-     GROUP BY code, field, app_id, status ORDER BY lastId DESC LIMIT ?`,
+     GROUP BY code, field, app_id, status ORDER BY lastId DESC`,
   )
-  const kindsOf = ({ kind, code }: RequestFilter): ('refused' | 'accepted')[] => {
-    // accepted ones have no code
-    if (code !== null) return kind === 'accepted' ? [] : ['refused']
+  const kindsOf = ({ kind, code, field }: RequestFilter): ('refused' | 'accepted')[] => {
+    // accepted ones have no code and no field
+    if (code !== null || field !== null) return kind === 'accepted' ? [] : ['refused']
     return kind === 'all' ? ['refused', 'accepted'] : [kind]
   }
   const eachPart = <T>(query: RequestQuery, read: (kind: 'refused' | 'accepted', values: Values) => T): T[] =>
@@ -145,12 +153,13 @@ export function createRequestReads(db: Database) {
     findRequests: (accountIds: readonly string[], requestId: string): RequestRow[] =>
       accountIds.flatMap((accountId) => byRequestId.all(requestId, accountId)),
 
-    /** Of the newest refusals, the last of each group first. */
-    summarizeRefusals: ({ accountIds, appId, since, limit }: RefusalQuery): RefusalGroup[] =>
-      accountIds
-        .flatMap((accountId) => refusals.all(accountId, appId, since, SUMMARIZED, limit))
-        .toSorted((a, b) => b.lastId - a.lastId)
-        .slice(0, limit),
+    /** The last of each group first. */
+    summarizeRefusals({ accountIds, appId, since }: RefusalQuery): Refusals {
+      const found = accountIds.flatMap((accountId) => refusals.all(accountId, appId, since, MOST_COUNTED + 1))
+      const isCut = found.reduce((sum, { rows }) => sum + rows, 0) > MOST_COUNTED
+      const groups = found.map(({ rows: _, ...group }) => group)
+      return { groups: groups.toSorted((a, b) => b.lastId - a.lastId), isCut }
+    },
   }
 }
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { useContext } from 'preact/hooks'
 import type { KeyRow } from '../../accounts/accounts.ts'
-import type { RefusalGroup } from '../../store/requests.ts'
+import type { Refusals } from '../../store/requests.ts'
 import type { Activation } from '../../events/activation.ts'
 import { browserSamples, type CodeSample, SECRETS_WARNING } from '../../docs/samples.ts'
 import { hasRole } from '../../accounts/members.ts'
@@ -29,7 +29,7 @@ type ActivationProps = {
   hasServerCalled: boolean
   /** active keys */
   keys: KeyRow[]
-  refused: RefusalGroup[]
+  refused: Refusals
   hasOldSecret: boolean
   addsPeople: boolean
   code: CodeSample[]

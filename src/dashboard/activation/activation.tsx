@@ -21,7 +21,7 @@ import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
 import { listShownAccounts } from '../../http/request-log.ts'
 import { REQUESTS_KEPT_MS } from '../../accounts/account-rules.ts'
-import type { RefusalGroup } from '../../store/requests.ts'
+import type { Refusals } from '../../store/requests.ts'
 import { type Activation, sendTestEvent } from '../../events/activation.ts'
 import { PREVIOUS_SECRET_VALID_MS } from '../../accounts/identity.ts'
 import type { KeyRow } from '../../accounts/accounts.ts'
@@ -102,9 +102,6 @@ export async function showActivation(
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page, cookies)
 }
 
-/** Distinct refusals that are shown. */
-const SHOWN_REFUSALS = 5
-
 type Status = {
   activation: Activation
   steps: SetupStep[]
@@ -112,7 +109,7 @@ type Status = {
   keys: KeyRow[]
   hasOldSecret: boolean
   addsPeople: boolean
-  refused: RefusalGroup[]
+  refused: Refusals
   now: number
 }
 
@@ -124,7 +121,7 @@ async function readStatus(deps: PageDependencies, viewer: Viewer): Promise<Statu
   const accountIds = await listShownAccounts(store, account.id)
   const [setup, refused, keys, secrets, settings] = await Promise.all([
     readSetup(deps, viewer),
-    store.summarizeRefusals({ accountIds, appId: app.id, since, limit: SHOWN_REFUSALS }),
+    store.summarizeRefusals({ accountIds, appId: app.id, since }),
     store.listKeys(account.id),
     store.listSecrets(account.id, now - PREVIOUS_SECRET_VALID_MS),
     store.snippetSettings(app.id),

@@ -3,9 +3,9 @@ import type { ComponentChildren } from 'preact'
 import type { KeyRow } from '../../accounts/accounts.ts'
 import { ERROR_CODES } from '../../docs/error-codes.ts'
 import type { Activation, Noted } from '../../events/activation.ts'
-import type { RefusalGroup } from '../../store/requests.ts'
+import type { RefusalGroup, Refusals } from '../../store/requests.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { NO_APP_NAME, requestsPath } from '../requests/requests-view.ts'
+import { NO_APP_NAME, OWN_OR_NO_APP, requestsPath } from '../requests/requests-view.ts'
 import { StatusBadge } from '../requests/request-labels.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { formatCount } from '../ui/chart.tsx'
@@ -14,11 +14,11 @@ import { Time } from '../ui/time.tsx'
 
 /** Older notes are not shown. */
 const SHOWN_MS = 7 * 86_400_000
+const MOST_REFUSALS = 5
 
 type TroubleProps = {
   activation: Activation
-  /** the last distinct ones */
-  refused: RefusalGroup[]
+  refused: Refusals
   keys: KeyRow[]
   /** a rotated secret is still valid */
   hasOldSecret: boolean
@@ -29,11 +29,12 @@ type TroubleProps = {
 /** Recent refusals, and what was accepted without effect. */
 export function Trouble(props: TroubleProps) {
   const cautions = listCautions(props)
-  if (props.refused.length + cautions.length === 0) return <p class="hint">Nothing was refused in the last 7 days.</p>
+  const { groups } = props.refused
+  if (groups.length + cautions.length === 0) return <p class="hint">Nothing was refused in the last 7 days.</p>
   return (
     <>
       <ul class="troubles">
-        {props.refused.map((one) => (
+        {groups.slice(0, MOST_REFUSALS).map((one) => (
           <Refused key={one.lastId} {...props} refusal={one} />
         ))}
         {cautions.map(({ mood, title, text, noted }) => (
@@ -44,9 +45,9 @@ export function Trouble(props: TroubleProps) {
           </li>
         ))}
       </ul>
-      {props.refused.length > 0 && (
+      {groups.length > 0 && (
         <p class="all-refused">
-          <a href={requestsPath(props.appId, {})}>All refused requests</a>
+          <a href={requestsPath(props.appId, { app: OWN_OR_NO_APP })}>All refused requests</a>
         </p>
       )}
     </>
@@ -60,18 +61,23 @@ const Refused = ({ refusal, ...props }: TroubleProps & { refusal: RefusalGroup }
     <li>
       <p class="with-badge">
         <StatusBadge status={status} />
-        <a href={requestsPath(props.appId, { code, app })}>
+        <a href={requestsPath(props.appId, { code, app, ...(field !== null && { field }) })}>
           <code>{code}</code>
         </a>
         {field !== null && <code class="hint">{field}</code>}
       </p>
       <p>{explain(code, props)}</p>
       <p class="hint small">
-        {count === 1 ? 'Once, ' : `${formatCount(count)} times, last `}
+        {describeTimes(count, props.refused)}
         <Time at={lastAt} now={props.now} />
       </p>
     </li>
   )
+}
+
+function describeTimes(count: number, { isCut }: Refusals): string {
+  if (isCut) return `At least ${count === 1 ? 'once' : `${formatCount(count)} times`}, last `
+  return count === 1 ? 'Once, ' : `${formatCount(count)} times, last `
 }
 
 /** What was noted says more than the code. */

@@ -1,6 +1,6 @@
 import { isMissing, type SenderCheck } from '../../accounts/sender-checks.ts'
 import type { ProblemCounts } from '../../store/message-results.ts'
-import type { RefusalGroup } from '../../store/requests.ts'
+import { MOST_COUNTED, type RefusalGroup } from '../../store/requests.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import {
   describeLostUrl,
@@ -12,7 +12,7 @@ import {
 } from '../layout/mail-notices.tsx'
 import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { requestsPath } from '../requests/requests-view.ts'
+import { OWN_OR_NO_APP, requestsPath } from '../requests/requests-view.ts'
 import { formatCount } from '../ui/chart.tsx'
 
 /** `refused`: since `refusedSince`, a day such as 2026-05-03. `days`: since `failedSince`. */
@@ -23,7 +23,7 @@ export type AttentionFacts = {
   problems: ProblemCounts
   /** the DNS records of the sender's domain; null without a sender or a mail server. `checks`: null if never looked up */
   records: { domain: string; checks: SenderCheck[] | null } | null
-  refused: Pick<RefusalGroup, 'code' | 'count'>[]
+  refused: { groups: Pick<RefusalGroup, 'code' | 'count'>[]; isCut: boolean }
   refusedSince: string
   failedSince: Pick<DeliveriesView, 'from' | 'isUtc'>
   days: number
@@ -174,16 +174,19 @@ const aboutUnknown = ({ appId, problems: { unknown } }: AttentionFacts): Item =>
 
 function aboutRefused({ appId, refused, refusedSince }: AttentionFacts): Item {
   const byCode = new Map<string, number>()
-  for (const { code, count } of refused) byCode.set(code, (byCode.get(code) ?? 0) + count)
+  for (const { code, count } of refused.groups) byCode.set(code, (byCode.get(code) ?? 0) + count)
   const [most, ...others] = [...byCode].toSorted(([, a], [, b]) => b - a)
   if (most === undefined) return null
   const [code, times] = most
   const count = others.reduce((sum, [, n]) => sum + n, times)
   const which = others.length === 0 ? `with ${code}` : `${formatCount(times)} of them with ${code}`
+  const text = refused.isCut
+    ? `${formatCount(MOST_COUNTED)}+ requests have been refused since yesterday, many of them with ${code}.`
+    : `${count === 1 ? '1 request has' : `${formatCount(count)} requests have`} been refused since yesterday, ${which}.`
   return {
     isBad: false,
-    text: `${count === 1 ? '1 request has' : `${formatCount(count)} requests have`} been refused since yesterday, ${which}.`,
-    link: { label: 'Show requests', href: requestsPath(appId, { from: refusedSince }) },
+    text,
+    link: { label: 'Show requests', href: requestsPath(appId, { app: OWN_OR_NO_APP, from: refusedSince }) },
   }
 }
 

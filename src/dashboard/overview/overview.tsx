@@ -28,8 +28,6 @@ import { SimulatedPeoplePage, SimulatedPeople } from './simulated-people-page.ts
 const DAYS = 30
 const FAILED_DAYS = 7
 const SIMULATED_DAYS = 7
-/** Distinct refusals that are counted. */
-const MOST_REFUSALS = 100
 
 export function overviewRoutes(deps: PageDependencies) {
   const { simulations, clock, feed } = deps
@@ -72,7 +70,6 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
       accountIds,
       appId: app.id,
       since: fromLocalTime(yesterday * DAY_MS, app.timezone),
-      limit: MOST_REFUSALS,
     }),
     store.countPeopleByDay(app.id, range.from),
     store.countByDay(app.id, null, range.from),

@@ -9,7 +9,7 @@ import { type Chip, Chips } from '../ui/chips.tsx'
 import { Select } from '../ui/choice.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { FeedPending, FeedTools } from '../ui/feed.tsx'
-import { DayField } from '../ui/field.tsx'
+import { DayField, Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { FilterMenu } from '../ui/filter-menu.tsx'
 import { Finder } from '../ui/finder.tsx'
@@ -25,6 +25,7 @@ import {
   isNarrowed,
   listFilters,
   NO_APP_NAME,
+  OWN_OR_NO_APP,
   requestsPath,
   type RequestsView,
   writeView,
@@ -128,7 +129,7 @@ const RequestFinder = (props: RequestsProps) => (
 
 type Choices = { value: string; label: string }[]
 
-function choicesOf(name: FilterName, { names }: RequestsProps): Choices {
+function choicesOf(name: FilterName, { names, viewer }: RequestsProps): Choices {
   const statuses = [...new Set(Array.from(ERROR_CODES.values(), ({ status }) => status))].toSorted((a, b) => a - b)
   const choices: Record<FilterName, Choices> = {
     code: Array.from(ERROR_CODES.keys(), (value) => ({ value, label: value })),
@@ -137,7 +138,9 @@ function choicesOf(name: FilterName, { names }: RequestsProps): Choices {
     app: [
       ...names.apps.map(({ publicId, name }) => ({ value: publicId, label: name })),
       { value: NO_APP_NAME, label: 'No app' },
+      { value: OWN_OR_NO_APP, label: `${viewer.app.name} or no app` },
     ],
+    field: [],
     from: [],
     to: [],
   }
@@ -149,6 +152,7 @@ const ANY: Record<FilterName, string> = {
   status: 'All statuses',
   key: 'All keys',
   app: 'All apps',
+  field: '',
   from: '',
   to: '',
 }
@@ -156,6 +160,7 @@ const ANY: Record<FilterName, string> = {
 function Filter({ name, ...props }: RequestsProps & { name: FilterName }) {
   const value = props.view[name]
   const label = FILTER_NAMES[name]
+  if (name === 'field') return <Field name={name} label={label} value={value} autocomplete="off" />
   if (name === 'from' || name === 'to') return <DayField name={name} label={label} value={value} />
   return (
     <Select

@@ -9,8 +9,9 @@ export type RequestsView = {
   kind: RequestFilter['kind']
   status: string
   code: string
+  field: string
   key: string
-  /** public app ID, or `none` */
+  /** public app ID, NO_APP_NAME or OWN_OR_NO_APP */
   app: string
   /** days such as 2026-05-03 */
   from: string
@@ -18,11 +19,12 @@ export type RequestsView = {
 }
 
 /** Filters beside the kind, in the order of the form. */
-export const FILTERS = ['code', 'status', 'key', 'app', 'from', 'to'] as const
+export const FILTERS = ['code', 'field', 'status', 'key', 'app', 'from', 'to'] as const
 export type FilterName = (typeof FILTERS)[number]
 
 export const FILTER_NAMES: Record<FilterName, string> = {
   code: 'Error code',
+  field: 'Field',
   status: 'Status',
   key: 'Key',
   app: 'App',
@@ -32,6 +34,10 @@ export const FILTER_NAMES: Record<FilterName, string> = {
 
 /** Value of the app filter for requests that name none. */
 export const NO_APP_NAME = 'none'
+/** For requests of the app whose page it is, and those that name none. */
+export const OWN_OR_NO_APP = 'own_or_none'
+
+const MOST_FIELD_CHARACTERS = 100
 
 const KINDS = ['refused', 'accepted', 'all'] as const
 
@@ -39,6 +45,7 @@ const EVERYTHING: RequestsView = {
   kind: 'refused',
   status: '',
   code: '',
+  field: '',
   key: '',
   app: '',
   from: '',
@@ -53,6 +60,7 @@ export function readView(query: URLSearchParams): RequestsView {
     kind: KINDS.find((kind) => kind === query.get('kind')) ?? 'refused',
     status: fits('status', /^[1-5]\d\d$/),
     code: fits('code', /^[a-z_]{1,40}$/),
+    field: textOf('field').trim().slice(0, MOST_FIELD_CHARACTERS),
     key: fits('key', /^\w{1,40}$/),
     app: fits('app', /^\w{1,40}$/),
     from: day('from'),
@@ -80,18 +88,19 @@ export function writeView(view: RequestsView, more: Record<string, string> = {})
   return query
 }
 
-/** `appId` is null for an unknown app, which has no requests. Days are those of the zone. */
+/** Days are those of the zone. */
 export function toFilter(
-  { kind, status, code, key, from, to }: RequestsView,
-  { appId, zone }: { appId: number | null; zone: string },
+  { kind, status, code, field, key, from, to }: RequestsView,
+  { appIds, zone }: Pick<RequestFilter, 'appIds'> & { zone: string },
 ): RequestFilter {
   const startOf = (day: string): number => fromLocalTime(Date.parse(day), zone)
   return {
     kind,
     status: status === '' ? null : Number(status),
     code: code === '' ? null : code,
+    field: field === '' ? null : field,
     caller: key === '' ? null : key,
-    appId,
+    appIds,
     since: from === '' ? null : startOf(from),
     until: to === '' ? null : fromLocalTime(Date.parse(to) + DAY_MS, zone),
   }

@@ -16,7 +16,15 @@ import { appOf, describeCaller, type RequestNames } from './request-labels.tsx'
 import { RequestPage } from './request-page.tsx'
 import { requestPath, RequestRow } from './request-row.tsx'
 import { RequestsPage, State } from './requests-page.tsx'
-import { FILTER_NAMES, listFilters, NO_APP_NAME, readView, type RequestsView, toFilter } from './requests-view.ts'
+import {
+  FILTER_NAMES,
+  listFilters,
+  NO_APP_NAME,
+  OWN_OR_NO_APP,
+  readView,
+  type RequestsView,
+  toFilter,
+} from './requests-view.ts'
 
 /** The page stays below 2,000 pixels. */
 const PAGE_ROWS = 35
@@ -44,11 +52,16 @@ async function readNames({ store }: Reads, { account }: Viewer): Promise<Request
 }
 
 async function toQuery({ store }: Reads, viewer: Viewer, view: RequestsView, names: RequestNames) {
-  const named = names.apps.find(({ publicId }) => publicId === view.app)?.id ?? UNKNOWN_APP
-  const appId = view.app === '' ? null : view.app === NO_APP_NAME ? NO_APP : named
   const accountIds = await listShownAccounts(store, viewer.account.id)
-  const filter = toFilter(view, { appId, zone: viewer.app.timezone })
+  const filter = toFilter(view, { appIds: listAppIds(view, viewer, names), zone: viewer.app.timezone })
   return { ...filter, accountIds, before: null, after: 0, limit: PAGE_ROWS } satisfies RequestQuery
+}
+
+function listAppIds({ app }: RequestsView, viewer: Viewer, { apps }: RequestNames): RequestQuery['appIds'] {
+  if (app === '') return null
+  if (app === NO_APP_NAME) return [NO_APP]
+  if (app === OWN_OR_NO_APP) return [viewer.app.id, NO_APP]
+  return [apps.find(({ publicId }) => publicId === app)?.id ?? UNKNOWN_APP]
 }
 
 async function showRequests(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {

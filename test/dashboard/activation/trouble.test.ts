@@ -61,11 +61,11 @@ describe('refusals', () => {
     const links = (await attributesOf(html, '.troubles .with-badge a, .all-refused a', 'href')).map(String)
     const app = pages.begun.appId
     expect(links.map((link) => link.replace(pages.at('requests'), ''))).toEqual([
-      `?code=invalid_field&app=${app}`,
+      `?code=invalid_field&field=event&app=${app}`,
       `?code=invalid_signature&app=${app}`,
       `?code=origin_not_allowed&app=${app}`,
       '?code=invalid_api_key&app=none',
-      '',
+      '?app=own_or_none',
     ])
     await expectHarmless(html)
     pages.clock.ms += 7 * DAY + 1

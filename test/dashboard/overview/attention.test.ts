@@ -21,7 +21,7 @@ const well: AttentionFacts = {
   messages: [live],
   problems: { failed: 0, captured: 0, unknown: 0, unfit: [] },
   records: null,
-  refused: [],
+  refused: { groups: [], isCut: false },
   refusedSince: '2026-05-02',
   failedSince: { from: '2026-04-27', isUtc: true },
   days: 7,
@@ -172,26 +172,46 @@ describe('each problem has one link', () => {
     ],
     [
       'one kind of refusals',
-      { refused: [{ code: 'invalid_field', count: 1 }] },
+      { refused: { groups: [{ code: 'invalid_field', count: 1 }], isCut: false } },
       [
         '1 request has been refused since yesterday, with invalid_field.',
         'Show requests',
-        '/apps/app_1/requests?from=2026-05-02',
+        '/apps/app_1/requests?app=own_or_none&from=2026-05-02',
       ],
     ],
     [
       'several kinds',
       {
-        refused: [
-          { code: 'rate_limited', count: 5 },
-          { code: 'invalid_field', count: 4 },
-          { code: 'invalid_field', count: 12_000 },
-        ],
+        refused: {
+          groups: [
+            { code: 'rate_limited', count: 5 },
+            { code: 'invalid_field', count: 4 },
+            { code: 'invalid_field', count: 12_000 },
+          ],
+          isCut: false,
+        },
       },
       [
         '12,009 requests have been refused since yesterday, 12,004 of them with invalid_field.',
         'Show requests',
-        '/apps/app_1/requests?from=2026-05-02',
+        '/apps/app_1/requests?app=own_or_none&from=2026-05-02',
+      ],
+    ],
+    [
+      'more refusals than are counted',
+      {
+        refused: {
+          groups: [
+            { code: 'invalid_field', count: 5_001 },
+            { code: 'rate_limited', count: 5_000 },
+          ],
+          isCut: true,
+        },
+      },
+      [
+        '10,000+ requests have been refused since yesterday, many of them with invalid_field.',
+        'Show requests',
+        '/apps/app_1/requests?app=own_or_none&from=2026-05-02',
       ],
     ],
     [
@@ -241,7 +261,7 @@ test('what loses emails comes first', () => {
     ...well,
     mail: { ...mail, hasSender: false, isCapturing: true, unverified: ['a.example'] },
     problems: { ...well.problems, failed: 1, captured: 2, unknown: 3 },
-    refused: [{ code: 'x', count: 1 }],
+    refused: { groups: [{ code: 'x', count: 1 }], isCut: false },
   }
   expect(listAttention(facts).map(({ link }) => link.label)).toEqual([
     'Set a sender address',

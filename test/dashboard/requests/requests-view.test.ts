@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'bun:test'
+import type { RequestFilter } from '../../../src/store/requests.ts'
 import { readView, requestsPath, toFilter, writeView } from '../../../src/dashboard/requests/requests-view.ts'
 
 const read = (text: string) => readView(new URLSearchParams(text))
-const filter = (text: string, zone = 'UTC', appId: number | null = null) => toFilter(read(text), { appId, zone })
+const filter = (text: string, zone = 'UTC', appIds: RequestFilter['appIds'] = null) =>
+  toFilter(read(text), { appIds, zone })
 
 describe('the filters of an address', () => {
   test('are kept in the addresses of the page, refused ones first', () => {
-    const text = 'kind=all&code=invalid_field&status=400&key=key_1&app=app_1&from=2026-05-03&to=2026-05-04'
+    const text =
+      'kind=all&code=invalid_field&field=events%5B2%5D.email&status=400&key=key_1&app=app_1&from=2026-05-03&to=2026-05-04'
     expect(writeView(read(text)).toString()).toBe(text)
     expect(read('')).toMatchObject({ kind: 'refused', code: '', status: '' })
     expect(requestsPath('app_1', { kind: 'refused' })).toBe('/apps/app_1/requests')
@@ -25,7 +28,12 @@ describe('the filters of an address', () => {
     expect(filter(days)).toMatchObject({ since: Date.UTC(2026, 4, 3), until: Date.UTC(2026, 4, 5) })
     const zurich = filter(days, 'Europe/Zurich')
     expect(zurich).toMatchObject({ since: Date.UTC(2026, 4, 2, 22), until: Date.UTC(2026, 4, 4, 22) })
-    expect(filter('')).toMatchObject({ since: null, until: null, status: null, code: null, caller: null, appId: null })
-    expect(filter('key=no_key&status=401', 'UTC', 3)).toMatchObject({ caller: 'no_key', status: 401, appId: 3 })
+    expect(filter('')).toMatchObject({ since: null, until: null, status: null, code: null, caller: null, appIds: null })
+    expect(filter('key=no_key&status=401&field=%20email', 'UTC', [3])).toMatchObject({
+      caller: 'no_key',
+      status: 401,
+      field: 'email',
+      appIds: [3],
+    })
   })
 })

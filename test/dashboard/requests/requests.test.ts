@@ -4,6 +4,7 @@ import { createKey } from '../../../src/accounts/accounts.ts'
 import { type NewRequest, NO_ACCOUNT } from '../../../src/store/requests.ts'
 import { type AccountPages, appOf, type Browser, createBrowser, openAccount } from '../browser.ts'
 import { openLive } from '../live.ts'
+import { recordEvent } from '../events/recording.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -118,7 +119,7 @@ describe('Requests', () => {
     )
   })
 
-  test('filters by code, status, key, app and days, and names each filter with a link without it', async () => {
+  test('filters by code, field, status, key, app and days, and names each filter with a link without it', async () => {
     const { keyId: other } = await makeKey()
     await add(
       request({ requestId: 'req_1a', caller: other }),
@@ -130,6 +131,7 @@ describe('Requests', () => {
     expect(await idsOf('?code=app_not_found')).toEqual(['req_1b'])
     expect(await idsOf('?status=400')).toEqual(['req_1c', 'req_1a'])
     expect(await idsOf('?app=none')).toEqual(['req_1b'])
+    expect(await idsOf('?field=email')).toEqual(['req_1c', 'req_1a'])
     expect(await idsOf(`?app=${app.publicId}&from=2026-05-03`)).toEqual(['req_1a'])
     expect(await idsOf('?to=2026-05-02')).toEqual(['req_1c'])
     expect(await idsOf('?app=app_other')).toEqual([])
@@ -146,6 +148,33 @@ describe('Requests', () => {
     expect([reversed.status, await textOf(reversed.html, '.notice.error')]).toEqual([
       400,
       ['Error: The first day is after the last.'],
+    ])
+  })
+
+  test('Overview and Activation link to the requests that they count, without those of other apps', async () => {
+    await recordEvent(pages, app, { email: 'bob@example.com', name: 'signed_up' })
+    await add(
+      request({ requestId: 'req_2a' }),
+      request({ requestId: 'req_2b', appId: null, code: 'invalid_json', field: null }),
+      request({ requestId: 'req_2c', appId: app.id + 1 }),
+      request({ requestId: 'req_2d', field: 'event' }),
+    )
+    const overview = (await browser.get(pages.at('overview'))).html
+    expect((await textOf(overview, '.attention')).join()).toContain(
+      '3 requests have been refused since yesterday, 2 of them with invalid_field.',
+    )
+    const linksOf = async (page: string, html: string, selector: string) => {
+      const found = await attributesOf(html, selector, 'href')
+      expect([page, found.length]).not.toEqual([page, 0])
+      return Promise.all(found.map(async (href) => listIds((await browser.get(href ?? '')).html)))
+    }
+    expect(await linksOf('overview', overview, '.attention a')).toContainEqual(['req_2d', 'req_2b', 'req_2a'])
+    const activation = (await browser.get(pages.at('activation'))).html
+    expect(await linksOf('activation', activation, '.all-refused a')).toEqual([['req_2d', 'req_2b', 'req_2a']])
+    expect(await linksOf('activation', activation, '.troubles .with-badge a')).toEqual([
+      ['req_2d'],
+      ['req_2b'],
+      ['req_2a'],
     ])
   })
 

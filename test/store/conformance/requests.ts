@@ -24,8 +24,9 @@ const query = (changes: Partial<RequestQuery> = {}): RequestQuery => ({
   kind: 'all',
   status: null,
   code: null,
+  field: null,
   caller: null,
-  appId: null,
+  appIds: null,
   since: null,
   until: null,
   before: null,
@@ -75,11 +76,14 @@ export function testRequests(store: Fresh): void {
       [{ status: 202 }, ['accepted']],
       [{ code: 'invalid_field' }, ['app', 'field']],
       [{ caller: 'key_2' }, ['key']],
-      [{ appId: 2 }, ['app']],
-      [{ appId: NO_APP }, ['no app']],
+      [{ appIds: [2] }, ['app']],
+      [{ appIds: [NO_APP] }, ['no app']],
+      [{ appIds: [2, NO_APP] }, ['no app', 'app']],
+      [{ field: 'email' }, ['app', 'field']],
+      [{ kind: 'accepted', field: 'email' }, []],
       [{ since: AT + 1, until: AT + 3 }, ['no app', 'app']],
       [{ kind: 'accepted', code: 'invalid_field' }, []],
-      [{ code: 'invalid_field', appId: 1, caller: 'key_1', status: 400 }, ['field']],
+      [{ code: 'invalid_field', appIds: [1], caller: 'key_1', status: 400 }, ['field']],
     ]
     for (const [changes, expected] of filters) {
       expect([changes, await idsOf({ accountIds, ...changes })]).toEqual([changes, expected])
@@ -117,13 +121,31 @@ export function testRequests(store: Fresh): void {
       one({ appId: 2, code: 'app_not_found' }),
       one({ pool: 'accepted', code: null }),
     )
-    const summarize = (limit: number) =>
-      store().summarizeRefusals({ accountIds: ['acc_s'], appId: 1, since: AT, limit })
-    expect(await summarize(9)).toMatchObject([
-      { code: 'invalid_field', field: 'email', appId: 1, status: 400, count: 4, lastAt: AT + 2 },
-      { code: 'invalid_json', field: null, appId: null, count: 1, lastAt: AT + 1 },
-    ])
-    expect(await summarize(1)).toHaveLength(1)
+    expect(await store().summarizeRefusals({ accountIds: ['acc_s'], appId: 1, since: AT })).toMatchObject({
+      groups: [
+        { code: 'invalid_field', field: 'email', appId: 1, status: 400, count: 4, lastAt: AT + 2 },
+        { code: 'invalid_json', field: null, appId: null, count: 1, lastAt: AT + 1 },
+      ],
+      isCut: false,
+    })
+  })
+
+  test('a summary counts as the list does, and says when it stops', async () => {
+    const accountIds = ['acc_m']
+    const addMany = (length: number) =>
+      add(
+        ...Array.from({ length }, (_, index) => request({ accountId: 'acc_m', field: index % 2 ? 'email' : 'event' })),
+      )
+    const summarize = async () => {
+      const { groups, isCut } = await store().summarizeRefusals({ accountIds, appId: 1, since: 0 })
+      return { count: groups.reduce((sum, { count }) => sum + count, 0), isCut }
+    }
+    for (let part = 0; part < 10; part++) await addMany(1_000)
+    expect(await summarize()).toEqual({ count: 10_000, isCut: false })
+    expect(await store().countRequests(query({ accountIds, appIds: [1, NO_APP] }))).toBe(10_000)
+    await addMany(1)
+    expect((await summarize()).isCut).toBe(true)
+    expect(await store().countRequests(query({ accountIds, appIds: [1, NO_APP] }))).toBeNull()
   })
 
   test('strangers push out nothing of keys, and one caller nothing of another', async () => {
