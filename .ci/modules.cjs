@@ -13,7 +13,7 @@ const IMPORTS = {
       ['core', ...below(module).filter((one) => module !== 'visits' || one !== 'events')],
     ]),
   ),
-  http: ['core', 'accounts', 'store'],
+  http: ['core', 'accounts', 'store', 'assets'],
   ops: ['core'],
   config: ['core'],
   docs: [],

@@ -1,9 +1,8 @@
-import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { Elysia } from 'elysia'
-import { etagOf, hasEtag, pickEncoding, type Script } from '../assets.ts'
 import type { ApiDependencies } from './dependencies.ts'
 import type { VisitDependencies } from '../visits/visit-reports.ts'
 import { COMMON } from '../http/answers.ts'
+import { createPackedAnswer } from '../http/packed-answer.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { batchRoutes } from './batch.ts'
 import { bounceRoutes } from './bounces.ts'
@@ -41,31 +40,4 @@ export function apiRoutes(deps: ApiDependencies & VisitDependencies & { baseUrl:
       return new Response(null, { status: 303, headers })
     })
   return { routes, openApi }
-}
-
-const PACK = {
-  identity: (bytes: Buffer) => bytes,
-  br: (bytes: Buffer) => brotliCompressSync(bytes),
-  gzip: (bytes: Buffer) => gzipSync(bytes, { level: 9 }),
-}
-
-/** Serves a constant text; made and compressed on first use. */
-function createPackedAnswer(makeText: () => string): (request: Request, headers: Record<string, string>) => Response {
-  const make = () => {
-    const bytes = Buffer.from(makeText())
-    return { bytes, hash: Bun.SHA256.hash(bytes, 'base64url').slice(0, 16) }
-  }
-  let text: ReturnType<typeof make> | undefined
-  const made = new Map<keyof Script, Buffer>()
-  return (request, more) => {
-    const { bytes, hash } = (text ??= make())
-    const { encoding, suffix } = pickEncoding(request)
-    const etag = etagOf(hash, suffix)
-    const headers = { ...more, ETag: etag, Vary: 'Accept-Encoding' }
-    if (hasEtag(request, etag)) return new Response(null, { status: 304, headers })
-    const body = made.get(encoding) ?? PACK[encoding](bytes)
-    made.set(encoding, body)
-    const coded: Record<string, string> = encoding === 'identity' ? {} : { 'Content-Encoding': encoding }
-    return new Response(new Uint8Array(body), { headers: { ...headers, ...coded } })
-  }
 }

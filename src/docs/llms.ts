@@ -8,7 +8,8 @@ const markdownUrl = (baseUrl: string, slug: string): string => `${baseUrl}/docs/
 
 export type DocGroup = { name: string; pages: readonly DocPage[] }
 
-export const writeLlmsIndex = (groups: readonly DocGroup[], baseUrl: string): string => {
+/** A list of the pages, then all of them. */
+export const writeLlms = (groups: readonly DocGroup[], baseUrl: string): string => {
   const list = ({ name, pages }: DocGroup): string => {
     const links = pages.map(({ slug, title, summary }) => `- [${title}](${markdownUrl(baseUrl, slug)}): ${summary}`)
     return `## ${name}\n\n${links.join('\n')}\n`
@@ -17,13 +18,11 @@ export const writeLlmsIndex = (groups: readonly DocGroup[], baseUrl: string): st
 
 > ${ABOUT}
 
-Everything in one file: [llms-full.txt](${baseUrl}/llms-full.txt). The HTTP API as OpenAPI 3.1: [openapi.json](${baseUrl}/api/v1/openapi.json). An assistant can also use the MCP server at ${baseUrl}/mcp with an API key.
+This file lists all pages of the documentation and then has their full text. The HTTP API as OpenAPI 3.1: [openapi.json](${baseUrl}/api/v1/openapi.json). An assistant can also use the MCP server at ${baseUrl}/mcp with an API key.
 
-${groups.map(list).join('\n')}`
+${groups.map(list).join('\n')}
+${groups.flatMap(({ pages }) => pages.map((page) => writeMarkdownPage(page, baseUrl))).join('\n')}`
 }
-
-export const writeLlmsFull = (pages: readonly DocPage[], baseUrl: string): string =>
-  `# Eventpost\n\n> ${ABOUT}\n\n${pages.map((page) => writeMarkdownPage(page, baseUrl)).join('\n')}`
 
 /** A page as Markdown, whose links lead to Markdown. */
 export const writeMarkdownPage = (page: DocPage, baseUrl: string): string =>

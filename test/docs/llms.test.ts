@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import type { OpenApi } from '../../src/api/openapi.ts'
 import { createApiPages } from '../../src/docs/api-pages.ts'
 import { DOC_GROUPS, DOC_PAGES } from '../../src/docs/index.ts'
-import { writeLlmsFull, writeLlmsIndex, writeMarkdownPage } from '../../src/docs/llms.ts'
+import { writeLlms, writeMarkdownPage } from '../../src/docs/llms.ts'
 import type { DocPage } from '../../src/docs/page.ts'
 import { createTestServer } from '../helper.ts'
 
@@ -19,22 +19,22 @@ beforeAll(async () => {
   await server.close()
 })
 
-describe('the index for language models', () => {
-  test('has a title, a summary, and every page with its address and summary', () => {
-    const index = writeLlmsIndex([...DOC_GROUPS, { name: 'API reference', pages: reference }], BASE)
+describe('llms.txt', () => {
+  const write = () => writeLlms([...DOC_GROUPS, { name: 'API reference', pages: reference }], BASE)
+
+  test('begins with a title, a summary, and every page with its address and summary', () => {
+    const [index = ''] = write().split(`\n# ${all[0]?.title}\n`)
     expect(index).toMatch(/^# Eventpost\n\n> .+\n/)
     const links = Array.from(index.matchAll(/^- \[(.+?)\]\((.+?)\): (.+)$/gm), ([, ...link]) => link)
-    for (const { slug, title, summary } of all)
-      expect(links).toContainEqual([title, `${BASE}/docs/${slug}.md`, summary])
-    expect(links).toHaveLength(all.length)
+    expect(links).toEqual(all.map(({ slug, title, summary }) => [title, `${BASE}/docs/${slug}.md`, summary]))
     expect(index.match(/^## .+$/gm)).toEqual(['## Guides', '## Messages', '## Operation', '## API reference'])
   })
-})
 
-test('the whole documentation is every page', () => {
-  const full = writeLlmsFull(all, BASE)
-  for (const page of all) expect(full).toContain(`\n# ${page.title}\n`)
-  expect(full).not.toMatch(/\{(base_url|samples:)/)
+  test('then has the text of every page', () => {
+    const text = write()
+    expect(text.endsWith(`\n\n${all.map((page) => writeMarkdownPage(page, BASE)).join('\n')}`)).toBe(true)
+    expect(text).not.toMatch(/\{(base_url|samples:)/)
+  })
 })
 
 test('links of a page in Markdown lead to pages in Markdown', () => {

@@ -4,8 +4,9 @@ import { siteOrigin } from '../../accounts/app-settings.ts'
 import { createLazy } from '../../core/lazy.ts'
 import { type ApiDescription, createApiPages } from '../../docs/api-pages.ts'
 import { DOC_GROUPS } from '../../docs/index.ts'
-import { writeLlmsFull, writeLlmsIndex, writeMarkdownPage } from '../../docs/llms.ts'
+import { writeLlms, writeMarkdownPage } from '../../docs/llms.ts'
 import { createSearch } from '../../docs/search.ts'
+import { createPackedAnswer } from '../../http/packed-answer.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { readForm } from '../layout/forms.ts'
 import { isLanguage, languageCookie, readLanguage } from '../layout/language.ts'
@@ -38,14 +39,7 @@ export function docsRoutes(deps: DocsDependencies) {
       }),
     )
     .post('/language', ({ request }) => takeLanguage(baseUrl, request), { parse: 'none' })
-    .get('/llms.txt', async () => {
-      const groups = (await read.get()).docs.map(({ name, docs }) => ({ name, pages: pagesOf(docs) }))
-      return textAnswer('text/plain', writeLlmsIndex(groups, baseUrl))
-    })
-    .get('/llms-full.txt', async () => {
-      const { docs } = await read.get()
-      return textAnswer('text/plain', writeLlmsFull(pagesOf(docs.flatMap((group) => group.docs)), baseUrl))
-    })
+    .get('/llms.txt', async ({ request }) => (await read.get()).answerLlms(request, textHeaders('text/plain')))
   const find = async (path: string) => {
     const { docs } = await read.get()
     return docs.flatMap((group) => group.docs).find(({ page }) => path === page.slug)
@@ -54,7 +48,8 @@ export function docsRoutes(deps: DocsDependencies) {
     if (slug === '') return redirectAnswer(FIRST)
     const doc = await find(slug.replace(/\.md$/, ''))
     if (!doc) return problemAnswer(request, 'doc_unknown')
-    if (slug.endsWith('.md')) return textAnswer('text/markdown', writeMarkdownPage(doc.page, baseUrl))
+    if (slug.endsWith('.md'))
+      return new Response(writeMarkdownPage(doc.page, baseUrl), { headers: textHeaders('text/markdown') })
     return showDoc(deps, request, doc, (await read.get()).docs)
   }
   return routes
@@ -81,7 +76,7 @@ function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'open
           isMinor: MINOR.has(page.slug),
         })),
     )
-  return { docs, search: createSearch(sections) }
+  return { docs, search: createSearch(sections), answerLlms: createPackedAnswer(() => writeLlms(groups, baseUrl)) }
 }
 
 /** Pages that their readers open from the list. */
@@ -89,8 +84,6 @@ const MINOR: ReadonlySet<string> = new Set(['asvs', 'asvs-v8', 'development', 'c
 
 /** The reference lists error codes, which have a page of their own. */
 const isSearched = (slug: string, { id }: Part): boolean => id !== 'errors' || !/^api\b/.test(slug)
-
-const pagesOf = (docs: DocHtml[]) => docs.map(({ page }) => page)
 
 async function showDoc(deps: DocsDependencies, request: Request, doc: DocHtml, docs: Docs): Promise<Response> {
   const reader = await findReader(deps, request)
@@ -105,8 +98,10 @@ function valuesOf(reader: Reader | null) {
   return { appId: app.publicId, siteId: app.siteId, homeUrl: siteOrigin(app) }
 }
 
-const textAnswer = (type: string, text: string): Response =>
-  new Response(text, { headers: { 'Content-Type': `${type}; charset=utf-8`, 'Cache-Control': 'public, max-age=300' } })
+const textHeaders = (type: string) => ({
+  'Content-Type': `${type}; charset=utf-8`,
+  'Cache-Control': 'public, max-age=300',
+})
 
 async function takeLanguage(baseUrl: string, request: Request): Promise<Response> {
   const form = await readForm(request)

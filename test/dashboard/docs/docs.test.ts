@@ -271,14 +271,29 @@ describe('as Markdown', () => {
     }
   })
 
-  test('llms.txt lists the pages, and llms-full.txt has them', async () => {
-    const index = await get('/llms.txt')
-    expect([index.status, index.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
-    for (const [, path = ''] of index.html.matchAll(/\]\(http:\/\/localhost:8080(\/docs\/[^)]+)\)/g)) {
-      expect([path, (await get(path)).status]).toEqual([path, 200])
+  test('llms.txt lists the pages, and has all of them', async () => {
+    const { status, html, headers } = await get('/llms.txt')
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+    const [index = '', ...rest] = html.split(`\n# ${all[0]?.title}\n`)
+    const paths = Array.from(index.matchAll(/\]\(http:\/\/localhost:8080(\/docs\/[^)]+)\)/g), ([, path = '']) => path)
+    expect(paths).toEqual(all.map(({ slug }) => `/docs/${slug}.md`))
+    for (const path of paths) {
+      const page = await get(path)
+      expect([path, page.status, html.includes(`\n${page.html}`)]).toEqual([path, 200, true])
     }
-    const full = await get('/llms-full.txt')
-    for (const { title } of all) expect(full.html).toContain(`\n# ${title}\n`)
+    expect(rest).toHaveLength(1)
+    expect((await get('/llms-full.txt')).status).toBe(404)
+  })
+
+  test('llms.txt is compressed, and an unchanged one is not sent again', async () => {
+    const ask = async (headers: Record<string, string>) => pages.handle('/llms.txt', { headers })
+    const packed = await ask({ 'Accept-Encoding': 'gzip' })
+    expect(packed.headers.get('content-encoding')).toBe('gzip')
+    const text = new TextDecoder().decode(Bun.gunzipSync(await packed.arrayBuffer()))
+    const plain = await ask({})
+    expect(text).toBe(await plain.text())
+    const again = await ask({ 'If-None-Match': plain.headers.get('etag') ?? '' })
+    expect([again.status, await again.text()]).toEqual([304, ''])
   })
 })
 
