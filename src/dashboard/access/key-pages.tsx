@@ -69,7 +69,7 @@ export const MadeKey = ({ apiKey, identitySecret, next }: Made & { next?: string
       { id: 'api-key', name: 'API key', text: apiKey },
       { id: 'identity-secret', name: 'Identity secret', text: identitySecret },
     ]}
-    warning="The API key is shown only once, the identity secret with each new key."
+    warning="The API key is shown only once. The identity secret is shown again with each new key."
     next={next}
   >
     <p>{SECRETS_WARNING}</p>

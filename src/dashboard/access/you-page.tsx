@@ -69,7 +69,7 @@ const SessionsSection = ({ viewer, sessions, shown, currentId, now, sessionsNoti
     </div>
     <p class="hint">
       A session ends after 12 hours of inactivity, and no later than 30 days after sign-in. You can have up to 20
-      sessions. The next sign-in ends the least recently used one.
+      sessions; another sign-in then ends the one that was used least recently.
     </p>
     {sessionsNotice && <Notice kind="error">{sessionsNotice}</Notice>}
     <Table label="Sessions" columns={columnsOf(viewer, currentId, now)} rows={shown.rows} idOf={({ id }) => id} />

@@ -41,7 +41,7 @@ const Step = ({ step: { name, isDone, at, text, link }, isNext, now }: StepProps
       <span class="unseen">{isDone ? ': done' : isNext ? ': next' : ': to do'}</span>
       {isDone && at !== null && (
         <p class="hint">
-          Last one <Time at={at} now={now} />
+          The last one was <Time at={at} now={now} />
         </p>
       )}
       {isNext && (

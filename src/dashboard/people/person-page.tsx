@@ -77,7 +77,7 @@ function State({ person, now }: PersonProps) {
         </>
       )}
       {latest === 0 ? (
-        'Nothing has happened yet.'
+        'No events or page views yet.'
       ) : (
         <>
           {latest === person.lastSeenAt ? 'Last page view' : 'Last event'} <Time at={latest} now={now} />.

@@ -388,7 +388,7 @@ describe('one person', () => {
   test('without events', async () => {
     await add({ email: 'bob@example.com' })
     const { html } = await browser.get(await pathOfNewest())
-    expect((await textOf(html, '.lead'))[0]).toBe('Nothing has happened yet.')
+    expect((await textOf(html, '.lead'))[0]).toBe('No events or page views yet.')
     expect(await textOf(html, '.empty h2')).toEqual(['Nothing yet'])
   })
 })
