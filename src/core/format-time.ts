@@ -41,6 +41,32 @@ export const formatZone = (timeZone: string): string => timeZone.replaceAll('_',
 export const formatTimeInZone = (at: number, timeZone: string): string =>
   `${formatTime(at, timeZone)} ${formatZone(timeZone)}`
 
+/** Smallest duration (ms) for each unit: 36 hours still shows hours. */
+const UNITS: [unit: string, ms: number, from: number][] = [
+  ['day', DAY_MS, 2 * DAY_MS],
+  ['hour', HOUR_MS, HOUR_MS],
+  ['minute', MINUTE_MS, MINUTE_MS],
+]
+const RELATIVE_DAYS = 30
+
+/** "just now", "5 minutes ago" or "in 23 hours"; null beyond 30 days. */
+export function formatDistance(at: number, now: number): string | null {
+  // to the nearest: the time until then shrinks at once
+  const distance = at > now ? Math.round((at - now) / MINUTE_MS) * MINUTE_MS : now - at
+  const [unit, ms] = UNITS.find(([, , from]) => distance >= from) ?? ['', 0]
+  if (unit === '') return at > now ? 'in less than a minute' : 'just now'
+  const number = at > now ? Math.round(distance / ms) : Math.floor(distance / ms)
+  if (unit === 'day' && number > RELATIVE_DAYS) return null
+  return at > now ? `in ${count(number, unit)}` : `${count(number, unit)} ago`
+}
+
+/** `over`: what is said from `at` on. */
+export type Countdown = { at: number; over: string }
+
+/** "in 10 min", then such as "now" */
+export const formatCountdown = ({ at, over }: Countdown, now: number): string =>
+  at <= now ? over : `in ${formatShortDuration(at - now)}`
+
 export function formatDuration(ms: number): string {
   if (ms < MINUTE_MS) return 'less than a minute'
   if (ms < 2 * HOUR_MS) return count(Math.floor(ms / MINUTE_MS), 'minute')

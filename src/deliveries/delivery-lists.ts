@@ -18,7 +18,13 @@ import type { Store } from '../store/store.ts'
 import { type DeliveryOutcome, type DeliveryQuery, MOST_COUNTED, OUTCOMES } from '../store/deliveries.ts'
 import { writeCsvRow } from '../core/csv.ts'
 import { publicId, readPublicId } from '../core/ids.ts'
-import { describeAfter, describeShortly, shortenReason } from './short-reasons.ts'
+import {
+  describeAfter,
+  describeShortReason,
+  type ShortReason,
+  shortenDelivery,
+  shortenReason,
+} from './short-reasons.ts'
 import { HELD_BACK, refusedBy } from './decide.ts'
 import { namesReply } from './describe-reason.ts'
 import { CANCELLED, isCancellable, isSendableEarly, isResendable, isResent, isUnwritable } from './ends.ts'
@@ -140,8 +146,8 @@ export async function* exportDeliveries(
   }
 }
 
-export const describeListed = ({ work: { delivery, message, contact } }: ListedDelivery, now: number): string =>
-  describeShortly(delivery, now, refusedBy({ contact, message }, null))
+export const shortenListed = ({ work: { delivery, message, contact } }: ListedDelivery): ShortReason =>
+  shortenDelivery(delivery, refusedBy({ contact, message }, null))
 
 function toCells(listed: ListedDelivery, now: number): string[] {
   const { delivery, message, contact } = listed.work
@@ -157,7 +163,7 @@ function toCells(listed: ListedDelivery, now: number): string[] {
     state,
     labelOf(delivery),
     reason ?? '',
-    describeListed(listed, now),
+    describeShortReason(shortenListed(listed), now),
     ...[triggeredAt, dueAt, handedAt, sentAt, cameBackAt, openedAt, goalAt].map((at) =>
       at === null ? '' : new Date(at).toISOString(),
     ),

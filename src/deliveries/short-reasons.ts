@@ -1,4 +1,4 @@
-import { formatShortDuration } from '../core/format-time.ts'
+import { type Countdown, formatCountdown, formatShortDuration } from '../core/format-time.ts'
 import type { DeliveryRow, SuppressionReason } from '../store/message-types.ts'
 import { readRecord } from './deliveries.ts'
 import { codeOf, type DecisionReason, enhancedOf, lacksMailbox, type MailReason } from './describe-reason.ts'
@@ -86,15 +86,26 @@ type Shortened = Pick<
   'state' | 'reason' | 'record' | 'triggeredAt' | 'dueAt' | 'handedAt' | 'sentAt' | 'cameBackAt' | 'openedAt' | 'byHand'
 >
 
+/** `countdown` follows the words. */
+export type ShortReason = { words: string; countdown?: Countdown }
+
 /** `refusal`: why nothing may be sent to the person now. */
-export function describeShortly(delivery: Shortened, now: number, refusal: SuppressionReason | null = null): string {
-  const { state, reason, triggeredAt, dueAt, handedAt, byHand } = delivery
+export function shortenDelivery(delivery: Shortened, refusal: SuppressionReason | null = null): ShortReason {
+  const { state, reason, dueAt: at, byHand } = delivery
+  if (state === 'deferred')
+    return { words: `${describeCause(delivery, reason ?? 'error')}, due`, countdown: { at, over: 'now' } }
+  if (state !== 'waiting') return { words: describeEnd(delivery, state) }
+  if (byHand) return { words: 'Sent next' }
+  if (refusal === null) return { words: 'Due', countdown: { at, over: 'now' } }
+  return { words: `${shortenReason(refusal)}, skipped`, countdown: { at, over: 'next' } }
+}
+
+export const describeShortReason = ({ words, countdown }: ShortReason, now: number): string =>
+  countdown ? `${words} ${formatCountdown(countdown, now)}` : words
+
+function describeEnd(delivery: Shortened, state: Exclude<Shortened['state'], 'waiting' | 'deferred'>): string {
+  const { reason, triggeredAt, dueAt, handedAt } = delivery
   switch (state) {
-    case 'waiting':
-      if (byHand) return 'Sent next'
-      if (refusal !== null)
-        return `${shortenReason(refusal)}, skipped ${dueAt <= now ? 'next' : `in ${formatShortDuration(dueAt - now)}`}`
-      return dueAt <= now ? 'Due now' : `Due in ${formatShortDuration(dueAt - now)}`
     case 'claimed':
       return 'Being sent'
     case 'handed':
@@ -111,8 +122,6 @@ export function describeShortly(delivery: Shortened, now: number, refusal: Suppr
       return 'Reported spam'
     case 'bounced':
       return 'Bounced'
-    case 'deferred':
-      return `${describeCause(delivery, reason ?? 'error')}, due ${dueAt <= now ? 'now' : `in ${formatShortDuration(dueAt - now)}`}`
     case 'skipped':
     case 'failed':
       return describeCause(delivery, reason ?? 'error')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { REASON_TEXTS } from '../../src/deliveries/describe-reason.ts'
-import { describeShortly, shortenReason } from '../../src/deliveries/short-reasons.ts'
+import { describeShortReason, shortenDelivery, shortenReason } from '../../src/deliveries/short-reasons.ts'
 import type { DeliveryRow, Verdict } from '../../src/store/message-types.ts'
 import { HOUR, MINUTE, NOW } from '../durations.ts'
 import { deliveryOf, fail } from './explaining.ts'
@@ -30,7 +30,7 @@ describe('each reason code has a short text', () => {
 
 const at = NOW + 10 * MINUTE
 const say = (changes: Partial<DeliveryRow>, verdicts?: Verdict[], now = NOW) =>
-  describeShortly(deliveryOf(changes, verdicts), now)
+  describeShortReason(shortenDelivery(deliveryOf(changes, verdicts)), now)
 
 describe('each state has a short text', () => {
   test.each<[Partial<DeliveryRow>, string]>([
@@ -79,7 +79,8 @@ describe('each state has a short text', () => {
 })
 
 test('an email that waits for someone who unsubscribed says when it will be skipped', () => {
-  const refused = (changes: Partial<DeliveryRow>) => describeShortly(deliveryOf(changes), NOW, 'unsubscribed')
+  const refused = (changes: Partial<DeliveryRow>) =>
+    describeShortReason(shortenDelivery(deliveryOf(changes), 'unsubscribed'), NOW)
   expect(refused({ state: 'waiting', dueAt: NOW + 600_000 })).toBe('Unsubscribed, skipped in 10 min')
   expect(refused({ state: 'waiting', dueAt: NOW })).toBe('Unsubscribed, skipped next')
   expect(refused({ state: 'sent', handedAt: at, sentAt: at })).toBe('Sent after 10 min')

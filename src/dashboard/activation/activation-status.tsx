@@ -12,8 +12,10 @@ type StateProps = { activation: Activation; now: number; appId: string }
 export const State = ({ activation: { message, lastEventAt }, now, appId }: StateProps) =>
   message === null ? (
     <>
-      Events are arriving. Last event <Time at={lastEventAt ?? now} now={now} />.{' '}
-      <a href={pathOf(appId, 'events')}>Show events</a>
+      <a href={pathOf(appId, 'events')}>Events are arriving</a>.{' '}
+      <span class="latest">
+        Last event <Time at={lastEventAt ?? now} now={now} />.
+      </span>
     </>
   ) : (
     <>{message}</>

@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
-import { describeListed, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import { type ListedDelivery, shortenListed } from '../../deliveries/delivery-lists.ts'
 import { cleanText } from '../../core/visible-text.ts'
 import { publicId, timeOfId } from '../../core/ids.ts'
 import { SentText } from '../ui/text.tsx'
-import { Time } from '../ui/time.tsx'
+import { CountdownTime, Time } from '../ui/time.tsx'
 import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
 
 const NAME_MOST = 60
@@ -36,10 +36,26 @@ export const DeliveryRow = ({ appId, row, now }: { appId: string; row: ListedDel
           <DeliveryBadge delivery={delivery} />
         </span>
         <span class="why" title={explained.why}>
-          <SentText most={NAME_MOST}>{describeListed(row, now)}</SentText>
+          <ShortReason row={row} most={NAME_MOST} now={now} />
         </span>
         <Time at={timeOfId(delivery.id)} now={now} />
       </a>
     </li>
+  )
+}
+
+/** `most`: characters */
+export const ShortReason = ({ row, most, now }: { row: ListedDelivery; most: number; now: number }) => {
+  const { words, countdown } = shortenListed(row)
+  return (
+    <>
+      <SentText most={most}>{words}</SentText>
+      {countdown && (
+        <>
+          {' '}
+          <CountdownTime {...countdown} now={now} />
+        </>
+      )}
+    </>
   )
 }

@@ -1,6 +1,7 @@
 /// <reference lib="dom" />
 /** Scripts of every page; the pages also work without them. */
 import { pageAbove } from '../layout/forms.ts'
+import './ages.ts'
 import './typed.ts'
 
 // on phones, the tabs of a page may be wider than the window

@@ -87,7 +87,7 @@ export const Frame = ({
     <div class="frame">
       <Bar name={viewer.app.name} />
       <Sidebar viewer={viewer} page={page} />
-      <main id="main">
+      <main id="main" data-now={viewer.now}>
         <Zone.Provider value={viewer.app.timezone}>
           <PageHead title={title} state={state} action={action} isSticky={isSticky} />
           {viewer.flash && <Flash kind={viewer.flash.kind}>{viewer.flash.text}</Flash>}

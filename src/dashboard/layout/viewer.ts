@@ -26,6 +26,8 @@ export type Viewer = {
   isActivated: boolean
   /** flash message */
   flash: FlashText | null
+  /** when the page was asked for (ms UTC) */
+  now: number
 }
 
 /** A member with their session. */
@@ -33,7 +35,7 @@ export type Who = { viewer: Viewer; signedIn: SignedIn }
 
 /** null for unknown apps and apps of other accounts alike. */
 export async function findViewer(
-  { store }: { store: Store },
+  { store, clock }: Pick<PageDependencies, 'store' | 'clock'>,
   { id, email }: Pick<MemberRow, 'id' | 'email'>,
   appId: string,
   flashes: Flash[],
@@ -50,7 +52,7 @@ export async function findViewer(
   }
   const member = { id, email, role: membership.role }
   const { isActivated } = membership
-  return { member, account, accounts: toAccounts(memberships), app, isActivated, flash }
+  return { member, account, accounts: toAccounts(memberships), app, isActivated, flash, now: clock.now() }
 }
 
 const byName = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })

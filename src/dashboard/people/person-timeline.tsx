@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
 import type { ContactChangeRow, PersonReport, Presences, TimelineItem } from '../../deliveries/person-timeline.ts'
-import { describeAfter, describeListed, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import { describeAfter, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
 import type { EventOutcome } from '../../deliveries/message-explanations.ts'
 import { publicId } from '../../core/ids.ts'
 import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
+import { ShortReason } from '../deliveries/delivery-row.tsx'
 import { describeEventName, KINDS, previewOf } from '../events/event-labels.ts'
 import { eventPath } from '../events/feed.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -131,9 +132,6 @@ const ofEmail = ({ viewer, explained: above, now }: TimelineProps, email: Listed
     work: { delivery, message },
     explained,
   } = email
-  const detail = above.has(delivery.id)
-    ? `${describeListed(email, now)}.`
-    : withAfter(explained.why, describeAfter(delivery))
   return {
     kind: 'Email',
     isDue: delivery.state === 'waiting' || delivery.state === 'deferred',
@@ -145,9 +143,17 @@ const ofEmail = ({ viewer, explained: above, now }: TimelineProps, email: Listed
         <DeliveryBadge delivery={delivery} />
       </span>
     ),
-    detail: <SentText most={400}>{detail}</SentText>,
+    detail: above.has(delivery.id) ? (
+      <>
+        <ShortReason row={email} most={MOST_DETAIL} now={now} />.
+      </>
+    ) : (
+      <SentText most={MOST_DETAIL}>{withAfter(explained.why, describeAfter(delivery))}</SentText>
+    ),
   }
 }
+
+const MOST_DETAIL = 400
 
 const withAfter = (why: string, after: string | null): string => (after === null ? why : `${why} ${after}.`)
 

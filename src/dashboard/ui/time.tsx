@@ -2,16 +2,7 @@
 import { DAY_MS } from '../../core/clock.ts'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import { formatTimeInZone, timeParts } from '../../core/format-time.ts'
-
-/** Smallest duration (ms) for each unit: 36 hours still shows hours. */
-const UNITS: [unit: string, ms: number, from: number][] = [
-  ['day', 86_400_000, 2 * 86_400_000],
-  ['hour', 3_600_000, 3_600_000],
-  ['minute', 60_000, 60_000],
-]
-/** Beyond this, the date is shown. */
-const RELATIVE_DAYS = 30
+import { type Countdown, formatCountdown, formatDistance, formatTimeInZone, timeParts } from '../../core/format-time.ts'
 
 /** "3 May 2026" */
 export function formatDate(at: number, timeZone = 'UTC'): string {
@@ -39,29 +30,32 @@ export function formatClock(at: number, { seconds }: { seconds: boolean }, timeZ
 }
 
 /** "just now", "5 minutes ago", "in 23 hours", or "3 May 2026" with a short month. */
-export function formatAge(at: number, now: number, timeZone = 'UTC'): string {
-  // to the nearest: the time until then shrinks at once
-  const distance = at > now ? Math.round((at - now) / 60_000) * 60_000 : now - at
-  const [unit, ms] = UNITS.find(([, , from]) => distance >= from) ?? ['', 0]
-  if (unit === '') return at > now ? 'in less than a minute' : 'just now'
-  const count = at > now ? Math.round(distance / ms) : Math.floor(distance / ms)
-  if (unit === 'day' && count > RELATIVE_DAYS) return `${formatDay(at, timeZone)} ${timeParts(at, timeZone).year}`
-  const text = `${count} ${unit}${count === 1 ? '' : 's'}`
-  return at > now ? `in ${text}` : `${text} ago`
-}
+export const formatAge = (at: number, now: number, timeZone = 'UTC'): string =>
+  formatDistance(at, now) ?? `${formatDay(at, timeZone)} ${timeParts(at, timeZone).year}`
 
 /** The app's timezone (IANA name). */
 export const Zone = createContext('UTC')
 
-/** Relative, exact on hover. `at` is in ms UTC. */
+/** Relative, exact on hover; islands/ages.ts keeps it so. `at` is in ms UTC. */
 export function Time({ at, now }: { at: number; now: number }) {
   const timeZone = useContext(Zone)
   return (
-    <time datetime={new Date(at).toISOString()} title={formatTimeInZone(at, timeZone)}>
+    <time
+      datetime={new Date(at).toISOString()}
+      title={formatTimeInZone(at, timeZone)}
+      data-age={formatDistance(at, now) === null ? undefined : ''}
+    >
       {formatAge(at, now, timeZone)}
     </time>
   )
 }
+
+/** "in 10 min", then such as "now"; islands/ages.ts counts on. */
+export const CountdownTime = ({ at, over, now }: Countdown & { now: number }) => (
+  <time datetime={new Date(at).toISOString()} data-over={over}>
+    {formatCountdown({ at, over }, now)}
+  </time>
+)
 
 /** Exact time (ms UTC). */
 export function ExactTime({ at }: { at: number }) {

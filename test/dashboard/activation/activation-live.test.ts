@@ -42,7 +42,7 @@ describe('the open page', () => {
     pages.clock.ms += 1
     await browser.post(`${pages.at('activation')}/test`)
     const done = await next()
-    expect(done?.state).toStartWith('Events are arriving. Last event <time')
+    expect(done?.state).toMatch(/^<a [^>]+>Events are arriving<\/a>\. <span class="latest">Last event <time/)
     expect(await textOf(done?.steps ?? '', '.step.done')).toHaveLength(1)
     await parts.return(undefined)
   })

@@ -86,7 +86,7 @@ describe('the page', () => {
     await browser.post(`${pages.at('activation')}/test`)
     pages.clock.ms += 5 * MINUTE
     const { html } = await browser.get(pages.at('activation'))
-    expect(await leadOf(html)).toBe('Events are arriving. Last event 5 minutes ago. Show events')
+    expect(await leadOf(html)).toBe('Events are arriving. Last event 5 minutes ago.')
     expect(await attributesOf(html, '.lead a', 'href')).toEqual([pages.at('events')])
   })
 })

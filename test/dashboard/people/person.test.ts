@@ -539,7 +539,7 @@ describe('the timeline', () => {
     const shown = await textOf(html, '.timeline > li > div > span')
     expect(shown).toEqual([expect.stringMatching(/^Email.*Waiting$/), 'Eventresults_ready'])
     const clock = expect.stringMatching(/^\d\d:\d\d$/)
-    expect(await textOf(html, '.timeline time')).toEqual([expect.stringMatching(/^Due \d\d:\d\d$/), clock])
+    expect(await textOf(html, '.timeline div > time')).toEqual([expect.stringMatching(/^Due \d\d:\d\d$/), clock])
     expect(await textOf(html, '.lead')).toEqual([expect.stringContaining('Last event just now.')])
     expect((await textOf(html, '.timeline > li > .hint'))[0]).toBe('Due in 10 min.')
     pages.clock.ms += 14 * MINUTE

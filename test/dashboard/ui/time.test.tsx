@@ -42,7 +42,7 @@ test('a time is written as people write it, in the zone that is asked for', () =
 
 test('it is exact for machines, and where the pointer rests', () => {
   expect(render(<Time at={AT} now={AT + 5 * MINUTE} />)).toBe(
-    '<time datetime="2026-05-03T14:05:59.000Z" title="3 May 2026, 14:05 UTC">5 minutes ago</time>',
+    '<time datetime="2026-05-03T14:05:59.000Z" title="3 May 2026, 14:05 UTC" data-age>5 minutes ago</time>',
   )
 })
 

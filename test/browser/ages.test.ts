@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { formatAge } from '../../src/dashboard/ui/time.tsx'
+import { MINUTE } from '../durations.ts'
+import { EVENTS } from '../helper.ts'
+import { openChromium, serveTest, signIn } from './chromium.ts'
+
+const TRY_MS = 60_000
+
+let browser: Awaited<ReturnType<typeof openChromium>>
+beforeAll(async () => {
+  browser = await openChromium()
+})
+afterAll(() => browser?.close())
+
+/** An app with an email that waits, and its page. */
+async function openWaiting(path: string, width: number) {
+  const server = await serveTest()
+  const { store } = server.parts()
+  const [app] = await store.listApps(server.first.accountId)
+  const { accountId = '', id: appId = 0 } = app ?? {}
+  const by = { accountId, appId, actor: 'test', at: server.clock.now() }
+  for (const { id } of await store.listMessages(appId)) await store.setMessageStatus({ ...by, id, status: 'live' })
+  const body = { app: server.first.appId, email: 'ada@example.com', event: 'results_ready', createContact: true }
+  expect((await server.call('POST', EVENTS, { body })).status).toBe(202)
+  const context = await browser.newContext({ viewport: { width, height: 900 } })
+  const page = await context.newPage()
+  await signIn(page, server)
+  await page.clock.install()
+  await page.goto(`${server.url}/apps/${server.first.appId}/${path}`)
+  await page.evaluate(`{
+    moved = []
+    const isPeriod = ({ node }) => node?.textContent === '.'
+    const say = ({ node }) => node?.parentElement?.outerHTML
+    new PerformanceObserver((list) => list.getEntries().forEach(({ sources }) =>
+      moved.push(...sources.filter((source) => !isPeriod(source)).map(say))))
+      .observe({ type: 'layout-shift' })
+  }`)
+  const close = async () => {
+    await context.close()
+    await server.close()
+  }
+  return { page, close }
+}
+
+const agesOn = async (page: Page): Promise<string[]> => [
+  ...new Set(await page.locator('main time[data-age]').allTextContents()),
+]
+const movedOn = (page: Page) => page.evaluate<string[]>('new Promise((resolve) => setTimeout(resolve, 0, moved))')
+
+describe.each([1440, 375])('on a page %p pixels wide, relative times stay true', (width) => {
+  test(
+    'in a list, with the time until an email is due',
+    async () => {
+      const { page, close } = await openWaiting('deliveries', width)
+      const duesOn = () => page.locator('.deliveries .why').allTextContents()
+      expect(await duesOn()).toEqual(['Due in 24 h', 'Due in 10 min'])
+      expect(await agesOn(page)).toEqual(['just now'])
+      await page.clock.fastForward(4 * MINUTE)
+      expect(await duesOn()).toEqual(['Due in 23 h', 'Due in 5 min'])
+      expect(await agesOn(page)).toEqual(['4 minutes ago'])
+      await page.clock.fastForward(7 * MINUTE)
+      expect(await duesOn()).toEqual(['Due in 23 h', 'Due now'])
+      expect(await agesOn(page)).toEqual([formatAge(0, 11 * MINUTE)])
+      expect(await movedOn(page)).toEqual([])
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test.each(['people', 'activation', 'keys', 'members'])(
+    'on %s',
+    async (path) => {
+      const { page, close } = await openWaiting(path, width)
+      expect(await agesOn(page)).toContain('just now')
+      for (const minutes of [4, 17, 51]) {
+        await page.clock.fastForward(minutes * MINUTE)
+        await page.waitForTimeout(50)
+      }
+      expect(await agesOn(page)).toEqual([formatAge(0, 72 * MINUTE)])
+      expect(await movedOn(page)).toEqual([])
+      await close()
+    },
+    TRY_MS,
+  )
+})
