@@ -268,6 +268,21 @@ describe('with a live message', () => {
     expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([CAME_BACK, NOT_SENT])
   })
 
+  test('adds up what several messages brought about, with one margin for all', async () => {
+    const [first, second] = await pages.messages()
+    const compare = (messageId = 0) => {
+      const to = { appId: pages.app.id, messageId, at: pages.clock.now() }
+      addDeliveries(db, { ...to, count: 131 }, { state: 'sent', cameBack: true })
+      addDeliveries(db, { ...to, count: 249 }, { state: 'sent' })
+      addDeliveries(db, { ...to, count: 6 }, { state: 'skipped', reason: 'holdback', heldBack: true, cameBack: true })
+      addDeliveries(db, { ...to, count: 36 }, { state: 'skipped', reason: 'holdback', heldBack: true })
+    }
+    compare(first?.id)
+    expect(await answerOf(await show())).toBe('380 people emailed, 131 came back, 71 ± 45 more than without.')
+    compare(second?.id)
+    expect(await answerOf(await show())).toBe('760 people emailed, 262 came back, 142 ± 63 more than without.')
+  })
+
   test('names how many are compared where that is another number, and says who they are', async () => {
     await add(131, { state: 'sent', cameBack: true })
     await add(249, { state: 'sent' })
@@ -370,6 +385,19 @@ test('figures count people, events, page views, emails and returns of 30 days', 
   ])
   for (const href of await attributesOf(html, '.figures a', 'href'))
     expect([href, (await pages.browser.get((href ?? '').replaceAll('&amp;', '&'))).status]).toEqual([href, 200])
+})
+
+test('figures of 30 days leave out what a clock that was ahead recorded for later days', async () => {
+  await pages.event({ email: 'a@example.com', event: 'signed_up' })
+  pages.clock.ms += DAY
+  await pages.event({ email: 'b@example.com', event: 'signed_up' })
+  await pages.event({ email: 'b@example.com', event: PAGE_NAME })
+  pages.clock.ms -= DAY
+  const html = await show()
+  const figures = (await textOf(html, '.figures a')).map((text) => text.replace(/\s+/g, ' ').trim())
+  expect(figures.slice(0, 3)).toEqual(['New people1', 'Events1', 'Page views0'])
+  const sparks = await attributesOf(html, '.figures svg', 'aria-label')
+  expect(sparks.slice(0, 2)).toEqual(['By day: 0 to 1, last 1', 'By day: 0 to 1, last 1'])
 })
 
 test('the checklist goes away with the first email, also of an app without the browser script', async () => {

@@ -151,6 +151,21 @@ describe('Requests', () => {
     ])
   })
 
+  test("Overview counts and lists the requests since the day before in the app's timezone", async () => {
+    await recordEvent(pages, app, { email: 'bob@example.com', name: 'signed_up' })
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+    // 00:00 on 4 May there
+    await pages.store.setMailSettings({ ...by, settings: { timezone: 'Pacific/Auckland' } })
+    const begin = Date.UTC(2026, 4, 2, 12)
+    await add(request({ requestId: 'req_2a', at: begin - 1 }), request({ requestId: 'req_2b', at: begin }))
+    const { html } = await browser.get(pages.at('overview'))
+    expect((await textOf(html, '.attention')).join()).toContain('1 request has been refused since yesterday')
+    const links = await attributesOf(html, '.attention a', 'href')
+    const link = links.find((href) => href?.includes('/requests')) ?? ''
+    const listed = await browser.get(link.replaceAll('&amp;', '&'))
+    expect(await listIds(listed.html)).toEqual(['req_2b'])
+  })
+
   test('Overview and Activation link to the requests that they count, without those of other apps', async () => {
     await recordEvent(pages, app, { email: 'bob@example.com', name: 'signed_up' })
     await add(
