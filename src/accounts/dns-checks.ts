@@ -1,6 +1,13 @@
 import { HOUR_MS, type Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
-import { checkSender, type CheckedSender, type LastCheck, type ResolveTxt, type SenderCheck } from './sender-checks.ts'
+import {
+  checkSender,
+  type CheckedSender,
+  keepChecks,
+  type LastCheck,
+  type ResolveTxt,
+  type SenderCheck,
+} from './sender-checks.ts'
 
 type CheckStore = Pick<Store, 'findDomainCheck' | 'saveDomainCheck'>
 
@@ -20,15 +27,17 @@ type Given = {
 
 export type DnsChecks = ReturnType<typeof createDnsChecks>
 
-/** null if the sender, its mail server or its key is another one since. */
+/** null if the domain of the sender is another one since. */
 export async function findLastCheck(
   store: Pick<CheckStore, 'findDomainCheck'>,
   appId: number,
   sender: CheckedSender,
 ): Promise<LastCheck | null> {
   const found = await store.findDomainCheck(appId)
-  if (found === null || found.sender !== JSON.stringify(sender)) return null
-  return { checks: JSON.parse(found.checks) as SenderCheck[], checkedAt: found.checkedAt }
+  if (found === null) return null
+  const [before, stored] = [JSON.parse(found.sender) as CheckedSender, JSON.parse(found.checks) as SenderCheck[]]
+  const checks = keepChecks(stored, before, sender)
+  return checks && { checks, checkedAt: found.checkedAt }
 }
 
 export const saveLastCheck = (

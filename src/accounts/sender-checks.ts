@@ -9,7 +9,7 @@ export type ResolveTxt = (name: string) => Promise<string[] | null>
 
 export type SenderCheck = {
   about: 'SPF' | 'DKIM' | 'DMARC'
-  state: 'good' | 'caution' | 'bad' | 'unasked'
+  state: 'good' | 'caution' | 'bad' | 'unasked' | 'unchecked'
   /** the domain has no such record */
   isAbsent?: true
   sentence: string
@@ -37,8 +37,37 @@ export function checkSender(resolve: ResolveTxt, sender: CheckedSender): Promise
   return Promise.all([checkSpf(resolve, sender), checkDkim(resolve, sender), checkDmarc(resolve, sender)])
 }
 
+const unchecked = (about: SenderCheck['about'], sentence: string): SenderCheck => ({
+  about,
+  state: 'unchecked',
+  sentence,
+  record: null,
+})
+
+export const UNCHECKED: Readonly<Record<SenderCheck['about'], SenderCheck>> = {
+  SPF: unchecked('SPF', 'Lists the servers that may send for the domain.'),
+  DKIM: unchecked('DKIM', 'Publishes the key that emails are signed with.'),
+  DMARC: unchecked('DMARC', 'Tells receivers what to do with emails that fail both.'),
+}
+
+/** What each check depends on. */
+const READ: Readonly<Record<SenderCheck['about'], readonly (keyof CheckedSender)[]>> = {
+  SPF: ['domain', 'server'],
+  DKIM: ['domain', 'dkim'],
+  DMARC: ['domain'],
+}
+
+/** What is still known after the sender changed: checks of what stayed. null: nothing. */
+export function keepChecks(checks: SenderCheck[], before: CheckedSender, now: CheckedSender): SenderCheck[] | null {
+  const isSame = (name: keyof CheckedSender): boolean => JSON.stringify(before[name]) === JSON.stringify(now[name])
+  if (!isSame('domain')) return null
+  return checks.map((check) => (READ[check.about].every(isSame) ? check : UNCHECKED[check.about]))
+}
+
 /** `checkedAt`: ms UTC. */
 export type LastCheck = { checks: SenderCheck[]; checkedAt: number }
+
+export const isUnknown = ({ state }: SenderCheck): boolean => state === 'unasked' || state === 'unchecked'
 
 /** Checks that ask for a change in the DNS. */
 export const isMissing = ({ state, record }: SenderCheck): boolean =>

@@ -163,6 +163,7 @@ function readWindow(read: Read<LimitsText>): SendWindow | null {
   return { days, from, until }
 }
 
+/** Errors are in the order of the form's fields. */
 type Reading<Settings> = { settings: Settings } | { errors: FieldError[] }
 
 const readingOf = <Settings>({ errors }: Read, settings: Settings): Reading<Settings> =>
@@ -170,26 +171,27 @@ const readingOf = <Settings>({ errors }: Read, settings: Settings): Reading<Sett
 
 export function readFrom(text: FromText): Reading<FromSettings> {
   const read = { text, errors: [] }
+  const fromName = readLine(read, 'fromName', 64)
   const fromEmail = readAddress(read, 'fromEmail')
   return readingOf(read, {
-    fromName: readLine(read, 'fromName', 64),
+    fromName,
     fromEmail,
-    otherFromEmails: readAddresses(read, fromEmail),
     replyTo: readAddress(read, 'replyTo'),
-    postalAddress: readPostal(read),
+    otherFromEmails: readAddresses(read, fromEmail),
     logoUrl: readLogo(read),
     colour: readColour(read),
+    postalAddress: readPostal(read),
   })
 }
 
 export function readLimits(text: LimitsText): Reading<LimitsSettings> {
   const read = { text, errors: [] }
   return readingOf(read, {
-    perSecond: readWhole(read, 'perSecond', 1_000),
-    giveUpHours: readWhole(read, 'giveUpHours', 720),
+    sendWindow: readWindow(read),
     perPersonDay: readWhole(read, 'perPersonDay', 100),
     perPersonWeek: readWhole(read, 'perPersonWeek', 500),
-    sendWindow: readWindow(read),
+    perSecond: readWhole(read, 'perSecond', 1_000),
+    giveUpHours: readWhole(read, 'giveUpHours', 720),
   })
 }
 

@@ -88,7 +88,7 @@ describe('typed settings', () => {
     expect(faultsOf({ windowFrom: '24:00', windowUntil: '9:00' })).toEqual(['windowFrom'])
     expect(faultsOf({ windowFrom: '09:00', windowUntil: '09:00' })).toEqual(['windowUntil'])
     expect(faultsOf({ days: [] })).toEqual(['days'])
-    expect(faultsOf({ days: [], perSecond: 'x' })).toEqual(['perSecond', 'days'])
+    expect(faultsOf({ days: [], perSecond: 'x' })).toEqual(['days', 'perSecond'])
   })
 })
 

@@ -1,4 +1,4 @@
-import { isMissing, type SenderCheck } from '../../accounts/sender-checks.ts'
+import { isMissing, isUnknown, type SenderCheck } from '../../accounts/sender-checks.ts'
 import type { ProblemCounts } from '../../store/message-results.ts'
 import { MOST_COUNTED, type RefusalGroup } from '../../store/requests.ts'
 import type { MessageRow } from '../../messages/messages.ts'
@@ -120,12 +120,17 @@ function aboutRecords({ appId, records }: AttentionFacts): Item {
   const { domain, checks } = records
   const href = `${pathOf(appId, 'sender/domain')}#checks`
   const missing = checks?.filter(isMissing) ?? []
-  if (checks === null || (missing.length === 0 && checks.some(({ state }) => state === 'unasked'))) {
-    const text = `The DNS records of ${domain} haven't been checked yet. Without them, emails may go to spam.`
+  const unknown = checks?.filter(isUnknown) ?? []
+  const nameAll = (some: SenderCheck[]): string => new Intl.ListFormat('en').format(some.map(({ about }) => about))
+  if (missing.length === 0 && (checks === null || unknown.length > 0)) {
+    const isAll = checks === null || unknown.length === checks.length
+    const what = isAll ? 'The DNS records' : nameAll(unknown)
+    const [verb, them] = unknown.length === 1 && !isAll ? ["hasn't", 'it'] : ["haven't", 'them']
+    const text = `${what} of ${domain} ${verb} been checked yet. Without ${them}, emails may go to spam.`
     return { isBad: false, text, link: { label: 'Check the records', href } }
   }
   if (missing.length === 0) return null
-  const names = new Intl.ListFormat('en').format(missing.map(({ about }) => about))
+  const names = nameAll(missing)
   const text = `${names} of ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
   return { isBad: missing.some(({ state }) => state === 'bad'), text, link: { label: 'Show the records to add', href } }
 }

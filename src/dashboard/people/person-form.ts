@@ -153,6 +153,9 @@ const wordForForm = (error: FieldError): FieldError => ({
   message: error.message.replace(/^Send /, 'Enter '),
 })
 
+/** The first error gets the focus. */
+const FORM_ORDER = ['app', 'email', 'firstName', 'lastName', 'source', 'tags', 'removeTags', 'fields']
+
 type Reading = { input: ContactFields } | { errors: FieldError[] }
 
 export const readNewPerson = (text: PersonText, app: AppRow): Reading =>
@@ -187,6 +190,8 @@ function read(
     ...(wrongNames.length === 0 && removed.length + changed.length > 0 && { fields }),
     ...(isChanged('source') && { source: textOrNull(text.source) }),
   })
-  const errors = [...('errors' in reading ? reading.errors : []), ...wrongNames]
+  const errors = [...('errors' in reading ? reading.errors : []), ...wrongNames].toSorted(
+    (a, b) => FORM_ORDER.indexOf(a.field) - FORM_ORDER.indexOf(b.field),
+  )
   return 'errors' in reading || errors.length > 0 ? { errors: errors.map(wordForForm) } : reading
 }

@@ -2,7 +2,7 @@
 import { hasRole } from '../../accounts/members.ts'
 import { domainOf, type DomainStatus, type SenderProof } from '../../accounts/senders.ts'
 import { dkimRecord, type DkimText, readPublicKey, type DnsRecord } from '../../accounts/dkim.ts'
-import type { LastCheck, SenderCheck } from '../../accounts/sender-checks.ts'
+import { type LastCheck, type SenderCheck, UNCHECKED } from '../../accounts/sender-checks.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { ActionForm } from '../ui/button.tsx'
@@ -67,9 +67,11 @@ function describeRecords(last: LastCheck | null): string {
   if (last === null) return "Its DNS records haven't been checked yet."
   const open = last.checks.filter(({ state }) => state === 'bad' || state === 'caution').map(({ about }) => about)
   if (open.length > 0) return `Its DNS records are incomplete: ${new Intl.ListFormat('en').format(open)}.`
-  return last.checks.every(({ state }) => state === 'good')
-    ? 'Its DNS records are correct.'
-    : 'Some of its DNS records could not be read.'
+  if (last.checks.every(({ state }) => state === 'good')) return 'Its DNS records are correct.'
+  const unchecked = last.checks.filter(({ state }) => state === 'unchecked').map(({ about }) => about)
+  return unchecked.length === 0
+    ? 'Some of its DNS records could not be read.'
+    : `Not checked yet: ${new Intl.ListFormat('en').format(unchecked)}.`
 }
 
 /** Domains to verify, because other accounts use the same mail server. */
@@ -139,7 +141,7 @@ const OtherDomain = ({ settings: { dkimDomain, dkimKey }, mailRoute: { from } }:
 
 const PublishedKey = ({ dkimDomain, dkimSelector, dkimKey }: SenderFacts['settings']) => {
   if (dkimKey === null || dkimDomain === null || dkimSelector === null) {
-    return <p class="hint">This installation doesn't sign emails.</p>
+    return <p class="hint">Eventpost doesn't sign this app's emails.</p>
   }
   const publicKey = readPublicKey(dkimKey)
   return publicKey === null ? (
@@ -199,15 +201,7 @@ const ChangeKey = (props: DomainProps) => (
   </div>
 )
 
-type ShownCheck = Omit<SenderCheck, 'state'> & { state: SenderCheck['state'] | 'unchecked' }
-
-const UNCHECKED: ShownCheck[] = [
-  { about: 'SPF', sentence: 'Lists the servers that may send for the domain.' },
-  { about: 'DKIM', sentence: 'Publishes the key that emails are signed with.' },
-  { about: 'DMARC', sentence: 'Tells receivers what to do with emails that fail both.' },
-].map((one) => ({ ...one, state: 'unchecked', record: null }) as ShownCheck)
-
-const STATES: Record<ShownCheck['state'], { word: string; mood: Mood }> = {
+const STATES: Record<SenderCheck['state'], { word: string; mood: Mood }> = {
   unchecked: { word: 'Not checked', mood: 'quiet' },
   good: { word: 'Good', mood: 'good' },
   caution: { word: 'To do', mood: 'caution' },
@@ -226,7 +220,7 @@ const ChecksSection = ({ facts: { viewer, mailRoute }, last, isChecking }: Domai
     </p>
     {mailRoute.from !== null && (
       <ul class="fact-list">
-        {(last?.checks ?? UNCHECKED).map((check) => (
+        {(last?.checks ?? Object.values(UNCHECKED)).map((check) => (
           <li key={check.about}>
             <p class="with-badge">
               <b>{check.about}</b>

@@ -42,7 +42,7 @@ function describeState(saved: LimitsText): string {
 }
 
 const HourFields = ({ text, app }: { text: LimitsText; app: Viewer['app'] }) => {
-  const { error, isLocked } = useField({ name: 'days' })
+  const { error, autofocus, isLocked } = useField({ name: 'days' })
   return (
     <section>
       <h2>Sending hours</h2>
@@ -57,7 +57,13 @@ const HourFields = ({ text, app }: { text: LimitsText; app: Viewer['app'] }) => 
         <div class="days">
           {WEEK.map((day) => (
             <label key={day} class="option">
-              <input type="checkbox" name={`day${day}`} checked={text.days.includes(day)} disabled={isLocked} />
+              <input
+                type="checkbox"
+                name={`day${day}`}
+                checked={text.days.includes(day)}
+                disabled={isLocked}
+                autofocus={autofocus && day === WEEK[0]}
+              />
               <span>{DAYS[day]}</span>
             </label>
           ))}
@@ -125,7 +131,7 @@ const PaceFields = ({ text }: { text: LimitsText }) => (
       <Field
         name="giveUpHours"
         label="Give up after"
-        hint="Hours after an email is due. Default: 72."
+        hint="Hours after it could first be sent. Default: 72."
         value={text.giveUpHours}
         autocomplete="off"
         optional

@@ -118,9 +118,27 @@ describe('each problem has one link', () => {
     ],
     [
       'a lookup without an answer',
-      records(found('SPF', 'good'), found('DMARC', 'unasked')),
+      records(...GOOD.map(({ about }) => found(about, 'unasked'))),
       [
         "The DNS records of acme.example haven't been checked yet. Without them, emails may go to spam.",
+        'Check the records',
+        '/apps/app_1/sender/domain#checks',
+      ],
+    ],
+    [
+      'a record of which nothing is known, and others',
+      records(found('SPF', 'good'), found('DKIM', 'unchecked'), found('DMARC', 'good')),
+      [
+        "DKIM of acme.example hasn't been checked yet. Without it, emails may go to spam.",
+        'Check the records',
+        '/apps/app_1/sender/domain#checks',
+      ],
+    ],
+    [
+      'records of which nothing is known, and one that is good',
+      records(found('SPF', 'good'), found('DKIM', 'unchecked'), found('DMARC', 'unasked')),
+      [
+        "DKIM and DMARC of acme.example haven't been checked yet. Without them, emails may go to spam.",
         'Check the records',
         '/apps/app_1/sender/domain#checks',
       ],

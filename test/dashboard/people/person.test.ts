@@ -91,6 +91,12 @@ describe('adding a person', () => {
     expect(await findAda()).toBeNull()
   })
 
+  test('puts the focus in the first field with an error', async () => {
+    const { html } = await browser.post(NEW(), { ...ADA, tags: 't'.repeat(65), source: 's'.repeat(65) })
+    expect(await errorsOf(html)).toHaveLength(2)
+    expect(await attributesOf(html, '[autofocus]', 'name')).toEqual(['source'])
+  })
+
   test('refuses a person who is already here, without changing them', async () => {
     await addAda()
     const { status, html } = await browser.post(NEW(), { ...ADA, firstName: 'Eve' })

@@ -132,11 +132,15 @@ describe('hours and limits', () => {
   })
 
   test('that are invalid are refused, and kept in the form', async () => {
-    const typed = { day1: 'on', windowFrom: '25:00', perSecond: 'x' }
+    const typed = { day1: 'on', windowFrom: '25:00', perPersonDay: '0', perSecond: 'x' }
     const { status, html } = await browser.post(path(LIMITS), typed)
-    expect([status, await attributesOf(html, '[aria-invalid]', 'name')]).toEqual([400, ['windowFrom', 'perSecond']])
+    const wrong = await attributesOf(html, '[aria-invalid]', 'name')
+    expect([status, wrong]).toEqual([400, ['windowFrom', 'perPersonDay', 'perSecond']])
+    expect(await attributesOf(html, '[autofocus]', 'name')).toEqual(['windowFrom'])
     expect(await attributesOf(html, '#windowFrom, #perSecond', 'value')).toEqual(['25:00', 'x'])
     expect(await attributesOf(html, '.days [checked]', 'name')).toEqual(['day1'])
+    const noDays = (await browser.post(path(LIMITS), { perSecond: 'x' })).html
+    expect(await attributesOf(noDays, '[autofocus]', 'name')).toEqual(['day1'])
   })
 })
 
@@ -271,6 +275,16 @@ describe('the records of the domain', () => {
     expect(await textOf(html, '#checks .button')).toEqual(['Check again'])
     expect(html).toContain('Checked <time')
     await browser.submit(path('/domain'), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'post' })
+    const changed = await see('/domain')
+    expect(await badges(changed)).toEqual(['Good', 'Not checked', 'Missing'])
+    expect((await textOf(changed, '.lead'))[0]).toBe(`${lead} Its DNS records are incomplete: DMARC.`)
+    await setServer('smtp://mail.example.com')
+    expect(await badges(await see('/domain'))).toEqual(['Not checked', 'Not checked', 'Missing'])
+    answer = () => ['v=spf1 mx -all', 'v=DMARC1; p=none']
+    await ask()
+    await browser.submit(path('/domain'), path('/dkim/remove'))
+    expect((await textOf(await see('/domain'), '.lead'))[0]).toBe(`${lead} Not checked yet: DKIM.`)
+    await save({ fromEmail: 'ada@other.example' })
     expect(await badges(await see('/domain'))).toEqual(Array(3).fill('Not checked'))
   })
 
