@@ -4,14 +4,17 @@ import {
   cancelDelivery,
   type ChangedDelivery,
   DeliveryInput,
+  findDelivery,
   sendDeliveryEarly,
   readDelivery,
   viewDeliveries,
 } from '../deliveries/delivery-lists.ts'
-import { DeliveryAnswer, DeliveryPage } from '../http/answer-schemas.ts'
+import { readPublicId } from '../core/ids.ts'
+import { explanationView } from '../deliveries/explanations.ts'
+import { DeliveryAnswer, DeliveryFoundAnswer, DeliveryPage } from '../http/answer-schemas.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { type IdempotencyGuard, REPLAYED, replayOf } from '../http/idempotency.ts'
-import { DeliveryQuery, readDeliveriesQuery, writeIdCursor } from '../http/queries.ts'
+import { AppQuery, DeliveryQuery, readAppQuery, readDeliveriesQuery, writeIdCursor } from '../http/queries.ts'
 import { readRequest } from '../http/request-input.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import type { ApiDependencies } from './dependencies.ts'
@@ -19,7 +22,7 @@ import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
 import { readPage } from './page.ts'
 
-/** GET /deliveries, POST /deliveries/cancel and /deliveries/send-now. */
+/** GET /deliveries and /deliveries/ID, POST /deliveries/cancel and /deliveries/send-now. */
 export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard) =>
   new Elysia()
     .get(
@@ -46,6 +49,40 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
           query: DeliveryQuery,
           answers: { 200: DeliveryPage },
           refusals: ['contact_not_found', 'insufficient_scope'],
+        }),
+      },
+    )
+    .get(
+      '/deliveries/:delivery',
+      async ({ request, params }) => {
+        const given = await readPage(deps, request, readAppQuery)
+        if ('refused' in given) return refusalAnswer(request, given.refused)
+        const { app } = given
+        const id = readPublicId('dlv', params.delivery)
+        const found = id === null ? null : await findDelivery(deps.store, app, id)
+        if (!found) return refusalAnswer(request, UNKNOWN_DELIVERY)
+        const [delivery] = await viewDeliveries(deps, app, [found.work.delivery])
+        return answer(request, 200, { ok: true, delivery, ...explanationView(found.explained) })
+      },
+      {
+        detail: describeCall({
+          operationId: 'getDelivery',
+          summary: 'Find a delivery',
+          description: 'Returns one triggered email, with every check and why the person got it or not.',
+          example: EXAMPLES.getDelivery,
+          parameters: [
+            {
+              name: 'delivery',
+              in: 'path',
+              required: true,
+              description: 'The `id` of the delivery, `dlv_...`.',
+              schema: { type: 'string' },
+              example: EXAMPLES.getDelivery.path.delivery,
+            },
+          ],
+          query: AppQuery,
+          answers: { 200: DeliveryFoundAnswer },
+          refusals: ['delivery_not_found', 'insufficient_scope'],
         }),
       },
     )

@@ -10,6 +10,9 @@ type Described = {
   example: Example
   body?: TSchema
   query?: TObject
+  /** instead of one made from the path */
+  operationId?: string
+  parameters?: PathParameter[]
   answers: Record<number, TSchema>
   /** besides those of every call */
   refusals?: RefusalCode[]
@@ -21,13 +24,19 @@ type Described = {
   takesKey?: boolean
 }
 
-type PathParameter = { name: string; in: 'path'; required: true; description: string; schema: { type: 'string' } }
+type PathParameter = {
+  name: string
+  in: 'path'
+  required: true
+  description: string
+  schema: { type: 'string' }
+  example?: string
+}
 
 /** A call without an API key. */
 type Unkeyed = Omit<Described, 'namesApp' | 'isLimited' | 'takesKey' | 'query'> & {
   operationId: string
   body: TSchema
-  parameters?: PathParameter[]
   /** its security scheme; null: none */
   scheme: string | null
 }
@@ -40,7 +49,7 @@ const TITLES: Record<number, string> = { 200: 'Done.', 201: 'Added.', 202: 'Save
 
 /** An OpenAPI 3.1 operation, for the `detail` of a route. */
 export function describeCall(call: Described) {
-  const { summary, description, example, body, query, refusals = [], namesApp = true } = call
+  const { operationId, summary, description, example, body, query, refusals = [], namesApp = true } = call
   const { takesKey = body !== undefined } = call
   const codes: RefusalCode[] = [
     ...EVERY_CALL,
@@ -50,9 +59,14 @@ export function describeCall(call: Described) {
     ...refusals,
   ]
   return {
+    ...(operationId ? { operationId } : {}),
     summary,
     ...(description ? { description } : {}),
-    parameters: [...(query ? queryParameters(query, example) : []), ...(takesKey ? [IDEMPOTENCY_KEY] : [])],
+    parameters: [
+      ...(call.parameters ?? []),
+      ...(query ? queryParameters(query, example) : []),
+      ...(takesKey ? [IDEMPOTENCY_KEY] : []),
+    ],
     ...(body ? { requestBody: { required: true, content: json(body, example.send) } } : {}),
     responses: { ...successes(call), ...failures(codes, call) },
   }

@@ -64,6 +64,8 @@ const RECORDED = { ok: true, contactId: PERSON, created: true }
 /** `send`: the body, or the query of a GET. */
 export type Example = {
   send: Record<string, unknown>
+  /** parameters in the path */
+  path?: Record<string, string>
   answer: Record<string, unknown>
   /** if the person already exists */
   again?: Record<string, unknown>
@@ -118,6 +120,20 @@ export const EXAMPLES = {
   getDeliveries: {
     send: { app: APP, state: 'waiting', limit: '1' },
     answer: { ok: true, data: [DELIVERY], nextCursor: null },
+  },
+  getDelivery: {
+    path: { delivery: DELIVERY.id },
+    send: { app: APP },
+    answer: {
+      ok: true,
+      delivery: { ...DELIVERY, state: 'sent', sentAt: '2026-05-15T12:10:00.000Z' },
+      why: 'It was sent on 15 May 2026, 12:10 UTC.',
+      decidedAt: '2026-05-15T12:10:00.000Z',
+      rules: [
+        { rule: 'suppression', verdict: 'pass', sentence: 'Ada can be emailed.' },
+        { rule: 'message', verdict: 'pass', sentence: 'The message was live.' },
+      ],
+    },
   },
   cancelDelivery: {
     send: { app: APP, delivery: DELIVERY.id },

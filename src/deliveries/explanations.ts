@@ -29,6 +29,22 @@ export type Explanation = {
   rules: ExplainedRule[]
 }
 
+/** As the API and MCP show it. */
+export const explanationView = ({ why, serverReply, decidedAt, rules }: Explanation) => ({
+  why,
+  ...(serverReply === undefined ? {} : { serverReply }),
+  decidedAt: decidedAt === null ? null : new Date(decidedAt).toISOString(),
+  rules: rules.map(ruleView),
+})
+
+export const ruleView = ({ rule, verdict, sentence, isToday, isEstimated }: ExplainedRule) => ({
+  rule,
+  verdict,
+  sentence,
+  ...(isToday ? { isToday } : {}),
+  ...(isEstimated ? { isEstimated } : {}),
+})
+
 export type ExplanationInput = {
   delivery: DeliveryRow
   person: DescribedSubject['person']

@@ -298,10 +298,14 @@ function samplesOf(call: Call): ReadonlyMap<string, CodeSample[]> {
 
 function requestOf({ method, path, operation: { parameters, requestBody } }: Call) {
   const body = requestBody?.content['application/json']?.example
-  const query = parameters.flatMap(({ name, example }) =>
-    example === undefined ? [] : [`${name}=${encodeURIComponent(String(example))}`],
+  const query = parameters.flatMap(({ name, in: where, example }) =>
+    where !== 'query' || example === undefined ? [] : [`${name}=${encodeURIComponent(String(example))}`],
   )
-  const url = withPlaceholders(`{base_url}${path}${query.length > 0 ? `?${query.join('&')}` : ''}`)
+  const named = path.replaceAll(/\{(\w+)\}/g, (written, name) => {
+    const { example = written } = parameters.find((one) => one.in === 'path' && one.name === name) ?? {}
+    return String(example)
+  })
+  const url = withPlaceholders(`{base_url}${named}${query.length > 0 ? `?${query.join('&')}` : ''}`)
   const text = withPlaceholders(JSON.stringify(body ?? null)).replaceAll(EXAMPLE_VALUES.home_url, '{home_url}')
   return { method, url, body: body && (JSON.parse(text) as object) }
 }

@@ -141,6 +141,29 @@ export const DeliveryAnswer = Type.Object(
   { title: 'DeliveryChanged', description: '`delivery` is the email after this call.' },
 )
 
+const ExplainedRule = Type.Object(
+  {
+    rule: Type.String({ description: 'The rule or limit that was checked, such as `away` or `suppression`.' }),
+    verdict: oneOf(['pass', 'fail'], 'Whether it allowed the email.'),
+    sentence: Type.String({ description: 'The result in one sentence.' }),
+  },
+  { title: 'CheckedRule', description: 'One check before sending.' },
+)
+
+export const DeliveryFoundAnswer = Type.Object(
+  {
+    ok: TRUE,
+    delivery: DeliveryRecord,
+    why: Type.String({ description: 'Why the person got the email or not, in one or two sentences.' }),
+    serverReply: Type.Optional(
+      Type.String({ description: "The mail server's refusal, explained; absent if it didn't refuse the email." }),
+    ),
+    decidedAt: timeOrNull('When the rules were checked; null if they were not checked yet.'),
+    rules: Type.Array(ExplainedRule, { description: 'Every check, in order.' }),
+  },
+  { title: 'DeliveryFound' },
+)
+
 export const VisitAnswer = Type.Object({ ok: TRUE }, { title: 'VisitReported' })
 
 export const BounceAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS }, { title: 'BounceReported' })

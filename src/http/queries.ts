@@ -121,6 +121,9 @@ export const DeliveryQuery = Type.Object(
   fields.EITHER_APP_NAME,
 )
 
+/** Of a call whose path names what it is about. */
+export const AppQuery = Type.Object({ app: fields.APP, newsletter: fields.NEWSLETTER }, fields.EITHER_APP_NAME)
+
 /** Parameters without effect next to `email`. */
 const OF_LISTS = ['tag', 'updatedAfter', 'cursor'] as const
 
@@ -209,6 +212,18 @@ function cleanDeliveriesQuery(sent: Static<typeof DeliveryQuery>): DeliveriesQue
   if (app === null || email === undefined || (sent.cursor !== undefined && before === null)) return null
   return { app, email, state: sent.state ?? null, before, limit: sent.limit ?? limits.DEFAULT_PAGE_ITEMS }
 }
+
+const readApp = createReader({
+  schema: AppQuery,
+  clean: (sent: Static<typeof AppQuery>) => {
+    const app = fields.findAppId(sent)
+    return app === null ? null : { app }
+  },
+  rules: () => fields.appRules(AppQuery),
+})
+const APP_NAMES = new Set(Object.keys(AppQuery.properties))
+
+export const readAppQuery = (query: Query): Read<{ app: string }> => refuseUnknown(readApp, query, null, APP_NAMES)
 
 /** GET /contacts. */
 const readContacts = createReader({ schema: ContactQuery, clean: cleanContactsQuery, rules: () => CONTACT_RULES })

@@ -4,6 +4,7 @@ import { publicId } from '../../src/core/ids.ts'
 import { isRefusal } from '../../src/core/refusals.ts'
 import { API, createTestServer, type Given, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
+import { callTool } from '../mcp/client.ts'
 import { codeOf } from './expected.ts'
 
 const DELIVERIES = `${API}/deliveries`
@@ -55,6 +56,57 @@ describe('the list', () => {
     expect(codeOf(await list('&email=nobody@example.com'))).toBe('404 contact_not_found')
     for (const wrong of ['&state=lost', '&sate=waiting', '&cursor=x', '&limit=101', '&email=x'])
       expect([wrong, codeOf(await list(wrong))]).toEqual([wrong, '400 invalid_field'])
+  })
+})
+
+describe('one delivery', () => {
+  const find = async (id: string, given: Given = {}, app = server.first.appId) =>
+    server.call('GET', `${DELIVERIES}/${id}?app=${app}`, given)
+
+  test('has its state, why the person got it or not, and every check', async () => {
+    const id = await waiting()
+    const { body } = await find(id)
+    expect(body).toMatchObject({
+      ok: true,
+      delivery: { id, state: 'waiting', email: ADA, message: 'A message' },
+      decidedAt: null,
+      rules: [],
+    })
+    expect(body.why).toStartWith('It is waiting. Its rules are checked on ')
+    await messaging.store().suppress({ appId: messaging.app.id, email: ADA, reason: 'unsubscribed', at: 1 })
+    const after = await find(id)
+    expect(after.body).toMatchObject({
+      delivery: { id, state: 'skipped', reason: 'unsubscribed' },
+      why: `${ADA} had unsubscribed.`,
+      rules: [{ rule: 'suppression', verdict: 'fail', sentence: `${ADA} had unsubscribed.` }],
+    })
+  })
+
+  test('is explained as MCP does', async () => {
+    const id = await waiting()
+    server.clock.tick(11 * MINUTE)
+    await messaging.decide()
+    const { body } = await find(id)
+    const { data } = await callTool(server, 'explain_delivery', { app: server.first.appId, deliveryId: id })
+    const { why, decidedAt, rules } = body
+    expect(data).toMatchObject({ why, decidedAt, rules })
+    expect(rules).not.toEqual([])
+  })
+
+  test('of another app or account, and what is no delivery, is the same 404', async () => {
+    const id = await waiting()
+    const { second } = server
+    const answers = [
+      await find('dlv_00000000001'),
+      await find('none'),
+      await find(id, { key: second.apiKey }, second.appId),
+    ]
+    const message = 'This app has no delivery with this ID. Send an `id` from GET /deliveries.'
+    for (const answer of answers) {
+      expect([codeOf(answer), answer.body.message]).toEqual(['404 delivery_not_found', message])
+    }
+    expect(codeOf(await find(id, { key: second.apiKey }))).toBe('404 app_not_found')
+    expect(codeOf(await find(id, { key: (await server.makeKey('ingest')).apiKey }))).toBe('403 insufficient_scope')
   })
 })
 

@@ -26,6 +26,7 @@ const CALLS = new Set<keyof Store>([
   'listEvents',
   'listContacts',
   'listDeliveries',
+  'findWork',
   'cancelDelivery',
   'sendDeliveryEarly',
   'recordVisitReport',
@@ -85,7 +86,7 @@ function check(method: string, path: string, { status, body }: Answer): void {
 async function ask(method: string, url: string, given: Given, status: number): Promise<Answer> {
   const answer = await server.call(method, url, given)
   expect([method, url, given, answer.status]).toEqual([method, url, given, status])
-  check(method, url.split('?')[0] ?? '', answer)
+  check(method, (url.split('?')[0] ?? '').replace(/\bdlv_\w+$/, '{delivery}'), answer)
   return answer
 }
 
@@ -204,6 +205,15 @@ test('every answer matches its schema', async () => {
     await ask(method, `${path}?${query}`, { key: ingest }, 403)
   }
   await ask('DELETE', CONTACTS, { body: bodyFor('DELETE', CONTACTS), key: ingest }, 403)
+  for (const { id } of (await messaging.deliveries()).slice(0, 3)) {
+    const one = `${DELIVERIES}/${publicId('dlv', id)}`
+    await ask('GET', `${one}?${query}`, {}, 200)
+    await ask('GET', `${one}?app=none`, {}, 404)
+    await ask('GET', one, {}, 400)
+    await ask('GET', `${one}?${query}`, { key: null }, 401)
+    await ask('GET', `${one}?${query}`, { key: ingest }, 403)
+  }
+  await ask('GET', `${DELIVERIES}/dlv_00000000001?${query}`, {}, 404)
 
   // refusals
   for (const [method, path] of WRITES) {
@@ -279,6 +289,7 @@ test('every answer matches its schema', async () => {
   for (let count = 0; count < 1_200; count++) await server.call('GET', `${EVENTS}?${query}`, { key: null })
   for (const [method, path] of [...WRITES, ...READS]) await ask(method, path, { key: null }, 429)
   for (const path of CHANGES) await ask('POST', path, { key: null }, 429)
+  await ask('GET', `${DELIVERIES}/dlv_00000000001`, { key: null }, 429)
 
   // our own faults
   await addAda()
@@ -293,6 +304,7 @@ test('every answer matches its schema', async () => {
     await reportVisit({}, status)
     await reportBounce({ kind: 'bounced', email: 'bob@example.com' }, status)
     if (status === 500) for (const [method, path] of READS) await ask(method, `${path}?${query}`, {}, status)
+    if (status === 500) await ask('GET', `${DELIVERIES}/dlv_00000000001?${query}`, {}, status)
     store = 'works'
   }
 
@@ -303,5 +315,10 @@ test('every answer matches its schema', async () => {
   )
   const missing = promised.filter((name) => !described.has(name))
   // reads wait for no commit: only a crowd of requests is refused so
-  expect(missing).toEqual([`GET ${EVENTS} 503`, `GET ${CONTACTS} 503`, `GET ${DELIVERIES} 503`])
+  expect(missing).toEqual([
+    `GET ${EVENTS} 503`,
+    `GET ${CONTACTS} 503`,
+    `GET ${DELIVERIES} 503`,
+    `GET ${DELIVERIES}/{delivery} 503`,
+  ])
 }, 60_000)

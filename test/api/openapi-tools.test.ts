@@ -53,6 +53,7 @@ const CALLS: [example: keyof typeof EXAMPLES, path: string, method: string, stat
   ['getContacts', '/api/v1/contacts', 'get', 200],
   ['deleteContact', '/api/v1/contacts', 'delete', 200],
   ['getDeliveries', '/api/v1/deliveries', 'get', 200],
+  ['getDelivery', '/api/v1/deliveries/{delivery}', 'get', 200],
   ['cancelDelivery', '/api/v1/deliveries/cancel', 'post', 200],
   ['sendDelivery', '/api/v1/deliveries/send-now', 'post', 200],
   ['postVisit', '/c', 'post', 202],

@@ -126,7 +126,7 @@ function eventCode(id: string, baseUrl?: string): string {
 const IS_ALL = process.env.SAMPLES === 'all'
 const RUN = IS_ALL ? Object.keys(HOW) : ['curl', 'node', 'bun', 'python', 'nextjs']
 /** `bun run samples` also calls these in the other languages, whose programs start slowly. */
-const OF_DELIVERIES = ['List deliveries', 'Cancel an email', 'Send an email now']
+const OF_DELIVERIES = ['List deliveries', 'Find a delivery', 'Cancel an email', 'Send an email now']
 const RUN_WITH_DELIVERIES = IS_ALL ? RUN : ['curl', 'bun']
 
 /** The ID of a new email that waits. */

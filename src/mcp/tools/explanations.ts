@@ -2,7 +2,13 @@ import { Type } from '@sinclair/typebox'
 import { emailRule } from '../../core/field-schemas.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
-import { explainDelivery, type Explanation, toExplained } from '../../deliveries/explanations.ts'
+import {
+  explainDelivery,
+  type Explanation,
+  explanationView,
+  ruleView,
+  toExplained,
+} from '../../deliveries/explanations.ts'
 import { type Body, type Fault, faultOf } from '../../core/inputs.ts'
 import { explainMessageFor, type MessageExplanation } from '../../deliveries/message-explanations.ts'
 import { deliveryView } from '../../deliveries/deliveries.ts'
@@ -60,7 +66,7 @@ export const explainTool: Tool = {
     const { app } = asked
     const about = asked.input.asked
     const found = await ('deliveryId' in about ? explainOne(deps, app, about.deliveryId) : explainFor(deps, app, about))
-    return isRefusal(found) ? found : { untrusted: UNTRUSTED, ok: true, ...explanationView(found) }
+    return isRefusal(found) ? found : { untrusted: UNTRUSTED, ok: true, ...cleanExplanation(found) }
   },
 }
 
@@ -81,27 +87,22 @@ async function explainFor(
   return person ? explainMessageFor(store, person, message) : UNKNOWN_PERSON
 }
 
-export const rulesView = ({ rules }: Explanation) =>
-  rules.map(({ rule, verdict, sentence, isToday, isEstimated }) => ({
-    rule,
-    verdict,
-    sentence: cleanText(sentence),
-    ...(isToday ? { isToday } : {}),
-    ...(isEstimated ? { isEstimated } : {}),
-  }))
+export const rulesView = ({ rules }: Pick<Explanation, 'rules'>) =>
+  rules.map((rule) => ({ ...ruleView(rule), sentence: cleanText(rule.sentence) }))
 
 const RULES_BYTES = PAGE_BYTES - 4 * 1024
 
-function explanationView(found: MessageExplanation) {
+function cleanExplanation(found: MessageExplanation) {
   const all = rulesView(found)
   const rules = takeWithin(all, RULES_BYTES)
   const { id, name, status } = found.message
+  const { why, decidedAt, rules: _, ...reply } = explanationView(found)
   return {
-    why: cleanText(found.why),
-    ...(found.serverReply === undefined ? {} : { serverReply: found.serverReply }),
+    why: cleanText(why),
+    ...reply,
     message: { id: publicId('msg', id), name: cleanText(name), status },
     delivery: found.delivery && deliveryView(found.delivery),
-    decidedAt: found.decidedAt === null ? null : new Date(found.decidedAt).toISOString(),
+    decidedAt,
     rules,
     ...(rules.length < all.length ? { omitted: { rules: all.length - rules.length } } : {}),
   }
