@@ -118,7 +118,11 @@ const UnsubscribePage = ({ appName, logoUrl, colour, token, ...page }: PageProps
 const toOf = ({ address }: Found): string => (address === null ? '' : ` to ${address}`)
 
 const AskPage = (found: Found) => (
-  <UnsubscribePage {...found} title="Unsubscribe" lead={`Stop emails from ${nameOf(found)}${toOf(found)}?`}>
+  <UnsubscribePage
+    {...found}
+    title={`Unsubscribe from ${nameOf(found)}?`}
+    lead={`${nameOf(found)} will stop sending these emails${toOf(found)}.`}
+  >
     <ActionForm action={`/u/${found.token}`} kind="primary">
       Unsubscribe
     </ActionForm>
