@@ -2,14 +2,14 @@ import type { Clock } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import { SUPPRESSION_REASONS, type SuppressionReason } from '../store/message-types.ts'
-import type { Suppressed, SuppressionCursor, SuppressionRules } from '../store/suppressions.ts'
+import type { Suppressed, SuppressionCursor, SuppressionFilter, SuppressionRules } from '../store/suppressions.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { parseCsv, readCsvCell, writeCsvRow } from '../core/csv.ts'
 import { readEmail } from '../core/email.ts'
 import { readMailbox } from '../core/mail-addresses.ts'
 import type { FieldError } from '../core/refusals.ts'
 
-export type { Suppressed, SuppressionReason }
+export type { Suppressed, SuppressionCursor, SuppressionFilter, SuppressionReason }
 
 const WHY_CHARACTERS = 200
 
@@ -210,29 +210,45 @@ export async function addSuppressions(
 
 const EXPORT_ROWS = 1_000
 
-/** The whole list as CSV, oldest last; erased people have no address. */
-export async function* exportSuppressions({ store }: { store: Store }, appId: number): AsyncGenerator<string> {
+/** The list as CSV, oldest last, or by address if these are searched; erased people have no address. */
+export async function* exportSuppressions(
+  { store }: { store: Store },
+  appId: number,
+  { reason, start }: SuppressionFilter,
+): AsyncGenerator<string> {
   yield writeCsvRow(['email', 'reason', 'since'])
-  for (let before: SuppressionCursor | null = null; ;) {
-    const rows: Suppressed[] = await store.listSuppressions({ appId, reason: null, before, limit: EXPORT_ROWS })
-    const named = rows.flatMap(({ email, reason, createdAt }) =>
-      email === null ? [] : [writeCsvRow([email, reason, new Date(createdAt).toISOString()])],
+  const pages = start === null ? pageByTime(store, { appId, reason }) : pageByAddress(store, { appId, start })
+  for await (const rows of pages) {
+    const named = rows.flatMap(({ email, reason: why, createdAt }) =>
+      email === null ? [] : [writeCsvRow([email, why, new Date(createdAt).toISOString()])],
     )
     yield named.join('')
+  }
+}
+
+async function* pageByTime(
+  store: Store,
+  query: { appId: number; reason: SuppressionReason | null },
+): AsyncGenerator<Suppressed[]> {
+  for (let before: SuppressionCursor | null = null; ;) {
+    const rows: Suppressed[] = await store.listSuppressions({ ...query, before, limit: EXPORT_ROWS })
+    yield rows
     const last = rows.at(-1)
     if (rows.length < EXPORT_ROWS || !last) return
     before = last
   }
 }
 
-/** By the start of an address, or by the whole address of an erased person. */
-export const searchSuppressions = (
-  { store }: { store: Store },
-  { id: appId }: AppRow,
-  text: string,
-  limit: number,
-): Promise<Suppressed[]> =>
-  Promise.resolve(store.searchSuppressions(appId, readEmail(text)?.email ?? text.trim().toLowerCase(), limit))
+async function* pageByAddress(store: Store, query: { appId: number; start: string }): AsyncGenerator<Suppressed[]> {
+  for (let from: string | null = query.start; from !== null;) {
+    const rows: Suppressed[] = await store.searchSuppressions({ ...query, from, limit: EXPORT_ROWS + 1 })
+    yield rows.slice(0, EXPORT_ROWS)
+    from = rows[EXPORT_ROWS]?.email ?? null
+  }
+}
+
+/** The start of an address as it is stored, from what someone typed. */
+export const readStart = (text: string): string => readEmail(text)?.email ?? text.trim().toLowerCase()
 
 /** Waits for emails to the address that mail servers already had. */
 export async function settleAddress(

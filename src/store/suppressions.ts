@@ -22,6 +22,9 @@ export type Suppressed = {
 
 export type SuppressionCursor = Pick<Suppressed, 'emailHash' | 'createdAt'>
 
+/** By reason, or by the start of an address; null is any. */
+export type SuppressionFilter = { reason: SuppressionReason | null; start: string | null }
+
 /** Found by keyed hashes, because suppressions outlive a person's erasure, which removes the address. */
 export function createSuppressionList(db: Database) {
   const readKey = db.prepare<{ value: string }, [string]>('SELECT value FROM install WHERE name = ?')
@@ -78,9 +81,20 @@ export function createSuppressionReads(db: Database) {
     'suppressions.email >= ? AND suppressions.email < ? ORDER BY suppressions.email LIMIT ?',
   )
   const byHash = select<[number, string | null]>('email_hash = ?')
-  const count = db.prepare<{ count: number }, [number, number]>(
-    'SELECT count(*) AS count FROM (SELECT 1 FROM suppressions WHERE app_id = ? LIMIT ?)',
-  )
+  const count = <Values extends (number | string)[]>(rest: string) =>
+    db.prepare<{ count: number }, [number, ...Values, number]>(
+      `SELECT count(*) AS count FROM (SELECT 1 FROM suppressions WHERE app_id = ? ${rest} LIMIT ?)`,
+    )
+  const countAll = count<[]>('')
+  const countOf = count<[SuppressionReason]>('AND reason = ?')
+  const countStarting = count<[string, string]>('AND email >= ? AND email < ?')
+  const endOf = (start: string): string => `${start}\u{10FFFF}`
+
+  /** An erased person, who is found by their whole address only. */
+  const findErased = (appId: number, email: string): Suppressed | null => {
+    const exact = byHash.get(appId, list.hash(appId, email))
+    return exact?.email === null ? exact : null
+  }
   return {
     findSuppression: (appId: number, email: string): SuppressionReason | null => list.find(appId, email),
 
@@ -97,15 +111,22 @@ export function createSuppressionReads(db: Database) {
         : newestOf.all(appId, reason, createdAt, emailHash, limit)
     },
 
-    /** By the start of an address. Of an erased person only the whole address is found, and is given back. */
-    searchSuppressions(appId: number, start: string, limit: number): Suppressed[] {
-      const found = startingWith.all(appId, start, `${start}\u{10FFFF}`, limit)
-      const exact = byHash.get(appId, list.hash(appId, start))
-      return exact === null || exact.email !== null ? found : [exact, ...found].slice(0, limit)
+    /** By the start of an address, `from` one address on. Of an erased person only the whole address is found. */
+    searchSuppressions(query: { appId: number; start: string; from?: string; limit: number }): Suppressed[] {
+      const { appId, start, from = start, limit } = query
+      const found = startingWith.all(appId, from, endOf(start), limit)
+      const erased = from === start ? findErased(appId, start) : null
+      return erased === null ? found : [erased, ...found].slice(0, limit)
     },
 
     /** Counts up to `most`. */
-    countSuppressions: (appId: number, most: number): number => count.get(appId, most)?.count ?? 0,
+    countSuppressions(query: SuppressionFilter & { appId: number }, most: number): number {
+      const { appId, reason, start } = query
+      if (start === null)
+        return (reason === null ? countAll.get(appId, most) : countOf.get(appId, reason, most))?.count ?? 0
+      const found = countStarting.get(appId, start, endOf(start), most)?.count ?? 0
+      return Math.min(most, found + (findErased(appId, start) === null ? 0 : 1))
+    },
   }
 }
 

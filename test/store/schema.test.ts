@@ -135,18 +135,22 @@ describe('lists use an index and need no sort', () => {
   }
   const searchSuppressions = (db: Database) => {
     const { searchSuppressions: search } = createSuppressionReads(db)
-    return () => search(1, 'ada', 50)
+    return () => search({ appId: 1, start: 'ada', limit: 50 })
   }
-  const countSuppressions = (db: Database) => {
+  const countSuppressions = (filter: { reason?: 'bounced'; start?: string }) => (db: Database) => {
     const { countSuppressions: count } = createSuppressionReads(db)
-    return () => count(1, 10_001)
+    return () => count({ appId: 1, reason: null, start: null, ...filter }, 10_001)
   }
   db.run(`INSERT INTO event_names VALUES (1, 1, 'known')`)
   db.run('INSERT INTO rollups VALUES (1, 1, 1, 1, 1, 9)')
 
-  test('suppressions are counted on an index', () => {
-    expect(plansOf(countSuppressions)).toContain(
-      'CO-ROUTINE (subquery-1); SEARCH suppressions USING COVERING INDEX suppressions_by_time (app_id=?); SCAN (subquery-1)',
+  test.each([
+    [{}, 'time (app_id=?)'],
+    [{ reason: 'bounced' }, 'reason (app_id=? AND reason=?)'],
+    [{ start: 'ada' }, 'email (app_id=? AND email>? AND email<?)'],
+  ] as const)('suppressions with %p are counted on an index', (filter, index) => {
+    expect(plansOf(countSuppressions(filter))).toContain(
+      `CO-ROUTINE (subquery-1); SEARCH suppressions USING COVERING INDEX suppressions_by_${index}; SCAN (subquery-1)`,
     )
   })
 

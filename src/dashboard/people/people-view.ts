@@ -1,10 +1,10 @@
 import { DAY_MS } from '../../core/clock.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { lastDays } from '../../deliveries/results.ts'
-import { createSealer } from '../../store/engine/sealing.ts'
 import { PEOPLE_SORTS, type PeopleCursor, type PeopleFilter, type PeopleSort } from '../../people/people-lists.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
+import { createQuerySealer } from '../layout/sealed-query.ts'
 import { STATUSES } from './person-labels.tsx'
 
 /** Choices of the last page view. */
@@ -81,19 +81,9 @@ function cleanTexts(texts: FilterTexts): FilterTexts {
   }
 }
 
-/** Seals what must not appear in URLs and logs: searches, and the last person of a page. */
+/** Sealed: searches, and the last person of a page. */
 export function createViewPaths(key: string, appId: string) {
-  const sealer = createSealer(key)
-  const context = `people ${appId}`
-  const seal = (value: unknown): string => sealer.seal(JSON.stringify(value), context)
-  const open = (text: string | null): unknown => {
-    try {
-      const sealed = text === null ? null : sealer.unseal(text, context)
-      return sealed === null || sealed === text ? null : (JSON.parse(sealed) as unknown)
-    } catch {
-      return null
-    }
-  }
+  const { seal, open } = createQuerySealer(key, `people ${appId}`)
   const queryOf = ({ texts, sort, after }: PeopleView): URLSearchParams => {
     const query = new URLSearchParams()
     const personal = SEALED.map((name) => texts[name])

@@ -5,6 +5,7 @@ import type { Suppressed, SuppressionReason } from '../../people/suppressions.ts
 import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
+import { formatCounted } from '../../core/count.ts'
 import type { Viewer } from '../layout/viewer.ts'
 import { REASONS, WHAT_IT_DOES } from './suppression-forms.tsx'
 import { Badge } from '../ui/badge.tsx'
@@ -21,14 +22,15 @@ type SuppressionsProps = {
   mail: MailState
   /** null: all reasons */
   reason: SuppressionReason | null
+  /** start of the addresses, or empty */
+  search: string
   rows: Suppressed[]
-  /** null without a search; `hasMore`: more addresses begin like this */
-  search: { text: string; hasMore: boolean } | null
-  /** text, because it may be "10,000+" */
-  count: string
+  /** of those that match, up to `MOST_COUNTED` + 1 */
+  count: number
   isFirst: boolean
   /** path of the next page */
   older: string | null
+  exportPath: string
   /** error of the last action */
   notice?: string
   now: number
@@ -37,18 +39,19 @@ type SuppressionsProps = {
 /** One table of all addresses; those of erased people are known by their hash only, which is not shown. */
 export const SuppressionsPage = (props: SuppressionsProps) => {
   const { viewer, mail, count, notice } = props
+  const isEmpty = count === 0 && !isNarrowed(props)
   return (
     <Frame
       viewer={viewer}
       page="deliveries"
       title="Suppressions"
-      state={describeCount(count)}
-      action={<Actions viewer={viewer} isEmpty={count === '0'} />}
+      state={isEmpty ? 'No addresses yet.' : describeCount(props)}
+      action={<Actions {...props} />}
     >
       <FormNotices notice={notice} />
       <MailNotices viewer={viewer} state={mail} />
       <DeliverySections viewer={viewer} current="suppressions" />
-      {count === '0' ? (
+      {isEmpty ? (
         <EmptyState title="No suppressions">
           People who unsubscribe or report spam, and addresses that bounce, appear here.
         </EmptyState>
@@ -59,17 +62,21 @@ export const SuppressionsPage = (props: SuppressionsProps) => {
   )
 }
 
-function describeCount(count: string): string {
-  if (count === '0') return 'No addresses yet.'
-  const addresses = count === '1' ? '1 address' : `${count} addresses`
-  return `${addresses}. ${WHAT_IT_DOES}`
+const isNarrowed = ({ reason, search }: SuppressionsProps): boolean => reason !== null || search !== ''
+
+function describeCount(props: SuppressionsProps): string {
+  const { count } = props
+  if (count === 0) return 'No addresses match.'
+  const addresses = count === 1 ? '1 address' : `${formatCounted(count)} addresses`
+  const match = isNarrowed(props) ? (count === 1 ? ' matches' : ' match') : ''
+  return `${addresses}${match}. ${WHAT_IT_DOES}`
 }
 
-const Actions = ({ viewer, isEmpty }: { viewer: Viewer; isEmpty: boolean }) => {
+const Actions = ({ viewer, count, exportPath }: SuppressionsProps) => {
   const path = pathOf(viewer.app.publicId, 'suppressions')
   return (
     <div class="buttons">
-      {!isEmpty && <ButtonLink href={`${path}/export`}>Export</ButtonLink>}
+      {count > 0 && <ButtonLink href={exportPath}>Export</ButtonLink>}
       {hasRole(viewer.member.role, 'editor') && (
         <ButtonLink kind="primary" href={`${path}/new`}>
           Add addresses
@@ -80,20 +87,13 @@ const Actions = ({ viewer, isEmpty }: { viewer: Viewer; isEmpty: boolean }) => {
 }
 
 function SuppressionList(props: SuppressionsProps) {
-  const { viewer, rows, search, isFirst, older, now } = props
+  const { viewer, rows, search, count, isFirst, older, now } = props
   const path = pathOf(viewer.app.publicId, 'suppressions')
   return (
     <>
       <div class="list-tools">
-        <Finder
-          action={path}
-          method="post"
-          name="email"
-          label="Find by email"
-          placeholder="Email"
-          value={search?.text ?? ''}
-        />
-        {search === null && <ReasonLinks {...props} path={path} />}
+        <Finder action={path} method="post" name="email" label="Find by email" placeholder="Email" value={search} />
+        {search === '' && <ReasonLinks {...props} path={path} />}
       </div>
       {rows.length === 0 ? (
         <NoRows {...props} path={path} />
@@ -106,13 +106,13 @@ function SuppressionList(props: SuppressionsProps) {
           idOf={({ emailHash }) => emailHash}
         />
       )}
-      {search !== null && rows.length > 0 && (
+      {search !== '' && rows.length > 0 && (
         <p class="hint after-table">
-          {search.hasMore && 'More addresses start with this. Enter more characters. '}
+          {count > rows.length && 'More addresses start with this. Enter more characters. '}
           <a href={path}>Show all</a>
         </p>
       )}
-      {search === null && <Pager newest={isFirst ? undefined : path} older={older ?? undefined} />}
+      {search === '' && <Pager newest={isFirst ? undefined : path} older={older ?? undefined} />}
     </>
   )
 }
@@ -131,12 +131,12 @@ const ReasonLinks = ({ path, reason }: { path: string; reason: SuppressionReason
 )
 
 const NoRows = ({ search, path, reason, isFirst }: SuppressionsProps & { path: string }) => {
-  if (search !== null) {
+  if (search !== '') {
     return (
       <EmptyState title="Not on the list" next={<ButtonLink href={path}>Show all</ButtonLink>}>
         No address starts with{' '}
         <SentText most={254} end=".">
-          {search.text.trim()}
+          {search}
         </SentText>{' '}
         To find an erased person, enter the complete address.
       </EmptyState>
@@ -164,7 +164,7 @@ function columnsOf({ viewer, search }: SuppressionsProps, now: number): Column<S
   if (!hasRole(viewer.member.role, 'editor')) return columns
   const remove = ({ email }: Suppressed): ComponentChildren => {
     // an erased person is found by the whole address only
-    const address = email ?? search?.text.trim()
+    const address = email ?? search
     return (
       address && (
         <ActionForm action={`${path}/remove`} fields={{ email: address }}>

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { hasRole } from '../../accounts/members.ts'
+import { MOST_COUNTED } from '../../core/count.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import {
   addSuppressions,
@@ -8,8 +9,10 @@ import {
   readRemoval,
   readSuppressionList,
   removeSuppression,
-  searchSuppressions,
+  readStart,
   type SuppressionListText,
+  type SuppressionCursor,
+  type SuppressionFilter,
   type SuppressionReason,
 } from '../../people/suppressions.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
@@ -18,14 +21,15 @@ import { nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { countFlash, type Flash } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
+import { createQuerySealer } from '../layout/sealed-query.ts'
 import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { AddSuppressionsPage, RemoveSuppressionPage } from './suppression-forms.tsx'
 import { SuppressionsPage } from './suppressions-page.tsx'
 
 const PAGE_ROWS = 30
-/** Larger lists are counted to here. */
-const COUNTED = 10_000
+/** As long as an address. */
+const MOST_TYPED = 254
 /** Room for 100,000 addresses. */
 const FILE_BYTES = 8 * 1024 * 1024
 
@@ -51,70 +55,92 @@ export const suppressionsRoutes = (deps: PageDependencies) =>
     )
     .post('/apps/:app/suppressions/remove', onForm(deps, { role: 'editor' }, removeAddress), { parse: 'none' })
 
+/** What the list shows: by reason, or by the start of an address, as it was typed. */
+type SuppressionsView = { reason: SuppressionReason | null; search: string; before: SuppressionCursor | null }
+
+/** The address is sealed. */
+function createPaths(key: string, appId: string) {
+  const { seal, open } = createQuerySealer(key, `suppressions ${appId}`)
+  return {
+    read(url: string): SuppressionsView {
+      const query = new URL(url).searchParams
+      const found = open(query.get('find'))
+      const search = typeof found === 'string' ? found : ''
+      const reason = search === '' ? (REASONS.find((one) => one === query.get('reason')) ?? null) : null
+      return { reason, search, before: readCursor(query.get('before')) }
+    },
+    pathOf({ reason, search, before }: SuppressionsView, page = ''): string {
+      const query = new URLSearchParams({
+        ...(search !== '' && { find: seal(search) }),
+        ...(reason && { reason }),
+        ...(before && { before: `${before.createdAt}.${before.emailHash}` }),
+      })
+      return `${pathOf(appId, 'suppressions')}${page}${query.size === 0 ? '' : `?${query}`}`
+    },
+  }
+}
+
+const toFilter = ({ reason, search }: SuppressionsView): SuppressionFilter => ({
+  reason,
+  start: search === '' ? null : readStart(search),
+})
+
 /** Cursor: time and hash, which has no dot. */
-function readCursor(text: string | null): { createdAt: number; emailHash: string } | null {
+function readCursor(text: string | null): SuppressionCursor | null {
   const [, createdAt, emailHash] = /^(\d{1,15})\.([\w-]{43})$/.exec(text ?? '') ?? []
   return createdAt === undefined || emailHash === undefined ? null : { createdAt: Number(createdAt), emailHash }
 }
 
 const REASONS: readonly SuppressionReason[] = ['unsubscribed', 'bounced', 'complained']
 
-async function readShared(deps: PageDependencies, viewer: Viewer) {
-  const counted = await deps.store.countSuppressions(viewer.app.id, COUNTED + 1)
-  const count = Math.min(counted, COUNTED).toLocaleString('en')
+async function showSuppressions(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
+  const { store, clock, previewKey } = deps
+  const { id: appId, publicId } = viewer.app
+  const paths = createPaths(previewKey, publicId)
+  const view = paths.read(request.url)
+  const { reason, start } = toFilter(view)
+  const found = await (start === null
+    ? store.listSuppressions({ appId, reason, before: view.before, limit: PAGE_ROWS + 1 })
+    : store.searchSuppressions({ appId, start, limit: PAGE_ROWS + 1 }))
+  const rows = found.slice(0, PAGE_ROWS)
+  const last = start === null && found.length > PAGE_ROWS ? rows.at(-1) : undefined
+  const page = (
+    <SuppressionsPage
+      viewer={viewer}
+      mail={await readMailState(deps, viewer.app)}
+      reason={reason}
+      search={view.search}
+      rows={rows}
+      count={await store.countSuppressions({ appId, reason, start }, MOST_COUNTED + 1)}
+      isFirst={view.before === null}
+      older={last ? paths.pathOf({ ...view, before: last }) : null}
+      exportPath={paths.pathOf({ ...view, before: null }, '/export')}
+      now={clock.now()}
+    />
+  )
+  return pageAnswer(request, 200, page)
+}
+
+function findExported(deps: PageDependencies, request: Request, { viewer: { app } }: { viewer: Viewer }): Exported {
+  const view = createPaths(deps.previewKey, app.publicId).read(request.url)
+  const { reason, search } = view
   return {
-    viewer,
-    mail: await readMailState(deps, viewer.app),
-    count: counted > COUNTED ? `${count}+` : count,
-    now: deps.clock.now(),
+    what: 'suppressions',
+    filters: [...(reason === null ? [] : ['reason']), ...(search === '' ? [] : ['search'])],
+    pieces: exportSuppressions(deps, app.id, toFilter(view)),
+    file: { name: nameExport('suppressions', app, deps.clock.now()), format: 'csv' },
   }
 }
 
-async function showSuppressions(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
-  const query = new URL(request.url).searchParams
-  const before = readCursor(query.get('before'))
-  const reason = REASONS.find((one) => one === query.get('reason')) ?? null
-  const asked = { appId: viewer.app.id, reason, before, limit: PAGE_ROWS + 1 }
-  const found = await deps.store.listSuppressions(asked)
-  const rows = found.slice(0, PAGE_ROWS)
-  const last = found.length > PAGE_ROWS ? rows.at(-1) : undefined
-  const older =
-    last && new URLSearchParams({ ...(reason && { reason }), before: `${last.createdAt}.${last.emailHash}` })
-  const page = (
-    <SuppressionsPage
-      {...await readShared(deps, viewer)}
-      reason={reason}
-      rows={rows}
-      search={null}
-      isFirst={before === null}
-      older={older ? `${pathOf(viewer.app.publicId, 'suppressions')}?${older}` : null}
-    />
+/** To the list of what is found. */
+const search = ({ previewKey }: PageDependencies, _: Request, form: FormInput, { viewer: { app } }: Who): Response =>
+  redirectAnswer(
+    createPaths(previewKey, app.publicId).pathOf({
+      reason: null,
+      search: form.text('email').trim().slice(0, MOST_TYPED),
+      before: null,
+    }),
   )
-  return pageAnswer(request, 200, page)
-}
-
-const findExported = (deps: PageDependencies, _: Request, { viewer: { app } }: { viewer: Viewer }): Exported => ({
-  what: 'suppressions',
-  pieces: exportSuppressions(deps, app.id),
-  file: { name: nameExport('suppressions', app, deps.clock.now()), format: 'csv' },
-})
-
-async function search(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
-  const text = form.text('email')
-  if (text.trim() === '') return redirectAnswer(pathOf(viewer.app.publicId, 'suppressions'))
-  const found = await searchSuppressions(deps, viewer.app, text, PAGE_ROWS + 1)
-  const page = (
-    <SuppressionsPage
-      {...await readShared(deps, viewer)}
-      reason={null}
-      rows={found.slice(0, PAGE_ROWS)}
-      search={{ text, hasMore: found.length > PAGE_ROWS }}
-      isFirst
-      older={null}
-    />
-  )
-  return pageAnswer(request, 200, page)
-}
 
 const NO_LIST: SuppressionListText = { addresses: '', file: '', why: '', reason: 'unsubscribed' }
 

@@ -21,7 +21,10 @@ afterEach(() => pages.close())
 const BOB = 'bob@example.com'
 const path = (what = '') => pages.at(`suppressions${what}`)
 const see = async (query = '') => (await browser.get(path(query))).html
-const find = async (email: string, as = browser) => as.post(path(), { email })
+async function find(email: string, as = browser) {
+  const answer = await as.post(path(), { email })
+  return answer.location === null ? answer : as.get(answer.location)
+}
 const suppress = (email: string, reason: 'unsubscribed' | 'bounced' | 'complained' = 'unsubscribed') =>
   pages.store.suppress({ appId: app.id, email, reason, at: pages.clock.now() })
 const rowsIn = (html: string) => textOf(html, 'td[data-label=Address]')
@@ -115,13 +118,51 @@ describe('the list', () => {
     }
   })
 
+  test('is counted and exported as it is filtered or searched', async () => {
+    for (const [email, reason] of [
+      [BOB, 'bounced'],
+      ['bobby@example.com', 'unsubscribed'],
+      ['carol@example.com', 'unsubscribed'],
+      ['gone@example.com', 'unsubscribed'],
+    ] as const) {
+      pages.clock.ms += 1
+      await suppress(email, reason)
+    }
+    await erase('gone@example.com')
+    const shownOn = async (html: string) => {
+      const [lead = ''] = await textOf(html, '.page-head .lead')
+      const hrefs = await attributesOf(html, '.page-head a', 'href')
+      const href = hrefs.find((one) => one?.includes('/export')) ?? null
+      const [, ...lines] = href === null ? [''] : (await browser.get(href)).html.split('\r\n')
+      return { lead: lead.split('.')[0], href, exported: lines.map((line) => line.split(',')[0]).filter(Boolean) }
+    }
+    const all = await shownOn(await see())
+    expect(all).toMatchObject({ lead: '4 addresses', exported: ['carol@example.com', 'bobby@example.com', BOB] })
+    expect(await shownOn(await see('?reason=bounced'))).toMatchObject({ lead: '1 address matches', exported: [BOB] })
+    expect(await shownOn(await see('?reason=unsubscribed'))).toMatchObject({
+      lead: '3 addresses match',
+      exported: ['carol@example.com', 'bobby@example.com'],
+    })
+    expect(await shownOn(await see('?reason=complained'))).toMatchObject({ lead: 'No addresses match', href: null })
+    const { location } = await browser.post(path(), { email: 'Bob' })
+    expect(location).toMatch(/\?find=sealed%3Av1%3A[\w-]{40,}$/)
+    const searched = await shownOn((await browser.get(location ?? '')).html)
+    expect(searched).toMatchObject({ lead: '2 addresses match', exported: [BOB, 'bobby@example.com'] })
+    expect(await shownOn((await find('gone@example.com')).html)).toMatchObject({ lead: '1 address matches' })
+    const log = await browser.get(pages.at('audit?kind=changes'))
+    const what = await textOf(log.html, 'td[data-label=What]')
+    for (const how of ['as CSV', 'as CSV, filtered by reason', 'as CSV, filtered by search'])
+      expect(what.filter((text) => text.endsWith(how))).not.toEqual([])
+  })
+
   test('of another app is not seen', async () => {
     await suppress(BOB)
     const other = await pages.addAccount('eve@example.com', 'Other')
     const eve = await pages.signedIn('eve@example.com')
     for (const what of ['', '/new', '/export']) expect((await eve.get(path(what))).status).toBe(404)
     expect((await find(BOB, eve)).status).toBe(404)
-    const { html } = await eve.post(`/apps/${other.appId}/suppressions`, { email: BOB })
+    const { location } = await eve.post(`/apps/${other.appId}/suppressions`, { email: BOB })
+    const { html } = await eve.get(location ?? '')
     expect(await rowsIn(html)).toEqual([])
   })
 })
@@ -146,7 +187,7 @@ describe('finding an address', () => {
     const { status, html } = await find(HOSTILE)
     expect([status, await textOf(html, '.empty h2')]).toEqual([200, ['Not on the list']])
     await expectHarmless(html)
-    expect((await find(' ')).location).toBe(path())
+    expect((await browser.post(path(), { email: ' ' })).location).toBe(path())
   })
 
   test('is for viewers too', async () => {
@@ -332,8 +373,13 @@ describe('a file', () => {
   test('of 3,000 addresses is taken in parts', async () => {
     const { location } = await upload(Array.from({ length: 3_000 }, (_, index) => `p${index}@example.com`).join('\n'))
     expect(await noticesAt(location)).toEqual(['Done: 3,000 addresses were added.'])
-    expect(await pages.store.countSuppressions(app.id, 10_000)).toBe(3_000)
+    expect(await pages.store.countSuppressions({ appId: app.id, reason: null, start: null }, 10_000)).toBe(3_000)
     expect(audited()).toEqual([{ action: 'suppression.import', subject: '3000 (moved here)' }])
+    const searched = await browser.get((await browser.post(path(), { email: 'P' })).location ?? '')
+    expect((await textOf(searched.html, '.page-head .lead')).join()).toStartWith('3000 addresses match.')
+    const [href] = await attributesOf(searched.html, '.page-head .button', 'href')
+    const lines = (await browser.get(href ?? '')).html.split('\r\n').slice(1, -1)
+    expect([lines.length, new Set(lines).size, lines[0]?.split(',')[0]]).toEqual([3_000, 3_000, 'p0@example.com'])
   })
 
   test('that is exported can be imported', async () => {
