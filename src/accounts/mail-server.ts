@@ -7,6 +7,8 @@ import type { FieldError } from '../core/refusals.ts'
 import { createSealer } from '../store/engine/sealing.ts'
 import type { MailProvider, Security } from './mail-providers.ts'
 
+export const UNREADABLE_SERVER = "The saved mail server can't be read, so no email is sent."
+
 export const SERVER_FIELDS = ['smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpPassword'] as const
 
 export type ServerText = Record<(typeof SERVER_FIELDS)[number], string>

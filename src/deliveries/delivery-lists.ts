@@ -272,7 +272,7 @@ export const DeliveryInput = Type.Object(
 
 type DeliveryFields = { app: string; id: number }
 
-const DELIVERY_FIELDS = new Set(Object.keys(DeliveryInput.properties))
+const DELIVERY_FIELDS = fields.knownFields(DeliveryInput)
 
 const DELIVERY_RULES: Rules = {
   ...fields.appRules(DeliveryInput),

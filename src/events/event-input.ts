@@ -94,8 +94,7 @@ export const BatchInput = Type.Object(
   { title: 'BatchInput', description: 'Up to 100 events in 256 KB.' },
 )
 
-/** In the schema's order, which is the order of errors. */
-const EVENT_FIELD_NAMES: ReadonlySet<string> = new Set(Object.keys(EventInput.properties))
+const EVENT_FIELD_NAMES = fields.knownFields(EventInput)
 
 const NO_PROPERTIES: Properties = { properties: null, url: null }
 

@@ -37,6 +37,10 @@ export const unsubscribeUrl = (baseUrl: string, key: string, contactId: number):
 /** Only this machine can open links with this base URL. */
 export const isLinkUnreachable = (baseUrl: string): boolean => isLoopback(new URL(baseUrl).hostname)
 
+/** `url`: such a base URL. */
+export const describeLostUrl = (url: string): string =>
+  `Recipients can't unsubscribe: links in emails lead to ${url}, which only this machine can open.`
+
 /** Without an app and status if the person was erased. */
 export type Unsubscribing = {
   contactId: number

@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
+import { UNREADABLE_SERVER } from '../../accounts/mail-server.ts'
 import { describeReason } from '../../deliveries/describe-reason.ts'
+import { describeLostUrl } from '../../people/unsubscribe.ts'
 import { MOST_COUNTED } from '../../store/message-results.ts'
 import { pathOf } from './frame.tsx'
 import { formatCount } from '../ui/chart.tsx'
@@ -11,10 +13,6 @@ import type { Viewer } from './viewer.ts'
 
 /** How to set the address that links in emails lead to. */
 export const PUBLIC_ADDRESS = '/docs/hosting#public-address'
-
-/** `url`: the base URL. */
-export const describeLostUrl = (url: string): string =>
-  `Recipients can't unsubscribe: links in emails lead to ${url}, which only this machine can open.`
 
 export const CAPTURED_COUNTS = 'Captured emails count towards “How often” and the limits per person, but not as sent.'
 
@@ -83,8 +81,7 @@ const SettingNotices = ({ viewer, state: { hasSender, isCapturing, isUnreadable,
     )}
     {isUnreadable && (
       <Notice kind={kindOf('unreadable')}>
-        The saved mail server can't be read, so no email is sent.{' '}
-        <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set it up again</a>.
+        {UNREADABLE_SERVER} <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set it up again</a>.
       </Notice>
     )}
     <Unverified viewer={viewer} unverified={unverified} />

@@ -1,15 +1,10 @@
+import { UNREADABLE_SERVER } from '../../accounts/mail-server.ts'
 import { isMissing, isUnknown, type SenderCheck } from '../../accounts/sender-checks.ts'
+import { describeLostUrl } from '../../people/unsubscribe.ts'
 import type { ProblemCounts } from '../../store/message-results.ts'
 import { MOST_COUNTED, type RefusalGroup } from '../../store/requests.ts'
 import type { MessageRow } from '../../messages/messages.ts'
-import {
-  describeLostUrl,
-  describeStuck,
-  formatMost,
-  IS_PROBLEM,
-  type MailState,
-  PUBLIC_ADDRESS,
-} from '../layout/mail-notices.tsx'
+import { describeStuck, formatMost, IS_PROBLEM, type MailState, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
 import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { OWN_OR_NO_APP, requestsPath } from '../requests/requests-view.ts'
@@ -72,8 +67,7 @@ function aboutSender({ appId, mail, messages }: AttentionFacts): Item {
 function aboutServer({ appId, mail, messages, problems: { captured } }: AttentionFacts): Item[] {
   const server = pathOf(appId, 'sender/server')
   if (mail.isUnreadable) {
-    const text = "The saved mail server can't be read, so no email is sent."
-    return [{ isBad: IS_PROBLEM.unreadable, text, link: { label: 'Set it up again', href: server } }]
+    return [{ isBad: IS_PROBLEM.unreadable, text: UNREADABLE_SERVER, link: { label: 'Set it up again', href: server } }]
   }
   const waiting = countOf(captured, 'email is captured', 'emails are captured')
   if (mail.isCapturing) {

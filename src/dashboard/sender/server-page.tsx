@@ -1,7 +1,13 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../../accounts/members.ts'
 import { MAIL_PROVIDERS, type MailProvider, providerOfHost } from '../../accounts/mail-providers.ts'
-import { NO_SERVER, type ServerText, writeProvider, writeServer } from '../../accounts/mail-server.ts'
+import {
+  NO_SERVER,
+  type ServerText,
+  UNREADABLE_SERVER,
+  writeProvider,
+  writeServer,
+} from '../../accounts/mail-server.ts'
 import { isLoopback, readSmtpUrl, type SmtpServer } from '../../core/mail-addresses.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import { MOST_COUNTED } from '../../deliveries/delivery-lists.ts'
@@ -81,7 +87,7 @@ const formatMost = (count: number): string =>
   count > MOST_COUNTED ? `${MOST_COUNTED.toLocaleString('en')} or more` : count.toLocaleString('en')
 
 const State = ({ viewer, mailRoute: { server, isOwn, isUnreadable } }: SenderFacts) => {
-  if (isUnreadable) return "The saved mail server can't be read, so no email is sent. Set it up again."
+  if (isUnreadable) return `${UNREADABLE_SERVER} Set it up again.`
   if (server === null) {
     return (
       <>

@@ -1,9 +1,11 @@
 import { readActivation } from '../../events/activation.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import { siteOrigin } from '../../accounts/app-settings.ts'
+import { UNREADABLE_SERVER } from '../../accounts/mail-server.ts'
 import { browserSamples, SECRETS_WARNING, serverSamples } from '../../docs/samples.ts'
 import { findUnknown } from '../../http/queries.ts'
 import { isRefusal, refuseFields } from '../../core/refusals.ts'
+import { describeLostUrl, isLinkUnreachable } from '../../people/unsubscribe.ts'
 import { listSenderEmails } from '../../accounts/senders.ts'
 import { makeSnippetPolicy, makeSnippetTags } from '../../visits/snippet-tag.ts'
 import { readNewPeople } from '../../events/stats.ts'
@@ -92,21 +94,33 @@ export async function readSetup(deps: ToolDependencies, app: AppRow) {
     lastEventAt: lastEventAt === null ? null : iso(lastEventAt),
     counts: cleanValue(Object.fromEntries(counts)),
     sender: cleanValue(await readSender(deps, app)),
+    problems: cleanValue(await listProblems(deps, app)),
   }
 }
 
+/** What keeps emails from being sent, or people from unsubscribing. */
+async function listProblems({ store, mailer, baseUrl }: ToolDependencies, app: AppRow): Promise<string[]> {
+  const settings = await store.mailSettings(app.id)
+  const { server, isUnreadable } = mailer.findMailRoute({ settings, app })
+  const problem = await mailer.senders.findProblem({ app, mail: {}, settings }, { asksDns: false })
+  const problems = problem ? [problem.message] : []
+  if (isUnreadable) return [...problems, UNREADABLE_SERVER]
+  if (server === null) return [...problems, 'No mail server yet. Emails are captured, not sent.']
+  return isLinkUnreachable(baseUrl) ? [...problems, `${describeLostUrl(baseUrl)} ${SET_ADDRESS}`] : problems
+}
+
+const SET_ADDRESS = 'Set the public address in EVENTPOST_BASE_URL or with --base-url.'
+
 const SENDER_BYTES = 6 * 1024
 
-/** The sender, and what keeps messages from being sent, with the DNS record to add. */
+/** The sender, with the DNS records to add. */
 async function readSender({ store, mailer }: ToolDependencies, app: AppRow) {
   const settings = await store.mailSettings(app.id)
   const { senders } = mailer
-  const problem = await senders.findProblem({ app, mail: {}, settings }, { asksDns: false })
   const domains = await senders.listDomains(app, settings)
   return {
     from: settings.fromEmail ?? senders.installation.from?.address ?? null,
     addresses: takeWithin(listSenderEmails(settings, senders.installation), SENDER_BYTES),
-    problem: problem?.message ?? null,
     unverified: takeWithin(
       domains.flatMap(({ domain, record }) => (record ? [{ domain, record }] : [])),
       SENDER_BYTES,

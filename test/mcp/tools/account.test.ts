@@ -80,22 +80,27 @@ describe('get_setup_status', () => {
         { app: server.second.appId },
         { key: server.second.apiKey },
       )
-      return { sender: data.sender as object, bytes: Buffer.byteLength(text) }
+      return { sender: data.sender as object, problems: data.problems, bytes: Buffer.byteLength(text) }
     }
     expect((await ask()).sender).toEqual({
       from: 'post@ours.example',
       addresses: ['post@ours.example'],
-      problem: null,
       unverified: [],
     })
+    const lost =
+      "Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. Set the public address in EVENTPOST_BASE_URL or with --base-url."
+    expect((await ask()).problems).toEqual([lost])
     await set({ fromEmail: 'a@mine.example', otherFromEmails: ['b@mine.example'] })
     const record = { name: '_eventpost.mine.example', type: 'TXT', value: `eventpost-account=${of.accountId}` }
     expect((await ask()).sender).toEqual({
       from: 'a@mine.example',
       addresses: ['a@mine.example', 'b@mine.example', 'post@ours.example'],
-      problem: expect.stringContaining('mine.example is not verified for this account. Add the TXT record'),
       unverified: [{ domain: 'mine.example', record }],
     })
+    expect((await ask()).problems).toEqual([
+      expect.stringContaining('mine.example is not verified for this account. Add the TXT record'),
+      lost,
+    ])
     const long = Array.from(
       { length: 100 },
       (_, index) => `${'a'.repeat(60)}@${'b'.repeat(60)}.${index}.${'c'.repeat(60)}.example`,
@@ -111,6 +116,7 @@ describe('get_setup_status', () => {
       state: 'waiting',
       message: 'Waiting for the first event...',
       lastEventAt: null,
+      problems: ['No mail server yet. Emails are captured, not sent.'],
     })
     server.parts().notes.add(server.parts().access.find(server.first.apiKey) ? 1 : 0, 'without_email')
     expect(await status()).toMatchObject({
