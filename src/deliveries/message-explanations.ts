@@ -2,6 +2,7 @@ import { compares, parseProperties, propertyOf } from '../messages/conditions.ts
 import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
 import type { DeliveryChange } from '../store/plan-types.ts'
 import type { Store } from '../store/store.ts'
+import { TEST_EVENT } from '../events/activation.ts'
 import { isTooOld } from '../events/event-input.ts'
 import { TIMED_KEY, usesDedupeKey } from '../store/delivery-states.ts'
 import { decideStart, isTimed } from './decide.ts'
@@ -29,8 +30,8 @@ export type MessageExplanation = Explanation & { message: MessageRow; delivery: 
 
 type Subject = { person: ContactRow; zone: string }
 
-/** `near`: an event that almost matches the trigger. */
-type Causes = { last: Cause | null; near: EventRow | null }
+/** `near`: an event that almost matches the trigger. `isTest`: the person was added by the test event of Activation. */
+type Causes = { last: Cause | null; near: EventRow | null; isTest?: boolean }
 type Cause = { at: number; cameAt: number; row: EventRow | null }
 
 /** Limited to stored data: erased events and the time a tag was added are unknown. */
@@ -63,11 +64,15 @@ const listOfPerson = (
   store.listDeliveries({ appId, messageId, contactId: id, states: null, before: null, limit: CHECKED_DELIVERIES })
 
 async function findCauses(store: Store, person: ContactRow, trigger: Trigger): Promise<Causes> {
-  if ('contact' in trigger) return { last: { at: person.createdAt, cameAt: person.createdAt, row: null }, near: null }
+  const { appId, id: contactId, createdAt } = person
+  const list = (name: string) => store.listEvents({ appId, contactId, name, before: null, limit: CHECKED_EVENTS })
+  if ('contact' in trigger) {
+    const isTest = (await list(TEST_EVENT)).rows.some(({ receivedAt }) => receivedAt === createdAt)
+    return { last: { at: createdAt, cameAt: createdAt, row: null }, near: null, isTest }
+  }
   const name = nameOfStart(trigger)
   if (name === null) return { last: null, near: null }
-  const query = { appId: person.appId, contactId: person.id, name, before: null, limit: CHECKED_EVENTS }
-  const { rows } = await store.listEvents(query)
+  const { rows } = await list(name)
   const row = rows.find((one) => isStartedBy(trigger, one))
   return { last: row ? { at: row.occurredAt, cameAt: row.receivedAt, row } : null, near: rows[0] ?? null }
 }
@@ -87,6 +92,7 @@ function describeNever(subject: Subject, about: About, causes: Causes): string {
   if (causes.last === null) return describeNoCause(subject, content.trigger, causes.near)
   const { at, cameAt, row } = causes.last
   const came = describeCause(subject, content, causes.last)
+  if (causes.isTest) return `${came} by a test event, which triggers no email.`
   if (isTooOld({ at: cameAt, occurredAt: at }))
     return `${came}, but was received on ${formatTimeInZone(cameAt, subject.zone)}. Events more than 72 hours old trigger no email.`
   const refused = findRefused(about, { cameAt, row })

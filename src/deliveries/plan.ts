@@ -6,6 +6,7 @@ import { DAY_MS } from '../core/clock.ts'
 import { planOnce } from '../accounts/idempotency.ts'
 import type { KnownOutcomes } from '../store/idempotency.ts'
 import { createIdRange } from '../core/ids.ts'
+import { TEST_EVENT } from '../events/activation.ts'
 import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, dedupeKeyOf, isPerPerson } from '../messages/again.ts'
 import {
@@ -293,7 +294,8 @@ function recordEvent(planning: Planning, write: EventWrite): RecordedEvent | Ref
   changes.counted.push(write)
   const found = findPerson(changes.people, known)
   if (!found && !write.createContact) return { refusal: 'contact_not_found' }
-  const person = found ?? addPerson(planning, { ...write, source: null })
+  const add = write.name === TEST_EVENT ? addQuietly : addPerson
+  const person = found ?? add(planning, { ...write, source: null })
   if ('refusal' in person) return person
   const keptNames = found ? fillEmptyNames(changes.people, { facts: known, person: found }, write) : NO_NAMES
   const eventId = changes.takeId()
@@ -384,12 +386,18 @@ function applyContactChange(planning: Planning, { before, after }: ChangedContac
   applyToEmails(planning, matched, { contactId, eventId: null, properties: null, at, occurredAt: at })
 }
 
-function addPerson(planning: Planning, write: Parameters<typeof makePerson>[2]): Person | Refused {
-  const { changes, facts, index } = planning
+type Added = Parameters<typeof makePerson>[2]
+
+/** Starts no message. */
+function addQuietly({ changes, facts, index }: Planning, write: Added): Person | Refused {
   const known = personOf(facts.people, index)
-  const { takeId } = changes
-  const made = makePerson(changes.people, { facts: known, newPeople: facts.newPeople, takeId }, write)
-  const { onCreated } = known.app.rules
+  const { people, takeId } = changes
+  return makePerson(people, { facts: known, newPeople: facts.newPeople, takeId }, write)
+}
+
+function addPerson(planning: Planning, write: Added): Person | Refused {
+  const made = addQuietly(planning, write)
+  const { onCreated } = personOf(planning.facts.people, planning.index).app.rules
   if ('refusal' in made || onCreated.length === 0) return made
   const { at } = write
   applyToEmails(planning, matchMessages(onCreated), {

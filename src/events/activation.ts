@@ -169,8 +169,8 @@ export async function noteScriptLoad(
   }
 }
 
-/** Customers can't send names with `$`, so no message starts with it. */
-const TEST_EVENT = '$test'
+/** Customers can't send names with `$`, so no message starts with it. Nor does a person whom it adds start one. */
+export const TEST_EVENT = '$test'
 
 /** Records an event about a member, who is added as a person. Refusals: plan_limit_reached, unavailable. */
 export async function sendTestEvent(

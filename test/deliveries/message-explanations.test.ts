@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { sendTestEvent } from '../../src/events/activation.ts'
 import { explainEvents, explainMessageFor } from '../../src/deliveries/message-explanations.ts'
 import type { MessageContent, MessageStatus } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
@@ -131,6 +132,17 @@ describe('no delivery was queued', () => {
     server.clock.wallMs += DAY
     const id = await putMessage({ trigger: { contact: 'created' } })
     expect(await say(id)).toBe(`${ADA} was added on ${WHEN}. The message went live later, on 16 May 2026, 12:00 UTC.`)
+  })
+
+  test('because Activation added the member with a test event, which starts nothing', async () => {
+    const id = await putMessage({ trigger: { contact: 'created' } })
+    const { store, clock } = server.parts()
+    const test = () => sendTestEvent({ store, clock }, messaging.app, { email: ADA })
+    expect([await test(), await test()]).toMatchObject([{ created: true }, { created: false }])
+    expect(await messaging.deliveries()).toEqual([])
+    expect(await say(id)).toBe(`${ADA} was added on 15 May 2026, 12:01 UTC by a test event, which triggers no email.`)
+    await messaging.event({ email: 'bob@example.com', event: 'other' })
+    expect(await messaging.deliveries()).toHaveLength(1)
   })
 })
 
