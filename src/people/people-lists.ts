@@ -1,6 +1,7 @@
 import type { AppRow } from '../accounts/access.ts'
 import { writeCsvRow } from '../core/csv.ts'
 import {
+  COUNTED_PEOPLE,
   type FoundPerson,
   PEOPLE_SORTS,
   type PeopleCursor,
@@ -10,7 +11,7 @@ import {
 import type { Store } from '../store/store.ts'
 import { contactView } from './contacts.ts'
 
-export { PEOPLE_SORTS }
+export { COUNTED_PEOPLE, PEOPLE_SORTS }
 export type { FoundPerson, PeopleCursor, PeopleFilter, PeopleSort }
 
 /** Read at a time, so that other requests wait a few ms. */

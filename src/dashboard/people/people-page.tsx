@@ -3,6 +3,7 @@ import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import {
+  COUNTED_PEOPLE,
   EXPORT_FORMATS,
   type FoundPerson,
   PEOPLE_SORTS,
@@ -88,14 +89,17 @@ const SORTS: Record<PeopleSort, { label: string; order: string }> = {
   seen: { label: 'Last page view', order: 'most recent page view first' },
 }
 
-const formatCount = ({ people, isExact }: PeopleProps['count']): string =>
-  `${people.toLocaleString('en')}${isExact ? '' : '+'}`
+/** Those who were counted are the least there may be; that many are said to be more. */
+const formatCount = ({ people, isExact }: PeopleProps['count']): string => {
+  const number = people.toLocaleString('en')
+  return isExact ? number : people < COUNTED_PEOPLE ? `At least ${number}` : `${number}+`
+}
 
 function describeCount({ count, view: { texts, sort } }: PeopleProps): string {
   if (count.people === 0 && count.isExact) return 'Nobody matches.'
   if (count.people === 0) return `${upperFirst(SORTS[sort].order)}.`
-  const isOne = count.people === 1 && count.isExact
-  const people = isOne ? '1 person' : `${formatCount(count)} people`
+  const isOne = count.people === 1
+  const people = `${formatCount(count)} ${isOne ? 'person' : 'people'}`
   return `${people}${isFiltered(texts) ? (isOne ? ' matches' : ' match') : ''}, ${SORTS[sort].order}.`
 }
 

@@ -5,19 +5,34 @@ import { USES_DEDUPE_KEY, WAS_SENT } from '../delivery-states.ts'
 import type { ContactRow, ContactStatus } from '../types.ts'
 
 /** Matches are counted up to here. */
-const COUNTED_PEOPLE = 10_000
+export const COUNTED_PEOPLE = 10_000
 /** Rows that a page looks at where few match a condition (measured: 20 ms). */
 const SCANNED_ROWS = 15_000
 /** Lookups of listed rows in the indexes of other conditions (measured: 20 ms). */
 const LOOKUPS = 50_000
+/** Where the listed rows are sorted, each lookup begins near the last and takes this share of the time. */
+const SORTED_LOOKUP = 3 / 5
 /** Rows of several indexes that are merged at once (measured: 20 ms). */
 const MERGED_ROWS = 400_000
+/** The share of these rows that is merged as a whole, because they are counted before. */
+const WHOLE = 2 / 3
+/** Rows of an index that are only counted (measured: 28 ms), and how many take as long as a lookup. */
+const LISTED_ROWS = 1_300_000
+const LISTED_PER_LOOKUP = 20
 const CHUNK_ROWS = 500
 /** From here on, looking up each listed row takes longer than walking the index to the next few. */
 const MANY_IDS = 1_000
 const UNCOUNTED: PeopleCount = { people: 0, isExact: false }
-const BOUNDS = { counted: COUNTED_PEOPLE, scanned: SCANNED_ROWS, probed: LOOKUPS, merged: MERGED_ROWS }
+const BOUNDS = {
+  counted: COUNTED_PEOPLE,
+  scanned: SCANNED_ROWS,
+  probed: LOOKUPS,
+  merged: MERGED_ROWS,
+  listed: LISTED_ROWS,
+}
 const MAX_ID = Number.MAX_SAFE_INTEGER
+/** The share of these rows that is merged before those who are on no list are counted by subtraction. */
+const OUTSIDE = 1 / 4
 /** The share of these rows that is merged only to count people, for a page in another order. */
 const OTHER_ORDER = 1 / 3
 /** Reading and comparing an email and a name takes as long as this many lookups. */
@@ -75,15 +90,22 @@ export type PeopleCount = { people: number; isExact: boolean }
 /** Whether to count all who match. */
 type Counted = PeopleQuery & { isCounted: boolean }
 type Sql = { text: string; values: SQLQueryBindings[] }
-/** Rows of an index in order of ids: of people who match, or of those who don't. */
-type Arm = { isIn: boolean; id: string; from: Sql }
 /**
- * `ids` selects the ids of all who match; null if few don't match. `arms`: the same as lists that can be merged; none if
- * the index has another order. `test` is a condition on the row `c`; `cost`: how many lookups it takes.
+ * Rows of an index in order of ids: of people who match, or of those who don't. `list`: their ids by a quicker index, in
+ * another order. `read`: the rows that are read to find them, if others too.
  */
-type Condition = { ids: Sql | null; arms: Arm[]; test: Sql; cost: number }
-/** A condition's list with the other conditions. `most`: how many of its rows can be looked up. */
-type Listed = { ids: Sql; others: Condition[]; most: number; size: number }
+type Arm = { isIn: boolean; id: string; from: Sql; list?: Sql; read?: Sql }
+/**
+ * `ids` selects the ids of all who match, maybe sorted; null if few don't match. `arms`: the same as lists that can be
+ * merged; none if the index has another order. `whole`: an arm that reads the people of all apps. `test` is a condition
+ * on the row `c`; `cost`: how many lookups it takes.
+ */
+type Condition = { ids: Sql | null; isSorted?: boolean; arms: Arm[]; whole?: Arm; test: Sql; cost: number }
+/**
+ * A condition's list with the other conditions. All of its rows are looked up if they are `most`, or else `some`.
+ * `size`: the number of people if it isn't known. `least`: the least it may be.
+ */
+type Listed = { ids: Sql; others: Condition[]; most: number; some: number; size: number; least: number }
 type Candidate = { id: number; key: string | number | null; isMatch: number; searched?: string }
 /** `searched`: the email and the name on a line each. */
 type IsFound = (searched: string) => boolean
@@ -100,7 +122,7 @@ const sql = (text: string, ...values: SQLQueryBindings[]): Sql => ({ text, value
 
 /** `bounds` is for tests. */
 export function createContactSearch(db: Database, bounds = BOUNDS) {
-  const { counted, scanned: mostScanned, probed, merged } = bounds
+  const { counted, scanned: mostScanned, probed, merged, listed } = bounds
   const many: PeopleCount = { people: counted, isExact: false }
   const { listSeenContacts } = createContactReads(db)
   const all = <Row>({ text, values }: Sql): Row[] => db.prepare<Row, SQLQueryBindings[]>(text).all(...values)
@@ -159,6 +181,21 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   )
   const countPeople = (appId: number): number => peopleOf.get(appId)?.people ?? 0
 
+  /** The lists, the longest first, if counting people who are on none of them is quick. */
+  const findOutside = (arms: Arm[], people: number): Arm[] | null => {
+    const sized = arms.map((arm) => ({ arm, size: countUpTo(listOf(arm), probed + 1) }))
+    const sorted = sized.toSorted((a, b) => b.size - a.size)
+    const lookups = sumOf(sorted.map(({ size }, index) => size * index))
+    return people + lookups * LISTED_PER_LOOKUP <= listed ? sorted.map(({ arm }) => arm) : null
+  }
+  const countOutside = (arms: Arm[], people: number): number =>
+    arms.reduce((left, arm, index) => {
+      const { text, values } = listOf(arm)
+      const test = allOf(arms.slice(0, index).map(toOutside))
+      const count = sql(`SELECT count(*) AS n FROM (${text}) AS c WHERE ${test.text}`, ...values, ...test.values)
+      return left - (all<{ n: number }>(count)[0]?.n ?? 0)
+    }, people)
+
   const countMerged = (arms: Arm[]): number =>
     Math.max(1, Math.floor(merged / (arms.length + (arms.some(({ isIn }) => isIn) ? 0 : 1))))
 
@@ -185,11 +222,21 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     const lists = conditions.flatMap((one): Listed[] => {
       if (!one.ids) return []
       const others = conditions.filter((other) => other !== one)
-      const most = Math.floor(probed / Math.max(1, costOf(others) + (isFound ? SEARCH_COST : 0)))
-      const counted = countUpTo(one.ids, probed + 1)
-      return [{ ids: one.ids, others, most, size: counted > probed ? Math.max(people, counted) : counted }]
+      const some = Math.floor(probed / lookupsOf(others, isFound))
+      const most = one.isSorted && !isFound ? Math.floor(some / SORTED_LOOKUP) : some
+      const known = Math.max(most, probed)
+      const least = countUpTo(one.ids, known + 1)
+      const size = least > known ? Math.max(people, least) : least
+      return [{ ids: one.ids, others, most, some, size, least }]
     })
-    const everyone = { ids: everyoneOf(appId), others: conditions, most: counted, size: people }
+    const everyone = {
+      ids: everyoneOf(appId),
+      others: conditions,
+      most: counted,
+      some: counted,
+      size: people,
+      least: people,
+    }
     const smallest = [...lists, everyone]
       .filter(({ size, most }) => size <= most)
       .toSorted((a, b) => a.size - b.size)[0]
@@ -200,24 +247,48 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
 
   type Many = Conditions & { lists: Listed[]; people: number }
 
+  /** The arms that are merged if all of their rows can be; null if they are too many. */
+  const findWhole = ({ conditions, lists, people }: Many): Arm[] | null => {
+    const arms = conditions.flatMap(({ arms, whole }) => (whole ? [whole] : arms))
+    if (!isMerged(arms)) return null
+    const sized = conditions.flatMap(({ ids, arms, whole }) => {
+      const list = lists.find((one) => one.ids === ids)
+      // of all apps, so at least one of each person
+      if (whole) return { arm: whole, least: people, size: people }
+      return arms.map((arm) => ({ arm, least: list?.least ?? 0, size: list?.size ?? people }))
+    })
+    const everyone = arms.some(({ isIn }) => isIn) ? 0 : people
+    const isShort = everyone + sumOf(sized.map(({ size }) => size)) <= merged
+    let left = Math.floor(isShort ? merged : merged * WHOLE) - everyone
+    if (sumOf(sized.map(({ least }) => least)) > left) return null
+    for (const { arm, size } of sized)
+      if (left >= 0) left -= isShort && !arm.read ? size : countUpTo(arm.read ?? selectArm(arm), left + 1)
+    return left < 0 ? null : arms
+  }
+
   /** Where many match each condition. Only the first page is counted if that takes long. */
-  const planMany = (query: Counted, { conditions, isFound, lists, people }: Many): Plan => {
+  const planMany = (query: Counted, given: Many): Plan => {
+    const { conditions, isFound, lists, people } = given
     const { appId, filter, sort, after, isCounted } = query
-    const [arms, rest] = [conditions.flatMap((one) => one.arms), conditions.filter((one) => one.arms.length === 0)]
     const toPlan = (count: PeopleCount, start?: Start): Plan => ({ conditions, isFound, count, start })
-    const [longest] = lists.toSorted((a, b) => b.most / b.size - a.most / a.size)
-    const share = isMerged(arms) ? Math.min(1, countMerged(arms) / people) : 0
-    if (share === 0 && conditions.length + (isFound ? 1 : 0) <= 1) return toPlan(many)
+    if (conditions.length + (isFound ? 1 : 0) <= 1 && conditions.every(({ ids }) => ids !== null)) return toPlan(many)
+    const whole = isCounted ? findWhole(given) : null
+    const arms = whole ?? conditions.flatMap((one) => one.arms)
+    const rest = conditions.filter((one) => one.arms.length === 0 && !(whole && one.whole))
+    const [longest] = lists.toSorted((a, b) => b.some / b.size - a.some / a.size)
+    const share = whole ? 1 : isMerged(arms) ? Math.min(1, countMerged(arms) / people) : 0
     if (share < 1 && (!isCounted || after !== null)) return toPlan(UNCOUNTED)
-    if (share > 0 && share >= (longest ? longest.most / longest.size : 0)) {
+    if (share > 0 && share >= (longest ? longest.some / longest.size : 0)) {
       const isNewest = sort === 'newest'
-      const range = rangeBefore(appId, arms, MAX_ID, share === 1 || isNewest ? 1 : OTHER_ORDER)
+      const isOutside = share < 1 && rest.length === 0 && !isFound && !arms.some(({ isIn }) => isIn)
+      const outside = isOutside ? findOutside(arms, people) : null
+      const part = (share === 1 || isNewest ? 1 : OTHER_ORDER) * (outside ? OUTSIDE : 1)
+      const range = whole ? { from: 0, until: MAX_ID } : rangeBefore(appId, arms, MAX_ID, part)
       const list = merge(appId, arms, range)
       const ids = idsOf(sql(`${list.text} LIMIT ?`, ...list.values, counted + 1))
       if (ids.length > counted && rest.length === 0 && !isFound) return toPlan(many)
-      const cost = costOf(rest) + (isFound ? SEARCH_COST : 0)
-      const most = cost === 0 ? ids.length : Math.floor(probed / cost)
-      const tested = ids.slice(0, most)
+      const most = Math.floor(probed / lookupsOf(rest, isFound))
+      const tested = rest.length === 0 && !isFound ? ids : ids.slice(0, most)
       const values = sql('SELECT value AS id FROM json_each(?)', JSON.stringify(tested))
       const matches = listMatches(values, rest, isFound)
       const isWhole = tested.length === ids.length && ids.length <= counted
@@ -225,20 +296,24 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
       const next = isWhole ? range.from : (tested.at(-1) ?? MAX_ID)
       const found = matches.toSorted((a, b) => b - a).map((id) => ({ key: null, id }))
       const start = isNewest && after === null ? { found, next: { key: null, id: next } } : undefined
-      return toPlan(atLeast(matches.length), start)
+      return toPlan(
+        outside ? upTo(Math.max(matches.length, countOutside(outside, people))) : atLeast(matches.length),
+        start,
+      )
     }
     if (isFound) {
       const query = { appId, filter, sort: 'newest', after: null, limit: counted + 1 } as const
       const { found, next } = walk({ conditions, isFound }, query, mostScanned / 4)
-      return toPlan({ people: Math.min(found.length, counted), isExact: next === null && found.length <= counted })
+      return toPlan(next === null ? upTo(found.length) : atLeast(found.length))
     }
     if (!longest) return toPlan(many)
-    const { ids, others, most } = longest
-    const some = sql(`SELECT id FROM (${ids.text} LIMIT ?)`, ...ids.values, most)
-    return toPlan(atLeast(listMatches(some, others, null).length))
+    const { ids, others, some } = longest
+    const list = sql(`SELECT id FROM (${ids.text} LIMIT ?)`, ...ids.values, some)
+    return toPlan(atLeast(listMatches(list, others, null).length))
   }
 
   const atLeast = (people: number): PeopleCount => ({ people: Math.min(people, counted), isExact: false })
+  const upTo = (people: number): PeopleCount => ({ people: Math.min(people, counted), isExact: people <= counted })
 
   /** Of listed ids. Where they are many, the next ones are near in the index. */
   const pageOfIds = (ids: number[], query: PeopleQuery): PeopleCursor[] => {
@@ -276,7 +351,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     const isByAge = sort === 'newest'
     const arms = conditions.flatMap(({ arms }) => arms)
     const tested = isByAge ? conditions.filter((one) => one.arms.length === 0) : conditions
-    const cost = Math.max(1, costOf(tested) + (isFound ? SEARCH_COST : 0))
+    const cost = lookupsOf(tested, isFound)
     // neighbours in the order of page views are far apart in other indexes
     const most = mostRows ?? (2 * mostScanned) / (1 + (sort === 'seen' ? 3 * cost : cost))
     const test = allOf(tested)
@@ -371,6 +446,13 @@ const everyoneOf = (appId: number): Sql => sql('SELECT id FROM contacts WHERE ap
 
 const selectArm = ({ id, from }: Arm): Sql => sql(`SELECT ${id} AS id FROM ${from.text}`, ...from.values)
 
+const listOf = (arm: Arm): Sql => arm.list ?? selectArm(arm)
+
+/** That a person isn't on the list. */
+const toOutside = ({ id, from }: Arm): Pick<Condition, 'test'> => ({
+  test: sql(`NOT EXISTS (SELECT 1 FROM ${from.text} AND ${id} = c.id)`, ...from.values),
+})
+
 const isMerged = (arms: Arm[]): boolean => arms.length > 1 || arms.some(({ isIn }) => !isIn)
 
 /** Newest first. SQLite reads sorted lists side by side, so that none is looked up in another. */
@@ -390,13 +472,18 @@ function merge(appId: number, arms: Arm[], { from, until }: Range): Sql {
 }
 
 const toCondition = (arm: Arm, test: Sql): Condition => ({
-  ids: arm.isIn ? selectArm(arm) : null,
+  ids: arm.isIn ? listOf(arm) : null,
+  isSorted: arm.list === undefined,
   arms: [arm],
   test,
   cost: 1,
 })
 
-const costOf = (conditions: Condition[]): number => conditions.reduce((sum, { cost }) => sum + cost, 0)
+const sumOf = (numbers: number[]): number => numbers.reduce((sum, one) => sum + one, 0)
+
+/** How many lookups a row of a list takes. */
+const lookupsOf = (conditions: Condition[], isFound: IsFound | null): number =>
+  Math.max(1, sumOf(conditions.map(({ cost }) => cost)) + (isFound ? SEARCH_COST : 0))
 
 const hasTag = (appId: number, tag: string): Condition =>
   toCondition(
@@ -454,11 +541,17 @@ const didEvent = (nameId: number, isDone: boolean): Condition =>
   )
 
 function wasSeen(appId: number, seen: SeenFilter): Condition {
-  const [is, ...values] =
-    seen === 'never' ? ['= 0'] : 'since' in seen ? ['>= ?', seen.since] : ['BETWEEN 1 AND ?', seen.before - 1]
+  if (seen === 'never') {
+    const from = sql('contact_activity INDEXED BY contact_activity_by_seen WHERE app_id = ? AND seen_at = 0', appId)
+    const test = sql('EXISTS (SELECT 1 FROM contact_activity WHERE contact_id = c.id AND seen_at = 0)')
+    return toCondition({ isIn: true, id: 'contact_id', from }, test)
+  }
+  const [is, ...values] = 'since' in seen ? ['>= ?', seen.since] : ['BETWEEN 1 AND ?', seen.before - 1]
+  const from = sql(`contact_activity NOT INDEXED WHERE app_id = ? AND seen_at ${is}`, appId, ...values)
   return {
     ids: sql(`SELECT contact_id AS id FROM contact_activity WHERE app_id = ? AND seen_at ${is}`, appId, ...values),
     arms: [],
+    whole: { isIn: true, id: 'contact_id', from, read: sql('SELECT 1 FROM contact_activity WHERE contact_id > 0') },
     test: sql(`EXISTS (SELECT 1 FROM contact_activity WHERE contact_id = c.id AND seen_at ${is})`, ...values),
     cost: 1,
   }
@@ -469,20 +562,20 @@ const ANY_MESSAGE = 0
 /** Few are listed by the time, and many by the primary key, in order of ids. */
 function hadEmail(appId: number, { result, messageId, since }: EmailFilter): Condition {
   const [isIn, at] = [result !== 'notEmailed', result === 'cameBack' ? 'came_back' : 'emailed']
-  const index = `people_results INDEXED BY people_results_${at}`
-  const is = `WHERE app_id = ? AND message_id = ?`
-  const values = [appId, messageId ?? ANY_MESSAGE, since ?? 0]
-  const from = sql(`people_results ${is} AND +${at}_at >= ?`, ...values)
+  const ofMessage = 'WHERE app_id = ? AND message_id = ?'
+  const [message, values] = [
+    [appId, messageId ?? ANY_MESSAGE],
+    [appId, messageId ?? ANY_MESSAGE, since ?? 0],
+  ]
+  const index = `people_results INDEXED BY people_results_${at} ${ofMessage} AND ${at}_at >= ?`
+  const from = sql(`people_results ${ofMessage} AND +${at}_at >= ?`, ...values)
+  const list = sql(`SELECT contact_id AS id FROM ${index}`, ...values)
   const test = `EXISTS (SELECT 1 FROM ${from.text} AND contact_id = c.id)`
-  return {
-    ids: isIn ? sql(`SELECT contact_id AS id FROM ${index} ${is} AND ${at}_at >= ?`, ...values) : null,
-    arms: [{ isIn, id: 'contact_id', from }],
-    test: sql(isIn ? test : `NOT ${test}`, ...values),
-    cost: 1,
-  }
+  const read = sql(`SELECT 1 FROM people_results ${ofMessage}`, ...message)
+  return toCondition({ isIn, id: 'contact_id', from, list, read }, sql(isIn ? test : `NOT ${test}`, ...values))
 }
 
-const allOf = (conditions: Condition[]): Sql => ({
+const allOf = (conditions: Pick<Condition, 'test'>[]): Sql => ({
   text: ['true', ...conditions.map(({ test }) => test.text)].join(' AND '),
   values: conditions.flatMap(({ test }) => test.values),
 })

@@ -249,6 +249,19 @@ describe('finding people', () => {
     })
   })
 
+  test.each([
+    [3_000, true, '3,000 people match, newest first.'],
+    [2_000, false, 'At least 2,000 people match, newest first.'],
+    [1, false, 'At least 1 person matches, newest first.'],
+    [0, false, 'Newest first.'],
+    [10_000, false, '10,000+ people match, newest first.'],
+  ])('%d people, counted exactly: %p', async (people, isExact, state) => {
+    const found = spyOn(pages.store, 'findPeople')
+    found.mockResolvedValue({ people: [], next: { key: null, id: 1 }, count: { people, isExact } })
+    expect(await lead(await find({ tag: 'beta' }))).toBe(state)
+    found.mockRestore()
+  })
+
   test('a chip removes its filter, and all go at once', async () => {
     const html = await find({ tag: 'beta', search: 'bob', sort: 'name' })
     expect(await textOf(html, '.chip b')).toEqual(['bob', 'beta'])

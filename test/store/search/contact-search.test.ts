@@ -104,7 +104,7 @@ const count = ({ bounds, appId = 1, ...filter }: Asked) =>
   }).count
 
 /** Every list is longer than can be listed. */
-const SMALL = { counted: 2, scanned: 10, probed: 3, merged: 1_000_000 }
+const SMALL = { counted: 2, scanned: 10, probed: 3, merged: 1_000_000, listed: 1_000_000 }
 /** And merges some people at a time. */
 const SMALLEST = { ...SMALL, merged: 5 }
 
@@ -310,6 +310,78 @@ test('counts exactly who matches two long lists, and fills the first page with t
   expect(count(others)).toEqual({ people: 28, isExact: true })
 })
 
+describe('counts exactly who matches long lists', () => {
+  /** Those of the service, divided by a hundred. */
+  const bounds = { counted: 100, scanned: 150, probed: 500, merged: 4_000, listed: 13_000 }
+  const paid = (isDone: boolean) => ({ event: { name: 'paid', isDone } })
+  const lately = { seen: { since: AT } }
+  /** `i` counts the people. */
+  const fill = (
+    people: number,
+    { tagged = 'false', seen = 'false', never = 'false', paid = 'false', bounced = 'false' },
+  ) => {
+    const all = `(WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${people - 1}) SELECT i FROM n)`
+    db.run(`INSERT INTO contacts (id, app_id, email, status, created_at, updated_at)
+      SELECT i + 1, 1, 'p' || i || '@example.com', iif(${bounced}, 'bounced', 'subscribed'), 1, 1 FROM ${all}`)
+    db.run(`INSERT INTO contact_tags (app_id, tag, contact_id) SELECT 1, 't', i + 1 FROM ${all} WHERE ${tagged}`)
+    index()
+    db.run(`UPDATE contact_activity SET seen_at = n.at
+      FROM (SELECT i + 1 AS id, iif(${never}, 0, iif(${seen}, ${AT}, 1)) AS at FROM ${all}) AS n
+      WHERE contact_id = n.id`)
+    db.run("INSERT INTO event_names (id, app_id, name) VALUES (1, 1, 'paid')")
+    db.run(`INSERT INTO contact_events SELECT 1, i + 1 FROM ${all} WHERE ${paid}`)
+  }
+
+  test.each<[string, number, Parameters<typeof fill>[1], Partial<PeopleFilter>, number]>([
+    [
+      'half tagged, half seen lately',
+      1_500,
+      { tagged: 'i % 2 = 0', seen: 'i % 2 = 1 OR i % 50 = 0' },
+      { tag: 't', ...lately },
+      30,
+    ],
+    [
+      'two thirds tagged, a third seen lately',
+      1_500,
+      { tagged: 'i % 15 < 10', seen: 'i % 15 > 8' },
+      { tag: 't', ...lately },
+      100,
+    ],
+    [
+      'a fifth tagged, a fifth that did something',
+      5_000,
+      { tagged: 'i % 100 < 20', paid: 'i % 100 > 18 AND i % 100 < 41' },
+      { tag: 't', ...paid(true) },
+      50,
+    ],
+    [
+      'a fifth tagged, a fifth never seen',
+      5_000,
+      { tagged: 'i % 5 = 0', never: 'i % 5 = 1 OR i % 100 = 0' },
+      { tag: 't', seen: 'never' },
+      50,
+    ],
+    ['nearly all did something', 5_000, { paid: 'i % 60 > 0' }, paid(false), 84],
+    [
+      'nearly all did something, and some bounced',
+      5_000,
+      { paid: 'i % 60 > 0', bounced: 'i % 40 = 0' },
+      { ...paid(false), status: 'subscribed' },
+      42,
+    ],
+  ])('%s', (_, people, rows, filter, matching) => {
+    fill(people, rows)
+    expect(count({ ...filter, bounds })).toEqual({ people: matching, isExact: true })
+    expect(find({ ...filter, bounds, limit: 35, isCounted: true })).toHaveLength(matching)
+  })
+
+  test('or says the least that match, where they are too long', () => {
+    fill(5_000, { tagged: 'i % 2 = 0', seen: 'i % 2 = 1 OR i % 100 = 0' })
+    const { people, isExact } = count({ tag: 't', ...lately, bounds })
+    expect([people > 0, people <= 50, isExact]).toEqual([true, true, false])
+  })
+})
+
 test('counts exactly who was not emailed lately where nearly all were, and fills the first page with them', () => {
   const emails = Array.from({ length: 60 }, (_, number) => `p${number}@example.com`)
   add(...emails.map((email) => ({ email })))
@@ -378,7 +450,7 @@ test('every query uses an index', () => {
       { ...filterEmails(result, { since: AT }), tag: 't', status: 'subscribed' as const },
     ]),
   ]
-  for (const bounds of [SMALL, { counted: 0, scanned: 10, probed: 0, merged: 1 }, undefined]) {
+  for (const bounds of [SMALL, { counted: 0, scanned: 10, probed: 0, merged: 1, listed: 100 }, undefined]) {
     const { findPeople } = createContactSearch(watched, bounds)
     for (const filter of filters) {
       for (const sort of PEOPLE_SORTS) {
