@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isProxyRange } from './core/addresses.ts'
-import { readMailbox, readSmtpUrl, SMTP_URL_MESSAGE } from './core/mail-addresses.ts'
+import { readMailbox } from './core/mail-addresses.ts'
+import { MAIL_URL_MESSAGE, readMailUrl } from './core/mail-apis.ts'
 import { type PrivateHosts, readPrivateHosts } from './core/public-addresses.ts'
 
 /** Wrong use of the command line or a setting: exit 2 with this line. */
@@ -86,7 +87,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_SMTP_URL',
     default: '',
     meaning:
-      'Mail server, such as `smtp://user:password@mail.example.com:587`. Without one, emails are captured, not sent. If the URL contains a password, use the variable or the file.',
+      'Mail server, such as `smtp://user:password@mail.example.com:587`, or email API, such as `resend://KEY@api.resend.com`. Without one, emails are captured, not sent. If the URL contains a password or key, use the variable or the file.',
     isSecret: true,
     isFlagSafe: (text) => !text.includes('@'),
   },
@@ -164,7 +165,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     trustedProxies,
     mcpOrigins: readOrigins(list('mcpOrigins')),
     metricsToken: text('metricsToken') || null,
-    smtpUrl: readIf(text('smtpUrl'), readSmtpUrl, `EVENTPOST_SMTP_URL: ${SMTP_URL_MESSAGE}`),
+    smtpUrl: readIf(text('smtpUrl'), readMailUrl, `EVENTPOST_SMTP_URL: ${MAIL_URL_MESSAGE}`),
     mailFrom: readIf(
       text('mailFrom'),
       readMailbox,

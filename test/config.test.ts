@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { addressOf, findUnknownSettings, readConfig, SETTINGS, UsageError } from '../src/config.ts'
-import { SMTP_URL_MESSAGE } from '../src/core/mail-addresses.ts'
+import { MAIL_URL_MESSAGE } from '../src/core/mail-apis.ts'
 
 let folder = ''
 let file = ''
@@ -126,8 +126,8 @@ describe('readConfig', () => {
     [{ EVENTPOST_METRICS_TOKEN: '' }, 'EVENTPOST_METRICS_TOKEN is empty. Set a value or remove it.'],
     [{ EVENTPOST_METRICS_TOKEN_FILE: '' }, 'EVENTPOST_METRICS_TOKEN_FILE is empty. Set a value or remove it.'],
     [{ EVENTPOST_TRUSTED_PROXIES: 'all' }, '--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.'],
-    [{ EVENTPOST_SMTP_URL: 'http://a.example' }, `EVENTPOST_SMTP_URL: ${SMTP_URL_MESSAGE}`],
-    [{ EVENTPOST_SMTP_URL: 'smtp://a:b@mail.example?tls=optional' }, `EVENTPOST_SMTP_URL: ${SMTP_URL_MESSAGE}`],
+    [{ EVENTPOST_SMTP_URL: 'http://a.example' }, `EVENTPOST_SMTP_URL: ${MAIL_URL_MESSAGE}`],
+    [{ EVENTPOST_SMTP_URL: 'smtp://a:b@mail.example?tls=optional' }, `EVENTPOST_SMTP_URL: ${MAIL_URL_MESSAGE}`],
     [
       { EVENTPOST_MAIL_PRIVATE_HOSTS: 'mail.internal,10.0.0.0/99' },
       '--mail-private-hosts takes host names, IP addresses or ranges such as 10.0.0.0/8.',

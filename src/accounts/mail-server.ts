@@ -1,7 +1,8 @@
 /** The mail server of an app, as a form shows it; it is stored as a URL. */
 import { isIP } from 'node:net'
 import { foldHost } from '../core/domains.ts'
-import { composeSmtpUrl, readSmtpUrl, SECURE_PORT, type SmtpServer, SUBMISSION_PORT } from '../core/mail-addresses.ts'
+import { SECURE_PORT, type SmtpServer, SUBMISSION_PORT } from '../core/mail-addresses.ts'
+import { composeMailUrl, type MailService, readMailUrl } from '../core/mail-apis.ts'
 import { isHostName } from '../core/public-addresses.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { createSealer } from '../store/engine/sealing.ts'
@@ -95,9 +96,9 @@ export function readServer(text: ServerText, known: readonly KnownLogin[]): { se
 type Faults = { errors: FieldError[] }
 
 /** The stored URL stays as it is if it means the same server. */
-export function urlOf(server: SmtpServer, stored: string | null): string {
-  const before = stored === null ? null : readSmtpUrl(stored)
-  return stored !== null && Bun.deepEquals(before, server, true) ? stored : composeSmtpUrl(server)
+export function urlOf(service: MailService, stored: string | null): string {
+  const before = stored === null ? null : readMailUrl(stored)
+  return stored !== null && Bun.deepEquals(before, service, true) ? stored : composeMailUrl(service)
 }
 
 type Sealing = { key: string; appId: string }

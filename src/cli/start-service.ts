@@ -2,7 +2,8 @@ import type { Server } from 'bun'
 import { addressOf, type Config } from '../config.ts'
 import { createSetupToken } from '../accounts/accounts.ts'
 import { STORE_RULES } from '../deliveries/deliveries.ts'
-import { isLoopback, readSmtpUrl } from '../core/mail-addresses.ts'
+import { isLoopback } from '../core/mail-addresses.ts'
+import { readMailUrl } from '../core/mail-apis.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
 import { createDependencies, keepSecret } from '../dependencies.ts'
 import { systemClock } from '../core/clock.ts'
@@ -145,7 +146,7 @@ async function warnOfUnreachableLinks(
 
 /** Apps whose mail server isn't allowed any more wait until it is. */
 async function warnOfPrivateServers(store: Store, { mailPrivateHosts }: Open, log: Log): Promise<void> {
-  const hosts = (await store.listSmtpUrls()).flatMap((url) => readSmtpUrl(url)?.host ?? [])
+  const hosts = (await store.listSmtpUrls()).flatMap((url) => readMailUrl(url)?.host ?? [])
   for (const host of new Set(hosts.filter((one) => isRefusedHost(one, mailPrivateHosts)))) {
     log.write(
       'warn',

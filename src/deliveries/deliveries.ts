@@ -24,7 +24,7 @@ import {
   isBounceable,
   isSendableEarly,
   isRetried,
-  isSentAgain,
+  planUnconfirmed,
   planCancel,
   planEnd,
   planResend,
@@ -56,7 +56,9 @@ const decideFinally: DecideFinally = (reads, work, { at, record, isUnchanged }) 
   // links are not checked again
   const links = record.verdicts.filter(({ rule }) => rule === 'link')
   const verdicts = [...decided.record.verdicts, ...links]
-  return { outcome: 'send', isCompared, unfit: decided.unfit, record: forgetReply({ ...decided.record, verdicts }) }
+  const { repeatable } = record
+  const rest = forgetReply({ ...decided.record, verdicts, repeatable })
+  return { outcome: 'send', isCompared, unfit: decided.unfit, record: rest }
 }
 
 const isOwnRule = ({ rule }: Verdict): boolean => Object.hasOwn(CANCELLATION_REASONS, rule)
@@ -68,7 +70,7 @@ export const STORE_RULES: Rules = {
   planEnd,
   isBounceable,
   isRetried,
-  isSentAgain,
+  planUnconfirmed,
   planResend,
   planCancel,
   isSendableEarly,
@@ -93,15 +95,23 @@ function toUnfitEvent(
 
 export const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): DecisionRecord | null => parseRecord(record)
 
-/** When a hand-over with unknown outcome was tried again (ms UTC; null: time not known). */
+/**
+ * When a hand-over with unknown outcome was tried again (ms UTC; null: time not known). A provider that recognized the
+ * email has confirmed it.
+ */
 export function findUnconfirmed(delivery: DeliveryRow): { at: number | null } | null {
-  const { unconfirmedAt } = readRecord(delivery) ?? {}
+  const { unconfirmedAt, repeatable } = readRecord(delivery) ?? {}
+  if (repeatable !== undefined && isConfirmed(delivery.state)) return null
   return delivery.resent || unconfirmedAt !== undefined ? { at: unconfirmedAt ?? null } : null
 }
 
-/** It was sent again after an unknown outcome. */
+const isConfirmed = (state: DeliveryState): boolean => CONFIRMED_STATES.some((one) => one === state)
+
+/** It was sent again after an unknown outcome, to a server that doesn't recognize repeated emails. */
 export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
-  findUnconfirmed(delivery) !== null && SENT_STATES.some((state) => state === delivery.state)
+  findUnconfirmed(delivery) !== null &&
+  readRecord(delivery)?.repeatable === undefined &&
+  SENT_STATES.some((state) => state === delivery.state)
 
 /** Its rules or the app's limits let it wait, and no mail server refused it. */
 export const isHeld = ({ state, reason }: Pick<DeliveryRow, 'state' | 'reason'>): boolean =>
@@ -130,13 +140,18 @@ export const labelOf = (delivery: Pick<DeliveryRow, 'state' | 'reason'>): string
 /** How often the mail server or the sender deferred it, since a member last resent it. */
 export const countDeferrals = (delivery: DeliveryRow): number => readRecord(delivery)?.tries ?? 0
 
+const CONFIRMED_STATES = ['sent', 'bounced', 'complained'] as const satisfies DeliveryState[]
+
 /** Handed to a mail server, whatever happened afterwards. Captured emails were not. */
 export const SENT_STATES = ['handed', 'sent', 'unknown', 'bounced', 'complained'] as const satisfies DeliveryState[]
 
 /** A rule or pause may defer it again: keep the last try's result. */
-function lastTryOf({ delivery }: DeliveryWork): Pick<DecisionRecord, 'tries' | 'reply' | 'unconfirmedAt' | 'isSlow'> {
-  const { tries, reply, unconfirmedAt, isSlow } = readRecord(delivery) ?? {}
+function lastTryOf({
+  delivery,
+}: DeliveryWork): Pick<DecisionRecord, 'tries' | 'reply' | 'unconfirmedAt' | 'isSlow' | 'repeatable'> {
+  const { tries, reply, unconfirmedAt, isSlow, repeatable } = readRecord(delivery) ?? {}
   return {
+    ...(repeatable === undefined ? {} : { repeatable }),
     ...(tries === undefined ? {} : { tries }),
     ...(reply === undefined ? {} : { reply }),
     ...(unconfirmedAt === undefined ? {} : { unconfirmedAt }),

@@ -70,6 +70,7 @@ const ON_THE_WAY = {
   error: () => 'An internal error occurred. See the log.',
   stopped: () => 'Eventpost stopped while it was sending the email.',
   no_mailbox: () => "The mailbox doesn't exist.",
+  provider_suppressed: (name) => `The email provider has ${name} on its suppression list, so it refused the email.`,
   econnection: () => 'The mail server could not be reached, or closed the connection.',
   etimedout: () => 'The mail server did not respond in time.',
   erefused: () =>
@@ -123,7 +124,10 @@ export const NO_ACCESS = [
   'smtp_454',
   'smtp_530',
   'smtp_535',
-] as const satisfies (keyof typeof ON_THE_WAY | `smtp_${number}`)[]
+  'api_401',
+  'api_403',
+  'api_429',
+] as const satisfies (keyof typeof ON_THE_WAY | `smtp_${number}` | `api_${number}`)[]
 
 /** Given by the email or its sending, not by a rule. */
 export type MailReason = keyof typeof UNFIT | keyof typeof ON_THE_WAY
@@ -148,7 +152,23 @@ const SMTP_TEXTS: Record<string, string> = {
 /** Codes that come before any email is offered. */
 const BEFORE_EMAIL = ['421', '454', '530', '535']
 
-export const codeOf = (reason: string): string | undefined => /^smtp_(\d{3})$/.exec(reason)?.[1]
+/** By the status of a provider's API. */
+const API_TEXTS: Record<string, string> = {
+  401: 'The email provider rejected the API key',
+  403: 'The email provider refused access with this API key',
+  429: 'The email provider asked Eventpost to send more slowly',
+}
+
+function describeApi(status: string, reply: string): string {
+  const known =
+    (Object.hasOwn(API_TEXTS, status) && API_TEXTS[status]) ||
+    (status.startsWith('5') ? 'The email provider could not accept the email at the time' : undefined)
+  return `${known ?? 'The email provider refused the email'} (it replied ${reply}).`
+}
+
+export const codeOf = (reason: string): string | undefined => /^(?:smtp|api)_(\d{3})$/.exec(reason)?.[1]
+
+const isOfApi = (reason: string): boolean => reason.startsWith('api_')
 
 function describeSmtp(code: string, reply: string): string {
   const enhanced = enhancedOf(reply)
@@ -172,6 +192,9 @@ const LACKING = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
 
 /** The reason of an email to a missing mailbox. */
 export const NO_MAILBOX = 'no_mailbox' satisfies MailReason
+
+/** The reason of an email to an address that the provider sends nothing to. */
+export const SUPPRESSED_THERE = 'provider_suppressed' satisfies MailReason
 
 /** The address is suppressed then. */
 export const lacksMailbox = (enhanced: string): boolean => LACKING.has(enhanced)
@@ -226,7 +249,7 @@ export function describeReason(reason: string, name: string, state: DeliveryRow[
   const describe = REASON_TEXTS.get(reason)
   if (describe) return describe(name)
   const code = codeOf(reason)
-  if (code !== undefined) return describeSmtp(code, reply ?? code)
+  if (code !== undefined) return (isOfApi(reason) ? describeApi : describeSmtp)(code, reply ?? code)
   const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
   if (refused !== undefined) return `The mail server refused the sender address (it replied ${refused}).`
   if (state === 'bounced' || state === 'complained') return `The mail provider said: "${reason}".`
@@ -250,6 +273,6 @@ export function describeServerFault(reason: string, server: string): string {
     const what = reason === 'etimedout' ? 'did not respond in time' : "doesn't speak SMTP"
     return `${server} ${what}. Check that it is a mail server, and its port: usually 587 with STARTTLS or 465 with TLS.`
   }
-  if (code === undefined || BEFORE_EMAIL.includes(code)) return describeReason(reason, '', 'failed')
+  if (code === undefined || isOfApi(reason) || BEFORE_EMAIL.includes(code)) return describeReason(reason, '', 'failed')
   return `The mail server refused the connection before any email was sent (it replied ${code}).`
 }

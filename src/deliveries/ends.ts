@@ -1,8 +1,10 @@
 /** What becomes of an email, its captured copy, its events and its key of "once" when it ends or goes on waiting. */
+import { MINUTE_MS } from '../core/clock.ts'
 import { type DecisionRecord, parseRecord } from '../store/decision-records.ts'
 import type {
   CancelBySuppression,
   ChangedSender,
+  DeliveryRules,
   EndFacts,
   EndPlan,
   Finish,
@@ -56,8 +58,26 @@ export function addVerdict(earlier: DecisionRecord | null, verdict: Verdict, at:
   return { ...others, at, ...(all.length > 1 && rulesAt !== at ? { rulesAt } : {}), verdicts: all }
 }
 
-/** Once only; then it is left to a member. */
-export const isSentAgain = (content: MessageContent, resent: boolean): boolean => !resent && isResent(content)
+export type Repeatable = NonNullable<DecisionRecord['repeatable']>
+
+const REPEAT_AFTER_MS = MINUTE_MS
+
+/**
+ * Once only; then it is left to a member. A provider that recognizes repeated emails makes it safe, but only in time, and
+ * then as often as needed.
+ */
+export const planUnconfirmed: DeliveryRules['planUnconfirmed'] = ({ content, resent, record }, at) => {
+  const { repeatable } = parseRecord(record) ?? {}
+  if (repeatable === undefined) return !resent && isResent(content) ? at : null
+  const dueAt = resent ? at + REPEAT_AFTER_MS : at
+  return isRepeatable(repeatable, dueAt) ? dueAt : null
+}
+
+/** The clocks of the provider and of this machine may differ, and a request takes time. */
+const REPEAT_MARGIN_MS = 5 * MINUTE_MS
+
+/** Whether the account still recognizes the email, so that it doesn't arrive twice. */
+export const isRepeatable = ({ until }: Repeatable, at: number): boolean => at < until - REPEAT_MARGIN_MS
 
 /**
  * Takes back a time-based deduplication key that was released. A captured email was not delivered; one with an unknown
@@ -115,7 +135,7 @@ export const isUnwritable = ({ state, reason }: Pick<DeliveryRow, 'state' | 'rea
  * "error", where an early retry does no harm.
  */
 const isOfServer = (reason: string): boolean =>
-  ['server_paused', 'unknown'].includes(reason) || reason.startsWith('smtp_') || reason.startsWith('e')
+  ['server_paused', 'unknown'].includes(reason) || /^(?:smtp_|api_|e)/.test(reason)
 
 /** The sender address was refused or is not allowed. */
 const isOfSender = (reason: string): boolean => reason.startsWith('sender_') || reason.startsWith('from_')

@@ -47,6 +47,7 @@ const BY_REASON = {
   error: 'Internal error',
   stopped: 'Stopped while sending',
   no_mailbox: "Mailbox doesn't exist",
+  provider_suppressed: 'Suppressed by provider',
   econnection: 'Server unreachable',
   etimedout: 'Server timed out',
   erefused: 'Connection refused',

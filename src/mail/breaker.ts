@@ -6,8 +6,8 @@ const FAILURES = 5
 /** Each failure after a pause moves to the next one. */
 export const PAUSE_MS = [15_000, 60_000, 300_000]
 
-/** `isClear`: the server asks for a pause. */
-type Failure = { reason: string; isClear: boolean }
+/** `isClear`: the server asks for a pause, `pauseMs` long if it says so. */
+type Failure = { reason: string; isClear: boolean; pauseMs?: number | null }
 
 export type Breaker = ReturnType<typeof createBreaker>
 /** One email being sent. Repeated results are ignored. */
@@ -21,8 +21,8 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
 
   const isBlocked = (): boolean => pauses > 0 && (until > steadyNow() || isProbing)
 
-  const pause = (): void => {
-    until = steadyNow() + (PAUSE_MS[Math.min(pauses, PAUSE_MS.length - 1)] ?? 0)
+  const pause = (ms: number): void => {
+    until = steadyNow() + ms
     pauses += 1
     generation += 1
     isProbing = false
@@ -56,7 +56,8 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
           abstain()
           failures += 1
           reason = failure.reason
-          if (pauses > 0 || failure.isClear || failures >= FAILURES) pause()
+          const ms = failure.pauseMs ?? PAUSE_MS[Math.min(pauses, PAUSE_MS.length - 1)] ?? 0
+          if (pauses > 0 || failure.isClear || failures >= FAILURES) pause(ms)
         },
         /** No result, or not soon: the next email may try. */
         abstain,

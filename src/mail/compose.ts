@@ -11,11 +11,14 @@ export type EmailFields = {
   /** without angle brackets; the same for every attempt */
   messageId: string
   at: number
+  /** tells a provider's API that an email is repeated; default: the Message-ID */
+  repeatKey?: string
   unsubscribeUrl: string | null
   dkim: DkimKey | null
 }
 
-export type ComposedMail = { from: string; to: string; raw: Buffer }
+/** `raw`: what is sent: MIME, or the body of a request. */
+export type ComposedMail = { from: string; to: string; raw: Buffer<ArrayBuffer>; repeatKey?: string }
 
 /** @throws Error if the key can't sign */
 export async function composeMail(fields: EmailFields): Promise<ComposedMail> {
@@ -37,7 +40,9 @@ function writeHead(fields: EmailFields, { MimeNode }: Mime, boundary: string): s
   const { mail, from, replyTo, to, messageId, at, unsubscribeUrl } = fields
   // nodemailer only encodes the headers: its streams for the parts triple the time per email
   const root = new MimeNode(`multipart/alternative; boundary="${boundary}"`)
-  root.addHeader(headersOf(unsubscribeUrl))
+  const folded = (value: string) => ({ prepared: true, foldLines: true, value })
+  for (const [name, value] of listHeaders(unsubscribeUrl))
+    root.addHeader(name, name === 'List-Unsubscribe' ? folded(value) : value)
   root.setHeader('from', from)
   root.setHeader('to', to)
   if (replyTo !== null) root.setHeader('reply-to', replyTo)
@@ -57,15 +62,15 @@ function writePart(type: string, text: string, { encode, wrap }: Mime): string {
 }
 
 /** Stops automatic replies. One-click unsubscribe needs https (RFC 8058); loopback is allowed for tests. */
-const headersOf = (unsubscribeUrl: string | null) => ({
-  'Auto-Submitted': 'auto-generated',
+export const listHeaders = (unsubscribeUrl: string | null): [name: string, value: string][] => [
+  ['Auto-Submitted', 'auto-generated'],
   ...(unsubscribeUrl === null || !isPrivate(unsubscribeUrl)
-    ? {}
-    : {
-        'List-Unsubscribe': { prepared: true, foldLines: true, value: `<${unsubscribeUrl}>` },
-        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-      }),
-})
+    ? []
+    : [
+        ['List-Unsubscribe', `<${unsubscribeUrl}>`] satisfies [string, string],
+        ['List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'] satisfies [string, string],
+      ]),
+]
 
 function isPrivate(text: string): boolean {
   const url = new URL(text)

@@ -76,6 +76,7 @@ export async function prepareMail(
     url,
     at: deps.clock.now(),
     messageId: messageIdOf(work, route),
+    repeatKey: repeatKeyOf(deps, work),
   })
   if (composed === null) return retry(deps, work, { reason: 'dkim_key', isServerFault: true, record })
   return { work, route, mail, composed, record, basis }
@@ -130,6 +131,18 @@ const findFault = (mail: RenderedMail | TemplateFault): TemplateFault | null => 
 /** The same for every attempt, so that duplicates can be recognized. */
 const messageIdOf = ({ delivery }: DeliveryWork, { from }: Route): string =>
   `${publicId('dlv', delivery.id)}@${from.address.split('@')[1]}`
+
+/**
+ * The same for every attempt, and different in every installation: several may share an account at a provider, or one
+ * may have been restored from an older copy.
+ */
+const repeatKeyOf = (
+  { unsubscribeKey }: DeliverDependencies,
+  { delivery: { id, triggeredAt, contactId } }: DeliveryWork,
+) =>
+  new Bun.CryptoHasher('sha256', unsubscribeKey)
+    .update(JSON.stringify([id, triggeredAt, contactId]))
+    .digest('base64url')
 
 function faultOf(fault: TemplateFault, record: DecisionRecord): Ending {
   const { reason, verdict } = recordFault(fault)

@@ -5,7 +5,9 @@ import {
   forgetReply,
   type DecisionRecord,
   type Marked,
+  readRecord,
 } from '../deliveries/deliveries.ts'
+import { isRepeatable, type Repeatable } from '../deliveries/ends.ts'
 import { lacksMailbox, NO_MAILBOX } from '../deliveries/describe-reason.ts'
 import { publicId } from '../core/ids.ts'
 import type { SenderProblem, Senders } from '../accounts/senders.ts'
@@ -14,23 +16,34 @@ import type { Attempt, Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import type { Turn } from './lanes.ts'
 import { claimOf, defer, type Delivered, done, endOf, type MarkDependencies, persist, retry } from './marks.ts'
-import { isLoginAsked, asksForPause, noteAnswer, type NoteServer, type Outcome, reasonOf, replyOf } from './provider.ts'
+import {
+  asksForPause,
+  isFinal,
+  isLoginAsked,
+  noteAnswer,
+  type NoteServer,
+  type Outcome,
+  type Provider,
+  reasonOf,
+  replyOf,
+} from './provider.ts'
 import type { Login } from './routes.ts'
 
 export type HandOverDependencies = MarkDependencies & { senders: Senders; handed: Handed; noteServer: NoteServer }
 
 type Handing = { login: Login; composed: ComposedMail; record: DecisionRecord; basis: Basis; turn: Turn }
-/** Runs the store's final check just before the final dot. */
+/** Runs the store's final check just before the final dot or the request. */
 export async function handOver(
   deps: HandOverDependencies,
   work: DeliveryWork,
   { login, composed, record: decided, basis, turn }: Handing,
 ): Promise<Delivered> {
-  const { handed, senders, store, stopping } = deps
+  const { handed, senders, store, stopping, clock } = deps
+  if (isTooLate(work, login.provider, clock.now())) return leaveUnknown(deps, work)
   const breakers = { login: login.breaker, app: turn.breaker }
   if (Object.values(breakers).some(({ isBlocked }) => isBlocked())) return waitForPause(deps, work, breakers, decided)
   const attempts = { login: login.breaker.begin(), app: turn.breaker.begin() }
-  const record = forgetReply(decided)
+  const record = noteRepeatable(forgetReply(decided), login.provider, clock.now())
   let marked: Awaited<ReturnType<typeof store.markHanded>> | null = null
   const answered = Promise.withResolvers<void>()
   const { appId, messageId, contactId } = work.delivery
@@ -41,7 +54,7 @@ export async function handOver(
   }
   let obstacle = null as SenderProblem | 'pause' | null
   const commit = async (): Promise<boolean> => {
-    onLogin()
+    if (!login.provider?.isOneStep) onLogin()
     const problem = await senders.findProblem({ ...work, mail: work.message.content.mail }, { asksDns: false })
     const isInterrupted = attempts.login.isInterrupted() || attempts.app.isInterrupted()
     obstacle = problem ?? (isInterrupted ? 'pause' : null)
@@ -71,6 +84,31 @@ export async function handOver(
   return conclude(deps, work, { outcome, marked, record })
 }
 
+/** Another account, or the same one after a day, would take a repeated email for a new one. */
+function isTooLate({ delivery }: DeliveryWork, provider: Provider | null, at: number): boolean {
+  const { unconfirmedAt, repeatable } = readRecord(delivery) ?? {}
+  const isRepeated = unconfirmedAt !== undefined && repeatable !== undefined && !delivery.byHand
+  return isRepeated && !isRecognized(repeatable, provider, at)
+}
+
+const isRecognized = (repeatable: Repeatable, provider: Provider | null, at: number): boolean =>
+  repeatable.account === provider?.repeats?.account && isRepeatable(repeatable, at)
+
+function leaveUnknown(deps: MarkDependencies, work: DeliveryWork): Promise<Delivered> {
+  const reason = work.delivery.reason ?? 'unknown'
+  const unknown = { ...claimOf(deps, work), reason, isFinal: true }
+  return persist(deps, () => deps.store.markUnknown(unknown), done('unknown', reason))
+}
+
+/** The time counts from the first attempt that may have arrived. */
+function noteRepeatable(record: DecisionRecord, provider: Provider | null, at: number): DecisionRecord {
+  const { repeatable: earlier, ...rest } = record
+  const repeats = provider?.repeats
+  if (repeats === undefined) return rest
+  const isSame = earlier !== undefined && rest.unconfirmedAt !== undefined && isRecognized(earlier, provider, at)
+  return { ...rest, repeatable: isSame ? earlier : { until: at + repeats.forMs, account: repeats.account } }
+}
+
 function waitForPause(
   deps: MarkDependencies,
   work: DeliveryWork,
@@ -89,7 +127,8 @@ type Attempts = { login: Attempt; app: Attempt }
 function updateBreakers({ login, app }: Attempts, { outcome, isLoggedIn }: SendResult): void {
   if (outcome.is === 'withheld') return
   const isClear = outcome.is === 'refused' && asksForPause(outcome)
-  const failure = { reason: reasonOf(outcome), isClear }
+  const pauseMs = outcome.is === 'refused' ? outcome.api?.retryAfterMs : null
+  const failure = { reason: reasonOf(outcome), isClear, pauseMs }
   if (!isLoggedIn && isAboutLogin(outcome)) return login.fail(failure)
   login.succeed()
   const isFailed = outcome.is === 'refused' ? isClear || isAboutUs(outcome) : outcome.is !== 'sent'
@@ -117,7 +156,7 @@ async function conclude(deps: MarkDependencies, work: DeliveryWork, { outcome, m
       if (marked && 'isMarked' in marked) return endOf(marked, 'handed')
       return retry(deps, work, { reason: 'not_saved', isServerFault: true, record })
     case 'refused':
-      if (isAboutUs(outcome) || outcome.code < 500) {
+      if (isAboutUs(outcome) || !isFinal(outcome)) {
         const replied = { ...record, reply: replyOf(outcome) }
         return retry(deps, work, { reason, isServerFault: isAboutUs(outcome), record: replied })
       }
@@ -130,11 +169,12 @@ type Refusal = Outcome & { is: 'refused' }
 const isAboutUs = (refusal: Refusal): boolean =>
   refusal.about === 'sender' || refusal.about === 'session' || isLoginAsked(refusal)
 
-/** Suppresses addresses without a mailbox. */
+/** Suppresses addresses without a mailbox, and those that the provider suppresses. */
 type ForGood = { refusal: Refusal; record: DecisionRecord }
 async function refuseForGood(deps: MarkDependencies, work: DeliveryWork, { refusal, record }: ForGood) {
   const { store, clock } = deps
   const isMissing = refusal.enhanced !== null && lacksMailbox(refusal.enhanced)
+  const isUnreachable = isMissing || refusal.api?.isSuppressed === true
   const reason = isMissing ? NO_MAILBOX : reasonOf(refusal)
   const failed = { ...claimOf(deps, work), reason, record: JSON.stringify(record) }
   let isMarked = false
@@ -146,7 +186,7 @@ async function refuseForGood(deps: MarkDependencies, work: DeliveryWork, { refus
   const delivered = await persist(deps, markFailed, done('failed', reason))
   // don't suppress a person who was erased meanwhile
   if (!isMarked) return delivered
-  if (isMissing) {
+  if (isUnreachable) {
     const { appId, email } = work.contact
     await persist(deps, () => store.suppress({ appId, email, reason: 'bounced', at: clock.now() }), delivered)
   }

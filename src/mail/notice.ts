@@ -2,10 +2,9 @@ import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Notice, NoticeResult } from '../accounts/notices.ts'
 import type { Clock } from '../core/clock.ts'
 import type { MailSettings } from '../accounts/sender-settings.ts'
-import { composeMail } from './compose.ts'
 import { layOutHtml, layOutText } from './layout.ts'
 import { findTheme } from './theme.ts'
-import { noteAnswer, type NoteServer, reasonOf } from './provider.ts'
+import { composeFor, noteAnswer, type NoteServer, reasonOf } from './provider.ts'
 import type { Routes } from './routes.ts'
 import { sendSoon } from './test-mail.ts'
 
@@ -22,7 +21,7 @@ export function findNoticeSender({ routes, clock, noteServer }: Dependencies, ap
     const mail = writeMail(notice)
     const messageId = `notice-${crypto.randomUUID()}@${from.address.split('@')[1]}`
     const fields = { mail, from, replyTo: null, to, messageId, at: clock.now(), unsubscribeUrl: null, dkim }
-    const composed = await composeMail(fields).catch(() => null)
+    const composed = await composeFor(route.provider, fields)
     if (composed === null) return { is: 'failed', reason: 'dkim_key' }
     const outcome = await sendSoon(route.provider, composed)
     if (outcome.is === 'sent') return { is: 'sent' }

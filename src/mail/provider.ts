@@ -1,4 +1,5 @@
-import type { ComposedMail } from './compose.ts'
+import { SUPPRESSED_THERE } from '../deliveries/describe-reason.ts'
+import { type ComposedMail, composeMail, type EmailFields } from './compose.ts'
 
 /**
  * `withheld`: the final check refused. `refused`: the server said no. `unreachable`: nothing was sent. `unknown`:
@@ -7,14 +8,20 @@ import type { ComposedMail } from './compose.ts'
 export type Outcome =
   | { is: 'sent' }
   | { is: 'withheld' }
-  | { is: 'refused'; code: number; enhanced: string | null; answer?: string; about: About }
+  | { is: 'refused'; code: number; enhanced: string | null; answer?: string; about: About; api?: ApiRefusal }
   | { is: 'unreachable'; reason: string }
   | { is: 'unknown'; reason: string }
 
 /** What would fail again: this `sender`, or everything in this `session`. */
 export type About = 'recipient' | 'mail' | 'sender' | 'session'
 
-type Refused = Pick<Outcome & { is: 'refused' }, 'about' | 'code'>
+/**
+ * By an HTTP API, whose `code` is a status. `error`: its own code. `isSuppressed`: the provider has the address on its
+ * suppression list. `retryAfterMs`: null if it named no time.
+ */
+export type ApiRefusal = { error: string | null; isFinal: boolean; isSuppressed: boolean; retryAfterMs: number | null }
+
+type Refused = Pick<Outcome & { is: 'refused' }, 'about' | 'code' | 'api'>
 
 const isLoginRefused = ({ about, code }: Refused): boolean =>
   about === 'session' || (about === 'sender' && (code === 530 || code === 535))
@@ -23,22 +30,33 @@ const isLoginRefused = ({ about, code }: Refused): boolean =>
 export const isLoginAsked = ({ about, code }: Refused): boolean =>
   about === 'recipient' && (code === 530 || code === 535)
 
+const TOO_MANY_REQUESTS = 429
+
 /** The server asks for a pause. */
-export const asksForPause = ({ code }: Pick<Refused, 'code'>): boolean => code === 421 || code === 454
+export const asksForPause = ({ code, api }: Pick<Refused, 'code' | 'api'>): boolean =>
+  api === undefined ? code === 421 || code === 454 : code === TOO_MANY_REQUESTS || api.retryAfterMs !== null
+
+/** It would refuse the email again. */
+export const isFinal = ({ code, api }: Pick<Refused, 'code' | 'api'>): boolean =>
+  api === undefined ? code >= 500 : api.isFinal
 
 const isSenderRefused = (refused: Refused): boolean =>
   refused.about === 'sender' && !asksForPause(refused) && !isLoginRefused(refused)
 
 /** The stored code (see deliveries/describe-reason.ts). */
 export const reasonOf = (outcome: Outcome): string => {
-  if (outcome.is === 'refused') return `${isSenderRefused(outcome) ? 'from' : 'smtp'}_${outcome.code}`
+  if (outcome.is === 'refused') return isSenderRefused(outcome) ? `from_${outcome.code}` : reasonOfRefusal(outcome)
   return 'reason' in outcome ? outcome.reason : outcome.is
 }
+
+const reasonOfRefusal = ({ code, api }: Refused): string =>
+  api === undefined ? `smtp_${code}` : api.isSuppressed ? SUPPRESSED_THERE : `api_${code}`
 
 /** Only codes such as `550 5.7.1` are stored, because the text may be anything. */
 export const replyOf = (outcome: Outcome): string | undefined => {
   if (outcome.is !== 'refused') return undefined
-  return outcome.enhanced === null ? String(outcome.code) : `${outcome.code} ${outcome.enhanced}`
+  const more = outcome.api ? outcome.api.error : outcome.enhanced
+  return more === null ? String(outcome.code) : `${outcome.code} ${more}`
 }
 
 export type NoteServer = (line: Asked & { reason: string; answer: string }) => void
@@ -52,11 +70,11 @@ export function noteAnswer(
   noteServer({ ...asked, reason: reasonOf(outcome), answer: outcome.answer ?? '' })
 }
 
-/** Called when only the final dot is missing: commits the hand-over and returns whether to send. */
+/** Called when only the final dot, or the request, is missing: commits the hand-over and returns whether to send. */
 export type HandOver = () => Promise<boolean>
 
 export type SendOptions = {
-  /** connected and logged in: later failures are about the email or its sender */
+  /** the login was accepted: later failures are about the email or its sender */
   onLogin?: () => void
   /** still waiting for the reply to the final dot: another email may be sent */
   onSlow?: () => void
@@ -64,9 +82,26 @@ export type SendOptions = {
   signal?: AbortSignal
 }
 
+/** Within this time, the provider takes a repeated email for the first one if both have the same key and account. */
+export type Repeats = { forMs: number; account: string }
+
 export type Provider = {
-  /** Never rejects. Calls `handOver` at most once, just before the final dot. */
+  /** Without it, emails are composed as MIME. @throws Error if the key can't sign */
+  compose?: (fields: EmailFields) => ComposedMail | Promise<ComposedMail>
+  /** One answer is about login, sender and recipient, so nobody is logged in before the hand-over. */
+  isOneStep?: true
+  repeats?: Repeats
+  /** Never rejects. Calls `handOver` at most once, just before the final dot or the request. */
   send(mail: ComposedMail, handOver: HandOver, options?: SendOptions): Promise<Outcome>
   /** Finishes what is on its way and closes the connections. */
   close(): void
+}
+
+/** null when the email can't be signed: nothing is sent unsigned. `provider` null: it is captured. */
+export async function composeFor(provider: Provider | null, fields: EmailFields): Promise<ComposedMail | null> {
+  try {
+    return await (provider?.compose ?? composeMail)(fields)
+  } catch {
+    return null
+  }
 }

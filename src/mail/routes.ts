@@ -1,5 +1,6 @@
 /** Sender and mail server of an email: from the message, else the app, else the installation. */
-import { type Mailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../core/mail-addresses.ts'
+import { type Mailbox, readMailbox } from '../core/mail-addresses.ts'
+import { describeService, isApi, type MailService, readMailUrl } from '../core/mail-apis.ts'
 import { findFrom } from '../accounts/senders.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
 import type { Clock } from '../core/clock.ts'
@@ -8,6 +9,7 @@ import { type Breaker, createBreaker } from './breaker.ts'
 import type { DkimKey } from './dkim.ts'
 import { type Dial, dialAny } from './dial.ts'
 import type { Provider } from './provider.ts'
+import { API_LIMITS, createApiProvider } from './api-provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from './smtp.ts'
 
 /** The installation's own settings. */
@@ -104,9 +106,9 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
       return { from, dkim: settings && readDkim(settings), login, provider: login.provider }
     },
     /** null without a server or with an invalid URL. */
-    findServer(settings: MailSettings): { server: SmtpServer; dial: Dial } | null {
+    findServer(settings: MailSettings): { server: MailService; dial: Dial } | null {
       const found = serverOf(settings)
-      const server = found && readSmtpUrl(found.url)
+      const server = found && readMailUrl(found.url)
       return found && server && { server, dial: dialFor(found) }
     },
     findLogin,
@@ -115,10 +117,10 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
       findFrom({ settings, fallback: sender, app: EVENTPOST })?.address,
     describeRoute({ settings, app }: Pick<DeliveryWork, 'settings'> & Named): MailRoute {
       const server = serverOf(settings)
-      const read = server && readSmtpUrl(server.url)
+      const read = server && readMailUrl(server.url)
       return {
         from: findFrom({ settings, fallback: sender, app }),
-        server: read && hostOf(read),
+        server: read && describeService(read),
         isOwn: settings.smtpUrl !== null,
         isUnreadable: server !== null && read === null,
       }
@@ -130,20 +132,19 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
 }
 
 const providerOf = (url: string, dial: Dial): Provider | null => {
-  const server = readSmtpUrl(url)
-  return server && createSmtpProvider(server, SMTP_LIMITS, dial)
+  const server = readMailUrl(url)
+  if (server === null) return null
+  return isApi(server) ? createApiProvider(server, API_LIMITS, dial) : createSmtpProvider(server, SMTP_LIMITS, dial)
 }
 
 /** The same URL of an app and of the operator may reach different hosts. */
 const keyOf = ({ url, isOwn }: Server): string => `${isOwn ? 'app ' : ''}${url}`
 
-const hostOf = ({ host, port }: SmtpServer): string => `${host}:${port}`
-
 /** Without the password. */
 const nameOf = ({ url, isOwn }: Server): string => {
-  const server = readSmtpUrl(url)
-  const name = server === null ? url : `${server.isSecure ? 'smtps' : 'smtp'}://${hostOf(server)}`
-  return keyOf({ url: name, isOwn })
+  const server = readMailUrl(url)
+  const scheme = server === null || isApi(server) ? '' : server.isSecure ? 'smtps://' : 'smtp://'
+  return keyOf({ url: server === null ? url : `${scheme}${describeService(server)}`, isOwn })
 }
 
 const readDkim = ({ dkimDomain, dkimSelector, dkimKey }: DeliveryWork['settings']): DkimKey | null =>

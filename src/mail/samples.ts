@@ -4,7 +4,8 @@ import { makeMailbox } from '../core/mail-addresses.ts'
 import { mailFactsOf, mailTemplateOf, type RenderedMail, type Sample } from '../messages/mailer.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { TemplateFault } from '../messages/template-faults.ts'
-import { type ComposedMail, composeMail } from './compose.ts'
+import type { ComposedMail } from './compose.ts'
+import { composeFor } from './provider.ts'
 import type { Route } from './routes.ts'
 import type { MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
@@ -30,18 +31,22 @@ const listEvents = ({ event, joined }: Sample): EventRow[] =>
     (a, b) => a.occurredAt - b.occurredAt || a.id - b.id,
   )
 
-type Composing = { mail: RenderedMail; route: Route; url: string; at: number; messageId: string; to?: string }
+type Composing = { mail: RenderedMail; route: Route; url: string; at: number; messageId: string } & {
+  repeatKey?: string
+  to?: string
+}
 
 /** null when DKIM is set but can't sign: nothing is sent unsigned. */
 export async function composeSample({ message, contact }: Sample, composing: Composing): Promise<ComposedMail | null> {
-  const { mail, route, url, at, messageId } = composing
+  const { mail, route, url, at, messageId, repeatKey } = composing
   // a test goes to someone else than the person whose event it shows
   const names = composing.to === undefined ? [contact.firstName, contact.lastName] : []
   const name = names.filter((part) => part !== null).join(' ')
   const to = makeMailbox(name, composing.to ?? contact.email)
   if (to === null) throw new Error('a person without an address')
-  const { from, replyTo, dkim } = route
-  return composeMail({
+  const { from, replyTo, dkim, login } = route
+  const unsubscribeUrl = isLifecycle(message.content) ? url : null
+  return composeFor(login.provider, {
     mail,
     to,
     from,
@@ -49,8 +54,9 @@ export async function composeSample({ message, contact }: Sample, composing: Com
     dkim,
     at,
     messageId,
-    unsubscribeUrl: isLifecycle(message.content) ? url : null,
-  }).catch(() => null)
+    repeatKey,
+    unsubscribeUrl,
+  })
 }
 
 const SAMPLE_TIMES = { createdAt: 0, updatedAt: 0 }

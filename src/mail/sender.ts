@@ -4,10 +4,12 @@ import { findCheckedSender, type ResolveTxt } from '../accounts/sender-checks.ts
 import type { Decided, DeliveryWork } from '../deliveries/deliveries.ts'
 import { publicId } from '../core/ids.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
+import { describeService, isApi, readMailUrl } from '../core/mail-apis.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import { TEST_TOKEN } from '../people/unsubscribe.ts'
 import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
 import { createSenders } from '../accounts/senders.ts'
+import { checkApi } from './api-provider.ts'
 import { deliver, type DeliverDependencies, type Prepared, prepareMail } from './deliver.ts'
 import { createGuardedDial, type Dial } from './dial.ts'
 import { createHanded } from './hand-over.ts'
@@ -17,7 +19,7 @@ import { noteAnswer, type Outcome, type Provider } from './provider.ts'
 import { findNoticeSender } from './notice.ts'
 import { createRoutes, type MailDefaults } from './routes.ts'
 import { renderSample } from './samples.ts'
-import { checkServer } from './server-check.ts'
+import { API_CHECK_LIMITS, checkServer } from './server-check.ts'
 import { SMTP_LIMITS } from './smtp.ts'
 import { sendTest } from './test-mail.ts'
 
@@ -88,12 +90,14 @@ export function createSender(sending: SenderDependencies): Sender {
       const found = routes.findServer(settings)
       if (found === null) return null
       const { server, dial } = found
-      const asked = { about: 'server check', appId, server: `${server.host}:${server.port}` } as const
+      const asked = { about: 'server check', appId, server: describeService(server) } as const
       const onFailure = (outcome: Outcome) => noteAnswer(sending, { ...asked, outcome })
-      const check = await checkServer(server, { dial, onFailure })
+      const check = isApi(server)
+        ? await checkApi(server, { limits: API_CHECK_LIMITS, dial, onFailure })
+        : await checkServer(server, { dial, onFailure })
       return settings.smtpUrl === null && check?.is === 'failed' ? { ...check, answer: undefined } : check
     },
-    refusesServer: (url) => isRefusedHost(readSmtpUrl(url)?.host ?? '', sending.privateHosts),
+    refusesServer: (url) => isRefusedHost(readMailUrl(url)?.host ?? '', sending.privateHosts),
     waitForReplies: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),
     countHanded: handed.count,
     findPause: ({ id }, settings) => lanes.findPause(id, settings),

@@ -3,6 +3,7 @@ import type { SmtpServer } from '../core/mail-addresses.ts'
 import type { ServerCheck, Mailer } from '../messages/mailer.ts'
 import { type Dial, dialAny } from './dial.ts'
 import { loadConnection } from './nodemailer.ts'
+import type { ApiLimits } from './api-provider.ts'
 import { type Outcome, reasonOf, replyOf } from './provider.ts'
 import { connect, connectionOptions, readConnectError, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
 import type { Limit, Limits } from '../accounts/limits.ts'
@@ -12,6 +13,9 @@ import { type Refusal, refuse } from '../core/refusals.ts'
 
 /** In total, because someone waits; below the idle timeout of the browser's connection (cli/start-service.ts). */
 export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, connectMs: 6_000, answerMs: 6_000, mailMs: 7_000 }
+
+/** Below the idle timeout, too: at most two requests. */
+export const API_CHECK_LIMITS: ApiLimits = { connectMs: 3_000, answerMs: 3_000 }
 
 type Checking = { limits?: SmtpLimits; dial?: Dial; onFailure?: (outcome: Outcome) => void }
 

@@ -77,11 +77,12 @@ export type MailRoute = {
 }
 
 /**
- * Connected and logged in without sending. `login`: accepted, not offered, or not set. `answer`: the refusal in the
+ * Connected and logged in without sending. `login`: accepted, not offered, not set, or the key
+ * of an API. `answer`: the refusal in the
  * server's own text, only of a server that the app set.
  */
 export type ServerCheck =
-  | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' }
+  | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' | 'key' }
   | { is: 'failed'; reason: string; reply?: string; answer?: string }
 
 export type Mailer = HandOvers &

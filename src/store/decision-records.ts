@@ -5,7 +5,8 @@ import type { Verdict } from './message-types.ts'
  * `cancelled`: `actor`, a member or an API key, cancelled it.
  * `keptAt`: it was captured. `tries`: failed attempts since it was queued or resent. `reply`: codes of the mail
  * server's last refusal, such as `550 5.7.1`. `unconfirmedAt`: it was handed over without confirmation. `isSlow`:
- * rendering timed out before.
+ * rendering timed out before. `repeatable`: until then, the account at the provider recognizes the email if it is
+ * handed over again.
  */
 export type DecisionRecord = {
   at: number
@@ -18,6 +19,7 @@ export type DecisionRecord = {
   reply?: string
   unconfirmedAt?: number
   isSlow?: boolean
+  repeatable?: { until: number; account: string }
 }
 
 export function parseRecord(json: string | null): DecisionRecord | null {

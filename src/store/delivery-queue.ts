@@ -54,10 +54,17 @@ type StoredRow = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 
   byHand: number
 }
 
-export type ClaimedRow = { id: number; state: string; messageId: number; version: number; resent: number }
+export type ClaimedRow = {
+  id: number
+  state: string
+  messageId: number
+  version: number
+  resent: number
+  record: string | null
+}
 
 export function prepareDeliveryStatements(db: Database) {
-  const claimedColumns = 'id, state, message_id AS messageId, version, resent'
+  const claimedColumns = 'id, state, message_id AS messageId, version, resent, record'
   return {
     claim: db.prepare(
       `UPDATE deliveries SET state = 'claimed', claimed_by = ?, claimed_until = ?, attempt = attempt + 1, updated_at = ?

@@ -26,8 +26,11 @@ export type DeliveryRules = {
   planCancel: PlanCancel
   /** Whether a member may have it decided before it is due. */
   isSendableEarly: (waiting: WaitingDelivery, at: number) => boolean
-  /** Whether an email with an unknown outcome is sent again. `resent`: it was before. */
-  isSentAgain: (content: MessageContent, resent: boolean) => boolean
+  /** When an email with an unknown outcome is sent again; null for never. `resent`: it was before. */
+  planUnconfirmed: (
+    unconfirmed: { content: MessageContent; resent: boolean; record: string | null },
+    at: number,
+  ) => number | null
   cancelBySuppression: CancelBySuppression
 }
 

@@ -76,9 +76,12 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
     return MARKED
   }
 
-  const endUnknown = ({ id, messageId, version, resent }: ClaimedRow, at: number, reason: string): void => {
-    if (rules.isSentAgain(live.contentOf(messageId, version), resent === 1)) {
-      statements.resend.run(reason, at, at, id)
+  const endUnknown = ({ id, messageId, version, ...row }: ClaimedRow, at: number, reason: string): void => {
+    const { record, resent } = row
+    const content = live.contentOf(messageId, version)
+    const dueAt = rules.planUnconfirmed({ content, resent: resent === 1, record }, at)
+    if (dueAt !== null) {
+      statements.resend.run(reason, dueAt, at, id)
       statements.resendJoined.run(id, id)
     } else end(id, at, { state: 'unknown', reason })
   }
@@ -175,10 +178,12 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
       mark(claim, { state: 'deferred', reason, dueAt, record, isRefused: true }),
     markFailed: ({ reason, record, ...claim }: Claim & { reason: string; record: string }): Marked =>
       mark(claim, { state: 'failed', reason, record, isRefused: true }),
-    markUnknown({ reason, ...claim }: Claim & { reason: string }): Marked {
+    /** `isFinal`: it can't be sent again safely. */
+    markUnknown({ reason, isFinal = false, ...claim }: Claim & { reason: string; isFinal?: boolean }): Marked {
       const row = statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)
       if (!row) return LOST
-      endUnknown(row, claim.at, reason)
+      if (isFinal) end(row.id, claim.at, { state: 'unknown', reason })
+      else endUnknown(row, claim.at, reason)
       return MARKED
     },
 

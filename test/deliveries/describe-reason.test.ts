@@ -35,6 +35,7 @@ describe('each reason has its own sentence', () => {
     'sender_paused',
     'stopped',
     'no_mailbox',
+    'provider_suppressed',
     'unknown',
     'erefused',
     'euntrusted',

@@ -8,7 +8,7 @@ import {
   isResendable,
   isResent,
   isRetried,
-  isSentAgain,
+  planUnconfirmed,
   planEnd,
   planResend,
   queryEnd,
@@ -16,6 +16,7 @@ import {
 import type { EndFacts, Finish, ResendFacts } from '../../src/store/delivery-rules.ts'
 import { TIMED_KEY } from '../../src/store/delivery-states.ts'
 import { DELIVERY_STATES, SUPPRESSION_REASONS, type Verdict } from '../../src/store/message-types.ts'
+import { DAY, MINUTE } from '../durations.ts'
 
 const AT = 1_000
 type Delivery = NonNullable<EndFacts['delivery']>
@@ -155,8 +156,19 @@ test('a bounce ends emails that left or may have left, once', () =>
 
 test('an unknown outcome is followed by one more try, if the message says so', () => {
   const content = { trigger: { event: 'results_ready' }, mail: { subject: 'S', body: 'B' } }
-  expect([isSentAgain(content, false), isSentAgain(content, true)]).toEqual([true, false])
-  expect(isSentAgain({ ...content, ifUnconfirmed: 'leave' }, false)).toBe(false)
+  const plan = (resent: boolean, ifUnconfirmed?: 'leave') =>
+    planUnconfirmed({ content: { ...content, ifUnconfirmed }, resent, record: null }, AT)
+  expect([plan(false), plan(true), plan(false, 'leave')]).toEqual([AT, null, null])
+})
+
+test('an unknown outcome at a provider that recognizes the email is followed by tries in time, whatever the message says', () => {
+  const content = { trigger: { event: 'x' }, mail: { subject: 'S', body: 'B' }, ifUnconfirmed: 'leave' as const }
+  const plan = (resent: boolean, leftMs: number) => {
+    const repeatable = { until: AT + leftMs, account: 'a' }
+    return planUnconfirmed({ content, resent, record: JSON.stringify({ at: AT, verdicts: [], repeatable }) }, AT)
+  }
+  expect([plan(false, DAY), plan(true, DAY)]).toEqual([AT, AT + MINUTE])
+  expect([plan(false, 5 * MINUTE), plan(true, 6 * MINUTE), plan(true, -DAY)]).toEqual([null, null, null])
 })
 
 describe('a resend by hand', () => {

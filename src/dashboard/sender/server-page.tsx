@@ -321,6 +321,7 @@ const LOGINS: Record<Extract<ServerCheck, { is: 'fine' }>['login'], string> = {
   taken: ' and accepts the username and password.',
   unasked: '. It offers no login, so the username and password were not used.',
   none: '. No username is set.',
+  key: ' and accepts the API key.',
 }
 
 export const REPORT_DOCS = '/docs/api/report-bounce'
