@@ -160,7 +160,7 @@ const ANY: Record<FilterName, string> = {
 function Filter({ name, ...props }: RequestsProps & { name: FilterName }) {
   const value = props.view[name]
   const label = FILTER_NAMES[name]
-  if (name === 'field') return <Field name={name} label={label} value={value} autocomplete="off" />
+  if (name === 'field') return <Field name={name} label={label} value={value} autocomplete="off" optional="unmarked" />
   if (name === 'from' || name === 'to') return <DayField name={name} label={label} value={value} />
   return (
     <Select

@@ -151,6 +151,12 @@ describe('Requests', () => {
     ])
   })
 
+  test('no filter is required, which would keep others from being sent', async () => {
+    const html = await see()
+    expect(await attributesOf(html, '.finder input[name=field]', 'required')).toEqual([null])
+    expect(await attributesOf(html, '.finder [required]', 'name')).toEqual([])
+  })
+
   test("Overview counts and lists the requests since the day before in the app's timezone", async () => {
     await recordEvent(pages, app, { email: 'bob@example.com', name: 'signed_up' })
     const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
