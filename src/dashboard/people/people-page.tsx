@@ -314,7 +314,7 @@ const listUsualColumns = (now: number): Column<FoundPerson>[] => [
 const listEmailColumns = (messages: readonly MessageRow[], now: number): Column<FoundPerson>[] => [
   {
     name: 'Message',
-    isWide: true,
+    isLong: true,
     cell: ({ foundEmail }) => {
       const name = messages.find(({ id }) => id === foundEmail?.messageId)?.name
       return name === undefined ? <None /> : <SentText most={40}>{name}</SentText>

@@ -14,6 +14,8 @@ export type Column<Row> = {
   isWhole?: boolean
   /** wider than the others, in a table of one-line rows */
   isWide?: boolean
+  /** for sentences: the widest but the first, in a table of one-line rows on a desktop */
+  isLong?: boolean
   /** not on phones, in a table of one-line rows */
   isExtra?: boolean
 }
@@ -65,6 +67,7 @@ const CLASSES = [
   ['isAction', 'action'],
   ['isWhole', 'whole'],
   ['isWide', 'wide'],
+  ['isLong', 'long'],
   ['isExtra', 'extra'],
   ['isUnlabelled', 'unlabelled'],
 ] as const
