@@ -124,6 +124,11 @@ describe('lookup tables with any text as key', () => {
   })
 })
 
+test('one file says how numbers are written', () => {
+  const isWriting = (path: string): boolean => /\.toLocaleString\((?:'[\w-]*')?\)/.test(read(path))
+  expect(CODE.filter(isWriting)).toEqual(['src/core/count.ts'])
+})
+
 describe('the store', () => {
   const files = CODE.filter((path) => path.startsWith('src/store/') && path !== 'src/store/schema.ts')
   const usesDrizzle = (path: string): boolean => importsOf(path).some((name) => name.startsWith('drizzle-orm'))

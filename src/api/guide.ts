@@ -1,4 +1,5 @@
 /** The general part of the API reference, generated from the limits and errors in the code. */
+import { formatLimit } from '../core/count.ts'
 import { ERROR_CODES } from '../http/answer-schemas.ts'
 import { ABUSE_LIMITS } from '../http/abuse-limits.ts'
 import { type Limit, RATE_LIMITS } from '../accounts/limits.ts'
@@ -57,7 +58,7 @@ const limits = (): string =>
 const limitRow = (what: string, { max, windowMs }: Limit): string => {
   const minutes = windowMs / 60_000
   const window = minutes === 60 ? 'hour' : minutes === 1 ? 'minute' : `${minutes} minutes`
-  return row([what, `${max.toLocaleString('en')} in any ${window}`])
+  return row([what, `${formatLimit(max)} in any ${window}`])
 }
 
 const inKb = (bytes: number): string => `${bytes / 1024} KB`

@@ -1,3 +1,4 @@
+import { formatLimit } from './count.ts'
 import { MAX_CUSTOM_FIELDS, MAX_STORED_TAGS } from './field-limits.ts'
 import { describeStillSending, type StoppedEmails } from './hand-overs.ts'
 
@@ -242,7 +243,7 @@ export function refuseLimited({ name, key, address, limit, retryAfter, at }: Lim
         : `The address ${address}`
   const minutes = Math.ceil(retryAfter / 60)
   const wait = retryAfter === 1 ? '1 second' : retryAfter < 120 ? `${retryAfter} seconds` : `${minutes} minutes`
-  const message = `${owner} has reached its limit of ${limit.toLocaleString('en')} ${LIMIT_NAMES[name]}. Send this again in ${wait}, at ${retryAt.slice(11, 19)} UTC.`
+  const message = `${owner} has reached its limit of ${formatLimit(limit)} ${LIMIT_NAMES[name]}. Send this again in ${wait}, at ${retryAt.slice(11, 19)} UTC.`
   const whose = key === null ? { scope: 'ip' as const } : { scope: 'key' as const, keyId: key.id }
   return refuse('rate_limited', { message, limited: { ...whose, limitName: name, limit, retryAfter, retryAt } })
 }

@@ -15,7 +15,7 @@ import {
 import type { ChangedDelivery } from '../store/delivery-writes.ts'
 import type { StoredContact, AppRow, EventRow, Idempotency, Refused } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
-import { type DeliveryOutcome, type DeliveryQuery, MOST_COUNTED, OUTCOMES } from '../store/deliveries.ts'
+import { type DeliveryOutcome, type DeliveryQuery, OUTCOMES } from '../store/deliveries.ts'
 import { writeCsvRow } from '../core/csv.ts'
 import { publicId, readPublicId } from '../core/ids.ts'
 import {
@@ -49,7 +49,6 @@ export {
   HELD_BACK,
   describeAfter,
   shortenReason,
-  MOST_COUNTED,
   OUTCOMES,
   countDeferrals,
   findUnconfirmed,

@@ -10,10 +10,10 @@ const MINUTES: [unit: string, minutes: number][] = [
 /** "10 minutes", "1 hour", "2 days": the largest unit without a remainder. */
 export function formatMinutes(minutes: number): string {
   const [unit, size] = MINUTES.find(([, whole]) => minutes >= whole && minutes % whole === 0) ?? ['minute', 1]
-  return formatCount(minutes / size, unit)
+  return countUnits(minutes / size, unit)
 }
 
-const formatCount = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`
+const countUnits = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`
 
 export const COMPARISON_LABELS = {
   equal: 'is',
@@ -117,7 +117,7 @@ function describeAwayTwice({ minutes: before = 0 }: Away, { minutes: after = 0 }
 }
 
 function describeSince(since: Since | undefined): string {
-  if (typeof since === 'object') return `in the last ${formatCount(since.days, 'day')}`
+  if (typeof since === 'object') return `in the last ${countUnits(since.days, 'day')}`
   return since === 'ever' ? 'at any time' : 'since the trigger'
 }
 
@@ -171,7 +171,7 @@ function addUnknown(text: string, rule: Rule): string {
   return isSentUnknown(rule) ? `${text}, or have no page views` : `they have page views and ${text.slice(THEY.length)}`
 }
 
-export const describeGoal = ({ event, days }: Goal): string => `${event} within ${formatCount(days, 'day')}`
+export const describeGoal = ({ event, days }: Goal): string => `${event} within ${countUnits(days, 'day')}`
 
 export function describeUnseen(rules: readonly Rule[]): string | null {
   const asking = rules.filter(isAsking)

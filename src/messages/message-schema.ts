@@ -3,6 +3,7 @@
  * `say` is the sentence for someone who wrote something else (core/inputs.ts). `isKind` marks the property
  * that tells which variant of a union is meant, and `brief` is the description for a model.
  */
+import { formatLimit } from '../core/count.ts'
 import { Kind, type Static, type TSchema, Type } from '@sinclair/typebox'
 import { COMPARISONS, MAIL_CATEGORIES, MESSAGE_STATUSES } from '../store/message-types.ts'
 import { CONTACT_STATUSES } from '../store/types.ts'
@@ -78,7 +79,7 @@ const WaitSchema = Type.Union(
       minutes: whole(
         0,
         MAX_WAIT_MINUTES,
-        `Enter a whole number, up to 30 days (${MAX_WAIT_MINUTES.toLocaleString('en')} minutes).`,
+        `Enter a whole number, up to 30 days (${formatLimit(MAX_WAIT_MINUTES)} minutes).`,
       ),
     }),
     object({
@@ -134,7 +135,7 @@ const COLLECT = object({
   minutes: whole(
     1,
     MAX_WAIT_MINUTES,
-    `Enter a whole number of minutes from 1 to ${MAX_WAIT_MINUTES.toLocaleString('en')} (30 days).`,
+    `Enter a whole number of minutes from 1 to ${formatLimit(MAX_WAIT_MINUTES)} (30 days).`,
   ),
 })
 
@@ -166,7 +167,7 @@ const MailSchema = object(
       maxLength: MAX_BODY_CHARACTERS,
       pattern: '^[^\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\x7F]*$',
       brief: 'Markdown with Liquid: {{ event.NAME | default: "none" }}',
-      say: `Enter the text of the email: 1 to ${MAX_BODY_CHARACTERS.toLocaleString('en')} characters of Markdown.`,
+      say: `Enter the text of the email: 1 to ${formatLimit(MAX_BODY_CHARACTERS)} characters of Markdown.`,
     }),
     fromName: Type.Optional(text(MAX_NAME_CHARACTERS, `Enter a name of 1 to ${MAX_NAME_CHARACTERS} characters.`)),
     fromEmail: Type.Optional(ADDRESS),

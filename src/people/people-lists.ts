@@ -1,7 +1,6 @@
 import type { AppRow } from '../accounts/access.ts'
 import { writeCsvRow } from '../core/csv.ts'
 import {
-  COUNTED_PEOPLE,
   type FoundPerson,
   PEOPLE_SORTS,
   type PeopleCursor,
@@ -11,7 +10,7 @@ import {
 import type { Store } from '../store/store.ts'
 import { contactView } from './contacts.ts'
 
-export { COUNTED_PEOPLE, PEOPLE_SORTS }
+export { PEOPLE_SORTS }
 export type { FoundPerson, PeopleCursor, PeopleFilter, PeopleSort }
 
 /** Read at a time, so that other requests wait a few ms. */

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { MOST_COUNTED } from '../core/count.ts'
 import { CONTACT_FIELDS, type StoredJson, toContact } from './contacts.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { IS_ENDED, MAY_HAVE_ARRIVED, USES_DEDUPE_KEY } from './delivery-states.ts'
@@ -43,9 +44,6 @@ export type DeliveryQuery = {
 
 /** A state and why. */
 export type StateFor = { state: DeliveryState; reason: string }
-
-/** Counts are exact up to this. */
-export const MOST_COUNTED = 10_000
 
 /** Newest rows that are scanned first; they usually contain the page (measured: 0.3 ms). */
 const SCANNED_ROWS = 4_000

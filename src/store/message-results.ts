@@ -50,7 +50,7 @@ export type AppResults = {
 }
 
 /** More are not counted: the sentence is the same. */
-export const MOST_COUNTED = 1_000
+export const MOST_QUEUED = 1_000
 
 const MOST_UNFIT = 5
 
@@ -129,12 +129,12 @@ export function createResultReads(db: Database) {
   )
   const inState = db.prepare<{ n: number }, [number, string]>(
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages CROSS JOIN deliveries ON message_id = messages.id AND state = ?2
-     WHERE messages.app_id = ?1 LIMIT ${MOST_COUNTED})`,
+     WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED})`,
   )
   const deferred = db.prepare<{ n: number }, [number, string]>(
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages CROSS JOIN json_each(?2) AS reasons
        CROSS JOIN deliveries ON message_id = messages.id AND reason = reasons.value AND state = 'deferred'
-     WHERE messages.app_id = ?1 LIMIT ${MOST_COUNTED})`,
+     WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED})`,
   )
   return {
     /** Emails that wait for one of these reasons, up to a limit. */

@@ -1,5 +1,6 @@
 /** The request log. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
+import { MOST_COUNTED } from '../core/count.ts'
 
 /** Each pool has its own limit, so that calls without a key never push out those of keys. */
 export const REQUEST_POOLS = { refused: 0, unkeyed: 1, accepted: 2 } as const
@@ -62,9 +63,6 @@ export type RefusalGroup = Pick<NewRequest, 'status' | 'field' | 'appId'> & {
 
 /** `isCut`: there are more than MOST_COUNTED rows, and the groups are of the newest. */
 export type Refusals = { groups: RefusalGroup[]; isCut: boolean }
-
-/** Beyond it, requests aren't counted (6 ms). */
-export const MOST_COUNTED = 10_000
 
 const COLUMNS = `id, account_id AS accountId, app_id AS appId, caller, received_at AS at, method, path, tool, status, code, field,
   request_id AS requestId, count`

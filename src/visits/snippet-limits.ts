@@ -1,3 +1,4 @@
+import { formatCount, formatLimit } from '../core/count.ts'
 import { addressBucket } from '../core/addresses.ts'
 import { MOST_ADDRESSES, createLimits, type Limit, type Taken, type TakenAgo } from '../accounts/limits.ts'
 import { type Refusal, refuse, retryTime, type ScriptLimitName } from '../core/refusals.ts'
@@ -139,8 +140,8 @@ const WORDS = {
 function refuseLimited(name: Scope, { retryAfterSeconds: retryAfter }: Taken, at: number): Refusal {
   const { scope, limitName, who, what } = WORDS[name]
   const limit = SNIPPET_LIMITS[name].max
-  const wait = retryAfter === 1 ? 'a second' : `${retryAfter.toLocaleString('en')} seconds`
-  const message = `More than ${limit.toLocaleString('en')} ${what} came from ${who}. The page retries in ${wait}.`
+  const wait = retryAfter === 1 ? 'a second' : `${formatCount(retryAfter)} seconds`
+  const message = `More than ${formatLimit(limit)} ${what} came from ${who}. The page retries in ${wait}.`
   return refuse('rate_limited', {
     message,
     limited: { scope, limitName, limit, retryAfter, retryAt: retryTime(at, retryAfter) },

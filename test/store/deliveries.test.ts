@@ -1,7 +1,8 @@
 /** Pages of deliveries, newest first, however much else there is. */
 import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import { openDatabase } from '../../src/store/engine/database.ts'
-import { createDeliveryPages, type DeliveryQuery, MOST_COUNTED } from '../../src/store/deliveries.ts'
+import { MOST_COUNTED } from '../../src/core/count.ts'
+import { createDeliveryPages, type DeliveryQuery } from '../../src/store/deliveries.ts'
 import { makeFolder } from './samples.ts'
 
 const { folder, remove } = makeFolder()

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import type { KeyRow } from '../../accounts/accounts.ts'
 import type { CallRow } from '../../accounts/call-log.ts'
 import { Badge } from '../ui/badge.tsx'
-import { formatCount } from '../ui/chart.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 

@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import type { Noted } from '../../events/activation.ts'
 import { PREVIOUS_SECRET_VALID_MS, type SecretRow } from '../../accounts/identity.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { ActionForm } from '../ui/button.tsx'
-import { formatCount } from '../ui/chart.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
 import { Fact, Values } from '../ui/values.tsx'

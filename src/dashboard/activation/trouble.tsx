@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import type { ComponentChildren } from 'preact'
 import type { KeyRow } from '../../accounts/accounts.ts'
 import { ERROR_CODES } from '../../docs/error-codes.ts'
@@ -8,7 +9,6 @@ import { pathOf } from '../layout/frame.tsx'
 import { NO_APP_NAME, OWN_OR_NO_APP, requestsPath } from '../requests/requests-view.ts'
 import { StatusBadge } from '../requests/request-labels.tsx'
 import { Badge } from '../ui/badge.tsx'
-import { formatCount } from '../ui/chart.tsx'
 import { Ticked } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 

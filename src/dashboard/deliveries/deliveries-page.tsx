@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
+import { formatCount, formatCounted, MOST_COUNTED } from '../../core/count.ts'
 import {
   type DeliveryOutcome,
   type ListedDelivery,
   type MessageRow,
-  MOST_COUNTED,
   OUTCOMES,
   shortenReason,
 } from '../../deliveries/delivery-lists.ts'
@@ -92,8 +92,7 @@ const isNothing = ({ deliveries, view, isFirst, error }: DeliveriesProps): boole
 
 export function State({ count, isNarrowed }: { count: number; isNarrowed: boolean }) {
   if (count === 0) return <>{isNarrowed ? 'No deliveries match.' : 'Every email, sent or not, and why.'}</>
-  const number = count > MOST_COUNTED ? `${MOST_COUNTED.toLocaleString('en')}+` : count.toLocaleString('en')
-  const deliveries = `${number} ${count === 1 ? 'delivery' : 'deliveries'}`
+  const deliveries = `${formatCounted(count)} ${count === 1 ? 'delivery' : 'deliveries'}`
   return <>{`${deliveries}${isNarrowed ? (count === 1 ? ' matches' : ' match') : ''}, newest first.`}</>
 }
 
@@ -292,7 +291,7 @@ export const ListFoot = ({ appId, view, count, older, isFirst }: FootProps) => (
     />
     {count > 0 && (
       <p class="hint">
-        Export {count > MOST_COUNTED ? 'all' : count.toLocaleString('en')} as{' '}
+        Export {count > MOST_COUNTED ? 'all' : formatCount(count)} as{' '}
         <a href={deliveriesPath(appId, view, { page: 'deliveries/export' })}>CSV</a>
       </p>
     )}

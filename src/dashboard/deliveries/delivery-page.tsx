@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import {
   CANCELLED,
   countDeferrals,
@@ -34,7 +35,6 @@ import { Notice } from '../ui/notice.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import { type Moment, Timeline } from '../ui/timeline.tsx'
-import { formatCount } from '../ui/chart.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 

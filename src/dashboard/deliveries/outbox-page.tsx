@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
+import { formatCount, formatCounted } from '../../core/count.ts'
 import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
-import { type DeliveryRow, MOST_COUNTED, MOST_RESENT } from '../../deliveries/delivery-lists.ts'
+import { type DeliveryRow, MOST_RESENT } from '../../deliveries/delivery-lists.ts'
 import type { SuppressionReason } from '../../people/suppressions.ts'
 import { CAPTURED_COUNTS, DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import { ActionForm } from '../ui/button.tsx'
@@ -87,21 +88,18 @@ export const OutboxPage = (props: OutboxProps) => {
 const maySend = ({ viewer, state }: Pick<OutboxProps, 'viewer' | 'state'>): boolean =>
   !state.isCapturing && !state.isUnreadable && hasRole(viewer.member.role, 'editor')
 
-const formatMany = (count: number): string =>
-  count > MOST_COUNTED ? `more than ${MOST_COUNTED.toLocaleString('en')}` : count.toLocaleString('en')
-
 const SendAll = (props: OutboxProps) => {
   const { viewer, mails, isFirst, count } = props
   const newest = mails[0]
   if (!newest || !isFirst || count === 0 || !maySend(props)) return null
-  const emails = count === 1 ? '1 captured email' : `${formatMany(count)} captured emails`
-  const most = `the newest ${MOST_RESENT.toLocaleString('en')}`
+  const emails = count === 1 ? '1 captured email' : `${formatCounted(count)} captured emails`
+  const most = `the newest ${formatCount(MOST_RESENT)}`
   return (
     <Dialog id="send-captured" opener="Send all" title={`Send ${emails}?`}>
       <p>
         {count === 1 ? 'It is' : 'They are'} rendered again with the same version of the message and sent now. Rules
         aren't checked again. Suppressions still apply.
-        {count > MOST_RESENT && ` Up to ${MOST_RESENT.toLocaleString('en')} are sent at a time.`}
+        {count > MOST_RESENT && ` Up to ${formatCount(MOST_RESENT)} are sent at a time.`}
       </p>
       <SendForm viewer={viewer} until={newest.deliveryId}>
         {count > MOST_RESENT ? `Send ${most}` : `Send ${emails}`}
@@ -127,9 +125,9 @@ const SendNext = (props: OutboxProps) => {
   if (next === null || left === 0 || !maySend(props)) return null
   return (
     <Notice kind="info">
-      {left === 1 ? 'One captured email is left.' : `${formatMany(left)} captured emails are left.`}
+      {left === 1 ? 'One captured email is left.' : `${formatCounted(left)} captured emails are left.`}
       <SendForm viewer={viewer} until={next}>
-        {`Send the next ${Math.min(left, MOST_RESENT).toLocaleString('en')}`}
+        {`Send the next ${formatCount(Math.min(left, MOST_RESENT))}`}
       </SendForm>
     </Notice>
   )

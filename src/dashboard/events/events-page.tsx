@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import { publicId } from '../../core/ids.ts'
 import { formatZone } from '../../core/format-time.ts'
 import { CountsSection, countViews, NamesSection, RANGE_WORDS } from './counts-section.tsx'
@@ -7,7 +8,6 @@ import { type CountsProps, type EventsProps, eventsPath, exportPath, feedPath } 
 import { FeedRow } from './feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { ButtonLink } from '../ui/button.tsx'
-import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { FeedPending, FeedTools } from '../ui/feed.tsx'
 import { SentText } from '../ui/text.tsx'

@@ -1,4 +1,5 @@
 /// <reference lib="dom" />
+import { formatCount } from '../../core/count.ts'
 
 /** Delays after typing, by cost: the preview reads one event, the check up to thousands, the count a month of them. */
 const DELAYS_MS = { preview: 150, check: 600, reach: 1_500 }
@@ -267,7 +268,7 @@ function followProgress(busy: HTMLElement): () => void {
     const progress = answer?.ok ? ((await answer.json()) as { done: number; of: number } | null) : null
     if (!progress || !bar || !hint) return
     Object.assign(bar, { max: progress.of, value: progress.done })
-    hint.textContent = `${progress.done.toLocaleString('en')} of ${progress.of.toLocaleString('en')}`
+    hint.textContent = `${formatCount(progress.done)} of ${formatCount(progress.of)}`
   }
   const timer = url === undefined ? undefined : setInterval(() => void refresh(), PROGRESS_MS)
   return () => clearInterval(timer)

@@ -1,3 +1,4 @@
+import { formatCount } from '../../core/count.ts'
 import type { StoppedEmails } from '../../core/hand-overs.ts'
 import type { AppAccess } from '../../accounts/members.ts'
 import type { SuppressionReason } from '../../people/suppressions.ts'
@@ -65,7 +66,7 @@ const FLASHES = {
 } as const
 
 const countOf = (count: number, one: string, many: string): string =>
-  count === 1 ? one : `${count.toLocaleString('en')} ${many}`
+  count === 1 ? one : `${formatCount(count)} ${many}`
 
 const describeAssumed = (count: number, reason: SuppressionReason): string =>
   `${countOf(count, '1 line gives no known reason, so it is', 'lines give no known reason, so they are')} listed as ${reason}.`

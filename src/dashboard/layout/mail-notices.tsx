@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import { UNREADABLE_SERVER } from '../../accounts/mail-server.ts'
+import { formatCount } from '../../core/count.ts'
 import { describeReason } from '../../deliveries/describe-reason.ts'
 import { describeLostUrl } from '../../people/unsubscribe.ts'
-import { MOST_COUNTED } from '../../store/message-results.ts'
+import { MOST_QUEUED } from '../../store/message-results.ts'
 import { pathOf } from './frame.tsx'
-import { formatCount } from '../ui/chart.tsx'
 import { Notice, type NoticeKind } from '../ui/notice.tsx'
 import { SectionLinks } from '../ui/sections.tsx'
 import { Command } from '../ui/text.tsx'
@@ -45,7 +45,7 @@ export const describeStuck = ({ count, isSilent }: NonNullable<MailState['stuck'
 }
 
 export const formatMost = (count: number): string =>
-  count >= MOST_COUNTED ? `${formatCount(MOST_COUNTED)} or more` : formatCount(count)
+  count >= MOST_QUEUED ? `${formatCount(MOST_QUEUED)} or more` : formatCount(count)
 
 type SenderPage = 'sender' | 'sender/server' | 'sender/domain' | 'sender/limits'
 

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import type { MessageContent } from '../../messages/messages.ts'
 import { describeSimulation, type Simulation, type SimulationLine } from '../../deliveries/simulation/index.ts'
 import { personPath } from '../events/feed.tsx'
@@ -7,7 +8,6 @@ import type { EditorProps } from './editor-props.ts'
 import { describeOutcome, Why } from './message-outcomes.tsx'
 import { resultsPath } from './messages-page.tsx'
 import { Button } from '../ui/button.tsx'
-import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { Breakable } from '../ui/text.tsx'

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import { listChecks, LiveChecks } from './message-checklist.tsx'
 import { Says } from './message-preview.tsx'
 import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
@@ -9,7 +10,6 @@ import { type MessageCounts, type MessageRow, type MessageStatus } from '../../m
 import { STATE_GROUPS, type StateGroup } from '../deliveries/delivery-labels.tsx'
 import { Button } from '../ui/button.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
-import { formatCount } from '../ui/chart.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { CAPTURED_COUNTS } from '../layout/mail-notices.tsx'
 import { SentText } from '../ui/text.tsx'

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeTrigger, describeWait } from '../../messages/describe-message.ts'
 import type { CountedMessage, MessageCounts, MessageRow } from '../../messages/messages.ts'
@@ -10,7 +11,6 @@ import { Frame, pathOf } from '../layout/frame.tsx'
 import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import { countIn, countSent, countWaiting, MessageBadge } from './message-status.tsx'
 import { ButtonLink } from '../ui/button.tsx'
-import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'

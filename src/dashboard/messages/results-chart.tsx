@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import { DAY_MS } from '../../core/clock.ts'
 import type { Results } from '../../deliveries/results.ts'
-import { formatCount } from '../ui/chart.tsx'
 import { formatDate } from '../ui/time.tsx'
 
 const WIDTH = 640

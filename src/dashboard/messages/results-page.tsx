@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import type { MessageCounts, MessageRow } from '../../messages/messages.ts'
 import type { Comparison, Results } from '../../deliveries/results.ts'
 import { shortenReason } from '../../deliveries/short-reasons.ts'
@@ -14,7 +15,6 @@ import { RANGES, type ResultsView } from './results-view.ts'
 import { describeWaiting, formatExtra } from '../overview/answer.ts'
 import { peoplePath } from '../people/people-view.ts'
 import { Button } from '../ui/button.tsx'
-import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { DayField } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'

@@ -1,10 +1,10 @@
 /** The sentence at the top of Overview. */
+import { formatCount } from '../../core/count.ts'
 import { RESULTS_READY } from '../../core/field-patterns.ts'
 import type { AppResults, Difference } from '../../deliveries/results.ts'
 import type { Recent } from '../../deliveries/simulation/recent.ts'
 import { formatMinutes } from '../../messages/describe-message.ts'
 import type { MessageContent, MessageRow } from '../../messages/messages.ts'
-import { formatCount } from '../ui/chart.tsx'
 
 /** A draft about people who left before their results, such as the first one of every app. */
 const isAboutLeaving = ({ trigger, onlyIf = [] }: MessageContent): boolean =>

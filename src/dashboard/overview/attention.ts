@@ -1,14 +1,14 @@
 import { UNREADABLE_SERVER } from '../../accounts/mail-server.ts'
+import { formatCount, formatCounted, MOST_COUNTED } from '../../core/count.ts'
 import { isMissing, isUnknown, type SenderCheck } from '../../accounts/sender-checks.ts'
 import { describeLostUrl } from '../../people/unsubscribe.ts'
 import type { ProblemCounts } from '../../store/message-results.ts'
-import { MOST_COUNTED, type RefusalGroup } from '../../store/requests.ts'
+import type { RefusalGroup } from '../../store/requests.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import { describeStuck, formatMost, IS_PROBLEM, type MailState, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
 import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { OWN_OR_NO_APP, requestsPath } from '../requests/requests-view.ts'
-import { formatCount } from '../ui/chart.tsx'
 
 /** `refused`: since `refusedSince`, a day such as 2026-05-03. `days`: since `failedSince`. */
 export type AttentionFacts = {
@@ -180,7 +180,7 @@ function aboutRefused({ appId, refused, refusedSince }: AttentionFacts): Item {
   const count = others.reduce((sum, [, n]) => sum + n, times)
   const which = others.length === 0 ? `with ${code}` : `${formatCount(times)} of them with ${code}`
   const text = refused.isCut
-    ? `${formatCount(MOST_COUNTED)}+ requests have been refused since yesterday, many of them with ${code}.`
+    ? `${formatCounted(MOST_COUNTED + 1)} requests have been refused since yesterday, many of them with ${code}.`
     : `${count === 1 ? '1 request has' : `${formatCount(count)} requests have`} been refused since yesterday, ${which}.`
   return {
     isBad: false,

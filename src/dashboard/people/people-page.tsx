@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
+import { formatCount, MOST_COUNTED } from '../../core/count.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import {
-  COUNTED_PEOPLE,
   EXPORT_FORMATS,
   type FoundPerson,
   PEOPLE_SORTS,
@@ -90,16 +90,16 @@ const SORTS: Record<PeopleSort, { label: string; order: string }> = {
 }
 
 /** Those who were counted are the least there may be; that many are said to be more. */
-const formatCount = ({ people, isExact }: PeopleProps['count']): string => {
-  const number = people.toLocaleString('en')
-  return isExact ? number : people < COUNTED_PEOPLE ? `At least ${number}` : `${number}+`
+const formatPeople = ({ people, isExact }: PeopleProps['count']): string => {
+  const number = formatCount(people)
+  return isExact ? number : people < MOST_COUNTED ? `At least ${number}` : `${number}+`
 }
 
 function describeCount({ count, view: { texts, sort } }: PeopleProps): string {
   if (count.people === 0 && count.isExact) return 'Nobody matches.'
   if (count.people === 0) return `${upperFirst(SORTS[sort].order)}.`
   const isOne = count.people === 1
-  const people = `${formatCount(count)} ${isOne ? 'person' : 'people'}`
+  const people = `${formatPeople(count)} ${isOne ? 'person' : 'people'}`
   return `${people}${isFiltered(texts) ? (isOne ? ' matches' : ' match') : ''}, ${SORTS[sort].order}.`
 }
 
@@ -268,7 +268,7 @@ const Sorts = ({ view, paths }: PeopleProps) => (
 
 const ExportLinks = ({ view, paths, count }: PeopleProps) => (
   <p class="hint">
-    Export {count.people === 1 && count.isExact ? 'this person' : count.isExact ? `all ${formatCount(count)}` : 'all'}{' '}
+    Export {count.people === 1 && count.isExact ? 'this person' : count.isExact ? `all ${formatPeople(count)}` : 'all'}{' '}
     as{' '}
     {EXPORT_FORMATS.map((format, index) => (
       <>

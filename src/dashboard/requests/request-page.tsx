@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import { ERROR_CODES } from '../../docs/error-codes.ts'
 import type { RequestRow as Row } from '../../store/requests.ts'
 import { Frame } from '../layout/frame.tsx'
@@ -84,8 +85,7 @@ const Outcome = ({ viewer, row, names }: RequestProps) => {
       )}
       {row.count > 1 && (
         <p class="hint">
-          {row.count.toLocaleString('en')} identical requests within one second. The ID and time are those of the last
-          one.
+          {formatCount(row.count)} identical requests within one second. The ID and time are those of the last one.
         </p>
       )}
       <div class="buttons">

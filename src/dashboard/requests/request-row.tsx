@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import { ERROR_CODES } from '../../docs/error-codes.ts'
 import type { RequestRow as Row } from '../../store/requests.ts'
 import { SentText, Ticked } from '../ui/text.tsx'
@@ -48,6 +49,6 @@ const Outcome = ({ code, count }: Pick<Row, 'code' | 'count'>) =>
   ) : (
     <>
       <code>{code}</code>
-      {count > 1 && <span class="hint">×{count.toLocaleString('en')}</span>}
+      {count > 1 && <span class="hint">×{formatCount(count)}</span>}
     </>
   )

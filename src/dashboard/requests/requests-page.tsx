@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
+import { formatCounted, MOST_COUNTED } from '../../core/count.ts'
 import { formatZone } from '../../core/format-time.ts'
 import { ERROR_CODES } from '../../docs/error-codes.ts'
-import { MOST_COUNTED, type RequestRow as Row } from '../../store/requests.ts'
+import type { RequestRow as Row } from '../../store/requests.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { ButtonLink } from '../ui/button.tsx'
@@ -85,8 +86,7 @@ export const RequestsPage = (props: RequestsProps) => (
 const WORDS = { refused: ' refused', accepted: ' accepted', all: '' } as const
 
 export function State({ view, count }: Pick<RequestsProps, 'view' | 'count'>) {
-  const most = `${MOST_COUNTED.toLocaleString('en')}+`
-  const counted = count === null ? most : count === 0 ? 'No' : count.toLocaleString('en')
+  const counted = count === 0 ? 'No' : formatCounted(count ?? MOST_COUNTED + 1)
   const requests = `${counted}${WORDS[view.kind]} ${count === 1 ? 'request' : 'requests'}`
   const where = isNarrowed(view) ? (count === 1 ? 'matches the filters' : 'match the filters') : 'in the last 7 days'
   const sample = view.kind === 'refused' ? '' : ' Accepted requests are sampled: one per second per key.'

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { formatCounted } from '../../core/count.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { MAIL_PROVIDERS, type MailProvider, providerOfHost } from '../../accounts/mail-providers.ts'
 import {
@@ -10,7 +11,6 @@ import {
 } from '../../accounts/mail-server.ts'
 import { isLoopback, readSmtpUrl, type SmtpServer } from '../../core/mail-addresses.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
-import { MOST_COUNTED } from '../../deliveries/delivery-lists.ts'
 import { describeReply, describeServerFault } from '../../deliveries/describe-reason.ts'
 import { publicId } from '../../core/ids.ts'
 import type { ServerCheck, TestResult } from '../../messages/mailer.ts'
@@ -75,16 +75,13 @@ export const ServerPage = (props: ServerProps) => {
 /** Emails from before there was a mail server. */
 const Captured = ({ facts: { viewer, mailRoute }, captured }: ServerProps) => {
   if (mailRoute.server === null || mailRoute.isUnreadable || captured === 0) return null
-  const emails = captured === 1 ? '1 captured email' : `${formatMost(captured)} captured emails`
+  const emails = captured === 1 ? '1 captured email' : `${formatCounted(captured)} captured emails`
   return (
     <Notice kind="info">
       {emails} can be sent now. <a href={pathOf(viewer.app.publicId, 'outbox')}>Open the outbox</a>
     </Notice>
   )
 }
-
-const formatMost = (count: number): string =>
-  count > MOST_COUNTED ? `${MOST_COUNTED.toLocaleString('en')} or more` : count.toLocaleString('en')
 
 const State = ({ viewer, mailRoute: { server, isOwn, isUnreadable } }: SenderFacts) => {
   if (isUnreadable) return `${UNREADABLE_SERVER} Set it up again.`

@@ -1,4 +1,6 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
+
 /** `tick`: short label below the chart. */
 export type Point = { label: string; tick?: string; value: number }
 
@@ -6,8 +8,6 @@ const WIDTH = 640
 const HEIGHT = 160
 /** Space for the line's width. */
 const EDGE = 2
-
-export const formatCount = (count: number): string => (count > 9_999 ? count.toLocaleString('en-GB') : String(count))
 
 type Box = { width: number; height: number; top: number; edge: number }
 

@@ -1,3 +1,4 @@
+import { formatCount } from '../../core/count.ts'
 import { type Refusal, refuse } from '../../core/refusals.ts'
 import { returnWorker, SIMULATION_THREAD, takeWorker } from '../../store/engine/workers.ts'
 import type { Progress, Simulation, SimulationInput, SimulationLine } from './simulate.ts'
@@ -122,10 +123,10 @@ export const describeSimulation = ({
   'Daily and weekly limits per person are ignored, because they depend on other messages.',
 ]
 
-const NEWEST_ONLY = `These are results of the newest ${SIMULATED_TRIGGERS.toLocaleString('en')} triggers. There were more in this period.`
+const NEWEST_ONLY = `These are results of the newest ${formatCount(SIMULATED_TRIGGERS)} triggers. There were more in this period.`
 
 const describeEstimated = (count: number): string =>
-  `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these triggers is older and was' : `${count.toLocaleString('en')} of these triggers are older and were`} checked by page views only: people count as present between two page views at most 30 minutes apart, and as away after the last one.`
+  `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these triggers is older and was' : `${formatCount(count)} of these triggers are older and were`} checked by page views only: people count as present between two page views at most 30 minutes apart, and as away after the last one.`
 
 const describeUntried = (count: number): string =>
-  `Missing values were checked only for the first emails, not for the other ${count.toLocaleString('en')}, because templates with conditions or filters take longer to render.`
+  `Missing values were checked only for the first emails, not for the other ${formatCount(count)}, because templates with conditions or filters take longer to render.`

@@ -1,11 +1,10 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
+import { MOST_COUNTED } from '../../core/count.ts'
 import { appToken, createIndexReads } from './contact-index.ts'
 import { createContactReads } from '../contacts.ts'
 import { USES_DEDUPE_KEY, WAS_SENT } from '../delivery-states.ts'
 import type { ContactRow, ContactStatus } from '../types.ts'
 
-/** Matches are counted up to here. */
-export const COUNTED_PEOPLE = 10_000
 /** Rows that a page looks at where few match a condition (measured: 20 ms). */
 const SCANNED_ROWS = 15_000
 /** Lookups of listed rows in the indexes of other conditions (measured: 20 ms). */
@@ -24,7 +23,7 @@ const CHUNK_ROWS = 500
 const MANY_IDS = 1_000
 const UNCOUNTED: PeopleCount = { people: 0, isExact: false }
 const BOUNDS = {
-  counted: COUNTED_PEOPLE,
+  counted: MOST_COUNTED,
   scanned: SCANNED_ROWS,
   probed: LOOKUPS,
   merged: MERGED_ROWS,

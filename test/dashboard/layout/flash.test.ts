@@ -13,7 +13,7 @@ describe('a flash message', () => {
     expect(say('message_saved')).toEqual({ kind: 'done', text: 'The message was saved.' })
     expect(say('addresses_added-1200.addresses_listed-1.still_sending')).toEqual({
       kind: 'caution',
-      text: '1,200 addresses were added. 1 was already on the list. Emails that were already with the mail server may still arrive.',
+      text: '1200 addresses were added. 1 was already on the list. Emails that were already with the mail server may still arrive.',
     })
     expect(say('lines_skipped-9-2-5')?.text).toBe('9 lines had no email address (lines 2, 5, …).')
   })

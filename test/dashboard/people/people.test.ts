@@ -250,8 +250,8 @@ describe('finding people', () => {
   })
 
   test.each([
-    [3_000, true, '3,000 people match, newest first.'],
-    [2_000, false, 'At least 2,000 people match, newest first.'],
+    [3_000, true, '3000 people match, newest first.'],
+    [2_000, false, 'At least 2000 people match, newest first.'],
     [1, false, 'At least 1 person matches, newest first.'],
     [0, false, 'Newest first.'],
     [10_000, false, '10,000+ people match, newest first.'],

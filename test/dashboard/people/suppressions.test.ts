@@ -372,7 +372,7 @@ describe('a file', () => {
 
   test('of 3,000 addresses is taken in parts', async () => {
     const { location } = await upload(Array.from({ length: 3_000 }, (_, index) => `p${index}@example.com`).join('\n'))
-    expect(await noticesAt(location)).toEqual(['Done: 3,000 addresses were added.'])
+    expect(await noticesAt(location)).toEqual(['Done: 3000 addresses were added.'])
     expect(await pages.store.countSuppressions({ appId: app.id, reason: null, start: null }, 10_000)).toBe(3_000)
     expect(audited()).toEqual([{ action: 'suppression.import', subject: '3000 (moved here)' }])
     const searched = await browser.get((await browser.post(path(), { email: 'P' })).location ?? '')

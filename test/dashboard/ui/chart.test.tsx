@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { render } from 'preact-render-to-string'
-import { AreaChart, formatCount } from '../../../src/dashboard/ui/chart.tsx'
+import { AreaChart } from '../../../src/dashboard/ui/chart.tsx'
 import { textOf } from '../pages.ts'
 
 const lineOf = (html: string): string | undefined => /class="line last" d="([^"]*)"/.exec(html)?.[1]
@@ -30,13 +30,4 @@ test('a chart has its numbers as a table', async () => {
   ])
   expect(await textOf(html, 'figcaption span')).toEqual(['Events', 'Peak: 12,000'])
   expect(await textOf(html, '.ticks text')).toEqual(['10:00', '11:00'])
-})
-
-test.each([
-  [0, '0'],
-  [9_999, '9999'],
-  [10_000, '10,000'],
-  [1_234_567, '1,234,567'],
-])('%d is written %s', (count, text) => {
-  expect(formatCount(count)).toBe(text)
 })

@@ -62,7 +62,7 @@ test('always names what is never considered, and what was skipped this time', ()
   ])
   expect(describeSimulation({ ...nothing, estimated: 12_345, untried: 6_789 })).toEqual([
     expect.stringContaining('12,345 of these triggers are older and were checked'),
-    expect.stringContaining('only for the first emails, not for the other 6,789'),
+    expect.stringContaining('only for the first emails, not for the other 6789'),
     ...always,
   ])
 })

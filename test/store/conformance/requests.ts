@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { MOST_COUNTED, type NewRequest, NO_ACCOUNT, NO_APP, type RequestQuery } from '../../../src/store/requests.ts'
+import { MOST_COUNTED } from '../../../src/core/count.ts'
+import { type NewRequest, NO_ACCOUNT, NO_APP, type RequestQuery } from '../../../src/store/requests.ts'
 import { AT, DAY, type Fresh } from '../samples.ts'
 
 const request = (changes: Partial<NewRequest> = {}): NewRequest => ({
