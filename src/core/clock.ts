@@ -15,4 +15,5 @@ export const expiryNow = ({ now, steadyNow }: Clock): number => Math.min(now(), 
 
 export const MINUTE_MS = 60_000
 export const HOUR_MS = 60 * MINUTE_MS
-export const DAY_MS = 24 * HOUR_MS
+export const DAY_HOURS = 24
+export const DAY_MS = DAY_HOURS * HOUR_MS

@@ -1,11 +1,10 @@
-import { HOUR_MS, type Clock } from '../core/clock.ts'
+import { DAY_HOURS, HOUR_MS, type Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { HourCount, NameCount } from '../store/counters.ts'
 import type { AppRow } from '../accounts/access.ts'
 
 export type { NameCount }
 
-const DAY_HOURS = 24
 const WEEK_DAYS = 7
 /** 1 January 1970 was a Thursday. */
 const FIRST_MONDAY = 4

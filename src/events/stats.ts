@@ -1,5 +1,5 @@
 /** Statistics from hourly counts. */
-import { DAY_MS, type Clock } from '../core/clock.ts'
+import { DAY_HOURS, DAY_MS, type Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { Access, AppRow } from '../accounts/access.ts'
@@ -12,7 +12,10 @@ const TOP_NAMES = 20
 const AFTER_OWN = '%'
 
 /** In hours since 1970: the start of the UTC day `days - 1` days ago. */
-const firstHour = (now: number, days: number): number => (Math.floor(now / DAY_MS) - days + 1) * 24
+const firstHour = (now: number, days: number): number => (Math.floor(now / DAY_MS) - days + 1) * DAY_HOURS
+
+/** Names of events from this hour on are listed and suggested. */
+export const firstNameHour = (now: number): number => firstHour(now, NAME_DAYS)
 
 const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
 
@@ -21,7 +24,7 @@ export const listEventNames = (
   { store, clock }: { store: Store; clock: Clock },
   app: AppRow,
   { after, limit }: { after: string | null; limit: number },
-) => store.listNames({ appId: app.id, sinceHour: firstHour(clock.now(), NAME_DAYS), after: after ?? AFTER_OWN, limit })
+) => store.listNames({ appId: app.id, sinceHour: firstNameHour(clock.now()), after: after ?? AFTER_OWN, limit })
 
 /** The last `days` UTC days including today: the 20 most frequent names, counts by day, and new people this month. */
 export async function readStats(
@@ -38,7 +41,7 @@ export async function readStats(
   const countOf = (day: number, isPage: boolean): number =>
     counts.find((one) => one.day === day && one.isPage === isPage)?.count ?? 0
   const byDay = Array.from({ length: days }, (_, index) => {
-    const day = sinceHour / 24 + index
+    const day = sinceHour / DAY_HOURS + index
     return { day: dayText(day), events: countOf(day, false), pageViews: countOf(day, true) }
   })
   const byName = names.filter(({ name }) => name !== PAGE_NAME).slice(0, TOP_NAMES)

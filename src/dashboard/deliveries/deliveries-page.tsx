@@ -4,10 +4,10 @@ import {
   type DeliveryOutcome,
   type ListedDelivery,
   type MessageRow,
-  OUTCOMES,
   shortenReason,
 } from '../../deliveries/delivery-lists.ts'
 import { publicId } from '../../core/ids.ts'
+import { RANGE_DAYS } from '../layout/days.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -130,13 +130,10 @@ const Returned = ({ viewer, view: { messageId } }: DeliveriesProps) => (
   </p>
 )
 
-/** As in Results and People. */
-const RANGES = [7, 30, 90]
-
 const Ranges = ({ viewer, view, now }: DeliveriesProps) => {
   const zone = viewer.app.timezone
   const ranges = [
-    ...RANGES.map((days) => ({ name: `${days} days`, from: daysAgo(days, now, zone) })),
+    ...RANGE_DAYS.map((days) => ({ name: `${days} days`, from: daysAgo(days, now, zone) })),
     { name: 'All time', from: '' },
   ]
   return (
@@ -163,16 +160,12 @@ const OUTCOME_NAMES: Record<DeliveryOutcome, string> = {
   goal: 'Reached the goal',
 }
 
-const isOutcome = (name: string): name is DeliveryOutcome => Object.hasOwn(OUTCOMES, name)
-
 const STATE_CHOICES: Choices = [
   ...Object.entries(STATE_GROUPS).map(([value, { word }]) => ({ value, label: word })),
   ...SINGLE_STATES.map((value) => ({ value, label: describeState(value) })),
 ]
 
-const OUTCOME_CHOICES: Choices = Object.keys(OUTCOMES).flatMap((value) =>
-  isOutcome(value) ? [{ value, label: OUTCOME_NAMES[value] }] : [],
-)
+const OUTCOME_CHOICES: Choices = Object.entries(OUTCOME_NAMES).map(([value, label]) => ({ value, label }))
 
 /** By POST, so that emails don't appear in URLs and logs. */
 const FilterForm = ({ viewer, view, email, error, messages, reasons }: DeliveriesProps) => (

@@ -13,3 +13,6 @@ export function readDay(text: string): number | null {
 /** Without either of them, nothing is wrong. */
 export const findOrderFault = (first: number | null, last: number | null): string | null =>
   first !== null && last !== null && first > last ? 'The first day is after the last.' : null
+
+/** Ranges to choose from: the last days. */
+export const RANGE_DAYS = [7, 30, 90] as const

@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-import { HOUR_MS } from '../../core/clock.ts'
 import { isCapturing } from '../../deliveries/delivery-lists.ts'
 import { listRecipients } from '../../accounts/members.ts'
 import { previewMessage } from '../../deliveries/message-preview.ts'
@@ -8,6 +7,7 @@ import { mayDelete } from '../../messages/message-changes.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import type { MessageContent, MessageRow, SavingContext } from '../../messages/messages.ts'
 import { listSenderEmails } from '../../accounts/senders.ts'
+import { firstNameHour } from '../../events/stats.ts'
 import { findNearest } from '../../core/nearest.ts'
 import { isLinkUnreachable } from '../../people/unsubscribe.ts'
 import { pageAnswer } from '../layout/answers.ts'
@@ -22,10 +22,6 @@ import { readFields, readMail, saysSame } from './message-form.ts'
 import { showPreview } from './message-preview.tsx'
 import type { TestedEmail, TestedEmails } from './tested-emails.ts'
 import { listShownVersions } from './version-writers.ts'
-
-const DAY_HOURS = 24
-/** Suggests event names of the last days. */
-const NAME_DAYS = 30
 
 /** `message` is null for a new one. */
 export type Editing = {
@@ -150,8 +146,7 @@ async function listNames(
   { store, clock }: Pick<PageDependencies, 'store' | 'clock'>,
   { app }: Viewer,
 ): Promise<string[]> {
-  const day = Math.floor(clock.now() / (DAY_HOURS * HOUR_MS)) - NAME_DAYS + 1
-  const { names } = await store.countNames(app.id, day * DAY_HOURS)
+  const { names } = await store.countNames(app.id, firstNameHour(clock.now()))
   return names.map(({ name }) => name).filter((name) => !name.startsWith('$'))
 }
 

@@ -41,15 +41,15 @@ export function describeStatus(message: MessageRow | null, counts: MessageCounts
       <MessageBadge status={message.status} />
       {message.status === 'draft'
         ? 'It sends no emails yet.'
-        : `Version ${message.version}. ${describeWaiting(countWaiting(counts))}, ${describeSent(countSent(counts), counts.kept)}.${message.status === 'paused' && countWaiting(counts) > 0 ? ' Emails due while it is paused are skipped.' : ''}`}
+        : `Version ${message.version}. ${describeCounts(counts)}.${message.status === 'paused' && countWaiting(counts) > 0 ? ' Emails due while it is paused are skipped.' : ''}`}
     </span>
   )
 }
 
-const describeWaiting = (count: number): string => `${count === 0 ? 'None' : formatCount(count)} waiting`
-const describeSent = (sent: number, kept: number): string => {
-  const text = `${sent === 0 ? 'none' : formatCount(sent)} sent`
-  return kept === 0 ? text : `${text}, ${formatCount(kept)} captured in the outbox`
+function describeCounts(counts: MessageCounts): string {
+  const [waiting, sent] = [countWaiting(counts), countSent(counts)]
+  const text = `${waiting === 0 ? 'None' : formatCount(waiting)} waiting, ${sent === 0 ? 'none' : formatCount(sent)} sent`
+  return counts.kept === 0 ? text : `${text}, ${formatCount(counts.kept)} captured in the outbox`
 }
 
 /** Save is first, so that Enter saves. islands/message.ts shows that there are unsaved changes. */

@@ -10,8 +10,8 @@ import { describeStatus } from './message-status.tsx'
 import { MessageTabs } from './message-tabs.tsx'
 import { messagePath, resultsPath } from './messages-page.tsx'
 import { DayChart } from './results-chart.tsx'
-import { writeDay } from '../layout/days.ts'
-import { RANGES, type ResultsView } from './results-view.ts'
+import { RANGE_DAYS, writeDay } from '../layout/days.ts'
+import type { ResultsView } from './results-view.ts'
 import { describeWaiting, formatExtra } from '../overview/answer.ts'
 import { peoplePath } from '../people/people-view.ts'
 import { Button } from '../ui/button.tsx'
@@ -121,8 +121,8 @@ function Unsent(props: ResultsProps) {
 
 /** The bars go by the day of the trigger. */
 function Returned({ viewer, message, view }: ResultsProps) {
-  const days = (['7', '30', '90'] as const).find((one) => Number(one) === view.days)
-  const path = peoplePath(viewer.app.publicId, { emails: 'returned', days, messageId: message.id })
+  const days = RANGE_DAYS.find((one) => one === view.days)
+  const path = peoplePath(viewer.app.publicId, { emails: 'returned', days: days && `${days}`, messageId: message.id })
   return (
     <p class="hint">
       Emails are counted on the day of their trigger.{' '}
@@ -266,7 +266,7 @@ function RangeSection({ viewer, message, view }: ResultsProps) {
   return (
     <div class="result-range">
       <nav class="ranges" aria-label="Time range">
-        {RANGES.map((days) => (
+        {RANGE_DAYS.map((days) => (
           <a key={days} href={`${path}?range=${days}`} aria-current={days === view.days ? 'true' : undefined}>
             {`${days} days`}
           </a>

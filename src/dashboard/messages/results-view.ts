@@ -1,7 +1,6 @@
 import { type DayRange, lastDays } from '../../deliveries/results.ts'
-import { findOrderFault, readDay, writeDay } from '../layout/days.ts'
+import { findOrderFault, RANGE_DAYS, readDay, writeDay } from '../layout/days.ts'
 
-export const RANGES = [7, 30, 90] as const
 const USUAL_DAYS = 30
 
 /** Of a custom range. */
@@ -13,7 +12,7 @@ export type ResultsView = { range: DayRange; days: number | null; from: string; 
 export function readView(query: URLSearchParams, now: number): ResultsView {
   const [from, to] = [query.get('from') ?? '', query.get('to') ?? '']
   if (from === '' && to === '') {
-    const days = RANGES.find((one) => String(one) === query.get('range')) ?? USUAL_DAYS
+    const days = RANGE_DAYS.find((one) => String(one) === query.get('range')) ?? USUAL_DAYS
     const range = lastDays(days, now)
     return { range, days, from: writeDay(range.from), to: writeDay(range.until), error: null }
   }

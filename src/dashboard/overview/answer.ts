@@ -47,7 +47,7 @@ export function describeStillWaiting({ name, content: { wait } }: Draft, waiting
 
 type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'ofEarlier' | 'compared' | 'alreadySeen' | 'waitingOf'>
 
-export const countWaiting = ({ waitingOf }: Pick<AppResults, 'waitingOf'>): number =>
+export const sumWaiting = ({ waitingOf }: Pick<AppResults, 'waitingOf'>): number =>
   [...waitingOf.values()].reduce((sum, count) => sum + count, 0)
 
 /** "55 emails are waiting" */
@@ -70,7 +70,7 @@ export function describeResults(measured: Measured, hasHoldback: boolean): strin
 
 function describeNobody(measured: Measured): string {
   const { cameBack, alreadySeen } = measured
-  const waiting = countWaiting(measured)
+  const waiting = sumWaiting(measured)
   if (cameBack > 0) return `Nobody was emailed, but ${formatCount(cameBack)} came back after earlier emails`
   if (waiting > 0) return `Nobody has been emailed yet: ${describeWaiting(waiting)}`
   return alreadySeen > 0 ? 'Nobody was emailed' : 'Nobody has been emailed yet'

@@ -1,3 +1,4 @@
+import { DAY_HOURS } from '../../core/clock.ts'
 import type { AppResults, DayRange } from '../../deliveries/results.ts'
 import type { HourCount, PeopleCount } from '../../store/counters.ts'
 import { PAGE_NAME } from '../../store/visit-reports.ts'
@@ -20,8 +21,6 @@ type Counts = {
   views: HourCount[]
   results: Pick<AppResults, 'days'>
 }
-
-const DAY_HOURS = 24
 
 export function listFigures(appId: string, { range, isUtc, people, all, views, results }: Counts): Figure[] {
   const ofDays = (counts: { day: number; count: number }[]): number[] => {

@@ -18,7 +18,7 @@ import { Icon } from '../ui/icon.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
-import { countWaiting, describeResults, describeSimulated, describeStillWaiting, describeWaiting } from './answer.ts'
+import { describeResults, describeSimulated, describeStillWaiting, describeWaiting, sumWaiting } from './answer.ts'
 import { deliveriesPath } from '../deliveries/deliveries-view.ts'
 import type { AttentionItem } from './attention.ts'
 import type { Figure } from './figures.ts'
@@ -94,7 +94,7 @@ const Answers = (props: OverviewProps) => (
 /** The results of the messages, or a simulation of the draft before any is live. */
 function AnswerSection(props: OverviewProps) {
   const { viewer, messages, results, simulated, now } = props
-  const waiting = countWaiting(results)
+  const waiting = sumWaiting(results)
   const hasResults = results.emailed + results.cameBack + results.alreadySeen + waiting > 0
   if (simulated && !hasResults) {
     const isRunning = simulated.found.state === 'running'

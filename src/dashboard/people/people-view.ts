@@ -2,6 +2,7 @@ import { DAY_MS } from '../../core/clock.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { lastDays } from '../../deliveries/results.ts'
 import { PEOPLE_SORTS, type PeopleCursor, type PeopleFilter, type PeopleSort } from '../../people/people-lists.ts'
+import { RANGE_DAYS } from '../layout/days.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { createQuerySealer } from '../layout/sealed-query.ts'
@@ -26,12 +27,11 @@ export const EMAIL_CHOICES = {
 export type EmailChoice = keyof typeof EMAIL_CHOICES
 
 /** When they came back or were emailed: days (UTC) up to today, as on Overview. */
-export const EMAIL_DAYS = {
-  '7': 'In the last 7 days',
-  '30': 'In the last 30 days',
-  '90': 'In the last 90 days',
-} as const
-export type EmailDays = keyof typeof EMAIL_DAYS
+export type EmailDays = `${(typeof RANGE_DAYS)[number]}`
+export const EMAIL_DAYS = Object.fromEntries(RANGE_DAYS.map((days) => [days, `In the last ${days} days`])) as Record<
+  EmailDays,
+  string
+>
 
 /**
  * As typed; empty = not filtered. `did` is "no" for people who did not do the event. `message` and `days` belong to
