@@ -1,4 +1,5 @@
-/** What the documentation of well-known mail providers says about SMTP. */
+/** What the documentation of well-known mail providers says about SMTP, and about their APIs. */
+import type { ApiName } from '../core/mail-apis.ts'
 
 export type Security = 'tls' | 'starttls' | 'optional'
 
@@ -16,6 +17,8 @@ export type MailProvider = {
   hosts: RegExp
   /** the SPF mechanism to publish; null where the provider needs no record at the sender's domain */
   spf: string | null
+  /** its own API, if Eventpost can use it; better than SMTP */
+  api?: { name: ApiName; key: string; hint: string }
 }
 
 export const MAIL_PROVIDERS: readonly MailProvider[] = [
@@ -36,8 +39,13 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     port: 587,
     security: 'starttls',
     hint: 'Use the server API token as username and password.',
-    hosts: /^smtp(?:-broadcasts)?\.postmarkapp\.com$/,
+    hosts: /^(?:smtp(?:-broadcasts)?|api)\.postmarkapp\.com$/,
     spf: null,
+    api: {
+      name: 'postmark',
+      key: 'Server API token',
+      hint: 'Find the token in Postmark under API Tokens of your server.',
+    },
   },
   {
     id: 'resend',
@@ -47,8 +55,9 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     security: 'tls',
     user: 'resend',
     hint: 'Use an API key as password.',
-    hosts: /^smtp\.resend\.com$/,
+    hosts: /^(?:smtp|api)\.resend\.com$/,
     spf: null,
+    api: { name: 'resend', key: 'API key', hint: 'Create a key in Resend under API Keys. Sending access is enough.' },
   },
   {
     id: 'mailgun',
@@ -104,6 +113,9 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
 ]
 
 export const findProvider = (id: string): MailProvider | null => MAIL_PROVIDERS.find((one) => one.id === id) ?? null
+
+export const providerOfApi = (api: ApiName): MailProvider | null =>
+  MAIL_PROVIDERS.find((one) => one.api?.name === api) ?? null
 
 export const providerOfHost = (host: string): MailProvider | null =>
   MAIL_PROVIDERS.find(({ hosts }) => hosts.test(host.toLowerCase())) ?? null

@@ -5,8 +5,8 @@ import { SECURE_PORT, type SmtpServer, SUBMISSION_PORT } from '../core/mail-addr
 import { composeMailUrl, type MailService, readMailUrl } from '../core/mail-apis.ts'
 import { isHostName } from '../core/public-addresses.ts'
 import type { FieldError } from '../core/refusals.ts'
-import { createSealer } from '../store/engine/sealing.ts'
 import type { MailProvider, Security } from './mail-providers.ts'
+import type { TypedSecret } from './typed-secrets.ts'
 
 export const UNREADABLE_SERVER = "The saved mail server can't be read, so no email is sent."
 
@@ -101,31 +101,8 @@ export function urlOf(service: MailService, stored: string | null): string {
   return stored !== null && Bun.deepEquals(before, service, true) ? stored : composeMailUrl(service)
 }
 
-type Sealing = { key: string; appId: string }
-
-const contextOf = ({ appId }: Sealing, { host, user }: { host: string; user: string }): string =>
-  JSON.stringify(['typed mail server', appId, host, user])
-
-/** Carries a typed password through a page that asks again, without showing it; empty without one. */
-export function sealTyped(sealing: Sealing, text: ServerText, sealed: string): string {
-  const account = accountOf(text)
-  if (text.smtpPassword === '' || account === null) return sealed
-  return createSealer(sealing.key).seal(text.smtpPassword, contextOf(sealing, account))
-}
-
-/** null for other hosts and users. */
-export function unsealTyped(sealing: Sealing, text: ServerText, sealed: string): KnownLogin | null {
-  const account = accountOf(text)
-  if (account === null || sealed === '') return null
-  try {
-    const password = createSealer(sealing.key).unseal(sealed, contextOf(sealing, account))
-    return { host: account.host, login: { user: account.user, password } }
-  } catch {
-    return null
-  }
-}
-
-function accountOf({ smtpHost, smtpUser }: ServerText): { host: string; user: string } | null {
+/** null without a host or a user. */
+export function typedLogin({ smtpHost, smtpUser, smtpPassword }: ServerText): TypedSecret | null {
   const [host, user] = [readHost(smtpHost.trim()), smtpUser.trim()]
-  return host === null || user === '' ? null : { host, user }
+  return host === null || user === '' ? null : { host, user, secret: smtpPassword }
 }

@@ -23,14 +23,14 @@ export type CheckedSender = {
   dkim: (DkimText & { publicKey: string }) | null
 }
 
-/** null without a sender address. `server`: host and port. */
+/** null without a sender address. `host`: of the mail server or API. */
 export function findCheckedSender(
-  { from, server }: { from: { address: string } | null; server: string | null },
+  { from, host }: { from: { address: string } | null; host: string | null },
   settings: DkimSettings,
 ): CheckedSender | null {
   const domain = from?.address.split('@')[1]
   if (domain === undefined) return null
-  return { domain, server: server?.replace(/:\d+$/, '') ?? null, dkim: readDkimKey(settings) }
+  return { domain, server: host, dkim: readDkimKey(settings) }
 }
 
 export function checkSender(resolve: ResolveTxt, sender: CheckedSender): Promise<SenderCheck[]> {

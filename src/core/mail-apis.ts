@@ -19,11 +19,22 @@ export const isApiName = (text: string): text is ApiName => Object.hasOwn(APIS, 
 
 const apiNameOf = ({ api }: Pick<ApiAccount, 'api'>): string => APIS[api].name
 
-const DEFAULT_STREAM = 'outbound'
+export const DEFAULT_STREAM = 'outbound'
+
+export const hasStream = (api: ApiName): boolean => api === 'postmark'
 
 /** As it goes into a header. */
-const isApiKey = (text: string): boolean => /^[!-~]{1,500}$/.test(text)
-const isStream = (text: string): boolean => /^[A-Za-z0-9_-]{1,100}$/.test(text)
+export const isApiKey = (text: string): boolean => /^[!-~]{1,500}$/.test(text)
+export const isStream = (text: string): boolean => /^[A-Za-z0-9_-]{1,100}$/.test(text)
+
+/** At the provider's own host. */
+export const makeApiAccount = (api: ApiName, { key, stream }: { key: string; stream: string }): ApiAccount => ({
+  api,
+  key,
+  host: APIS[api].host,
+  port: null,
+  stream: hasStream(api) ? stream : null,
+})
 
 function readApiUrl(text: string): ApiAccount | null {
   const url = URL.parse(text)
@@ -32,11 +43,11 @@ function readApiUrl(text: string): ApiAccount | null {
   const isOwn = url.hostname === APIS[api].host && url.port === ''
   if (!isOwn && !(isLoopback(url.hostname) && url.port !== '')) return null
   const path = url.pathname.replace(/^\//, '')
-  if (path !== '' && (api !== 'postmark' || !isStream(path))) return null
+  if (path !== '' && !(hasStream(api) && isStream(path))) return null
   const key = decodeKey(url.username)
   if (key === null || !isApiKey(key)) return null
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const stream = api === 'postmark' ? path || DEFAULT_STREAM : null
+  const stream = hasStream(api) ? path || DEFAULT_STREAM : null
   return { api, key, host, port: isOwn ? null : Number(url.port), stream }
 }
 

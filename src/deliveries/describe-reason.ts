@@ -262,6 +262,14 @@ export function describeFailure({ reason, reply }: { reason: string; reply?: str
   return reply === undefined || codeOf(reason) !== undefined ? why : `${why} ${describeReply(reply)}`
 }
 
+/** A check asks for nothing but the account. `provider`: its name. */
+export function describeApiFault(reason: string, provider: string): string {
+  const code = codeOf(reason)
+  if (code === '401' || code === '403') return `${provider} rejected the key (it replied ${code}).`
+  if (code !== undefined) return `${provider} refused the check (it replied ${code}).`
+  return reason === 'etimedout' ? `${provider} did not respond in time.` : describeReason(reason, '', 'failed')
+}
+
 /** A server check sends no email, so the wording differs. `server`: its host and port. */
 export function describeServerFault(reason: string, server: string): string {
   const code = codeOf(reason)
@@ -273,6 +281,6 @@ export function describeServerFault(reason: string, server: string): string {
     const what = reason === 'etimedout' ? 'did not respond in time' : "doesn't speak SMTP"
     return `${server} ${what}. Check that it is a mail server, and its port: usually 587 with STARTTLS or 465 with TLS.`
   }
-  if (code === undefined || isOfApi(reason) || BEFORE_EMAIL.includes(code)) return describeReason(reason, '', 'failed')
+  if (code === undefined || BEFORE_EMAIL.includes(code)) return describeReason(reason, '', 'failed')
   return `The mail server refused the connection before any email was sent (it replied ${code}).`
 }

@@ -1,6 +1,6 @@
 /** Sender and mail server of an email: from the message, else the app, else the installation. */
 import { type Mailbox, readMailbox } from '../core/mail-addresses.ts'
-import { describeService, isApi, type MailService, readMailUrl } from '../core/mail-apis.ts'
+import { type ApiName, describeService, isApi, type MailService, readMailUrl } from '../core/mail-apis.ts'
 import { findFrom } from '../accounts/senders.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
 import type { Clock } from '../core/clock.ts'
@@ -49,9 +49,14 @@ type Options = {
   /** for servers set by apps */
   dialOwn: Dial
   createProvider?: (url: string, dial: Dial) => Provider | null
+  /** where tests answer instead of a provider */
+  standIns?: StandIns
 }
 
-export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createProvider = providerOf }: Options) {
+export type StandIns = Partial<Record<ApiName, { host: string; port: number }>>
+
+export function createRoutes(defaults: MailDefaults, { clock, dialOwn, standIns = {}, ...given }: Options) {
+  const createProvider = given.createProvider ?? ((url, dial) => providerOf(readService(url, standIns), dial))
   const sender = defaults.from === null ? null : readMailbox(defaults.from)
   /** By `keyOf`, most recently used last. */
   const logins = new Map<string, Login & { usedAt: number }>()
@@ -108,7 +113,7 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
     /** null without a server or with an invalid URL. */
     findServer(settings: MailSettings): { server: MailService; dial: Dial } | null {
       const found = serverOf(settings)
-      const server = found && readMailUrl(found.url)
+      const server = found && readService(found.url, standIns)
       return found && server && { server, dial: dialFor(found) }
     },
     findLogin,
@@ -121,6 +126,8 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
       return {
         from: findFrom({ settings, fallback: sender, app }),
         server: read && describeService(read),
+        host: read && read.host,
+        isApi: read !== null && isApi(read),
         isOwn: settings.smtpUrl !== null,
         isUnreadable: server !== null && read === null,
       }
@@ -131,8 +138,12 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
   }
 }
 
-const providerOf = (url: string, dial: Dial): Provider | null => {
-  const server = readMailUrl(url)
+function readService(url: string, standIns: StandIns): MailService | null {
+  const read = readMailUrl(url)
+  return read && isApi(read) ? { ...read, ...standIns[read.api] } : read
+}
+
+function providerOf(server: MailService | null, dial: Dial): Provider | null {
   if (server === null) return null
   return isApi(server) ? createApiProvider(server, API_LIMITS, dial) : createSmtpProvider(server, SMTP_LIMITS, dial)
 }

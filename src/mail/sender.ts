@@ -17,7 +17,7 @@ import { createLanes, type Lanes, type Turn } from './lanes.ts'
 import { type Delivered, retry } from './marks.ts'
 import { noteAnswer, type Outcome, type Provider } from './provider.ts'
 import { findNoticeSender } from './notice.ts'
-import { createRoutes, type MailDefaults } from './routes.ts'
+import { createRoutes, type MailDefaults, type StandIns } from './routes.ts'
 import { renderSample } from './samples.ts'
 import { API_CHECK_LIMITS, checkServer } from './server-check.ts'
 import { SMTP_LIMITS } from './smtp.ts'
@@ -30,8 +30,9 @@ export type SenderDependencies = {
   privateHosts: PrivateHosts
   /** how long answers such as to a pause wait for open replies */
   settleMs?: number
-  /** replaces SMTP */
+  /** replaces SMTP and APIs */
   createProvider?: (url: string, dial: Dial) => Provider | null
+  standIns?: StandIns
   /** logs the end of a delivery */
   note: (line: { deliveryId: string; ms: number } & Delivered) => void
   onFault: (error: unknown) => void
@@ -61,6 +62,7 @@ export function createSender(sending: SenderDependencies): Sender {
     clock,
     dialOwn: createGuardedDial({ allowed: sending.privateHosts, findShared: () => findShared(sending) }),
     createProvider: sending.createProvider,
+    standIns: sending.standIns,
   })
   const senders = createSenders({ ...sending, installation: routes.installation })
   const [lanes, handed] = [createLanes({ store, clock, routes }), createHanded()]

@@ -66,12 +66,14 @@ export type TestResult =
   | TemplateFault
 
 /**
- * `from` null: no sender. `server` without password; null: emails are captured. `isOwn`: set by the app.
- * `isUnreadable`: the setting is invalid.
+ * `from` null: no sender. `server`: for people, without password or key; null: emails are captured. `host`: of the mail
+ * server or API. `isOwn`: set by the app. `isUnreadable`: the setting is invalid.
  */
 export type MailRoute = {
   from: Mailbox | null
   server: string | null
+  host: string | null
+  isApi: boolean
   isOwn: boolean
   isUnreadable: boolean
 }

@@ -1,18 +1,19 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { MAIL_PROVIDERS, providerOfHost } from '../../src/accounts/mail-providers.ts'
+import { type ApiText, readApiAccount, readApiText, writeApiText } from '../../src/accounts/api-account.ts'
+import { MAIL_PROVIDERS, providerOfApi, providerOfHost } from '../../src/accounts/mail-providers.ts'
 import {
   type KnownLogin,
   NO_SERVER,
   readServer,
-  sealTyped,
   type ServerText,
-  unsealTyped,
+  typedLogin,
   urlOf,
   writeProvider,
   writeServer,
 } from '../../src/accounts/mail-server.ts'
 import { readSmtpUrl, type SmtpServer } from '../../src/core/mail-addresses.ts'
+import { sealTyped, unsealTyped } from '../../src/accounts/typed-secrets.ts'
 import { smtpServers } from '../core/smtp-servers.ts'
 
 const HOST = 'smtp.example.com'
@@ -92,26 +93,70 @@ test('the stored URL stays if it means the same server', () => {
 
 describe('a typed password that a page carries', () => {
   const sealing = { key: 'k', appId: 'app_1' }
-  const text = { ...NO_SERVER, smtpHost: HOST, smtpUser: 'me', smtpPassword: 'pa55' }
-  const later = { ...text, smtpPassword: '' }
+  const text = { ...NO_SERVER, smtpHost: ` ${HOST.toUpperCase()}`, smtpUser: 'me ', smtpPassword: 'pa55' }
+  const typed = typedLogin(text)
+  const later = typed && { ...typed, secret: '' }
+  const sealed = sealTyped(sealing, typed, '')
 
   test('is not readable, and comes back', () => {
-    const sealed = sealTyped(sealing, text, '')
+    expect(typed).toEqual({ host: HOST, user: 'me', secret: 'pa55' })
     expect(sealed).not.toContain('pa55')
     expect(sealTyped(sealing, later, sealed)).toBe(sealed)
-    expect(unsealTyped(sealing, later, sealed)).toEqual({ host: HOST, login: { user: 'me', password: 'pa55' } })
+    expect(unsealTyped(sealing, later, sealed)).toBe('pa55')
   })
 
   test.each([
-    [sealing, { ...later, smtpHost: 'evil.example' }],
-    [sealing, { ...later, smtpUser: 'you' }],
+    [sealing, { host: 'evil.example', user: 'me', secret: '' }],
+    [sealing, { host: HOST, user: 'you', secret: '' }],
     [{ ...sealing, appId: 'app_2' }, later],
     [{ ...sealing, key: 'other' }, later],
   ])('does not come back elsewhere (%#)', (where, what) => {
-    expect(unsealTyped(where, what, sealTyped(sealing, text, ''))).toBe(null)
+    expect(unsealTyped(where, what, sealed)).toBe(null)
   })
 
-  test('is nothing without a user', () => expect(sealTyped(sealing, { ...text, smtpUser: '' }, '')).toBe(''))
+  test('is nothing without a user', () => {
+    expect(typedLogin({ ...text, smtpUser: '' })).toBe(null)
+    expect(sealTyped(sealing, null, '')).toBe('')
+  })
+})
+
+describe('the form of an account at an API', () => {
+  const readForm = (changes: Partial<ApiText>, known: string | null = null) =>
+    readApiAccount({ api: 'postmark', apiKey: '', apiStream: '', ...changes }, known)
+  const faultsIn = (...given: Parameters<typeof readForm>) => {
+    const reading = readForm(...given)
+    return 'errors' in reading ? reading.errors.map(({ field }) => field) : []
+  }
+
+  test('reads the key and the stream', () => {
+    expect(readForm({ apiKey: ' token ', apiStream: ' news ' })).toMatchObject({
+      account: { key: 'token', stream: 'news' },
+    })
+    expect(readForm({ apiKey: 'token' })).toMatchObject({
+      account: { host: 'api.postmarkapp.com', stream: 'outbound' },
+    })
+    expect(readForm({ api: 'resend', apiKey: 're_1', apiStream: 'a b' })).toMatchObject({ account: { stream: null } })
+  })
+
+  test('keeps a known key, which it never shows', () => {
+    const reading = readForm({}, 'known')
+    expect(reading).toMatchObject({ account: { key: 'known' } })
+    expect(JSON.stringify('account' in reading && writeApiText('postmark', reading.account))).not.toContain('known')
+  })
+
+  test('refuses what no key or stream is', () => {
+    expect(faultsIn({})).toEqual(['apiKey'])
+    expect(faultsIn({ apiKey: 'a b', apiStream: 'a/b' })).toEqual(['apiKey', 'apiStream'])
+  })
+
+  test('is that of a mail server without a known name', () => {
+    expect(readApiText((name) => (name === 'api' ? 'constructor' : ''))).toBe(null)
+    expect(readApiText((name) => (name === 'api' ? 'resend' : 'x'))).toEqual({
+      api: 'resend',
+      apiKey: 'x',
+      apiStream: 'x',
+    })
+  })
 })
 
 test('presets are servers that the form accepts, with different names', () => {
@@ -122,4 +167,5 @@ test('presets are servers that the form accepts, with different names', () => {
   }
   expect(new Set(MAIL_PROVIDERS.map(({ id }) => id)).size).toBe(MAIL_PROVIDERS.length)
   expect(providerOfHost('smtp.resend.com.evil.example')).toBe(null)
+  expect([providerOfHost('api.resend.com')?.name, providerOfApi('postmark')?.name]).toEqual(['Resend', 'Postmark'])
 })

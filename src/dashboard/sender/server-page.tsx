@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 import { formatCounted } from '../../core/count.ts'
 import { hasRole } from '../../accounts/members.ts'
-import { MAIL_PROVIDERS, type MailProvider, providerOfHost } from '../../accounts/mail-providers.ts'
+import { type ApiText, writeApiText } from '../../accounts/api-account.ts'
+import { MAIL_PROVIDERS, type MailProvider, providerOfApi, providerOfHost } from '../../accounts/mail-providers.ts'
 import {
   NO_SERVER,
   type ServerText,
@@ -9,9 +10,10 @@ import {
   writeProvider,
   writeServer,
 } from '../../accounts/mail-server.ts'
-import { isLoopback, readSmtpUrl, type SmtpServer } from '../../core/mail-addresses.ts'
+import { isLoopback, type SmtpServer } from '../../core/mail-addresses.ts'
+import { hasStream, isApi, type MailService, readMailUrl } from '../../core/mail-apis.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
-import { describeReply, describeServerFault } from '../../deliveries/describe-reason.ts'
+import { describeApiFault, describeReply, describeServerFault } from '../../deliveries/describe-reason.ts'
 import { publicId } from '../../core/ids.ts'
 import type { ServerCheck, TestResult } from '../../messages/mailer.ts'
 import type { MessageRow } from '../../messages/messages.ts'
@@ -30,11 +32,12 @@ import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-f
 
 type ServerProps = {
   facts: SenderFacts
-  refused: Refused<ServerText>
-  /** preset chosen in the URL */
+  refused: Refused<ServerText | ApiText>
+  /** preset chosen in the URL, for SMTP if that is asked for */
   provider: MailProvider | null
+  isSmtpAsked: boolean
   /** of the typed server, which was not saved */
-  failed: { check: ServerCheck | Refusal; host: string } | null
+  failed: { check: ServerCheck | Refusal; server: string; isApi: boolean } | null
   /** a typed password; empty without one */
   sealed: string
   /** emails in the outbox, up to `MOST_COUNTED` + 1 */
@@ -96,8 +99,13 @@ const State = ({ viewer, mailRoute: { server, isOwn, isUnreadable } }: SenderFac
   return isOwn ? `Emails go through ${server}.` : `Emails go through ${server}, the mail server of this installation.`
 }
 
-const savedServer = ({ settings: { smtpUrl } }: SenderFacts): SmtpServer | null =>
-  smtpUrl === null ? null : readSmtpUrl(smtpUrl)
+const savedService = ({ settings: { smtpUrl } }: SenderFacts): MailService | null =>
+  smtpUrl === null ? null : readMailUrl(smtpUrl)
+
+const savedServer = (facts: SenderFacts): SmtpServer | null => {
+  const saved = savedService(facts)
+  return saved === null || isApi(saved) ? null : saved
+}
 
 const SECURITIES = [
   { value: 'starttls', label: 'STARTTLS (port 587)' },
@@ -105,28 +113,49 @@ const SECURITIES = [
   { value: 'optional', label: 'Not required, may be unencrypted (no password)' },
 ]
 
+/** What the form shows: what was refused, the chosen preset, or what is saved. */
+function findText({ facts, refused, provider, isSmtpAsked }: ServerProps): ServerText | ApiText {
+  if (refused.text) return refused.text
+  const saved = savedService(facts)
+  const account = saved && isApi(saved) ? saved : null
+  const api = provider === null ? account?.api : isSmtpAsked ? undefined : provider.api?.name
+  if (api !== undefined) return writeApiText(api, account?.api === api ? account : null)
+  if (provider !== null) return writeProvider(provider)
+  return saved === null || isApi(saved) ? NO_SERVER : writeServer(saved)
+}
+
 const ServerForm = (props: ServerProps) => {
-  const { facts, refused, provider, failed, sealed, message } = props
+  const { facts, refused, failed, sealed, message } = props
   const { viewer, marks } = facts
-  const saved = savedServer(facts)
-  const stored = saved === null ? NO_SERVER : writeServer(saved)
-  const text = refused.text ?? (provider === null ? stored : writeProvider(provider))
-  const shown = provider ?? providerOfHost(text.smtpHost)
+  const text = findText(props)
+  const shown = 'api' in text ? providerOfApi(text.api) : (props.provider ?? providerOfHost(text.smtpHost))
+  const isOther = shown === null && 'smtpHost' in text && text.smtpHost !== ''
   const path = pathOf(viewer.app.publicId, 'sender/server')
   return (
     <>
-      {isOwner(viewer) && (
-        <Providers path={path} shown={shown} isOther={shown === null && text.smtpHost !== ''} message={message} />
-      )}
+      {isOwner(viewer) && <Providers {...{ path, shown, isOther, message }} />}
       <Form
         action={path}
         id="server"
-        hidden={{ basedOn: refused.basedOn ?? marks.server, sealed, ...backField(message) }}
+        hidden={{
+          basedOn: refused.basedOn ?? marks.server,
+          sealed,
+          ...('api' in text ? { api: text.api } : {}),
+          ...backField(message),
+        }}
         errors={refused.errors}
         isLocked={!isOwner(viewer)}
       >
-        {shown && isOwner(viewer) && <p class="hint provider-hint">{shown.hint}</p>}
-        <ServerFields text={text} password={isOwner(viewer) ? describePassword(saved, text, sealed) : undefined} />
+        {shown && isOwner(viewer) && <ProviderHint {...{ path, shown, message }} isByApi={'api' in text} />}
+        {'api' in text ? (
+          <ApiFields
+            text={text}
+            provider={shown}
+            kept={isOwner(viewer) ? describeKey(facts, text, sealed) : undefined}
+          />
+        ) : (
+          <ServerFields text={text} password={isOwner(viewer) ? describePassword(facts, text, sealed) : undefined} />
+        )}
         {failed && <FailedCheck {...failed} />}
         {isOwner(viewer) && (
           <div class="buttons">
@@ -139,18 +168,70 @@ const ServerForm = (props: ServerProps) => {
           </div>
         )}
         {isOwner(viewer) && !failed && (
-          <p class="hint">Before saving, Eventpost connects, and logs in if there is a username. Nothing is sent.</p>
+          <p class="hint">
+            {'api' in text
+              ? `Before saving, Eventpost asks ${shown?.name} whether it accepts the key. Nothing is sent.`
+              : 'Before saving, Eventpost connects, and logs in if there is a username. Nothing is sent.'}
+          </p>
         )}
       </Form>
     </>
   )
 }
 
+type HintProps = Pick<ServerProps, 'message'> & { path: string; shown: MailProvider; isByApi: boolean }
+
+/** Providers with an API can be used over SMTP too. */
+const ProviderHint = ({ path, shown, isByApi, message }: HintProps) => {
+  const { id, name, api, hint } = shown
+  const query = new URLSearchParams({ provider: id, ...(isByApi ? { by: 'smtp' } : {}), ...backField(message) })
+  return (
+    <p class="hint provider-hint">
+      {isByApi ? api?.hint : hint}{' '}
+      {api && <a href={`${path}?${query}`}>{`Use ${isByApi ? 'SMTP' : `the API of ${name}`} instead`}</a>}
+    </p>
+  )
+}
+
+const KEPT = { typed: 'Entered. Leave empty to keep it.', saved: 'Saved. Leave empty to keep it.' }
+
+function describeKey(facts: SenderFacts, { api }: ApiText, sealed: string): string | undefined {
+  if (sealed !== '') return KEPT.typed
+  const saved = savedService(facts)
+  return saved !== null && isApi(saved) && saved.api === api ? KEPT.saved : undefined
+}
+
+type ApiFieldsProps = { text: ApiText; provider: MailProvider | null; kept: string | undefined }
+
+const ApiFields = ({ text, provider, kept }: ApiFieldsProps) => (
+  <>
+    <Field
+      name="apiKey"
+      label={provider?.api?.key ?? 'API key'}
+      kind="password"
+      hint={kept}
+      autocomplete="new-password"
+      optional={kept !== undefined && 'unmarked'}
+    />
+    {hasStream(text.api) && (
+      <Field
+        name="apiStream"
+        label="Message stream"
+        kind="code"
+        hint="Its ID, such as outbound."
+        value={text.apiStream}
+        autocomplete="off"
+      />
+    )}
+  </>
+)
+
 /** An empty field may stand for the saved password or for the one just typed. */
-function describePassword(saved: SmtpServer | null, text: ServerText, sealed: string): string | undefined {
-  if (sealed !== '') return 'Entered. Leave empty to keep it.'
+function describePassword(facts: SenderFacts, text: ServerText, sealed: string): string | undefined {
+  if (sealed !== '') return KEPT.typed
+  const saved = savedServer(facts)
   const isSame = saved?.login?.user === text.smtpUser && saved.host === text.smtpHost
-  return isSame ? 'Saved. Leave empty to keep it.' : undefined
+  return isSame ? KEPT.saved : undefined
 }
 
 type ProvidersProps = Pick<ServerProps, 'message'> & { path: string; shown: MailProvider | null; isOther: boolean }
@@ -208,9 +289,9 @@ const ServerFields = ({ text, password }: FieldsProps) => (
   </>
 )
 
-const FailedCheck = ({ check, host }: NonNullable<ServerProps['failed']>) => (
+const FailedCheck = (failed: NonNullable<ServerProps['failed']>) => (
   <Notice kind="error">
-    <b>Not saved.</b> <CheckText check={check} server={host} from={null} />
+    <b>Not saved.</b> <CheckText {...failed} from={null} />
   </Notice>
 )
 
@@ -232,7 +313,7 @@ const CHECK = 'server-check'
 
 const CheckSection = ({ facts, check, test, message }: ServerProps) => {
   const { viewer, mailRoute } = facts
-  const { from, server, isOwn } = mailRoute
+  const { from, server, isOwn, isApi: isByApi } = mailRoute
   const plain = describePlain(savedServer(facts), check)
   const path = pathOf(viewer.app.publicId, 'sender/server')
   if (server === null) return null
@@ -240,14 +321,20 @@ const CheckSection = ({ facts, check, test, message }: ServerProps) => {
     <section id={CHECK}>
       <h2>Connection</h2>
       <p class="hint">
-        The check connects to <code>{server}</code>, and logs in if there is a username. A test email goes to{' '}
-        <SentText>{viewer.member.email}</SentText>.
+        {isByApi ? (
+          `The check asks ${server} whether it accepts the key.`
+        ) : (
+          <>
+            The check connects to <code>{server}</code>, and logs in if there is a username.
+          </>
+        )}{' '}
+        A test email goes to <SentText>{viewer.member.email}</SentText>.
       </p>
       {plain !== null && <Notice kind="caution">{plain}</Notice>}
       <div role="status">
         {check && (
           <Notice kind={isFine(check) ? 'done' : 'error'}>
-            <CheckText check={check} server={server} from={from?.address ?? null} />
+            <CheckText check={check} server={server} isApi={isByApi} from={from?.address ?? null} />
           </Notice>
         )}
         {test && <SentTest viewer={viewer} to={viewer.member.email} whose={null} result={test} />}
@@ -284,14 +371,14 @@ const RemoveServer = ({ viewer, marks }: SenderFacts) => (
 
 const isFine = (check: ServerCheck | Refusal): boolean => !isRefusal(check) && check.is === 'fine'
 
-type Found = { check: ServerCheck | Refusal; server: string; from: string | null }
+type Found = { check: ServerCheck | Refusal; server: string; isApi: boolean; from: string | null }
 
-function CheckText({ check, server, from }: Found) {
+function CheckText({ check, server, isApi: isByApi, from }: Found) {
   if (isRefusal(check)) return <>{check.message ?? REFUSALS[check.refusal].message}</>
   if (check.is === 'failed') {
     return (
       <>
-        <Ticked>{describeServerFault(check.reason, server)}</Ticked>
+        <Ticked>{(isByApi ? describeApiFault : describeServerFault)(check.reason, server)}</Ticked>
         {check.reply !== undefined && (isExplained(check.reply) || !check.answer) && ` ${describeReply(check.reply)}`}
         {check.answer && (
           <>

@@ -1,20 +1,21 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
+import { type ApiText, readApiAccount, readApiText, typedKey } from '../../accounts/api-account.ts'
 import { findProvider } from '../../accounts/mail-providers.ts'
 import {
-  type KnownLogin,
   NO_SERVER,
   readServer,
   readServerText,
-  sealTyped,
   type ServerText,
-  unsealTyped,
+  typedLogin,
   urlOf,
 } from '../../accounts/mail-server.ts'
+import { sealTyped, unsealTyped } from '../../accounts/typed-secrets.ts'
 import { readPublicId } from '../../core/ids.ts'
-import { makeMailbox, readSmtpUrl } from '../../core/mail-addresses.ts'
+import { makeMailbox } from '../../core/mail-addresses.ts'
+import { describeService, isApi, type MailService, readMailUrl } from '../../core/mail-apis.ts'
 import { countCaptured } from '../../deliveries/delivery-lists.ts'
-import { isRefusal, REFUSALS } from '../../core/refusals.ts'
+import { type FieldError, isRefusal, REFUSALS } from '../../core/refusals.ts'
 import { makeSenderSample } from '../../mail/samples.ts'
 import { checkMailServer } from '../../mail/server-check.ts'
 import type { ServerCheck } from '../../messages/mailer.ts'
@@ -40,7 +41,7 @@ export const senderServerRoutes = (deps: PageDependencies) =>
     .post('/apps/:app/sender/server/check', onForm(deps, { role: 'editor' }, checkSaved), { parse: 'none' })
     .post('/apps/:app/sender/server/test', onForm(deps, { role: 'editor' }, sendTest), { parse: 'none' })
 
-type Shown = Refused<ServerText> &
+type Shown = Refused<ServerText | ApiText> &
   Partial<Pick<Parameters<typeof ServerPage>[0], 'failed' | 'check' | 'test' | 'sealed'>> & {
     status?: number
     /** ID of the message that led here */
@@ -48,6 +49,7 @@ type Shown = Refused<ServerText> &
   }
 
 const OTHER = 'other'
+const SMTP = 'smtp'
 
 export async function showServer(
   deps: PageDependencies,
@@ -68,6 +70,7 @@ export async function showServer(
     status,
     <ServerPage
       {...{ facts, refused: { ...refused, text }, provider, failed, check, test, sealed, captured, message }}
+      isSmtpAsked={query.get('by') === SMTP}
     />,
   )
 }
@@ -79,27 +82,29 @@ async function saveServer(
   form: FormInput,
   { viewer }: Who,
 ): Promise<Response> {
-  const text = readServerText(form.text)
   const basedOn = form.text('basedOn')
   const { smtpUrl: stored, ...others } = await deps.store.mailSettings(viewer.app.id)
   const sealing = { key: deps.previewKey, appId: viewer.app.publicId }
-  const sealed = sealTyped(sealing, text, form.text('sealed'))
+  const text = readApiText(form.text) ?? readServerText(form.text)
+  const typed = 'api' in text ? typedKey(text) : typedLogin(text)
+  const sealed = sealTyped(sealing, typed, form.text('sealed'))
   const from = form.text('message')
   const show = (shown: Shown) => showServer(deps, request, viewer, { text, basedOn, sealed, from, ...shown })
-  const reading = readServer(text, listKnown(unsealTyped(sealing, text, sealed), stored))
+  const carried = typed && { ...typed, secret: unsealTyped(sealing, typed, sealed) }
+  const reading = readService(text, { carried, stored: stored === null ? null : readMailUrl(stored) })
   if ('errors' in reading) return show({ status: 400, errors: reading.errors })
-  const { server } = reading
-  const smtpUrl = urlOf(server, stored)
+  const { service } = reading
+  const smtpUrl = urlOf(service, stored)
   if (deps.mailer.refusesServer(smtpUrl)) {
     return show({
       status: 400,
-      errors: [{ field: 'smtpHost', code: 'invalid', message: describePrivate(server.host) }],
+      errors: [{ field: 'smtpHost', code: 'invalid', message: describePrivate(service.host) }],
     })
   }
   const isForced = form.text('do') === 'save_anyway'
   const check = isForced ? null : await checkMailServer(deps, viewer.app, { ...others, smtpUrl })
   if (check !== null && (isRefusal(check) || check.is === 'failed')) {
-    const failed = { check, host: `${server.host}:${server.port}` }
+    const failed = { check, server: describeService(service), isApi: isApi(service) }
     return show({ status: isRefusal(check) ? REFUSALS[check.refusal].status : 422, failed })
   }
   return saveSettings(deps, viewer, {
@@ -120,8 +125,24 @@ function flashOf(check: ServerCheck | null): FlashCode {
   return check.is === 'failed' || check.isSecure ? 'server_saved' : 'server_saved_plain'
 }
 
-const listKnown = (typed: KnownLogin | null, stored: string | null): KnownLogin[] =>
-  [typed, stored === null ? null : readSmtpUrl(stored)].filter((one) => one !== null)
+type Known = { carried: { host: string; user: string; secret: string | null } | null; stored: MailService | null }
+
+/** An empty password or key stands for the one just typed, or for the stored one. */
+function readService(
+  text: ServerText | ApiText,
+  { carried, stored }: Known,
+): { service: MailService } | { errors: FieldError[] } {
+  const secret = carried?.secret ?? null
+  if ('api' in text) {
+    const kept = stored && isApi(stored) && stored.api === text.api ? stored.key : null
+    const reading = readApiAccount(text, secret ?? kept)
+    return 'errors' in reading ? reading : { service: reading.account }
+  }
+  const typed =
+    carried && secret !== null ? [{ host: carried.host, login: { user: carried.user, password: secret } }] : []
+  const reading = readServer(text, stored === null || isApi(stored) ? typed : [...typed, stored])
+  return 'errors' in reading ? reading : { service: reading.server }
+}
 
 const describePrivate = (host: string): string =>
   `This address is not public. Use a public mail server, or restart Eventpost with \`--mail-private-hosts ${host}\` or \`EVENTPOST_MAIL_PRIVATE_HOSTS=${host}\`.`

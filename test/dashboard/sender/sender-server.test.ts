@@ -407,7 +407,7 @@ describe('saving a mail server', () => {
       'Fastmail',
       'Other',
     ])
-    const resend = (await browser.get(links[2] ?? '')).html
+    const resend = (await browser.get(`${links[2]}&by=smtp`)).html
     expect(await attributesOf(resend, '#smtpHost, #smtpPort, #smtpUser', 'value')).toEqual([
       'smtp.resend.com',
       '465',
