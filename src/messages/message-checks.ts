@@ -35,13 +35,19 @@ export type CheckContext = {
 /** `replace`: a change of the text that fixes it. */
 export type LiveProblem = FieldError & { replace?: { from: string; by: string } }
 
-export type Tried = { tried: number; of: number; what: 'events' | 'people' }
+/** `of`: recent events or people, of which `tried` were checked in time. `usesValues`: the email has any. */
+export type Tried = { tried: number; of: number; what: 'events' | 'people'; usesValues: boolean }
 
 /** Links that the newest email would lack. `host`: the domain that the app lacks; null if that isn't why. */
 export type LackedLinks = { refused: readonly string[]; host: string | null; isMadeUp: boolean }
 
-/** `problems` block going live; `warnings` count emails without a text. */
-export type LiveCheck = { problems: LiveProblem[]; warnings: FieldError[]; tried: Tried; lacked: LackedLinks | null }
+/** `problems` block going live; `warnings` count emails without a text. `tried`: null until the message is complete. */
+export type LiveCheck = {
+  problems: LiveProblem[]
+  warnings: FieldError[]
+  tried: Tried | null
+  lacked: LackedLinks | null
+}
 
 const UNSUBSCRIBE_URL = 'https://example.com/unsubscribe'
 
@@ -56,11 +62,30 @@ export async function checkLive(
   const settings = await store.mailSettings(app.id)
   const unsent = await findUnsent({ app, senders, asksDns, settings }, content.mail)
   const { problems: broken, properties } = await inspectMail({ app, templates }, content.mail)
-  const tried: Tried = { tried: 0, of: 0, what: 'event' in content.trigger ? 'events' : 'people' }
-  if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried, lacked: null }
+  if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried: null, lacked: null }
   const trial = await tryOut({ store, app, templates, settings, most }, content, properties)
   const unlisted = collects(content) && showsEvent(content.mail) && !listsEvents(content.mail) ? [UNLISTED] : []
   return { ...trial, problems: [...unsent, ...unlisted, ...trial.problems] }
+}
+
+const untried = ({ trigger, mail }: MessageContent): Tried => ({
+  tried: 0,
+  of: 0,
+  what: 'event' in trigger ? 'events' : 'people',
+  usesValues: PARTS.some((part) => HAS_TEMPLATE.test(mail[part] ?? '')),
+})
+
+/** Why no value could be checked; null if some were, or the email uses none. */
+export function describeUntried({ of, what, usesValues }: Tried): string | null {
+  if (of > 0 || !usesValues) return null
+  return what === 'events' ? 'no event matches yet' : 'no people yet'
+}
+
+/** For those who see no checklist. */
+export function warnOfUntried({ tried }: LiveCheck): FieldError[] {
+  const reason = tried && describeUntried(tried)
+  const message = `Values not checked: ${reason}.`
+  return reason === null ? [] : [{ field: 'mail', code: 'unchecked', message }]
 }
 
 type Inspecting = { app: Pick<AppRow, 'id'>; templates: TemplateWorker }
@@ -123,17 +148,16 @@ type Start = Pick<TemplateFacts, 'contact' | 'event'>
 async function tryOut(trying: Trying, content: MessageContent, properties: UsedProperty[]): Promise<LiveCheck> {
   const { app } = trying
   const { trigger } = content
-  const what = 'event' in trigger ? 'events' : 'people'
+  const nothing = untried(content)
   const madeUp = makeSample(app, content, { properties, at: 0 })
-  if (what === 'people') {
+  if (nothing.what === 'people') {
     const eventless = await findEventless(trying, content, madeUp)
-    if (eventless.length > 0)
-      return { problems: eventless, warnings: [], tried: { tried: 0, of: 0, what }, lacked: null }
+    if (eventless.length > 0) return { problems: eventless, warnings: [], tried: nothing, lacked: null }
   }
-  const starts = 'event' in trigger ? await listTriggers(trying, trigger) : await listAdded(trying, trigger)
+  const starts = 'event' in trigger ? await listTriggers(trying, trigger) : await listPeople(trying)
   const { tried, faults } = await tryAll(trying, content, starts)
   const whole = await tryWhole(trying, content, starts[0] ?? madeUp)
-  const counted = { tried, of: starts.length, what } as const
+  const counted = { ...nothing, tried, of: starts.length }
   const [skipped, wrong] = partition(faults)
   const names = [...new Set(starts.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null))))]
   const missing = skipped.flatMap((fault) => describeMissing(fault, counted, { app, mail: content.mail, names }))
@@ -221,8 +245,8 @@ function findWhole(fault: TemplateFault, { body }: Mail): FieldError[] {
   return [{ field: 'mail.body', code: 'template', message: describeTemplateFault(fault) }]
 }
 
-async function listAdded({ store, app, most }: Trying, trigger: Trigger): Promise<Start[]> {
-  if (!('contact' in trigger)) return []
+/** The newest of the app, whom an added tag, a page or their adding may trigger. */
+async function listPeople({ store, app, most }: Trying): Promise<Start[]> {
   const query = { appId: app.id, tag: null, updatedAfter: null, before: null, limit: most }
   return (await store.listContacts(query)).map((contact) => ({ contact, event: null }))
 }

@@ -3,7 +3,7 @@ import type { MessageChange, SavedMessage } from '../store/messages.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import type { StoppedEmails } from '../core/hand-overs.ts'
-import { type CheckContext, checkLive } from './message-checks.ts'
+import { type CheckContext, checkLive, warnOfUntried } from './message-checks.ts'
 import { type ReadMessage, readMessage } from './message-input.ts'
 import type { MessageInput } from './message-schema.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
@@ -106,7 +106,7 @@ async function checkAll(context: CheckContext, messages: ReadMessage[], changes:
         check.problems.map(({ replace: _, ...problem }) => problem),
       ),
     )
-    warnings.push(...atPlace(index, check.warnings))
+    warnings.push(...atPlace(index, [...check.warnings, ...warnOfUntried(check)]))
   }
   return { problems, warnings }
 }

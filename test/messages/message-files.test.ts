@@ -50,8 +50,14 @@ describe('a file', () => {
       field: '[2].mail.subject',
     })
     expect((await names()).map(([, status]) => status)).toEqual(['draft', 'draft'])
+    const unchecked = {
+      field: '[0].mail',
+      code: 'unchecked',
+      message: expect.stringContaining('no event matches yet.'),
+    }
     expect(await read(file, { status: 'live' })).toMatchObject({
       messages: [{ status: 'live', fields: ['status'] }, {}],
+      warnings: [unchecked, { ...unchecked, field: '[1].mail' }],
     })
     await messaging.event()
     expect(await messaging.deliveries()).toHaveLength(2)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { checkLive } from '../../src/messages/message-checks.ts'
+import { checkLive, describeUntried } from '../../src/messages/message-checks.ts'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { exportMessages } from '../../src/messages/message-files.ts'
 import { mayDelete } from '../../src/messages/message-changes.ts'
@@ -218,7 +218,7 @@ describe('going live', () => {
         },
       ],
       warnings: [],
-      tried: { tried: 8, of: 8, what: 'events' },
+      tried: { tried: 8, of: 8, what: 'events', usesValues: true },
       lacked: null,
     })
     const refused = {
@@ -294,8 +294,27 @@ describe('going live', () => {
       await messaging.event({ email, firstName })
     }
     const mail = { subject: 'Hello {{ contact.firstName }}', body: 'B' }
-    const [problem] = await problemsOf({ ...messageOf({ trigger: { contact: 'created' } }), mail })
-    expect(problem?.message).toStartWith('`contact.firstName` is missing for 1 of the last 2 people.')
+    for (const trigger of [{ contact: 'created' as const }, { page: '/pricing' }, { tag: 'beta' }]) {
+      const [problem] = await problemsOf({ ...messageOf({ trigger }), mail })
+      expect(problem?.message).toStartWith('`contact.firstName` is missing for 1 of the last 2 people.')
+      const field = { ...mail, subject: 'Your {{ contact.fields.plan }}' }
+      expect(await problemsOf({ ...messageOf({ trigger }), mail: field })).toHaveLength(1)
+    }
+  })
+
+  test('says why no value could be checked', async () => {
+    const mail = { subject: 'Hello {{ contact.firstName }}', body: 'B' }
+    const triedOf = async (changes: Parameters<typeof messageOf>[0]) => {
+      const { tried } = await checkLive(messaging.context(), messageOf({ mail, ...changes }))
+      return tried && describeUntried(tried)
+    }
+    const page = { trigger: { page: '/pricing' } }
+    expect(await triedOf({})).toBe('no event matches yet')
+    expect(await triedOf(page)).toBe('no people yet')
+    expect(await triedOf({ mail: { subject: 'Hello', body: 'B' } })).toBeNull()
+    await messaging.event({ event: 'other' })
+    expect(await triedOf({})).toBe('no event matches yet')
+    expect(await triedOf(page)).toBeNull()
   })
 
   test('checks an edit of a live message too', async () => {

@@ -5,7 +5,13 @@ import { proposeSender, SENDER_PROBLEMS } from '../../accounts/senders.ts'
 import { readEmail } from '../../core/email.ts'
 import { publicId } from '../../core/ids.ts'
 import type { MessageRow } from '../../messages/messages.ts'
-import type { LackedLinks, LiveCheck, LiveProblem } from '../../messages/message-checks.ts'
+import {
+  describeUntried,
+  type LackedLinks,
+  type LiveCheck,
+  type LiveProblem,
+  type Tried,
+} from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { describeLostUrl } from '../../people/unsubscribe.ts'
@@ -59,7 +65,7 @@ export const isOfText = ({ field }: FieldError): boolean => field.startsWith('ma
 
 /** What is left to do before the message can go live, of what is typed. */
 export function listChecks({ fields, errors = [], check, sending, tested, meant, message }: Checked): CheckLine[] {
-  const { problems = [], warnings = [], tried } = check ?? {}
+  const { problems = [], warnings = [], tried = null } = check ?? {}
   const all = [...problems, ...errors.filter((error) => !problems.some((problem) => isSame(problem, error)))]
   const sender = all.filter(isOfSender)
   const values = all.filter((one) => !isOfSender(one) && isOfValues(one))
@@ -67,15 +73,13 @@ export function listChecks({ fields, errors = [], check, sending, tested, meant,
   const named = all.filter(({ field }) => field === 'name')
   const others = all.filter((one) => !isOfSender(one) && !isOfText(one) && !named.includes(one))
   const missing = findMissing(fields)
-  const isUnchecked = values.length === 0 && tried?.of === 0 && (others.length + text.length > 0 || missing !== null)
-  const partly = tried && tried.tried < tried.of ? { says: describeTried(tried) } : {}
   return [
     ...(named.length > 0 ? [lineOf('Name', named, '')] : []),
     ...(others.length > 0 ? [lineOf('Trigger and rules', others, '')] : []),
     ...(meant === null ? [] : [lineOfUnknown(meant)]),
     lineOfSender(sender),
     ...listSending(sending, message),
-    { ...lineOf('Values', values, describeTried(tried)), warnings, ...(isUnchecked ? UNCHECKED : {}), ...partly },
+    lineOfValues(values, warnings, tried),
     text.length > 0 || missing === null
       ? lineOf('Email', text, 'Renders without errors.')
       : { ...lineOf('Email', [], missing), state: 'open' },
@@ -175,8 +179,14 @@ function lineOfTest(tested: TestedEmail | null): CheckLine {
     : lineOf('Test', [], `Sent to ${tested.to}.`)
 }
 
-/** Values are looked up once everything else fits. */
-const UNCHECKED = { state: 'open', says: 'Checked once the other problems are fixed.' } as const
+function lineOfValues(problems: LiveProblem[], warnings: FieldError[], tried: Tried | null): CheckLine {
+  const line = { ...lineOf('Values', problems, tried === null ? '' : describeTried(tried)), warnings }
+  if (tried && tried.tried < tried.of) return { ...line, says: describeTried(tried) }
+  if (problems.length > 0) return line
+  if (tried === null) return { ...line, state: 'open', says: 'Checked once the other problems are fixed.' }
+  const reason = describeUntried(tried)
+  return reason === null ? line : { ...line, state: 'open', says: `Not checked: ${reason}.` }
+}
 
 const lineOf = (name: string, problems: LiveProblem[], done: ComponentChildren): CheckLine => ({
   name,
@@ -186,8 +196,8 @@ const lineOf = (name: string, problems: LiveProblem[], done: ComponentChildren):
   warnings: [],
 })
 
-function describeTried(tried: LiveCheck['tried'] | undefined): string {
-  if (!tried || tried.of === 0) return 'No values are missing.'
+function describeTried(tried: Tried): string {
+  if (tried.of === 0) return 'The email uses no values.'
   if (tried.tried === tried.of && tried.of === 1)
     return `The only ${tried.what === 'events' ? 'event' : 'person'} so far has all values.`
   return tried.tried < tried.of

@@ -3,7 +3,7 @@ import { emailRule } from '../../core/field-schemas.ts'
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import { listRecipients } from '../../accounts/members.ts'
 import type { RenderedMail, TestResult } from '../../messages/mailer.ts'
-import { checkLive, proposeFallback } from '../../messages/message-checks.ts'
+import { checkLive, proposeFallback, warnOfUntried } from '../../messages/message-checks.ts'
 import { type FoundSample, findSample } from '../../deliveries/person-samples.ts'
 import { makeLiveToken } from '../../messages/messages.ts'
 import { publicId } from '../../core/ids.ts'
@@ -71,7 +71,7 @@ export const previewTool: Tool = {
     const named = found.problems.map(({ field, code, message }) => ({ field, code, message }))
     const problems = takeWithin(cleanValue(named), PROBLEMS_BYTES)
     const unsent = sample.unsent === null ? [] : [{ field: 'email', code: 'no_email', message: sample.unsent }]
-    const warnings = takeWithin(cleanValue([...unsent, ...found.warnings]), WARNINGS_BYTES)
+    const warnings = takeWithin(cleanValue([...unsent, ...found.warnings, ...warnOfUntried(found)]), WARNINGS_BYTES)
     return { untrusted: UNTRUSTED, ok: true, mail: previewView(sample, mail), problems, warnings, token }
   },
 }

@@ -119,6 +119,26 @@ describe('going live', () => {
     expect(await textOf(html, '.problems li')).toEqual([expect.stringContaining(`of the last ${tried} events`)])
   })
 
+  test('says that values could not be checked, and why', async () => {
+    const mail = { 'mail.subject': 'Hi {{ contact.firstName }}', 'mail.body': 'Hello' }
+    const byPage = { trigger: 'page', 'trigger.event': '', 'trigger.page': '/pricing' }
+    const valuesOf = async (changes: Record<string, string>) => {
+      const { html } = await pages.press(pages.at('messages/new'), 'preview', { ...mail, ...changes })
+      return (await textOf(html, '#checklist .checks > li')).filter((line) => line.includes('Values'))
+    }
+    const uncheckedBecause = (reason: string) => [`To do: Values Not checked: ${reason}.`]
+    expect(await valuesOf({ 'trigger.event': 'paid' })).toEqual(uncheckedBecause('no event matches yet'))
+    expect(await valuesOf(byPage)).toEqual(uncheckedBecause('no people yet'))
+    expect(await valuesOf({ ...byPage, 'mail.subject': 'Hi' })).toEqual(['Done: Values The email uses no values.'])
+    expect(await valuesOf({ ...byPage, 'mail.body': '' })).toEqual([
+      'To do: Values Checked once the other problems are fixed.',
+    ])
+    await pages.event({ event: 'other' })
+    expect((await valuesOf(byPage)).join()).toContain(
+      'Subject: contact.firstName is missing for the only person so far.',
+    )
+  })
+
   test('checks the newest 100 events before the page is shown, and 500 after', async () => {
     await pages.press(pages.path, 'save', { 'mail.body': '{{ event.x }}', 'again.collect.minutes': '' })
     for (let i = 0; i < 120; i++) await pages.event({ email: `p${i}@example.com`, properties: i < 6 ? {} : { x: 1 } })
@@ -150,9 +170,11 @@ describe('going live', () => {
     const left = async () => textOf((await pages.browser.get(pages.path)).html, '#go-live-checks li')
     const lost =
       "Public address Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. How to set it"
+    const values = 'To do: Values Not checked: no event matches yet.'
     expect(await left()).toEqual([
       'Note: Mail server Not set up. Emails are captured, not sent. Set up a mail server',
       `Note: ${lost}`,
+      values,
       "To do: Test This text hasn't been tested yet.",
     ])
     const { html } = await pages.browser.get(pages.path)
@@ -161,7 +183,7 @@ describe('going live', () => {
       '/docs/hosting#public-address',
     ])
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })
-    expect(await left()).toEqual([`Problem: ${lost}`, "To do: Test This text hasn't been tested yet."])
+    expect(await left()).toEqual([`Problem: ${lost}`, values, "To do: Test This text hasn't been tested yet."])
     const { html: withServer } = await pages.browser.get(pages.path)
     expect(await textOf(withServer, '#go-live-checks p')).toEqual(["These don't stop you from going live:"])
     expect(await textOf(withServer, '#checklist .wrong')).toEqual([

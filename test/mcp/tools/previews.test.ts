@@ -28,6 +28,13 @@ describe('preview_message', () => {
     expect(await preview()).toMatchObject({
       mail: { isMadeUp: true, eventId: null, to: 'ada@example.com', fault: null },
       problems: [],
+      warnings: [
+        {
+          field: 'mail',
+          code: 'unchecked',
+          message: 'Values not checked: no event matches yet.',
+        },
+      ],
       token: expect.stringMatching(/^[\w-]{43}$/),
     })
   })
