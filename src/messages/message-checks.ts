@@ -77,14 +77,13 @@ const untried = ({ trigger, mail }: MessageContent): Tried => ({
 
 /** Why no value could be checked; null if some were, or the email uses none. */
 export function describeUntried({ of, what, usesValues }: Tried): string | null {
-  if (of > 0 || !usesValues) return null
-  return what === 'events' ? 'no event matches yet' : 'no people yet'
+  return of > 0 || !usesValues ? null : `No ${what} to check yet.`
 }
 
 /** For those who see no checklist. */
 export function warnOfUntried({ tried }: LiveCheck): FieldError[] {
   const reason = tried && describeUntried(tried)
-  const message = `Values not checked: ${reason}.`
+  const message = `Values weren't checked. ${reason}`
   return reason === null ? [] : [{ field: 'mail', code: 'unchecked', message }]
 }
 

@@ -53,7 +53,7 @@ describe('a file', () => {
     const unchecked = {
       field: '[0].mail',
       code: 'unchecked',
-      message: expect.stringContaining('no event matches yet.'),
+      message: expect.stringContaining('No events to check yet.'),
     }
     expect(await read(file, { status: 'live' })).toMatchObject({
       messages: [{ status: 'live', fields: ['status'] }, {}],

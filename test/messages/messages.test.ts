@@ -309,11 +309,11 @@ describe('going live', () => {
       return tried && describeUntried(tried)
     }
     const page = { trigger: { page: '/pricing' } }
-    expect(await triedOf({})).toBe('no event matches yet')
-    expect(await triedOf(page)).toBe('no people yet')
+    expect(await triedOf({})).toBe('No events to check yet.')
+    expect(await triedOf(page)).toBe('No people to check yet.')
     expect(await triedOf({ mail: { subject: 'Hello', body: 'B' } })).toBeNull()
     await messaging.event({ event: 'other' })
-    expect(await triedOf({})).toBe('no event matches yet')
+    expect(await triedOf({})).toBe('No events to check yet.')
     expect(await triedOf(page)).toBeNull()
   })
 

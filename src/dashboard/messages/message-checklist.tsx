@@ -185,7 +185,7 @@ function lineOfValues(problems: LiveProblem[], warnings: FieldError[], tried: Tr
   if (problems.length > 0) return line
   if (tried === null) return { ...line, state: 'open', says: 'Checked once the other problems are fixed.' }
   const reason = describeUntried(tried)
-  return reason === null ? line : { ...line, state: 'open', says: `Not checked: ${reason}.` }
+  return reason === null ? line : { ...line, state: 'open', says: reason }
 }
 
 const lineOf = (name: string, problems: LiveProblem[], done: ComponentChildren): CheckLine => ({

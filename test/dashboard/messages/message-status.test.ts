@@ -126,9 +126,9 @@ describe('going live', () => {
       const { html } = await pages.press(pages.at('messages/new'), 'preview', { ...mail, ...changes })
       return (await textOf(html, '#checklist .checks > li')).filter((line) => line.includes('Values'))
     }
-    const uncheckedBecause = (reason: string) => [`To do: Values Not checked: ${reason}.`]
-    expect(await valuesOf({ 'trigger.event': 'paid' })).toEqual(uncheckedBecause('no event matches yet'))
-    expect(await valuesOf(byPage)).toEqual(uncheckedBecause('no people yet'))
+    const uncheckedBecause = (reason: string) => [`To do: Values ${reason}`]
+    expect(await valuesOf({ 'trigger.event': 'paid' })).toEqual(uncheckedBecause('No events to check yet.'))
+    expect(await valuesOf(byPage)).toEqual(uncheckedBecause('No people to check yet.'))
     expect(await valuesOf({ ...byPage, 'mail.subject': 'Hi' })).toEqual(['Done: Values The email uses no values.'])
     expect(await valuesOf({ ...byPage, 'mail.body': '' })).toEqual([
       'To do: Values Checked once the other problems are fixed.',
@@ -170,7 +170,7 @@ describe('going live', () => {
     const left = async () => textOf((await pages.browser.get(pages.path)).html, '#go-live-checks li')
     const lost =
       "Public address Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. How to set it"
-    const values = 'To do: Values Not checked: no event matches yet.'
+    const values = 'To do: Values No events to check yet.'
     expect(await left()).toEqual([
       'Note: Mail server Not set up. Emails are captured, not sent. Set up a mail server',
       `Note: ${lost}`,

@@ -32,7 +32,7 @@ describe('preview_message', () => {
         {
           field: 'mail',
           code: 'unchecked',
-          message: 'Values not checked: no event matches yet.',
+          message: "Values weren't checked. No events to check yet.",
         },
       ],
       token: expect.stringMatching(/^[\w-]{43}$/),
