@@ -29,6 +29,7 @@ import privacy from './privacy.md' with { type: 'text' }
 import requests from './requests.md' with { type: 'text' }
 import results from './results.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
+import providers from './providers.md' with { type: 'text' }
 import senders from './senders.md' with { type: 'text' }
 import sending from './sending.md' with { type: 'text' }
 import snippet from './snippet.md' with { type: 'text' }
@@ -63,6 +64,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       states,
       bounces,
       senders,
+      providers,
     }),
   },
   {
