@@ -15,9 +15,15 @@ const SORTED_LOOKUP = 3 / 5
 const MERGED_ROWS = 400_000
 /** The share of these rows that is merged as a whole, because they are counted before. */
 const WHOLE = 2 / 3
+/** A person of any app whose last page view is read takes as long as this many. */
+const VIEW_COST = 1.25
 /** Rows of an index that are only counted (measured: 28 ms), and how many take as long as a lookup. */
 const LISTED_ROWS = 1_300_000
 const LISTED_PER_LOOKUP = 20
+/** The share of these rows that is counted for a page in another order. */
+const LISTED_OTHER_ORDER = 4 / 5
+/** A row of an index by time takes as long as this many. */
+const LISTED_BY_TIME = 1.3
 const CHUNK_ROWS = 500
 /** From here on, looking up each listed row takes longer than walking the index to the next few. */
 const MANY_IDS = 1_000
@@ -181,11 +187,12 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   const countPeople = (appId: number): number => peopleOf.get(appId)?.people ?? 0
 
   /** The lists, the longest first, if counting people who are on none of them is quick. */
-  const findOutside = (arms: Arm[], people: number): Arm[] | null => {
+  const findOutside = (arms: Arm[], people: number, isNewest: boolean): Arm[] | null => {
     const sized = arms.map((arm) => ({ arm, size: countUpTo(listOf(arm), probed + 1) }))
     const sorted = sized.toSorted((a, b) => b.size - a.size)
     const lookups = sumOf(sorted.map(({ size }, index) => size * index))
-    return people + lookups * LISTED_PER_LOOKUP <= listed ? sorted.map(({ arm }) => arm) : null
+    const rows = people * (sorted[0]?.arm.list ? LISTED_BY_TIME : 1) + lookups * LISTED_PER_LOOKUP
+    return rows <= listed * (isNewest ? 1 : LISTED_OTHER_ORDER) ? sorted.map(({ arm }) => arm) : null
   }
   const countOutside = (arms: Arm[], people: number): number =>
     arms.reduce((left, arm, index) => {
@@ -253,15 +260,16 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     const sized = conditions.flatMap(({ ids, arms, whole }) => {
       const list = lists.find((one) => one.ids === ids)
       // of all apps, so at least one of each person
-      if (whole) return { arm: whole, least: people, size: people }
-      return arms.map((arm) => ({ arm, least: list?.least ?? 0, size: list?.size ?? people }))
+      if (whole) return { arm: whole, least: people * VIEW_COST, size: people * VIEW_COST, cost: VIEW_COST }
+      return arms.map((arm) => ({ arm, least: list?.least ?? 0, size: list?.size ?? people, cost: 1 }))
     })
     const everyone = arms.some(({ isIn }) => isIn) ? 0 : people
     const isShort = everyone + sumOf(sized.map(({ size }) => size)) <= merged
     let left = Math.floor(isShort ? merged : merged * WHOLE) - everyone
     if (sumOf(sized.map(({ least }) => least)) > left) return null
-    for (const { arm, size } of sized)
-      if (left >= 0) left -= isShort && !arm.read ? size : countUpTo(arm.read ?? selectArm(arm), left + 1)
+    for (const { arm, size, cost } of sized)
+      if (left >= 0)
+        left -= isShort && !arm.read ? size : cost * countUpTo(arm.read ?? selectArm(arm), Math.ceil(left) + 1)
     return left < 0 ? null : arms
   }
 
@@ -280,7 +288,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     if (share > 0 && share >= (longest ? longest.some / longest.size : 0)) {
       const isNewest = sort === 'newest'
       const isOutside = share < 1 && rest.length === 0 && !isFound && !arms.some(({ isIn }) => isIn)
-      const outside = isOutside ? findOutside(arms, people) : null
+      const outside = isOutside ? findOutside(arms, people, isNewest) : null
       const part = (share === 1 || isNewest ? 1 : OTHER_ORDER) * (outside ? OUTSIDE : 1)
       const range = whole ? { from: 0, until: MAX_ID } : rangeBefore(appId, arms, MAX_ID, part)
       const list = merge(appId, arms, range)
