@@ -1,4 +1,4 @@
-import { HOUR_MS, type Clock } from '../core/clock.ts'
+import { type Clock, DAY_MS, HOUR_MS } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import {
   checkSender,
@@ -12,7 +12,7 @@ import {
 type CheckStore = Pick<Store, 'findDomainCheck' | 'saveDomainCheck'>
 
 /** Records are looked up again after this time. */
-const OUTDATED_MS = 24 * HOUR_MS
+const OUTDATED_MS = DAY_MS
 /** At most this often per app, also if DNS gives no answer. */
 const TRY_AGAIN_MS = HOUR_MS
 const MOST_AT_ONCE = 4

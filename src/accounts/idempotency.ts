@@ -1,4 +1,5 @@
 /** Idempotency-Keys: their format, how requests are compared, and that a write runs once. */
+import { DAY_MS } from '../core/clock.ts'
 import type { TextIdempotency } from '../store/event-texts.ts'
 import {
   type KnownOutcomes,
@@ -12,7 +13,7 @@ import type { Idempotency, Refused } from '../store/types.ts'
 import { canonicalJson } from '../core/json.ts'
 import { type Refusal, refuseFields } from '../core/refusals.ts'
 
-const IDEMPOTENCY_MS = 24 * 3_600_000
+const IDEMPOTENCY_MS = DAY_MS
 
 /** Outcomes stored at or before this time (ms UTC) have expired. */
 export const expiredUntil = (at: number): number => at - IDEMPOTENCY_MS

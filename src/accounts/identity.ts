@@ -1,10 +1,11 @@
 import { timingSafeEqual } from 'node:crypto'
+import { DAY_MS } from '../core/clock.ts'
 import type { SecretRow } from '../store/types.ts'
 import { randomBase62, type RandomBytes } from '../core/base62.ts'
 
 export type { SecretRow }
 
-export const PREVIOUS_SECRET_VALID_MS = 86_400_000
+export const PREVIOUS_SECRET_VALID_MS = DAY_MS
 
 /** Tells a leaked secret apart from an API key. */
 const SECRET_PREFIX = 'is_'

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { MemberEntry, MemberLink, AppAccess } from '../store/members.ts'
 import type { NewLink, Refused, Role } from '../store/types.ts'
@@ -10,7 +11,7 @@ export type { MemberEntry, MemberLink, AppAccess, Role }
 type Maker = { store: Store; now: number; actor: string }
 
 /** The set-up link is renewed at every start, so a day is enough. */
-const LINK_MS = 24 * 3_600_000
+const LINK_MS = DAY_MS
 
 /** Owners can do everything, editors change messages and recipients, viewers read. */
 export const ROLES = ['owner', 'editor', 'viewer'] as const satisfies readonly Role[]

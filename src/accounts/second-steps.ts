@@ -1,13 +1,13 @@
 import type { Store } from '../store/store.ts'
 import { addressBucket } from '../core/addresses.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, MINUTE_MS } from '../core/clock.ts'
 import { isPassing, type MemberRow, type Proof } from './sessions.ts'
 import type { SignInNotes } from './sign-in-notes.ts'
 import { type Bucket, SIGN_IN_DELAYS, type SignInTries, type TooMany } from './sign-in-tries.ts'
 import { hashToken, makeToken } from './tokens.ts'
 import { findCodeStep, readTypedCode, type TwoStepRow } from './two-step.ts'
 
-export const SECOND_STEP_MS = 5 * 60_000
+export const SECOND_STEP_MS = 5 * MINUTE_MS
 const MOST_WAITING = 10_000
 /**
  * After this many wrong codes in a day, two consecutive codes are required (compare RFC 4226, 7.4): a guess then

@@ -1,17 +1,17 @@
 import type { Store } from '../store/store.ts'
 import type { NewSession, SessionRow, SignedIn } from '../store/sessions.ts'
 import type { MemberRow, Refused } from '../store/types.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 import { makeTextId } from '../core/ids.ts'
 import { hashToken, makeToken } from './tokens.ts'
 
 export type { MemberRow, SessionRow, SignedIn }
 
-export const SESSION_IDLE_MS = 12 * 3_600_000
-export const SESSION_MS = 30 * 24 * 3_600_000
-export const CONFIRMED_MS = 10 * 60_000
+export const SESSION_IDLE_MS = 12 * HOUR_MS
+export const SESSION_MS = 30 * DAY_MS
+export const CONFIRMED_MS = 10 * MINUTE_MS
 
-const TOUCH_EVERY_MS = 60_000
+const TOUCH_EVERY_MS = MINUTE_MS
 const KNOWN_SESSIONS = 10_000
 
 export type Sessions = ReturnType<typeof createSessions>

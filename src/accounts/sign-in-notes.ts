@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts'
 import { addressBucket } from '../core/addresses.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
 import { type NoticeKind, type NoticeMailer, writeNotice } from './notices.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, DAY_MS, MINUTE_MS } from '../core/clock.ts'
 import type { MemberRow, Proof } from './sessions.ts'
 
 /** Never contains an email, token or plain address. */
@@ -22,14 +22,14 @@ const ADDRESS_CHARACTERS = 16
 const SEVERAL = 'several'
 /** Per member and save, so that guessing can't fill the disk. */
 const MOST_ENTRIES = 20
-const ENTRIES_EVERY_MS = 10 * 60_000
+const ENTRIES_EVERY_MS = 10 * MINUTE_MS
 
 /** Per day. A wrong code means that someone has the password. */
 export const MANY_FAILURES = { wrong_password: 20, wrong_code: 5 } as const
-const FAILURES_MS = 24 * 3_600_000
+const FAILURES_MS = DAY_MS
 
 /** A rare notice is sent at most once in this time. */
-const RARE_NOTICE_EVERY_MS = 24 * 3_600_000
+const RARE_NOTICE_EVERY_MS = DAY_MS
 
 type Gathered = { entries: Map<string, FailedSignIns>; nextAt: number }
 type Counted = { count: number; addresses: Set<string>; since: number }

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { MemberRow } from '../store/types.ts'
-import { HOUR_MS, type Clock } from '../core/clock.ts'
+import { type Clock, DAY_MS, HOUR_MS } from '../core/clock.ts'
 
 /**
  * No wait until `free` failures, then a second, doubled after every `step` more, up to `maxMs`. Forgotten after
@@ -18,7 +18,7 @@ export const SIGN_IN_DELAYS = {
   account: { free: 20, step: 5, maxMs: 30_000, quietMs: HOUR_MS },
   known: { free: 10, step: 1, maxMs: 30_000, quietMs: HOUR_MS },
   code: { free: 3, step: 1, maxMs: 30_000, quietMs: HOUR_MS },
-  codes: { free: Infinity, step: 1, maxMs: 0, quietMs: 24 * HOUR_MS },
+  codes: { free: Infinity, step: 1, maxMs: 0, quietMs: DAY_MS },
 } as const satisfies Record<string, DelayGrowth>
 
 const MOST_COUNTERS = 100_000

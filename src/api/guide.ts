@@ -1,5 +1,6 @@
 /** The general part of the API reference, generated from the limits and errors in the code. */
 import { formatLimit } from '../core/count.ts'
+import { MINUTE_MS } from '../core/clock.ts'
 import { ERROR_CODES } from '../http/answer-schemas.ts'
 import { ABUSE_LIMITS } from '../http/abuse-limits.ts'
 import { type Limit, RATE_LIMITS } from '../accounts/limits.ts'
@@ -56,7 +57,7 @@ const limits = (): string =>
   ].join('\n\n')
 
 const limitRow = (what: string, { max, windowMs }: Limit): string => {
-  const minutes = windowMs / 60_000
+  const minutes = windowMs / MINUTE_MS
   const window = minutes === 60 ? 'hour' : minutes === 1 ? 'minute' : `${minutes} minutes`
   return row([what, `${formatLimit(max)} in any ${window}`])
 }

@@ -2,6 +2,7 @@
  * Limits of customer input. Schemas quote them and readers enforce them; tests compare the two. Characters are Unicode
  * code points, as in JSON Schema.
  */
+import { MINUTE_MS } from './clock.ts'
 
 /** Nesting inside one top-level field; a plain value has 0, `{}` has 1. */
 export const MAX_FIELD_DEPTH = 32
@@ -17,7 +18,7 @@ export const MAX_DOMAIN_LABEL_CHARACTERS = 63
 export const MAX_EVENT_NAME_CHARACTERS = 64
 /** "Under 2 KB": this many bytes of compact UTF-8 are too many. */
 export const PROPERTIES_BYTES_BOUND = 2048
-export const MAX_OCCURRED_AHEAD_MS = 10 * 60_000
+export const MAX_OCCURRED_AHEAD_MS = 10 * MINUTE_MS
 export const MAX_BATCH_EVENTS = 100
 
 export const MAX_NAME_CHARACTERS = 200

@@ -3,6 +3,7 @@
  * OpenAPI and MCP use the same schemas. `brief` is the description for a model. Unknown fields are ignored with a warning.
  */
 import { type TObject, Type } from '@sinclair/typebox'
+import { MINUTE_MS } from './clock.ts'
 import { readEmail } from './email.ts'
 import * as limits from './field-limits.ts'
 import * as patterns from './field-patterns.ts'
@@ -123,6 +124,6 @@ export function parseTime(text: string): number | null {
   // Date.parse may turn February 30 into March 1 or 2.
   if (Number.isNaN(local) || !new Date(local).toISOString().startsWith(date)) return null
   if (zone === 'Z') return local
-  const offsetMs = (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2))) * 60_000
+  const offsetMs = (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2))) * MINUTE_MS
   return zone.startsWith('-') ? local + offsetMs : local - offsetMs
 }

@@ -1,4 +1,5 @@
 /** Describes rule results for the dashboard, simulations and MCP. */
+import { MINUTE_MS } from '../core/clock.ts'
 import type { Compared, Rule, Verdict } from '../store/message-types.ts'
 import {
   describeCondition,
@@ -115,7 +116,7 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   const span = formatDuration(at - verdict.value)
   if (isPass(verdict)) return `${name} had left ${span} earlier.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
-  return `${name} had left ${span} earlier, and this message is skipped unless they have been away for at least ${formatDuration(minutes * 60_000)}.`
+  return `${name} had left ${span} earlier, and this message is skipped unless they have been away for at least ${formatDuration(minutes * MINUTE_MS)}.`
 }
 
 function describeReturn({ cameBackAt, value }: Verdict, subject: DescribedSubject): string {

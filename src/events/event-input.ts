@@ -1,5 +1,6 @@
 /** Reads and validates events, however they arrive: alone, in a batch or over MCP. */
 import { type Static, Type } from '@sinclair/typebox'
+import { HOUR_MS } from '../core/clock.ts'
 import { RESULTS_READY, TIME_PATTERN } from '../core/field-patterns.ts'
 import { readEmail } from '../core/email.ts'
 import * as fields from '../core/field-schemas.ts'
@@ -15,7 +16,7 @@ import { warnOfUrl } from '../accounts/links.ts'
 import type { OwnHosts } from '../accounts/app-hosts.ts'
 
 /** Older events are stored but trigger nothing. */
-const TRIGGER_AGE_MS = 72 * 3_600_000
+const TRIGGER_AGE_MS = 72 * HOUR_MS
 
 /** `at`: the time of arrival. Times are ms UTC. */
 export const isTooOld = ({ at, occurredAt }: { at: number; occurredAt: number }): boolean =>

@@ -1,12 +1,12 @@
 import { MOST_ADDRESSES, createLimits, type Limit, type Limits, type MonotonicClock } from '../accounts/limits.ts'
 import { addressBucket } from '../core/addresses.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, MINUTE_MS } from '../core/clock.ts'
 import { type Refusal, refuseLimited } from '../core/refusals.ts'
 
 /** Per minute: refused requests of a key, and requests of an address without a valid key. */
 export const ABUSE_LIMITS = {
-  key: { max: 600, windowMs: 60_000 },
-  address: { max: 1_200, windowMs: 60_000 },
+  key: { max: 600, windowMs: MINUTE_MS },
+  address: { max: 1_200, windowMs: MINUTE_MS },
 } as const satisfies Record<string, Limit>
 
 export type AbuseLimits = {

@@ -1,10 +1,10 @@
 /** Circuit breaker for a login at a mail server, or for one app there. */
-import type { Clock } from '../core/clock.ts'
+import { type Clock, MINUTE_MS } from '../core/clock.ts'
 
 /** In a row. If the server asks for a pause (421 or 454), one is enough. */
 const FAILURES = 5
 /** Each failure after a pause moves to the next one. */
-export const PAUSE_MS = [15_000, 60_000, 300_000]
+export const PAUSE_MS = [15_000, MINUTE_MS, 5 * MINUTE_MS]
 
 /** `isClear`: the server asks for a pause, `pauseMs` long if it says so. */
 type Failure = { reason: string; isClear: boolean; pauseMs?: number | null }

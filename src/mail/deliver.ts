@@ -1,4 +1,5 @@
 /** Processes one claimed delivery to its end. */
+import { MINUTE_MS } from '../core/clock.ts'
 import {
   type Basis,
   type Decided,
@@ -149,7 +150,7 @@ function faultOf(fault: TemplateFault, record: DecisionRecord): Ending {
   return { reason, record: { ...record, verdicts: [...record.verdicts, verdict] } }
 }
 
-const SLOW_AGAIN_MS = 60_000
+const SLOW_AGAIN_MS = MINUTE_MS
 
 /** A busy CPU can also cause a timeout, so rendering is retried once with a higher limit. */
 function endSlow(deps: DeliverDependencies, work: DeliveryWork, record: DecisionRecord): Promise<Delivered> {

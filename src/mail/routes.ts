@@ -3,7 +3,7 @@ import { type Mailbox, readMailbox } from '../core/mail-addresses.ts'
 import { type ApiName, describeService, isApi, type MailService, readMailUrl } from '../core/mail-apis.ts'
 import { findFrom } from '../accounts/senders.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, HOUR_MS } from '../core/clock.ts'
 import type { MailRoute } from '../messages/mailer.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import type { DkimKey } from './dkim.ts'
@@ -39,7 +39,7 @@ type Named = { app: { name: string } }
 const EVENTPOST = { name: 'Eventpost' }
 
 /** Unused logins are closed after this time, which is longer than any pause. */
-const UNUSED_LOGIN_MS = 3_600_000
+const UNUSED_LOGIN_MS = HOUR_MS
 
 /** `isOwn`: set by the app, not by the operator. */
 type Server = { url: string; isOwn: boolean }

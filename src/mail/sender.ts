@@ -1,4 +1,5 @@
 /** The loop that claims and sends due deliveries. */
+import { MINUTE_MS } from '../core/clock.ts'
 import { createDnsChecks, type DnsChecks } from '../accounts/dns-checks.ts'
 import { findCheckedSender, type ResolveTxt } from '../accounts/sender-checks.ts'
 import type { Decided, DeliveryWork } from '../deliveries/deliveries.ts'
@@ -114,7 +115,7 @@ async function findShared({ store, defaults: { smtpUrl } }: SenderDependencies) 
 }
 
 /** Longer than one email may take, so that no other process takes it over. */
-const LEASE_MS = 5 * 60_000
+const LEASE_MS = 5 * MINUTE_MS
 /** How often to look for due deliveries. */
 const POLL_MS = 1_000
 /** Deliveries that waited longer for their turn are read again. */

@@ -1,5 +1,6 @@
 /** SMTP with a connection pool; each email is handed over just before its final dot. */
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
+import { MINUTE_MS } from '../core/clock.ts'
 import { isLoopback, type SmtpServer } from '../core/mail-addresses.ts'
 import type { ComposedMail } from './compose.ts'
 import { type Dial, dialAny } from './dial.ts'
@@ -24,7 +25,7 @@ export type SmtpLimits = {
 export const SMTP_LIMITS: SmtpLimits = {
   connections: 10,
   connectMs: 10_000,
-  answerMs: 60_000,
+  answerMs: MINUTE_MS,
   mailMs: 120_000,
   dotMs: 600_000,
   slowDotMs: 10_000,
@@ -32,7 +33,7 @@ export const SMTP_LIMITS: SmtpLimits = {
 }
 
 /** Closed before the server does it (RFC 5321, section 4.5.3.2.7), and after this many emails. */
-const IDLE_MS = 4 * 60_000
+const IDLE_MS = 4 * MINUTE_MS
 const EMAILS_A_CONNECTION = 100
 /** Retries when the server had dropped an idle connection. */
 const NEW_BEGINNINGS = 2

@@ -1,8 +1,8 @@
-import { type Clock, expiryNow } from '../core/clock.ts'
+import { type Clock, expiryNow, MINUTE_MS } from '../core/clock.ts'
 import type { Log } from './log.ts'
 
 const SAVE_USES_MS = 30_000
-const CLEAN_UP_MS = 60_000
+const CLEAN_UP_MS = MINUTE_MS
 /** How much of the audit list a crash may lose. */
 const SAVE_CALLS_MS = 1_000
 

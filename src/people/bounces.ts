@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts'
+import { type Clock, MINUTE_MS } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { AppRow } from '../accounts/access.ts'
 import type { Store } from '../store/store.ts'
@@ -15,7 +15,7 @@ import { settleAddress } from './suppressions.ts'
 type Dependencies = { store: Store; clock: Clock; mailer: HandOvers }
 
 /** Allows for clock differences and stops replays. */
-export const REPORT_AGE_MS = 5 * 60_000
+export const REPORT_AGE_MS = 5 * MINUTE_MS
 const MAX_REASON_CHARACTERS = 200
 const KINDS = ['bounced', 'complained'] as const
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts'
+import { type Clock, DAY_MS } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import { SUPPRESSION_REASONS, type SuppressionReason } from '../store/message-types.ts'
@@ -17,7 +17,7 @@ const WHY_CHARACTERS = 200
 export const outweighs: SuppressionRules['outweighs'] = (wanted, current) =>
   current === null || current === 'subscribed' || (current === 'unsubscribed' && wanted !== 'unsubscribed')
 
-const UNDO_MS = 30 * 86_400_000
+const UNDO_MS = 30 * DAY_MS
 
 /** People can take back what they chose themselves, for a while; the link that they used may be forwarded. */
 export const mayResubscribe: SuppressionRules['mayResubscribe'] = (current, change, at) =>

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { HOUR_MS } from '../core/clock.ts'
 import type { AccountRules } from './account-rules.ts'
 import type { Timeline, TimelineRow } from './timeline/timeline.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
@@ -58,7 +59,7 @@ export function createUpkeep(db: Database, timeline: Timeline, rules: UpkeepRule
 
 /** Visit reports scanned per commit: 10 ms, so that no request waits long. */
 const SCANNED_PER_RUN = 5_000
-const PASS_MS = 3_600_000
+const PASS_MS = HOUR_MS
 
 /** Waiting emails need visit reports up to a month old, to decide where the person was at the trigger. */
 const IS_NEEDED = `EXISTS (SELECT 1 FROM deliveries d WHERE d.app_id = b.app_id AND d.contact_id = b.contact_id

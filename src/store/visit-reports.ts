@@ -1,5 +1,6 @@
 /** Page views, actions and presence reported by browsers. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
+import { HOUR_MS } from '../core/clock.ts'
 import { idAt } from '../core/ids.ts'
 import { VISIT_REPORT_TYPES, selectIndexedIds, selectIds, selectUnindexedPeople } from './timeline/timeline-reads.ts'
 import type { PersonWrite } from './types.ts'
@@ -24,7 +25,7 @@ export type VisitReportWrite = Omit<PersonWrite, 'buckets' | 'idempotency'> & {
 export type StoredVisitReport = { contactId: number; created: boolean; repeated: boolean }
 
 /** How long a report's id and presence data are kept; longer while an email to the person waits. */
-export const VISIT_REPORT_MS = 48 * 3_600_000
+export const VISIT_REPORT_MS = 48 * HOUR_MS
 
 /**
  * The last item of a report. `isHere`: true for a page view or return, false for a leave, null if it has actions

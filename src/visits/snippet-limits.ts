@@ -4,13 +4,13 @@ import { MOST_ADDRESSES, createLimits, type Limit, type Taken, type TakenAgo } f
 import { type Refusal, refuse, retryTime, type ScriptLimitName } from '../core/refusals.ts'
 import type { BatchSize } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 
 export const SNIPPET_LIMITS = {
-  person: { max: 600, windowMs: 3_600_000 },
-  site: { max: 60_000, windowMs: 3_600_000 },
-  address: { max: 1_200, windowMs: 60_000 },
-  badSignatures: { max: 30, windowMs: 60_000 },
+  person: { max: 600, windowMs: HOUR_MS },
+  site: { max: 60_000, windowMs: HOUR_MS },
+  address: { max: 1_200, windowMs: MINUTE_MS },
+  badSignatures: { max: 30, windowMs: MINUTE_MS },
 } as const satisfies Record<string, Limit>
 
 type Scope = keyof typeof SNIPPET_LIMITS

@@ -20,7 +20,7 @@ import {
   refuse,
   refuseFields,
 } from '../core/refusals.ts'
-import { type Clock, expiryNow } from '../core/clock.ts'
+import { type Clock, expiryNow, DAY_MS } from '../core/clock.ts'
 import type { AppRow, KeyAccess, Site } from '../accounts/access.ts'
 import type { SnippetLimits } from './snippet-limits.ts'
 import type { Store } from '../store/store.ts'
@@ -32,7 +32,7 @@ import type { NewReport } from '../store/plan-types.ts'
 const COLLECT_VERSION = 1
 export const MAX_BATCH_ITEMS = 20
 const MAX_PATH_CHARACTERS = 1024
-const MAX_AGE_MS = 86_400_000
+const MAX_AGE_MS = DAY_MS
 const MAX_BATCH_ID_CHARACTERS = 64
 
 const BATCH_ID_PATTERN = `^[\\x20-\\x7e]{1,${MAX_BATCH_ID_CHARACTERS}}$`

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { MINUTE_MS } from '../../core/clock.ts'
 import { CONFIRMED_MS, type SignedIn } from '../../accounts/sessions.ts'
 import { cleanText } from '../../core/visible-text.ts'
 import { pageAnswer } from '../layout/answers.ts'
@@ -96,7 +97,7 @@ const ConfirmPage = ({
         {how !== undefined && ` ${how}`}.{' '}
         {isAlways
           ? 'This changes how you sign in, so it always needs your password.'
-          : `You last entered your password more than ${CONFIRMED_MS / 60_000} minutes ago.`}
+          : `You last entered your password more than ${CONFIRMED_MS / MINUTE_MS} minutes ago.`}
       </>
     }
   >

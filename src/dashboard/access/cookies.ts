@@ -1,3 +1,6 @@
+/** For cookies that outlast sessions. */
+export const YEAR_S = 365 * 86_400
+
 /** Over https, the prefix keeps other hosts and plain http pages from setting our cookies (RFC 6265bis, 4.1.3.2). */
 export const cookieName = (baseUrl: string, name: string): string =>
   isHttps(baseUrl) ? `__Host-${name}` : `eventpost_${name}`

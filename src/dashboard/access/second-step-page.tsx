@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { MINUTE_MS } from '../../core/clock.ts'
 import { SECOND_STEP_MS } from '../../accounts/second-steps.ts'
 import { Layout } from '../layout/layout.tsx'
 import { Button } from '../ui/button.tsx'
@@ -68,7 +69,7 @@ export const SecondStepPage = ({
 }) => (
   <Layout
     title="Enter your code"
-    lead={`Second step for ${email}. Enter the code within ${SECOND_STEP_MS / 60_000} minutes.`}
+    lead={`Second step for ${email}. Enter the code within ${SECOND_STEP_MS / MINUTE_MS} minutes.`}
     isNarrow
   >
     {isPasswordSet && <Notice kind="done">Your new password is set. Your other sessions have ended.</Notice>}

@@ -1,8 +1,7 @@
+import { HOUR_MS } from '../../core/clock.ts'
 import { SECOND_STEP_MS } from '../../accounts/second-steps.ts'
 import { SESSION_MS } from '../../accounts/sessions.ts'
-import { cookieHeader, cookieName, readCookie } from './cookies.ts'
-
-const YEAR_S = 365 * 86_400
+import { cookieHeader, cookieName, readCookie, YEAR_S } from './cookies.ts'
 
 /** Cookies ignore ports, so the name includes it: installations on one machine don't sign each other out. */
 function withPort(baseUrl: string, name: string): string {
@@ -35,7 +34,7 @@ export const secondStepCookie = (baseUrl: string, token: string | null): string 
   tokenCookie(baseUrl, 'second_step', token, SECOND_STEP_MS)
 
 /** Time to choose a password. */
-const LINK_MS = 3_600_000
+const LINK_MS = HOUR_MS
 
 export const readLinkToken = (request: Request, baseUrl: string): string => readToken(request, baseUrl, 'link') ?? ''
 

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { HOUR_MS } from '../../core/clock.ts'
 import { PREVIOUS_SECRET_VALID_MS } from '../../accounts/identity.ts'
 import type { SignatureVerdict } from '../../visits/signature-check.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -10,7 +11,7 @@ import type { Viewer } from '../layout/viewer.ts'
 
 export type Checked = { email: string; signature: string; verdict: SignatureVerdict }
 
-const HOURS = PREVIOUS_SECRET_VALID_MS / 3_600_000
+const HOURS = PREVIOUS_SECRET_VALID_MS / HOUR_MS
 
 const VERDICTS: Record<SignatureVerdict, [kind: NoticeKind, text: string]> = {
   current: ['done', 'It matches the current identity secret.'],

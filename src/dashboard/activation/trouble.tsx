@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { formatCount } from '../../core/count.ts'
 import type { ComponentChildren } from 'preact'
+import { DAY_MS } from '../../core/clock.ts'
 import type { KeyRow } from '../../accounts/accounts.ts'
 import { ERROR_CODES } from '../../docs/error-codes.ts'
 import type { Activation, Noted } from '../../events/activation.ts'
@@ -13,7 +14,7 @@ import { Ticked } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 
 /** Older notes are not shown. */
-const SHOWN_MS = 7 * 86_400_000
+const SHOWN_MS = 7 * DAY_MS
 const MOST_REFUSALS = 5
 
 type TroubleProps = {

@@ -1,8 +1,7 @@
 import { SAMPLE_LANGUAGES } from '../../docs/samples.ts'
-import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
+import { cookieHeader, cookieName, readCookie, YEAR_S } from '../access/cookies.ts'
 
 const COOKIE = 'language'
-const YEAR_S = 365 * 86_400
 
 /** Accepts either cookie name; it only selects a tab. */
 const NAMES = ['https:', 'http:'].map((scheme) => cookieName(scheme, COOKIE))

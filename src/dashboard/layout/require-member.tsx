@@ -9,7 +9,7 @@ import { CONFIRM_CODE_FIELD, CONFIRM_FIELD } from '../ui/form.tsx'
 import { type PageName, pathOf } from './frame.tsx'
 import { addFlash, type Flash, flashCookie, noFlash, readFlash } from './flash.ts'
 import { type FormInput, readForm, toForm } from './forms.ts'
-import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
+import { cookieHeader, cookieName, readCookie, YEAR_S } from '../access/cookies.ts'
 import { signInExpired } from './expired-form.tsx'
 import { pageAbove } from './forms.ts'
 import { missingAnswer } from './missing-page.tsx'
@@ -54,7 +54,6 @@ export async function openStream(
 }
 
 const LAST_APP = 'app'
-const YEAR_S = 365 * 86_400
 
 /** ID of the last app in this browser. Access is checked separately. */
 const readLastApp = (request: Request, baseUrl: string): string | null =>

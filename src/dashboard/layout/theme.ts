@@ -1,10 +1,9 @@
-import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
+import { cookieHeader, cookieName, readCookie, YEAR_S } from '../access/cookies.ts'
 
 export const THEMES = ['light', 'dark', 'system'] as const
 export type Theme = (typeof THEMES)[number]
 
 const COOKIE = 'theme'
-const YEAR_S = 365 * 86_400
 
 /** Accepts either cookie name; it only sets colours. */
 const NAMES = ['https:', 'http:'].map((scheme) => cookieName(scheme, COOKIE))

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../core/clock.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import type { readMail } from './message-form.ts'
@@ -5,7 +6,7 @@ import type { readMail } from './message-form.ts'
 type TypedMail = ReturnType<typeof readMail>
 
 /** Of one member, only to members' own addresses. */
-const TESTS = { max: 20, windowMs: 60_000 }
+const TESTS = { max: 20, windowMs: MINUTE_MS }
 
 /** Why no further test email may be sent now; null if it may. */
 export function refuseTest({ limits }: Pick<PageDependencies, 'limits'>, { member }: Viewer): string | null {

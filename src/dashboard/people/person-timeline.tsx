@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { MINUTE_MS } from '../../core/clock.ts'
 import type { ContactChangeRow, PersonReport, Presences, TimelineItem } from '../../deliveries/person-timeline.ts'
 import { describeAfter, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
 import type { EventOutcome } from '../../deliveries/message-explanations.ts'
@@ -81,7 +82,7 @@ function toMoment(props: TimelineProps, item: TimelineItem): Moment {
 type Content = Omit<Moment, 'id' | 'at'>
 
 /** What was received this long after it happened also says when that was. */
-const LATE_MS = 5 * 60_000
+const LATE_MS = 5 * MINUTE_MS
 
 /** An email that an event started has a moment of its own. */
 function ofEvent(appId: string, { row, outcomes }: TimelineItem & { kind: 'event' }): Content {

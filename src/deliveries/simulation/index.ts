@@ -1,4 +1,5 @@
 import { formatCount } from '../../core/count.ts'
+import { MINUTE_MS } from '../../core/clock.ts'
 import { type Refusal, refuse } from '../../core/refusals.ts'
 import { returnWorker, SIMULATION_THREAD, takeWorker } from '../../store/engine/workers.ts'
 import type { Progress, Simulation, SimulationInput, SimulationLine } from './simulate.ts'
@@ -8,7 +9,7 @@ export type { Simulation, SimulationInput, SimulationLine }
 export type Simulations = ReturnType<typeof createSimulations>
 
 const SIMULATED_TRIGGERS = 10_000
-const DEADLINE_MS = 60_000
+const DEADLINE_MS = MINUTE_MS
 
 const TOO_LONG = refuse('unavailable', {
   message: 'The simulation took longer than a minute and was stopped. Try fewer days.',

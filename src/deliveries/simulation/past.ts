@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../core/clock.ts'
 import type { Arrival } from '../../store/delivery-rules.ts'
 import type { Matched } from '../../store/plan-types.ts'
 import type { MessageContent } from '../../store/message-types.ts'
@@ -9,7 +10,7 @@ import type { FactReads } from '../facts.ts'
 import { listReadEvents, longestLookbackMs, readsPages, sinceWhen } from '../rules.ts'
 
 /** A later page of a simulation reads the same, even if reports were deleted meanwhile. */
-const LATER_MS = 3_600_000
+const LATER_MS = HOUR_MS
 
 type Asked = { appId: number; content: MessageContent; from: number; now: number }
 

@@ -1,11 +1,11 @@
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, MINUTE_MS } from '../../core/clock.ts'
 import { isRefusal } from '../../core/refusals.ts'
 import type { Simulation, SimulationInput, Simulations } from './index.ts'
 
 /** Apps whose last result is kept, at most 100 lines each. */
 const MOST_APPS = 500
 /** A simulation may fill a core for seconds. */
-const FRESH_MS = 10 * 60_000
+const FRESH_MS = 10 * MINUTE_MS
 /** While nobody would have got an email, somebody who waits may be the first. */
 const FIRST_FRESH_MS = 30_000
 

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { HOUR_MS } from '../../core/clock.ts'
 import { explainSimulation } from '../../deliveries/explanations.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
 import type { AppRow } from '../../accounts/access.ts'
@@ -19,7 +20,7 @@ import { takeCostly, APP, EMAIL, outputSchema, MESSAGE_ID, takes, type Tool, typ
 const DEFAULT_DAYS = 7
 const MOST_DAYS = 30
 /** Later pages belong to the first page's simulation for this long. */
-const PAGES_MS = 3_600_000
+const PAGES_MS = HOUR_MS
 
 type Line = Simulation['lines'][number]
 type About = Pick<MessageRow, 'content'> & { zone: string }

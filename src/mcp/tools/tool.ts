@@ -3,7 +3,7 @@ import * as fields from '../../core/field-schemas.ts'
 import { type Body, type Say, WORD } from '../../core/inputs.ts'
 import type { CallLog } from '../../accounts/call-log.ts'
 import type { Limits } from '../../accounts/limits.ts'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, MINUTE_MS } from '../../core/clock.ts'
 import type { Simulations } from '../../deliveries/simulation/index.ts'
 import type { Notes } from '../../events/activation.ts'
 import type { EventRecorder } from '../../events/events.ts'
@@ -121,7 +121,7 @@ export const nameApp = <T extends Warning>(errors: T[]): T[] =>
   )
 
 /** Tools that read many events or send email: per key and tool. */
-export const COSTLY_TOOL_LIMIT = { max: 20, windowMs: 60_000 }
+export const COSTLY_TOOL_LIMIT = { max: 20, windowMs: MINUTE_MS }
 
 export function takeCostly(
   { limits, clock }: { limits: Limits; clock: Clock },

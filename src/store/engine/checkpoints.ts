@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
+import { MINUTE_MS } from '../../core/clock.ts'
 import { BUSY_TIMEOUT_MS } from './database.ts'
 
 /**
@@ -18,7 +19,7 @@ const PASSES = 4
 const START_OVER_PAGES = 16_000
 /** A larger WAL file is truncated if that much was not needed for `UNUSED_FOR_MS`. */
 const FILE_BYTES = 64 * 1024 * 1024
-const UNUSED_FOR_MS = 60_000
+const UNUSED_FOR_MS = MINUTE_MS
 /** Retry interval for truncating a WAL that a reader uses. Writes wait during each attempt. */
 const ERASE_EVERY_MS = 1_000
 const TRUNCATE_WAIT_MS = 100
