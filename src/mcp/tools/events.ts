@@ -25,7 +25,7 @@ import { DRY_RUN, findDryRunFault, queuedView, splitArguments, unstartedView } f
 export const listEvents: Tool = {
   name: 'list_events',
   title: 'List events',
-  description: 'Events, page views and actions of one person or everyone, newest first.',
+  description: 'Events, page views and actions, newest first.',
   kind: 'read',
   input: inputSchema(EventQuery),
   output: RESULT,
