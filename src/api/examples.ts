@@ -48,6 +48,7 @@ const DELIVERY = {
   contactId: PERSON,
   state: 'waiting',
   reason: null,
+  createdAt: '2026-05-15T12:00:00.000Z',
   triggeredAt: '2026-05-15T12:00:00.000Z',
   dueAt: '2026-05-15T12:10:00.000Z',
   sentAt: null,

@@ -1,4 +1,4 @@
-import { publicId } from '../core/ids.ts'
+import { publicId, timeOfId } from '../core/ids.ts'
 import {
   DELIVERY_STATES,
   type DeliveryRow,
@@ -184,7 +184,10 @@ export function whenToGiveUp({ delivery, message: { content }, settings }: Deliv
 const iso = (at: number): string => new Date(at).toISOString()
 const isoOrNull = (at: number | null): string | null => (at === null ? null : iso(at))
 
-/** `dueAt`: when the rules are decided; `joinedTo`: the delivery whose email lists the event. */
+/**
+ * `triggeredAt`: when the event happened; `createdAt`: when it was received; `dueAt`: when the rules are decided;
+ * `joinedTo`: the delivery whose email lists the event.
+ */
 export const deliveryView = (row: DeliveryRow) => ({
   id: publicId('dlv', row.id),
   messageId: publicId('msg', row.messageId),
@@ -192,6 +195,7 @@ export const deliveryView = (row: DeliveryRow) => ({
   contactId: publicId('con', row.contactId),
   state: row.state,
   reason: row.reason,
+  createdAt: iso(timeOfId(row.id)),
   triggeredAt: iso(row.triggeredAt),
   dueAt: iso(row.dueAt),
   sentAt: isoOrNull(row.sentAt),

@@ -17,7 +17,7 @@ import type { StoredContact, AppRow, EventRow, Idempotency, Refused } from '../s
 import type { Store } from '../store/store.ts'
 import { type DeliveryOutcome, type DeliveryQuery, OUTCOMES } from '../store/deliveries.ts'
 import { writeCsvRow } from '../core/csv.ts'
-import { publicId, readPublicId } from '../core/ids.ts'
+import { publicId, readPublicId, timeOfId } from '../core/ids.ts'
 import {
   describeAfter,
   describeShortReason,
@@ -117,6 +117,7 @@ const EXPORT_COLUMNS = [
   'label',
   'reason',
   'summary',
+  'created',
   'triggered',
   'due',
   'handedOver',
@@ -163,7 +164,7 @@ function toCells(listed: ListedDelivery, now: number): string[] {
     labelOf(delivery),
     reason ?? '',
     describeShortReason(shortenListed(listed), now),
-    ...[triggeredAt, dueAt, handedAt, sentAt, cameBackAt, openedAt, goalAt].map((at) =>
+    ...[timeOfId(id), triggeredAt, dueAt, handedAt, sentAt, cameBackAt, openedAt, goalAt].map((at) =>
       at === null ? '' : new Date(at).toISOString(),
     ),
   ]

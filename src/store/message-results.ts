@@ -7,7 +7,7 @@ export type EmailOutcome = (typeof EMAIL_OUTCOMES)[number]
 /** Of a group of emails or people. */
 export type Reached = { cameBack: number; opened: number; reachedGoal: number }
 
-/** Emails of one day (days since 1970 UTC) by the day of their trigger. `reason`: of skipped and failed ones. */
+/** Emails of one day (days since 1970 UTC) by the day of their creation. `reason`: of skipped and failed ones. */
 export type DayCount = Reached & { day: number; outcome: EmailOutcome; reason: string; emails: number }
 
 /** People of whom it was first decided in the range whether they are emailed. */
@@ -34,7 +34,7 @@ export type AppDayCount = {
  */
 export type PeopleCounts = { emailed: number; cameBack: number; ofEarlier: number; seen: number }
 
-/** Emails that somebody has to look at. `failed`: triggered in the range. Others are counted up to a limit. */
+/** Emails that somebody has to look at. `failed`: created in the range. Others are counted up to a limit. */
 export type ProblemCounts = { failed: number; captured: number; unknown: number; unfit: UnfitCount[] }
 
 /** Emails of a message that were skipped for a reason in it. */

@@ -52,6 +52,13 @@ describe('the list', () => {
     expect((await list(`&limit=1&cursor=${body.nextCursor}`)).body.nextCursor).toBeNull()
   })
 
+  test('says when the event happened, and when the delivery was created', async () => {
+    const occurredAt = new Date(server.clock.now() - 60 * MINUTE).toISOString()
+    await messaging.event({ occurredAt })
+    const createdAt = new Date(server.clock.now()).toISOString()
+    expect((await list('')).body.data).toMatchObject([{ triggeredAt: occurredAt, createdAt }])
+  })
+
   test('refuses unknown people, states, parameters and cursors', async () => {
     expect(codeOf(await list('&email=nobody@example.com'))).toBe('404 contact_not_found')
     for (const wrong of ['&state=lost', '&sate=waiting', '&cursor=x', '&limit=101', '&email=x'])

@@ -120,7 +120,7 @@ const FeedSection = (props: DeliveriesProps) => (
   </section>
 )
 
-/** The days of the list are those of the triggers. */
+/** The days of the list are those on which the deliveries were created. */
 const Returned = ({ viewer, view: { messageId } }: DeliveriesProps) => (
   <p class="hint">
     People who came back in the{' '}
@@ -137,8 +137,8 @@ const Ranges = ({ viewer, view, now }: DeliveriesProps) => {
     { name: 'All time', from: '' },
   ]
   return (
-    <nav class="ranges" aria-label="Trigger dates">
-      <span>Triggered:</span>
+    <nav class="ranges" aria-label="Creation dates">
+      <span>Created:</span>
       {ranges.map(({ name, from }) => (
         <a
           key={name}
@@ -215,8 +215,8 @@ const FilterForm = ({ viewer, view, email, error, messages, reasons }: Deliverie
         value={view.outcome ?? ''}
         options={[{ value: '', label: 'Any result' }, ...OUTCOME_CHOICES]}
       />
-      <DayField name="from" label="Triggered from" value={view.from} />
-      <DayField name="to" label="Triggered to" value={view.to} />
+      <DayField name="from" label="Created from" value={view.from} />
+      <DayField name="to" label="Created to" value={view.to} />
     </FilterMenu>
   </form>
 )

@@ -40,8 +40,8 @@ export const FILTER_NAMES: Record<FilterName, string> = {
   state: 'State',
   reason: 'Reason',
   outcome: 'Result',
-  from: 'Triggered from',
-  to: 'Triggered to',
+  from: 'Created from',
+  to: 'Created to',
   isUtc: 'Days',
   isLead: 'Joined events',
 }
@@ -131,7 +131,7 @@ export function deliveriesPath(
 export const daysAgo = (days: number, now: number, zone: string): string =>
   new Date(localTime(now, zone) - (days - 1) * DAY_MS).toISOString().slice(0, 10)
 
-/** Days of the app's zone in which Eventpost got what triggered the delivery, which its ID tells. */
+/** Days of the app's zone in which the delivery was created, which its ID tells. */
 export function toFilter(view: DeliveriesView, zone: string): DeliveryFilter {
   const { contactId, messageId, state, reason, outcome, from, to, isUtc, isLead } = view
   const startOf = (day: string, later = 0): number => idAt(fromLocalTime(Date.parse(day) + later, isUtc ? 'UTC' : zone))

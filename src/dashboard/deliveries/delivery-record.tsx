@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { timeOfId } from '../../core/ids.ts'
 import { readRecord } from '../../deliveries/deliveries.ts'
 import {
   CANCELLED,
@@ -8,6 +9,7 @@ import {
   type MessageRow,
   type ShownDelivery,
 } from '../../deliveries/delivery-lists.ts'
+import { LATE_MS } from '../events/event-labels.ts'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { nameNext, nameOfRule } from './delivery-labels.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -97,6 +99,7 @@ const isAhead = ({ state }: Delivery): boolean => state === 'waiting' || state =
 
 function momentsOf({ shown, cancelled }: Happened): Moment[] {
   const { delivery, message } = shown.work
+  const createdAt = timeOfId(delivery.id)
   const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
   const { keptAt = null, sentOn, unconfirmedAt = null } = readRecord(delivery) ?? {}
   const isCaptured = state === 'kept'
@@ -107,6 +110,7 @@ function momentsOf({ shown, cancelled }: Happened): Moment[] {
     state === 'complained'
   const times: [string, number | null, string][] = [
     ['triggered', triggeredAt, describeTrigger(message.content.trigger)],
+    ['created', createdAt - triggeredAt >= LATE_MS ? createdAt : null, 'Eventpost received it'],
     ['checked', whenAsked(shown), 'Rules checked'],
     ['kept', isCaptured ? handedAt : keptAt, 'Captured in the outbox'],
     ['sent-on', sentOn?.at ?? null, unconfirmedAt === null ? 'A member sent it' : 'A member sent it again'],

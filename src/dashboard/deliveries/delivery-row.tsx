@@ -15,7 +15,7 @@ export const DeliveryHeads = () => (
     <span>Message</span>
     <span>State</span>
     <span>What happened</span>
-    <span>Triggered</span>
+    <span>Created</span>
   </div>
 )
 

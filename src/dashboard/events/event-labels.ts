@@ -1,6 +1,10 @@
+import { MINUTE_MS } from '../../core/clock.ts'
 import type { EventRow } from '../../events/events.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { cutText } from '../../core/visible-text.ts'
+
+/** Between happening and being received; then both times are shown. */
+export const LATE_MS = 5 * MINUTE_MS
 
 /** Labels of built-in events. */
 const OWN_NAMES = new Map<string, string>(Object.entries({ $page: 'Page view', $test: 'Test event' }))

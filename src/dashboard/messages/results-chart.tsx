@@ -54,7 +54,7 @@ export function DayChart({ days, linkOf }: ChartProps) {
             <li class="sent">of these, sent</li>
             <li class="came-back">of these, came back</li>
           </ul>
-          <span class="hint">{`Peak: ${formatCount(most)}. Days in UTC.`}</span>
+          <span class="hint">{`Peak: ${formatCount(most)}. By day of creation, in UTC.`}</span>
         </figcaption>
         <div class="plot" aria-hidden="true">
           <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">

@@ -119,13 +119,13 @@ function Unsent(props: ResultsProps) {
   )
 }
 
-/** The bars go by the day of the trigger. */
+/** The bars go by the day of creation. */
 function Returned({ viewer, message, view }: ResultsProps) {
   const days = RANGE_DAYS.find((one) => one === view.days)
   const path = peoplePath(viewer.app.publicId, { emails: 'returned', days: days && `${days}`, messageId: message.id })
   return (
     <p class="hint">
-      Emails are counted on the day of their trigger.{' '}
+      Emails are counted on the day they were created.{' '}
       <a href={path}>People who came back{days && ` in the last ${days} days`}</a>
     </p>
   )

@@ -1,12 +1,11 @@
 /** @jsxImportSource preact */
-import { MINUTE_MS } from '../../core/clock.ts'
 import type { ContactChangeRow, PersonReport, Presences, TimelineItem } from '../../deliveries/person-timeline.ts'
 import { describeAfter, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
 import type { EventOutcome } from '../../deliveries/message-explanations.ts'
 import { publicId } from '../../core/ids.ts'
 import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
 import { ShortReason } from '../deliveries/delivery-row.tsx'
-import { describeEventName, KINDS, previewOf } from '../events/event-labels.ts'
+import { describeEventName, KINDS, LATE_MS, previewOf } from '../events/event-labels.ts'
 import { eventPath } from '../events/feed.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { openPath } from '../messages/messages-page.tsx'
@@ -80,9 +79,6 @@ function toMoment(props: TimelineProps, item: TimelineItem): Moment {
 }
 
 type Content = Omit<Moment, 'id' | 'at'>
-
-/** What was received this long after it happened also says when that was. */
-const LATE_MS = 5 * MINUTE_MS
 
 /** An email that an event started has a moment of its own. */
 function ofEvent(appId: string, { row, outcomes }: TimelineItem & { kind: 'event' }): Content {

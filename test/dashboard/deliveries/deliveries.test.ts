@@ -5,6 +5,7 @@ import { publicId } from '../../../src/core/ids.ts'
 import type { Sender } from '../../../src/mail/sender.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { recordEvent } from '../events/recording.ts'
 import { MAIL, putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
@@ -106,7 +107,7 @@ describe('the deliveries', () => {
     const query = 'from=2026-05-03&days=utc&rows=emails'
     const html = await see(`?${query}`)
     expect(await textOf(html, '.chip')).toEqual([
-      'Remove the filter Triggered from: 3 May 2026',
+      'Remove the filter Created from: 3 May 2026',
       'Remove the filter Days: UTC',
       'Remove the filter Joined events: hidden',
     ])
@@ -129,6 +130,23 @@ describe('the deliveries', () => {
     // 12:00 UTC on 3 May
     const queries = ['from=2026-05-04', 'from=2026-05-04&days=utc', 'to=2026-05-03', 'to=2026-05-03&days=utc']
     expect(await Promise.all(queries.map((query) => rowsOf(`?${query}`)))).toEqual([1, 0, 0, 1])
+  })
+
+  test('go by the creation of a delivery, which is not when its event happened', async () => {
+    await putMessage(pages, { app, content: { ...MAIL, wait: { minutes: 60 } } })
+    await recordEvent(pages, app, { email: BOB, occurredAt: Date.UTC(2026, 4, 2, 9) })
+    const rowsOf = async (query: string) => textOf(await see(query), '.feed .who')
+    expect(await rowsOf('?from=2026-05-03')).toEqual([BOB])
+    expect(await rowsOf('?to=2026-05-02')).toEqual([])
+    const html = await see('?from=2026-05-03')
+    expect((await textOf(html, '.delivery-heads span')).at(-1)).toBe('Created')
+    expect(await attributesOf(html, '.feed a > time', 'datetime')).toEqual(['2026-05-03T12:00:00.000Z'])
+    const [columns = '', line = ''] = (await browser.get(pages.at('deliveries/export'))).html.split('\r\n')
+    const cells = Object.fromEntries(columns.split(',').map((name, nth) => [name, line.split(',')[nth]]))
+    expect(cells).toMatchObject({ created: '2026-05-03T12:00:00.000Z', triggered: '2026-05-02T09:00:00.000Z' })
+    const path = (await attributesOf(html, '.feed a', 'href'))[0] ?? ''
+    const moments = await textOf((await browser.get(path)).html, '.timeline li > div > span')
+    expect(moments.slice(-2)).toEqual(['Eventpost received it', 'results_ready happened'])
   })
 
   test('of the last days are one click away, by the days of the app', async () => {

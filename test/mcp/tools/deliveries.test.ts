@@ -33,6 +33,7 @@ describe('list_deliveries', () => {
       contactId: expect.stringMatching(/^con_/),
       state: 'sent',
       reason: null,
+      createdAt: '2026-05-15T12:00:00.000Z',
       triggeredAt: '2026-05-15T12:00:00.000Z',
       dueAt: '2026-05-15T12:00:00.000Z',
       sentAt: '2026-05-15T12:00:00.000Z',
