@@ -61,7 +61,7 @@ import {
 import { isTimed } from './decide.ts'
 
 /** Up to 30 days of waiting, a week until the window opens and 30 days of retries. */
-const LONGEST_WAIT_MS = 68 * DAY_MS
+export const LONGEST_WAIT_MS = 68 * DAY_MS
 
 /** The person of a write, as stored before the batch. */
 function personOf(people: BatchPeople, index: number): PersonFacts {

@@ -8,7 +8,10 @@ import type {
   MessageResults,
   Reached,
 } from '../store/message-results.ts'
+import type { MessageRow } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
+import { type MessageHistory, readHistories, wasLive } from '../messages/message-history.ts'
+import { LONGEST_WAIT_MS } from './plan.ts'
 
 export type { DayRange }
 
@@ -78,6 +81,35 @@ const REACHED = ['cameBack', 'opened', 'reachedGoal'] as const satisfies (keyof 
 export function lastDays(count: number, now: number): DayRange {
   const until = Math.floor(now / DAY_MS)
   return { from: until - count + 1, until }
+}
+
+/** A goal that the message had, `until` a change (ms UTC; null: it has it now). `event`: null for none. */
+export type GoalPeriod = { event: string | null; until: number | null }
+
+/** Oldest first. `emails`: of those created in the range; `compared`: of those that may have been decided about in it. */
+export type Goals = { emails: GoalPeriod[]; compared: GoalPeriod[] }
+
+/** Each email keeps the goal that the message had when it was created. */
+export async function readGoals(store: Store, message: MessageRow, { from, until }: DayRange): Promise<Goals> {
+  const [since, end] = [from * DAY_MS, (until + 1) * DAY_MS]
+  const [history] = await readHistories(store, [message], since - LONGEST_WAIT_MS)
+  const known = history ?? { message, statuses: [], versions: [] }
+  return { emails: listGoals(known, since, end), compared: listGoals(known, since - LONGEST_WAIT_MS, end) }
+}
+
+/** Only those while the message was live, and the last one. */
+function listGoals(history: MessageHistory, since: number, end: number): GoalPeriod[] {
+  const { message, versions } = history
+  const periods: GoalPeriod[] = []
+  let until: number | null = null
+  for (const { createdAt, content } of versions.length > 0 ? versions : [{ createdAt: 0, content: message.content }]) {
+    const event = content.goal?.event ?? null
+    const isUsed = periods.length === 0 || wasLive(history, createdAt, until ?? end)
+    if (createdAt < end && isUsed && periods[0]?.event !== event) periods.unshift({ event, until })
+    if (createdAt <= since) break
+    until = createdAt
+  }
+  return periods
 }
 
 export const readResults = async (store: Store, messageId: number, range: DayRange): Promise<Results> =>

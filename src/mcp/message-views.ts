@@ -1,4 +1,4 @@
-import type { AppResults, Comparison, Difference, Results } from '../deliveries/results.ts'
+import type { AppResults, Comparison, Difference, GoalPeriod, Results } from '../deliveries/results.ts'
 import type { MessageCounts, MessageRow } from '../store/message-types.ts'
 import { publicId } from '../core/ids.ts'
 
@@ -10,14 +10,25 @@ export const countsView = (counts: MessageCounts): Record<string, number> =>
 
 const LISTED_REASONS = 5
 
-/** `extra`: people more than without the email, with the margin of the 95% interval; null: too few people to tell. */
-export const resultsView = ({ funnel, days, heldBack, reasons, compared }: Results) => ({
+const LISTED_GOALS = 5
+
+/**
+ * `extra`: people more than without the email, with the margin of the 95% interval; null: too few people to tell.
+ * `goals`: only if emails had different ones, until those times.
+ */
+export const resultsView = (
+  { funnel, days, heldBack, reasons, compared }: Results,
+  { compared: goals }: { compared: GoalPeriod[] },
+) => ({
   days: days.length,
   ...funnel,
+  ...(goals.length < 2 ? {} : { goals: goals.slice(-LISTED_GOALS).map(goalView) }),
   heldBack,
   notSent: reasons.slice(0, LISTED_REASONS).map(({ reason, emails }) => ({ reason, emails })),
   ...(heldBack === 0 ? {} : { compared: Object.fromEntries(Object.entries(compared).map(compareView)) }),
 })
+
+const goalView = ({ event, until }: GoalPeriod) => ({ event, until: until === null ? null : iso(until) })
 
 const compareView = ([name, { emailed, heldBack, extra }]: [string, Comparison]) => [
   name,

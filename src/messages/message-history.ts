@@ -37,6 +37,10 @@ export function statusAt({ message, statuses }: MessageHistory, at: number): Mes
   return statuses.findLast((one) => one.at <= at)?.status ?? 'draft'
 }
 
+/** Whether the message was live at any time from then on, until then. */
+export const wasLive = (history: MessageHistory, from: number, until: number): boolean =>
+  from < until && (statusAt(history, from) === 'live' || (nextLiveAt(history, from) ?? until) < until)
+
 /** Null: not known. */
 export const contentAt = ({ message, versions }: MessageHistory, at: number): MessageContent | null =>
   at >= message.updatedAt ? message.content : (versions.find(({ createdAt }) => createdAt <= at)?.content ?? null)

@@ -5,7 +5,7 @@ import { hasRole } from '../../accounts/members.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
 import { addCounts, type MessageRow } from '../../messages/messages.ts'
-import { readResults } from '../../deliveries/results.ts'
+import { readGoals, readResults } from '../../deliveries/results.ts'
 import { readPublicId } from '../../core/ids.ts'
 import { readMessageSubject } from '../../store/audit.ts'
 import { pageAnswer } from '../layout/answers.ts'
@@ -201,11 +201,12 @@ async function showResults(deps: PageDependencies, request: Request, viewer: Vie
   const message = await findMessage(deps, viewer, id)
   if (message === 'unknown' || message === null) return unknownAnswer(deps, request, viewer, id)
   const view = readView(new URL(request.url).searchParams, deps.clock.now())
-  const [counts, results] = await Promise.all([
+  const [counts, results, goals] = await Promise.all([
     deps.store.countEmails(message.id),
     readResults(deps.store, message.id, view.range),
+    readGoals(deps.store, message, view.range),
   ])
-  const page = <ResultsPage viewer={viewer} message={message} counts={counts} view={view} results={results} />
+  const page = <ResultsPage {...{ viewer, message, counts, view, results, goals }} />
   return pageAnswer(request, view.error === null ? 200 : 400, page)
 }
 

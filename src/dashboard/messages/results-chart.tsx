@@ -46,7 +46,7 @@ export function DayChart({ days, linkOf }: ChartProps) {
   const [first, last] = [periods[0], periods.at(-1)]
   return (
     <section>
-      <h2>{isByWeek ? 'By week' : 'By day'}</h2>
+      <h2>{isByWeek ? 'By week of creation' : 'By day of creation'}</h2>
       <figure class="chart day-bars">
         <figcaption>
           <ul class="legend">
@@ -54,7 +54,7 @@ export function DayChart({ days, linkOf }: ChartProps) {
             <li class="sent">of these, sent</li>
             <li class="came-back">of these, came back</li>
           </ul>
-          <span class="hint">{`Peak: ${formatCount(most)}. By day of creation, in UTC.`}</span>
+          <span class="hint">{`Peak: ${formatCount(most)}. Days in UTC.`}</span>
         </figcaption>
         <div class="plot" aria-hidden="true">
           <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { formatCount } from '../../core/count.ts'
 import type { MessageCounts, MessageRow } from '../../messages/messages.ts'
-import type { Comparison, Results } from '../../deliveries/results.ts'
+import type { Comparison, GoalPeriod, Goals, Results } from '../../deliveries/results.ts'
 import { shortenReason } from '../../deliveries/short-reasons.ts'
 import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { Frame } from '../layout/frame.tsx'
@@ -19,6 +19,7 @@ import { EmptyState } from '../ui/empty.tsx'
 import { DayField } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Table } from '../ui/table.tsx'
+import { ExactTime } from '../ui/time.tsx'
 
 /** The list has the rest. */
 const MOST_REASONS = 8
@@ -29,6 +30,7 @@ export type ResultsProps = {
   counts: MessageCounts
   view: ResultsView
   results: Results
+  goals: Goals
 }
 
 export function ResultsPage(props: ResultsProps) {
@@ -72,8 +74,9 @@ const Found = (props: ResultsProps) => (
     <p class="answer">{describeAnswer(props.results)}</p>
     <div class="columns results">
       <section>
-        <h2>{props.message.content.goal === undefined ? 'From trigger to return' : 'From trigger to goal'}</h2>
+        <h2>{hasGoal(props.goals.emails) ? 'From trigger to goal' : 'From trigger to return'}</h2>
         <Bars bars={listSteps(props)} />
+        <EachGoal goals={props.goals.emails} />
         <Unsent {...props} />
         {props.results.funnel.cameBack > 0 && <Returned {...props} />}
         {props.message.content.goal === undefined && (
@@ -174,12 +177,42 @@ const hasResult = ({ trigger, onlyIf = [], mail }: MessageRow['content']): boole
   'event' in trigger &&
   (onlyIf.some(({ rule }) => rule === 'seen' || rule === 'notSeen') || /\bevent\.url\b/.test(mail.body))
 
-const nameGoal = ({ goal }: MessageRow['content']): string =>
-  goal === undefined ? 'Reached the goal' : `Reached the goal ${goal.event}`
+function nameGoal(goals: GoalPeriod[]): string {
+  if (goals.length > 1) return 'Reached its goal'
+  const event = goals[0]?.event ?? null
+  return event === null ? 'Reached the goal' : `Reached the goal ${event}`
+}
+
+const hasGoal = (goals: GoalPeriod[]): boolean => goals.some(({ event }) => event !== null)
+
+const MOST_GOALS = 3
+
+/** Which goals the emails had, if it was changed. */
+const EachGoal = ({ goals }: { goals: GoalPeriod[] }) => {
+  const shown = goals.slice(-MOST_GOALS)
+  return goals.length < 2 ? null : (
+    <p class="hint">
+      {'Each email counts for the goal it had: '}
+      {shown.map(({ event, until }, index) => (
+        <>
+          {index === 0 ? '' : ', then '}
+          {index === 0 && goals.length > shown.length ? 'others' : (event ?? 'none')}
+          {index < shown.length - 1 && until !== null && (
+            <>
+              {' until '}
+              <ExactTime at={until} />
+            </>
+          )}
+        </>
+      ))}
+      .
+    </p>
+  )
+}
 
 /** Shares of the triggered emails, of those that were decided, then of the sent ones. */
 function listSteps(props: ResultsProps): Bar[] {
-  const { results, message } = props
+  const { results, message, goals } = props
   const { started, wouldSend, sent, cameBack, opened, reachedGoal } = results.funnel
   const { waiting } = results
   const decided = started - waiting
@@ -202,9 +235,8 @@ function listSteps(props: ResultsProps): Bar[] {
       ? [step('Opened the result', opened, ofSent(opened), { state: 'left', outcome: 'opened' })]
       : []),
   ]
-  const hasGoal = message.content.goal !== undefined || reachedGoal > 0
-  return hasGoal
-    ? [...steps, step(nameGoal(message.content), reachedGoal, ofSent(reachedGoal), { state: 'left', outcome: 'goal' })]
+  return hasGoal(goals.emails) || reachedGoal > 0
+    ? [...steps, step(nameGoal(goals.emails), reachedGoal, ofSent(reachedGoal), { state: 'left', outcome: 'goal' })]
     : steps
 }
 
@@ -292,14 +324,14 @@ function describeNobody(holdback: number | undefined, { heldBack }: Results): st
 }
 
 function CompareSection(props: ResultsProps) {
-  const { results, message } = props
+  const { results, message, goals } = props
   const { cameBack, opened, reachedGoal } = results.compared
-  const { holdback, goal } = message.content
+  const { holdback } = message.content
   const isCompared = cameBack.heldBack.people > 0
   const rows: ComparedRow[] = [
     { name: 'Came back', ...cameBack },
     ...(hasResult(message.content) ? [{ name: 'Opened the result', ...opened }] : []),
-    ...(goal === undefined ? [] : [{ name: nameGoal(message.content), ...reachedGoal }]),
+    ...(hasGoal(goals.compared) ? [{ name: nameGoal(goals.compared), ...reachedGoal }] : []),
   ]
   return (
     <section>
@@ -307,6 +339,7 @@ function CompareSection(props: ResultsProps) {
       {isCompared ? (
         <>
           <Table label="Emailed and held back" columns={COMPARED} rows={rows} idOf={({ name }) => name} />
+          <EachGoal goals={goals.compared} />
           <p class="hint">
             Difference: additional people compared with no email, with a 95% interval. People stay in their group if an
             email fails. <a href="/docs/holdback">How this is measured</a>

@@ -1,4 +1,4 @@
-import { lastDays, readResults } from '../../deliveries/results.ts'
+import { lastDays, readGoals, readResults } from '../../deliveries/results.ts'
 import { countsView, messageView, resultsView } from '../message-views.ts'
 import { listMessages as listAll, type MessageCounts, type MessageRow } from '../../messages/messages.ts'
 import { DEFAULT_PAGE_ITEMS } from '../../core/field-limits.ts'
@@ -87,12 +87,14 @@ export const getMessage: Tool = {
       return isSame ? { ...shown, ...takePiece(written, message, input.place.id) } : refuseFields([CHANGED])
     }
     const counts = countsView(await deps.store.countDeliveries(message.id))
-    const results = await readResults(deps.store, message.id, lastDays(RESULT_DAYS, deps.clock.now()))
+    const range = lastDays(RESULT_DAYS, deps.clock.now())
+    const results = await readResults(deps.store, message.id, range)
+    const goals = await readGoals(deps.store, message, range)
     const fitted = fitMessage(written, PAGE_BYTES - ENVELOPE_BYTES)
     return {
       ...shown,
       counts,
-      results: resultsView(results),
+      results: resultsView(results, goals),
       ...fitted,
       nextCursor: fitted.omitted ? cursorTo(message, 0) : null,
     }

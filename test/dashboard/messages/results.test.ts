@@ -7,7 +7,7 @@ import { publicId } from '../../../src/core/ids.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { DAY } from '../../durations.ts'
 import { attributesOf, textOf } from '../pages.ts'
-import { useEditing } from './editing.ts'
+import { fieldsOf, useEditing } from './editing.ts'
 import { addDeliveries, type ResultRow } from './result-rows.ts'
 
 const pages = useEditing()
@@ -92,6 +92,49 @@ describe('the funnel', () => {
     expect((await barsOf(await show()))[0]).toHaveLength(5)
     await pages.press(pages.path, 'save', { 'goal.event': 'paid', 'goal.days': '7' })
     expect((await barsOf(await show()))[0]?.at(-1)).toBe('Reached the goal paid 0% of sent 0')
+    expect((await textOf(await show(), '.hint')).join()).not.toContain('Each email counts')
+  })
+
+  test('names each goal that its emails had, until none of them had an earlier one', async () => {
+    let browser = pages.browser
+    const setGoal = async (event: string, action = 'save') => {
+      const fields = await fieldsOf((await browser.get(pages.path)).html)
+      await browser.post(pages.path, { ...fields, 'goal.event': event, 'goal.days': '7', do: action })
+    }
+    const later = async (days: number) => {
+      pages.clock.ms += days * DAY
+      browser = await pages.signedIn()
+    }
+    const said = async () => {
+      const { html } = await browser.get(`${await resultsPath()}?range=7`)
+      const compared = await textOf(html, '[aria-label="Emailed and held back"] td')
+      const hints = await textOf(html, '.hint')
+      return [
+        (await barsOf(html))[0]?.at(-1),
+        compared.at(-4),
+        ...hints.filter((hint) => hint.startsWith('Each email counts')),
+      ]
+    }
+    await setGoal('draft')
+    await later(1)
+    await setGoal('checkout', 'live')
+    await add(10, { state: 'sent' })
+    await add(30, { state: 'sent', goal: true })
+    await add(40, { state: 'skipped', reason: 'holdback', heldBack: true })
+    expect(await said()).toEqual(['Reached the goal checkout 75% of sent 30', 'Reached the goal checkout'])
+    await later(1)
+    await setGoal('upgraded')
+    const both = 'Each email counts for the goal it had: checkout until 5 May 2026, 12:00 UTC, then upgraded.'
+    expect(await said()).toEqual(['Reached its goal 75% of sent 30', 'Reached its goal', both, both])
+    await later(7)
+    await add(40, { state: 'sent' })
+    await add(40, { state: 'skipped', reason: 'holdback', heldBack: true })
+    // some may have waited since before the change
+    expect(await said()).toEqual(['Reached the goal upgraded 0% of sent 0', 'Reached its goal', both])
+    await later(75)
+    await add(40, { state: 'sent' })
+    await add(40, { state: 'skipped', reason: 'holdback', heldBack: true })
+    expect(await said()).toEqual(['Reached the goal upgraded 0% of sent 0', 'Reached the goal upgraded'])
   })
 })
 
