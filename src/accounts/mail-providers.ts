@@ -1,5 +1,6 @@
 /** What the documentation of well-known mail providers says about SMTP, and about their APIs. */
 import type { ApiName } from '../core/mail-apis.ts'
+import type { HookProvider } from './hook-secrets.ts'
 
 export type Security = 'tls' | 'starttls' | 'optional'
 
@@ -19,6 +20,14 @@ export type MailProvider = {
   spf: string | null
   /** its own API, if Eventpost can use it; better than SMTP */
   api?: { name: ApiName; key: string; hint: string }
+  /** its webhooks, if Eventpost reads them */
+  hooks?: {
+    name: HookProvider
+    /** where to add the webhook, and for which events */
+    hint: string
+    /** an address of the provider whose email bounces, without harm to the sender */
+    simulator: string
+  }
 }
 
 export const MAIL_PROVIDERS: readonly MailProvider[] = [
@@ -46,6 +55,12 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
       key: 'Server API token',
       hint: 'Find the token in Postmark under API Tokens of your server.',
     },
+    hooks: {
+      name: 'postmark',
+      hint: 'In Postmark, open the message stream, then Webhooks. Choose Delivery, Bounce and Spam complaint.',
+      // a hard bounce would put the address on Postmark's suppression list
+      simulator: 'softbounce@bounce-testing.postmarkapp.com',
+    },
   },
   {
     id: 'resend',
@@ -58,6 +73,11 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     hosts: /^(?:smtp|api)\.resend\.com$/,
     spf: null,
     api: { name: 'resend', key: 'API key', hint: 'Create a key in Resend under API Keys. Sending access is enough.' },
+    hooks: {
+      name: 'resend',
+      hint: 'In Resend, open Webhooks. Choose email.delivered, email.delivery_delayed, email.bounced, email.complained and email.failed.',
+      simulator: 'bounced@resend.dev',
+    },
   },
   {
     id: 'mailgun',

@@ -44,6 +44,7 @@ const SENDER_FORMS = {
   limits: ['perSecond', 'giveUpHours', 'perPersonDay', 'perPersonWeek', 'sendWindow'],
   dkim: ['dkimDomain', 'dkimSelector', 'dkimKey'],
   reports: ['bounceSecret'],
+  webhooks: ['hookSecrets'],
 } as const satisfies Record<string, readonly (keyof MailSettings)[]>
 
 export type SenderForm = keyof typeof SENDER_FORMS

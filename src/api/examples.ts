@@ -52,6 +52,7 @@ const DELIVERY = {
   triggeredAt: '2026-05-15T12:00:00.000Z',
   dueAt: '2026-05-15T12:10:00.000Z',
   sentAt: null,
+  deliveredAt: null,
   cameBackAt: null,
   openedAt: null,
   mayHaveArrivedTwice: false,
@@ -157,6 +158,14 @@ export const EXAMPLES = {
   },
   postBounce: {
     send: { kind: 'bounced', delivery: 'dlv_029bh3sx1xc', reason: '550 5.1.1 no such user' },
+    answer: { ok: true },
+  },
+  takeSignedWebhook: {
+    send: { type: 'email.delivered', data: { tags: { delivery: 'dlv_029bh3sx1xc' } } },
+    answer: { ok: true },
+  },
+  takeWebhook: {
+    send: { RecordType: 'Delivery', Metadata: { delivery: 'dlv_029bh3sx1xc' } },
     answer: { ok: true },
   },
   deleteContact: { send: { app: APP, email: 'ada@example.com' }, answer: { ok: true } },

@@ -27,6 +27,12 @@ const SECURITY = {
     description:
       '`t=SECONDS,v1=HEX`: the current Unix time, and the HMAC-SHA256 of `SECONDS.BODY` with the report secret, in lowercase hexadecimal.',
   },
+  providerSignature: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'svix-signature',
+    description: 'As the provider signs its webhooks. Resend uses the headers of Svix.',
+  },
 }
 
 /** OpenAPI 3.1, generated from the routes. */

@@ -22,6 +22,7 @@ import { createRefusalPage } from './layout/refusal-page.tsx'
 import { requestsRoutes } from './requests/requests.tsx'
 import { secretRoutes } from './access/secret.tsx'
 import { senderKeysRoutes } from './sender/sender-keys.tsx'
+import { senderWebhookRoutes } from './sender/webhooks.tsx'
 import { senderDomainRoutes } from './sender/domain.tsx'
 import { senderServerRoutes } from './sender/server.tsx'
 import { senderRoutes } from './sender/sender.tsx'
@@ -78,6 +79,7 @@ function dashboardRoutes(deps: DocsDependencies & { host?: string }) {
       .use(senderServerRoutes(deps))
       .use(senderDomainRoutes(deps))
       .use(senderKeysRoutes(deps))
+      .use(senderWebhookRoutes(deps))
       .use(settingsRoutes(deps))
       .use(membersRoutes(deps))
       .use(accountNameRoutes(deps))

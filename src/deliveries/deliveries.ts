@@ -21,7 +21,6 @@ import { decide, type Decision, giveUpTime, HELD_BACK, WAIT_REASONS } from './de
 import {
   addVerdict,
   cancelBySuppression,
-  isBounceable,
   isSendableEarly,
   isRetried,
   planUnconfirmed,
@@ -32,6 +31,7 @@ import {
 } from './ends.ts'
 import { readFacts } from './facts.ts'
 import { queryFacts, planWrites } from './plan.ts'
+import { planReport } from './reports.ts'
 
 export type { Basis, Decided, DeliveryRow, DeliveryWork, DecisionRecord, Marked, UnfitEvent }
 export { DELIVERY_STATES, forgetReply }
@@ -68,7 +68,6 @@ export const STORE_RULES: Rules = {
   decideFinally,
   queryEnd,
   planEnd,
-  isBounceable,
   isRetried,
   planUnconfirmed,
   planResend,
@@ -82,6 +81,7 @@ export const STORE_RULES: Rules = {
   planOnce,
   outweighs,
   mayResubscribe,
+  planReport,
 }
 
 function toUnfitEvent(
@@ -199,6 +199,7 @@ export const deliveryView = (row: DeliveryRow) => ({
   triggeredAt: iso(row.triggeredAt),
   dueAt: iso(row.dueAt),
   sentAt: isoOrNull(row.sentAt),
+  deliveredAt: isoOrNull(row.deliveredAt),
   cameBackAt: isoOrNull(row.cameBackAt),
   openedAt: isoOrNull(row.openedAt),
   mayHaveArrivedTwice: mayHaveArrivedTwice(row),

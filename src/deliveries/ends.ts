@@ -31,11 +31,6 @@ const FINAL_REASONS: readonly string[] = [...SUPPRESSION_REASONS, 'gone']
 
 const RESENDABLE: readonly DeliveryState[] = ['skipped', 'failed', 'unknown', 'deferred', 'kept']
 
-const BOUNCEABLE: readonly DeliveryState[] = ['handed', 'sent', 'unknown', 'failed']
-
-/** Whether a bounce or complaint about the email becomes its state. The first one stays. */
-export const isBounceable = (state: DeliveryState): boolean => BOUNCEABLE.includes(state)
-
 /** Whether a member may resend a delivery in this state. */
 export const isResendable = (state: DeliveryState): boolean => RESENDABLE.includes(state)
 

@@ -7,6 +7,7 @@ import type {
   DayRange,
   MessageResults,
   Reached,
+  ReportCounts,
 } from '../store/message-results.ts'
 import type { MessageRow } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
@@ -72,6 +73,7 @@ export type Results = {
   days: (Funnel & { day: number })[]
   /** most frequent first */
   reasons: ReasonCount[]
+  reports: ReportCounts
   compared: Record<keyof Reached, Comparison>
 }
 
@@ -115,7 +117,7 @@ function listGoals(history: MessageHistory, since: number, end: number): GoalPer
 export const readResults = async (store: Store, messageId: number, range: DayRange): Promise<Results> =>
   summarizeResults(await store.readResults(messageId, range), range)
 
-export function summarizeResults({ days, compared }: MessageResults, range: DayRange): Results {
+export function summarizeResults({ days, compared, reports }: MessageResults, range: DayRange): Results {
   const byDay = Map.groupBy(days, ({ day }) => day)
   const length = range.until - range.from + 1
   return {
@@ -129,6 +131,7 @@ export function summarizeResults({ days, compared }: MessageResults, range: DayR
       return { day, ...countFunnel(byDay.get(day) ?? []) }
     }),
     reasons: countReasons(days),
+    reports,
     compared: compareGroups(compared),
   }
 }

@@ -96,6 +96,7 @@ export const DeliveryRecord = Type.Object(
     triggeredAt: time('When its trigger happened, such as the `occurredAt` of the event.'),
     dueAt: time('When its rules are checked.'),
     sentAt: timeOrNull('When the mail server accepted it.'),
+    deliveredAt: timeOrNull('When the email provider reported that it was delivered.'),
     cameBackAt: timeOrNull('When the person came back after the email.'),
     openedAt: timeOrNull('When the person opened the result after the email.'),
     mayHaveArrivedTwice: Type.Boolean({ description: 'Whether it was sent again after an unknown outcome.' }),
@@ -168,6 +169,8 @@ export const DeliveryFoundAnswer = Type.Object(
 export const VisitAnswer = Type.Object({ ok: TRUE }, { title: 'VisitReported' })
 
 export const BounceAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS }, { title: 'BounceReported' })
+
+export const WebhookAnswer = Type.Object({ ok: TRUE }, { title: 'WebhookTaken' })
 
 const pageOf = <S extends TSchema>(title: string, item: S) =>
   Type.Object(

@@ -1,6 +1,7 @@
 /** Sender and mail server of an email: from the message, else the app, else the installation. */
 import { type Mailbox, readMailbox } from '../core/mail-addresses.ts'
 import { type ApiName, describeService, isApi, type MailService, readMailUrl } from '../core/mail-apis.ts'
+import { providerOfHost } from '../accounts/mail-providers.ts'
 import { findFrom } from '../accounts/senders.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
 import { type Clock, HOUR_MS } from '../core/clock.ts'
@@ -128,6 +129,7 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, standIns 
         server: read && describeService(read),
         host: read && read.host,
         isApi: read !== null && isApi(read),
+        provider: read && (isApi(read) ? read.api : (providerOfHost(read.host)?.id ?? null)),
         isOwn: settings.smtpUrl !== null,
         isUnreadable: server !== null && read === null,
       }

@@ -11,6 +11,11 @@ import { composeSample, renderSample } from './samples.ts'
 
 const TEST_MS = 20_000
 
+const TEST_PREFIX = 'test-'
+
+/** Of an email that belongs to no delivery. */
+export const isTestId = (delivery: string): boolean => delivery.startsWith(TEST_PREFIX)
+
 type Dependencies = {
   routes: Routes
   senders: Senders
@@ -34,7 +39,7 @@ export async function sendTest(
   const url = `${baseUrl}/u/${TEST_TOKEN}`
   const mail = await renderSample(templates, sample, url)
   if (!('html' in mail)) return mail
-  const messageId = `test-${crypto.randomUUID()}@${route.from.address.split('@')[1]}`
+  const messageId = `${TEST_PREFIX}${crypto.randomUUID()}@${route.from.address.split('@')[1]}`
   const named = { ...mail, subject: `[Test] ${mail.subject}` }
   const composed = await composeSample(sample, { mail: named, route, url, at: clock.now(), messageId, to: to.address })
   if (composed === null) return { is: 'failed', reason: 'dkim_key' }

@@ -67,13 +67,14 @@ export type TestResult =
 
 /**
  * `from` null: no sender. `server`: for people, without password or key; null: emails are captured. `host`: of the mail
- * server or API. `isOwn`: set by the app. `isUnreadable`: the setting is invalid.
+ * server or API. `provider`: its ID, if it is known. `isOwn`: set by the app. `isUnreadable`: the setting is invalid.
  */
 export type MailRoute = {
   from: Mailbox | null
   server: string | null
   host: string | null
   isApi: boolean
+  provider: string | null
   isOwn: boolean
   isUnreadable: boolean
 }

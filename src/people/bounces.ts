@@ -72,7 +72,8 @@ export async function reportBounce(
   // other apps' deliveries and erased people look alike
   const work = await store.findWork(deliveryId)
   if (work?.app.id !== app.id) return refuse('delivery_not_found')
-  const outcome = await store.markBounced({ deliveryId, kind, reason, at })
+  const reports = [{ deliveryId, kind, reason }]
+  const outcome = await store.reportDeliveries({ appId: app.id, provider: null, at, reports })
   return 'refusal' in outcome ? outcome : { stillSending: await mailer.waitForReplies({ contactId: work.contact.id }) }
 }
 
@@ -111,4 +112,4 @@ function cleanReport({ kind, delivery, email, reason }: Static<typeof BounceRepo
 const readReport = createReader({ schema: BounceReport, clean: cleanReport, rules: () => reportRules })
 
 /** A Message-ID begins with the delivery's own. */
-const readDelivery = (text: string): number | null => readPublicId('dlv', text.replace(/^<?([^@>]*).*$/s, '$1'))
+export const readDelivery = (text: string): number | null => readPublicId('dlv', text.replace(/^<?([^@>]*).*$/s, '$1'))

@@ -20,8 +20,13 @@ import {
   type Mail,
 } from './message-types.ts'
 
-/** What the person did after the email. */
-export const OUTCOMES = { cameBack: 'came_back_at', opened: 'opened_at', goal: 'goal_at' } as const
+/** What became of the email after it was sent, and what the person did then. */
+export const OUTCOMES = {
+  delivered: 'delivered_at',
+  cameBack: 'came_back_at',
+  opened: 'opened_at',
+  goal: 'goal_at',
+} as const
 export type DeliveryOutcome = keyof typeof OUTCOMES
 
 /**
@@ -89,6 +94,10 @@ const FIELDS = {
   cameBackAt: 'deliveries.came_back_at',
   openedAt: 'deliveries.opened_at',
   goalAt: 'deliveries.goal_at',
+  deliveredAt: 'deliveries.delivered_at',
+  delayedAt: 'deliveries.delayed_at',
+  bounce: 'deliveries.bounce',
+  bouncedAt: 'deliveries.bounced_at',
   updatedAt: 'deliveries.updated_at',
   joinedTo: 'deliveries.joined_to',
 } satisfies Record<keyof DeliveryRow, string>
@@ -250,6 +259,7 @@ function sourceOf({ outcome, hasReason, isLead }: Kind): Source {
 const WITHOUT_REASON: readonly DeliveryState[] = ['handed', 'sent', 'kept']
 
 const OUTCOME_INDEXES = {
+  delivered: 'deliveries_delivered',
   cameBack: 'deliveries_came_back',
   opened: 'deliveries_opened',
   goal: 'deliveries_goal',

@@ -4,7 +4,6 @@ import type { createDeliveryReads } from './deliveries.ts'
 import type { createHistoryReads } from './events.ts'
 import type {
   DeliveryRow,
-  DeliveryState,
   DeliveryWork,
   MessageContent,
   SuppressionReason,
@@ -19,7 +18,6 @@ export type DeliveryRules = {
   decideFinally: DecideFinally
   queryEnd: QueryEnd
   planEnd: PlanEnd
-  isBounceable: (state: DeliveryState) => boolean
   /** Whether an email deferred for this reason is due at once when the app's sender or mail server changes. */
   isRetried: (reason: string, changed: ChangedSender) => boolean
   planResend: PlanResend

@@ -25,6 +25,7 @@ export const NO_SETTINGS: MailSettings = {
   dkimSelector: null,
   dkimKey: null,
   bounceSecret: null,
+  hookSecrets: null,
   perSecond: null,
   perPersonDay: null,
   perPersonWeek: null,

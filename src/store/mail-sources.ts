@@ -42,6 +42,7 @@ const SETTINGS_FIELDS = {
   dkimSelector: 'dkim_selector',
   dkimKey: 'dkim_key',
   bounceSecret: 'bounce_secret',
+  hookSecrets: 'hook_secrets',
   perSecond: 'per_second',
   perPersonDay: 'per_person_day',
   perPersonWeek: 'per_person_week',

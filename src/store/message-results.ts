@@ -16,7 +16,10 @@ export type ComparedCount = Reached & { isHeldBack: boolean; people: number }
 /** First and last day, as days since 1970 UTC. */
 export type DayRange = { from: number; until: number }
 
-export type MessageResults = { days: DayCount[]; compared: ComparedCount[] }
+/** Emails, by what became of them after they were sent. */
+export type ReportCounts = { delivered: number; bounced: number; complained: number }
+
+export type MessageResults = { days: DayCount[]; compared: ComparedCount[]; reports: ReportCounts }
 
 /** Of a message and day. `unsent`: ended otherwise, for any reason. */
 export type AppDayCount = {
@@ -78,6 +81,11 @@ export function createResultReads(db: Database) {
   const compared = db.prepare<StoredCompared, [number, number, number]>(
     `SELECT is_held_back AS isHeldBack, sum(people) AS people, ${REACHED}
      FROM message_comparisons WHERE message_id = ?1 AND day BETWEEN ?2 AND ?3 GROUP BY is_held_back`,
+  )
+  const reported = db.prepare<ReportCounts, [number, number, number]>(
+    `SELECT ifnull(sum(delivered), 0) AS delivered, ifnull(sum(bounced), 0) AS bounced,
+       ifnull(sum(complained), 0) AS complained
+     FROM message_reports WHERE message_id = ? AND day BETWEEN ? AND ?`,
   )
   // the order of both tables keeps each message on the primary key of its counts
   const appDays = db.prepare<AppDayCount, [number, number, number]>(
@@ -160,6 +168,7 @@ export function createResultReads(db: Database) {
     readResults: (messageId: number, { from, until }: DayRange): MessageResults => ({
       days: days.all(messageId, from, until),
       compared: compared.all(messageId, from, until).map(toCompared),
+      reports: reported.get(messageId, from, until) ?? { delivered: 0, bounced: 0, complained: 0 },
     }),
   }
 }

@@ -145,8 +145,10 @@ export type MailSettings = {
   dkimDomain: string | null
   dkimSelector: string | null
   dkimKey: string | null
-  /** authenticates the mail provider's bounce reports */
+  /** authenticates the customer's own bounce reports */
   bounceSecret: string | null
+  /** JSON: by provider, what authenticates its webhooks */
+  hookSecrets: string | null
   perSecond: number | null
   perPersonDay: number | null
   perPersonWeek: number | null
@@ -181,6 +183,9 @@ export type Verdict = {
   openPath?: string
 }
 
+/** `hard`: for good. `soft`: the address may work later. `blocked`: for what the email is. */
+export type Bounce = 'hard' | 'soft' | 'blocked'
+
 export type DeliveryRow = {
   id: number
   appId: number
@@ -208,6 +213,11 @@ export type DeliveryRow = {
   cameBackAt: number | null
   openedAt: number | null
   goalAt: number | null
+  /** reported by the email provider, like the next three */
+  deliveredAt: number | null
+  delayedAt: number | null
+  bounce: Bounce | null
+  bouncedAt: number | null
   updatedAt: number
   joinedTo: number | null
 }

@@ -3,6 +3,7 @@
  * same transaction. Times are ms UTC.
  */
 import type { AccountRules } from './account-rules.ts'
+import type { ReportRules } from './delivery-reports.ts'
 import type { Arrival, DeliveryRules, EndPlan, Finish } from './delivery-rules.ts'
 import type { KeyedOutcomes, NewOutcome, PlanOnce } from './idempotency.ts'
 import type { AppRules, LiveMessage } from './live-messages.ts'
@@ -242,4 +243,11 @@ export type Planner = {
 }
 
 /** Domain rules that the store calls but does not contain. */
-export type Rules = DeliveryRules & Planner & MessageRules & SuppressionRules & AccountRules & { planOnce: PlanOnce }
+export type Rules = DeliveryRules &
+  ReportRules &
+  Planner &
+  MessageRules &
+  SuppressionRules &
+  AccountRules & {
+    planOnce: PlanOnce
+  }

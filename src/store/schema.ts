@@ -220,6 +220,7 @@ export const appMailSettings = sqliteTable('app_mail_settings', {
   giveUpHours: integer('give_up_hours'),
   otherFromEmails: text('other_from_emails', { mode: 'json' }).$type<string[]>(),
   locale: text('locale'),
+  hookSecrets: text('hook_secrets'),
 })
 
 export const senderDomains = sqliteTable(

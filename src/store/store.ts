@@ -11,6 +11,7 @@ import { type ClaimedDeliveries, unpackClaim } from './delivery-writes.ts'
 import { createDeliveryCounts } from './delivery-counts.ts'
 import { createResultReads } from './message-results.ts'
 import { createDeliveryReads } from './deliveries.ts'
+import { createReportedReads } from './delivery-reports.ts'
 import { databasePath, logPath, openForReading } from './engine/database.ts'
 import { createSealer, type Sealer } from './engine/sealing.ts'
 import { schemaVersion } from './engine/upgrades.ts'
@@ -74,6 +75,7 @@ export type Store = {
 
 const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: DeliveryReads) => ({
   ...createAccountReads(db, sealer),
+  ...createReportedReads(db),
   ...createAppReads(db),
   ...createKeyReads(db, sealer),
   ...createLinkReads(db, rules),

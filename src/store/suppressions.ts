@@ -5,7 +5,7 @@ import type { DeliveryEnds } from './delivery-ends.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { DeliveryState, SuppressionReason } from './message-types.ts'
+import type { SuppressionReason } from './message-types.ts'
 import type { ContactStatus, Refused } from './types.ts'
 
 /** Key of the address hashes, created on first use. */
@@ -155,7 +155,7 @@ type Parts = {
   db: Database
   live: LiveMessages
   ends: DeliveryEnds
-  rules: SuppressionRules & Pick<DeliveryRules, 'cancelBySuppression' | 'isBounceable'>
+  rules: SuppressionRules & Pick<DeliveryRules, 'cancelBySuppression'>
 }
 
 export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
@@ -178,14 +178,6 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const open = db.prepare<Open, [number, number]>(
     `SELECT id, message_id AS messageId, version, record FROM deliveries
      WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND state IN ('waiting', 'deferred', 'claimed')`,
-  )
-  // OR IGNORE: a newer delivery may have taken the deduplication key of a failed one
-  const markEnded = db.prepare<{ id: number }, [string, string, number, number]>(
-    `UPDATE OR IGNORE deliveries SET state = ?, reason = ?, updated_at = ?
-     WHERE id = ? RETURNING id`,
-  )
-  const findDelivery = db.prepare<{ contactId: number; state: DeliveryState }, [number]>(
-    'SELECT contact_id AS contactId, state FROM deliveries WHERE id = ?',
   )
 
   const cancelOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
@@ -267,22 +259,6 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       if (contact) nameActor(contact.id, at, unsuppressing.by?.actor)
       note('suppression.remove', unsuppressing)
       return DONE
-    },
-
-    markBounced(input: {
-      deliveryId: number
-      kind: 'bounced' | 'complained'
-      reason: string
-      at: number
-    }): Done | Refused {
-      const delivery = findDelivery.get(input.deliveryId)
-      const person = delivery && byId.get(delivery.contactId)
-      if (!person) return { refusal: 'delivery_not_found' }
-      const isEnded =
-        rules.isBounceable(delivery.state) &&
-        markEnded.get(input.kind, input.reason, input.at, input.deliveryId) !== null
-      if (isEnded) ends.releaseTimedKey(input.deliveryId)
-      return suppress({ ...person, reason: input.kind, at: input.at })
     },
   }
 }

@@ -9,6 +9,7 @@ import { createCounters } from './counters.ts'
 import { createComparing } from './compared-people.ts'
 import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryRetries } from './delivery-retries.ts'
+import { createReportWrites } from './delivery-reports.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
 import type { Sealer } from './engine/sealing.ts'
 import { createDomainCheckWrites } from './domain-checks.ts'
@@ -89,6 +90,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const messages = createMessageWrites({ db, ids, live, rules })
   const mailSettings = createMailSettingsWrites({ db, live, sealer, retries })
   const senderDomains = createSenderDomainWrites({ db, retries, rules })
+  const suppressions = createSuppressionWrites({ db, live, ends, rules })
   const apps = createAppWrites({ db, live, messages, mailSettings, rules })
   const shared = { db, ids, people, names, live, sentCache, ends, counters, timeline, known, contactIndex }
   const runPlanned = createPlannedWrites({ ...shared, rules })
@@ -113,7 +115,8 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...mailSettings,
     ...senderDomains.writes,
     ...createDeliveryWrites({ db, live, ends, comparisons, rules }),
-    ...createSuppressionWrites({ db, live, ends, rules }),
+    ...suppressions,
+    ...createReportWrites({ db, ends, suppress: suppressions.suppress, rules }),
   }
   const settle = (): void => {
     for (const one of [counters, timeline, known, people, names, live, sentCache]) one.settle()

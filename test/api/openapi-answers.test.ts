@@ -1,4 +1,6 @@
 /** Every answer that openapi.json describes is provoked, and is what its schema says and nothing more. */
+import { hookPath, makeHookToken, writeHookSecret } from '../../src/accounts/hook-secrets.ts'
+import { makeSigningSecret, postmarkDelivery, resendEvent, signBySvix } from '../mail/webhooks.ts'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020'
 import type { Store } from '../../src/store/store.ts'
@@ -31,6 +33,7 @@ const CALLS = new Set<keyof Store>([
   'sendDeliveryEarly',
   'recordVisitReport',
   'suppress',
+  'reportDeliveries',
 ])
 /** Whether an event is refused in any case, and only its input is looked at. */
 const isOnlyRead = (input: unknown): boolean =>
@@ -148,7 +151,47 @@ async function reportBounce(body: object, status: number, { secret = SECRET, age
   check('POST', BOUNCES, answer)
 }
 
+/** What an email provider reports. */
+async function takeWebhook(body: object, status: number, { token = '', provider = 'postmark' } = {}): Promise<void> {
+  const path = hookPath('postmark', server.first.appId, token || undefined).replace('postmark', provider)
+  const answer = await server.call('POST', path, { body: JSON.stringify(body), key: null })
+  expect([path, answer.status]).toEqual([path, status])
+  check('POST', token === '' ? '/hooks/{provider}/{app}' : '/hooks/{provider}/{app}/{token}', answer)
+}
+
+async function takeSigned(body: string, status: number, secret = SIGNING): Promise<void> {
+  const webhook = signBySvix(body, { secret, at: server.clock.now() })
+  const path = hookPath('resend', server.first.appId)
+  const answer = await server.call('POST', path, { ...webhook, key: null })
+  expect([body, answer.status]).toEqual([body, status])
+  check('POST', '/hooks/{provider}/{app}', answer)
+}
+
+/** In every way that both calls can be answered. */
+async function takeWebhooks(): Promise<void> {
+  const one = writeHookSecret({ hookSecrets: null }, 'postmark', TOKEN)
+  const hookSecrets = writeHookSecret({ hookSecrets: one }, 'resend', SIGNING)
+  const app = await appOf(server)
+  const by = { appId: app.id, accountId: app.accountId, actor: 'test', at: server.clock.now() }
+  await server.parts().store.setMailSettings({ ...by, settings: { hookSecrets } })
+  const large = { Content: 'x'.repeat(1_100_000) }
+  await takeWebhook({}, 200, { token: TOKEN })
+  await takeWebhook([], 400, { token: TOKEN })
+  await takeWebhook({}, 401, { token: 'another' })
+  await takeWebhook({}, 404, { token: TOKEN, provider: 'nobody' })
+  await takeWebhook(large, 413, { token: TOKEN })
+  await takeSigned('{}', 200)
+  await takeSigned('[]', 400)
+  await takeSigned('{}', 401, makeSigningSecret())
+  await takeWebhook({}, 404, { provider: 'nobody' })
+  await takeWebhook(large, 413)
+}
+
 const SECRET = 'a-secret-for-reports'
+const TOKEN = makeHookToken()
+const SIGNING = makeSigningSecret()
+/** About a test email, so that something is saved. */
+const OF_TEST = { id: 'test-1', to: 'ada@example.com' }
 
 test('every answer matches its schema', async () => {
   const query = `app=${server.first.appId}`
@@ -277,6 +320,7 @@ test('every answer matches its schema', async () => {
   await reportBounce({}, 401, { ageS: 600 })
   await reportBounce({ kind: 'bounced', delivery: 'dlv_00000000001' }, 404)
   await reportBounce({ kind: 'bounced', email: 'x'.repeat(20_000) }, 413)
+  await takeWebhooks()
 
   // limits
   await server.setPlan({ eventsPerHour: 0, addsPerHour: 0, updatesPerHour: 0 })
@@ -303,6 +347,8 @@ test('every answer matches its schema', async () => {
     for (const path of CHANGES) await ask('POST', path, { body: left }, status)
     await reportVisit({}, status)
     await reportBounce({ kind: 'bounced', email: 'bob@example.com' }, status)
+    await takeWebhook(JSON.parse(postmarkDelivery(OF_TEST).body) as object, status, { token: TOKEN })
+    await takeSigned(resendEvent('email.delivered', OF_TEST), status)
     if (status === 500) for (const [method, path] of READS) await ask(method, `${path}?${query}`, {}, status)
     if (status === 500) await ask('GET', `${DELIVERIES}/dlv_00000000001?${query}`, {}, status)
     store = 'works'

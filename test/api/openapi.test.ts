@@ -71,6 +71,7 @@ describe('the document', () => {
     expect(document.components.securitySchemes).toEqual({
       apiKey: { type: 'http', scheme: 'bearer', description: expect.any(String) },
       reportSignature: { type: 'apiKey', in: 'header', name: 'Eventpost-Signature', description: expect.any(String) },
+      providerSignature: { type: 'apiKey', in: 'header', name: 'svix-signature', description: expect.any(String) },
     })
   })
 
@@ -113,6 +114,8 @@ describe('the document', () => {
         `POST ${DELIVERIES}/send-now`,
         'POST /c',
         `POST ${BOUNCES}`,
+        'POST /hooks/{provider}/{app}',
+        'POST /hooks/{provider}/{app}/{token}',
       ].sort(),
     )
     for (const path of [EVENTS, BATCH, CONTACTS, DELIVERIES, `${DELIVERIES}/cancel`]) {
@@ -156,7 +159,7 @@ describe('each call', () => {
       }
       expect(requestBody?.required ?? false).toBe(!name.startsWith('GET'))
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '401', '500', '503']))
-      expect([name, '429' in responses]).toEqual([name, name !== `POST ${BOUNCES}`])
+      expect([name, '429' in responses]).toEqual([name, !name.startsWith('POST /hooks/')])
       // an event of a batch that names no app of ours has its own result
       expect([name, '404' in responses]).toEqual([name, name !== `POST ${BATCH}`])
       for (const [status, { description, headers, content }] of Object.entries(responses)) {

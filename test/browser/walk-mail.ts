@@ -82,7 +82,7 @@ async function bounceOne(server: Served, appId: number): Promise<void> {
   if (!delivery) throw new Error('nothing was kept')
   await sendKept(server, delivery)
   const report = { deliveryId: delivery.id, kind: 'bounced' as const, reason: `No such user ${HOSTILE}` }
-  await store.markBounced({ ...report, at: server.clock.now() })
+  await store.reportDeliveries({ appId, provider: null, at: server.clock.now(), reports: [report] })
 }
 
 /** Answers like a mail server. */

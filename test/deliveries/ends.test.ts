@@ -4,7 +4,6 @@ import { suppressionVerdict } from '../../src/deliveries/decide.ts'
 import {
   addVerdict,
   cancelBySuppression,
-  isBounceable,
   isResendable,
   isResent,
   isRetried,
@@ -150,9 +149,6 @@ test('after an unknown outcome a result is sent again, and another email if its 
   expect([isResent(content('results_ready', 'leave')), isResent(content('other', 'resend'))]).toEqual([false, true])
   expect(isResent({ trigger: { page: '/a' }, mail: { subject: 'S', body: 'B' } })).toBe(false)
 })
-
-test('a bounce ends emails that left or may have left, once', () =>
-  expect(DELIVERY_STATES.filter(isBounceable)).toEqual(['handed', 'sent', 'failed', 'unknown']))
 
 test('an unknown outcome is followed by one more try, if the message says so', () => {
   const content = { trigger: { event: 'results_ready' }, mail: { subject: 'S', body: 'B' } }

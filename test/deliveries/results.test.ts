@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { placeInMessage } from '../../src/deliveries/facts.ts'
 import { sendCaptured } from '../../src/deliveries/delivery-lists.ts'
 import { compareShares, lastDays, readResults, type Share, summarizeResults } from '../../src/deliveries/results.ts'
-import type { DayCount } from '../../src/store/message-results.ts'
+import type { DayCount, MessageResults } from '../../src/store/message-results.ts'
 import { page, report, send } from '../api/reports.ts'
 import { HOUR } from '../durations.ts'
 import { RESULTS, startSending } from '../mail/sending.ts'
@@ -254,6 +254,7 @@ const day = (changes: Partial<DayCount>): DayCount => ({
   ...changes,
 })
 const RANGE = { from: 19_999, until: 20_001 }
+const EMPTY: MessageResults = { days: [], compared: [], reports: { delivered: 0, bounced: 0, complained: 0 } }
 const group = (isHeldBack: boolean, people: number, cameBack = 0) => ({ ...NOTHING, isHeldBack, people, cameBack })
 
 test('the funnel counts emails, and returns of those that were sent only', () => {
@@ -266,7 +267,7 @@ test('the funnel counts emails, and returns of those that were sent only', () =>
     day({ outcome: 'failed', reason: 'smtp_550', emails: 1 }),
     day({ outcome: 'skipped', reason: 'seen', emails: 6 }),
   ]
-  const results = summarizeResults({ days, compared: [] }, RANGE)
+  const results = summarizeResults({ ...EMPTY, days }, RANGE)
   expect(results.funnel).toEqual({ started: 34, wouldSend: 21, sent: 15, cameBack: 5, opened: 3, reachedGoal: 2 })
   expect([results.waiting, results.captured, results.heldBack]).toEqual([7, 2, 3])
   expect(results.days.map(({ day, started, sent, cameBack }) => [day, started, sent, cameBack])).toEqual([
@@ -283,7 +284,7 @@ test('reasons are summed over days, the most frequent first', () => {
     day({ outcome: 'skipped', reason: 'not_away', emails: 9 }),
     day({ outcome: 'failed', reason: 'seen', emails: 1 }),
   ]
-  expect(summarizeResults({ days, compared: [] }, RANGE).reasons).toEqual([
+  expect(summarizeResults({ ...EMPTY, days }, RANGE).reasons).toEqual([
     { state: 'skipped', reason: 'not_away', emails: 9 },
     { state: 'skipped', reason: 'seen', emails: 5 },
     { state: 'failed', reason: 'seen', emails: 1 },
@@ -292,15 +293,15 @@ test('reasons are summed over days, the most frequent first', () => {
 
 test('tells nothing while one group has fewer than 30 people', () => {
   const compare = (emailed: number, heldBack: number) =>
-    summarizeResults({ days: [], compared: [group(false, emailed), group(true, heldBack)] }, RANGE).compared.cameBack
+    summarizeResults({ ...EMPTY, compared: [group(false, emailed), group(true, heldBack)] }, RANGE).compared.cameBack
   expect(compare(30, 30).difference).not.toBeNull()
   expect([compare(29, 500).extra, compare(500, 29).extra, compare(0, 0).extra]).toEqual([null, null, null])
-  const none = summarizeResults({ days: [], compared: [] }, RANGE).compared.opened
+  const none = summarizeResults(EMPTY, RANGE).compared.opened
   expect(none.emailed).toEqual({ people: 0, reached: 0 })
 })
 
 test('the extra people are those of the emailed group', () => {
-  const { compared } = summarizeResults({ days: [], compared: [group(false, 380, 131), group(true, 42, 6)] }, RANGE)
+  const { compared } = summarizeResults({ ...EMPTY, compared: [group(false, 380, 131), group(true, 42, 6)] }, RANGE)
   const { emailed, heldBack, difference, extra } = compared.cameBack
   expect([emailed, heldBack]).toEqual([
     { people: 380, reached: 131 },

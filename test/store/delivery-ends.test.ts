@@ -157,8 +157,8 @@ test('an email that the server refused does not start an interval', async () => 
 
 describe('a bounce report', () => {
   const bounce = async (sending: Sending, deliveryId: number) => {
-    const at = sending.clock.now()
-    return sending.store().markBounced({ deliveryId, kind: 'complained', reason: 'r', at })
+    const reports = [{ deliveryId, kind: 'complained' as const, reason: 'r' }]
+    return sending.store().reportDeliveries({ appId: sending.app.id, provider: null, at: sending.clock.now(), reports })
   }
 
   test('about a refused email counts, even if another email was sent since', async () => {
@@ -171,7 +171,7 @@ describe('a bounce report', () => {
     await sending.sendDue()
     const [, first] = await sending.deliveries()
     expect([await sending.states(), first?.state]).toEqual([{ 'failed: smtp_554': 1, sent: 1 }, 'failed'])
-    expect(await bounce(sending, first?.id ?? 0)).toEqual({ done: true })
+    expect(await bounce(sending, first?.id ?? 0)).toEqual({ known: 1 })
     expect((await sending.store().findContact(sending.app.id, ADA))?.status).toBe('complained')
   })
 

@@ -34,6 +34,7 @@ const change = fc.record({
   cameBackAt: at,
   openedAt: at,
   goalAt: at,
+  deliveredAt: at,
 })
 type Change = typeof change extends fc.Arbitrary<infer One> ? One : never
 
@@ -47,14 +48,15 @@ function apply(db: Database, one: Change): void {
     `INSERT OR IGNORE INTO deliveries (id, app_id, contact_id, message_id, version, triggered_at, planned_at, due_at,
        updated_at, once_key, state, reason, attempt, resent, by_hand)
      VALUES (?1, 1, ?1 / 2, ?2, 1, ?3, ?3, ?3, ?3, NULL, ?4, ?5, 1, 0, 0)`,
-    [one.id, one.message, now, one.state, one.reason],
+    // reports come later
+    [one.id, one.message, now, REPORTED.includes(one.state) ? 'sent' : one.state, one.reason],
   )
   if (one.isCompared) createComparing(db).compare(one.id, { at: now, isHeldBack: one.isHeldBack })
   const reached = [one.cameBackAt, one.openedAt, one.goalAt]
   db.run(
     `UPDATE deliveries SET state = ?, reason = ?, joined_to = ?, handed_at = ?, held_back_at = ?, came_back_at = ?,
-       opened_at = ?, goal_at = ? WHERE id = ?`,
-    [one.state, one.reason, one.joinedTo, one.handedAt, one.heldBackAt, ...reached, one.id],
+       opened_at = ?, goal_at = ?, delivered_at = ? WHERE id = ?`,
+    [one.state, one.reason, one.joinedTo, one.handedAt, one.heldBackAt, ...reached, one.deliveredAt, one.id],
   )
   db.run('UPDATE compared_people SET came_back_at = ?, opened_at = ?, goal_at = ? WHERE delivery_id = ?', [
     ...reached,
@@ -62,6 +64,7 @@ function apply(db: Database, one: Change): void {
   ])
 }
 
+const REPORTED: readonly string[] = ['bounced', 'complained']
 const SENT = `state IN ('handed', 'sent', 'unknown', 'bounced', 'complained')`
 const REACHED = 'count(came_back_at) AS cameBack, count(opened_at) AS opened, count(goal_at) AS reachedGoal'
 
@@ -75,6 +78,14 @@ const recount = (db: Database) => ({
          CASE WHEN state IN ('skipped', 'failed') THEN ifnull(reason, '') ELSE '' END AS reason,
          count(*) AS emails, ${REACHED}
        FROM deliveries WHERE joined_to IS NULL GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+    )
+    .all(),
+  reports: db
+    .query(
+      `SELECT message_id, ${START / DAY} + (id - ${idAt(START)}) / ${idAt(START + DAY) - idAt(START)} AS day,
+         count(delivered_at) AS delivered, sum(state = 'bounced') AS bounced, sum(state = 'complained') AS complained
+       FROM deliveries GROUP BY 1, 2 HAVING count(delivered_at) + sum(state IN ('bounced', 'complained')) > 0
+       ORDER BY 1, 2`,
     )
     .all(),
   compared: db
@@ -91,6 +102,12 @@ const kept = (db: Database) => ({
     .query(
       `SELECT message_id, day, outcome, reason, emails, came_back AS cameBack, opened, reached_goal AS reachedGoal
        FROM message_days WHERE emails <> 0 OR came_back <> 0 OR opened <> 0 OR reached_goal <> 0 ORDER BY 1, 2, 3, 4`,
+    )
+    .all(),
+  reports: db
+    .query(
+      `SELECT message_id, day, delivered, bounced, complained FROM message_reports
+       WHERE delivered <> 0 OR bounced <> 0 OR complained <> 0 ORDER BY 1, 2`,
     )
     .all(),
   compared: db
@@ -122,11 +139,11 @@ test('every read finds its rows by the primary key of the counts', () => {
   watched.prepare = ((text: string) => void texts.push(text)) as unknown as Database['prepare']
   createResultReads(watched)
   createDeliveryCounts(watched)
-  const ofResults = texts.filter((text) => /message_(days|comparisons)/.test(text))
-  expect(ofResults).toHaveLength(10)
+  const ofResults = texts.filter((text) => /message_(days|comparisons|reports)/.test(text))
+  expect(ofResults).toHaveLength(11)
   for (const text of ofResults) {
     const plan = db.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`).all()
-    const found = plan.map(({ detail }) => detail).filter((detail) => /message_(days|comparisons)/.test(detail))
+    const found = plan.map(({ detail }) => detail).filter((detail) => /message_(days|comparisons|reports)/.test(detail))
     expect(found).not.toEqual([])
     for (const detail of found) expect(detail).toMatch(/^SEARCH message_\w+ USING PRIMARY KEY \(message_id=\?/)
   }

@@ -155,6 +155,7 @@ const Ranges = ({ viewer, view, now }: DeliveriesProps) => {
 type Choices = { value: string; label: string }[]
 
 const OUTCOME_NAMES: Record<DeliveryOutcome, string> = {
+  delivered: 'Delivered',
   cameBack: 'Came back',
   opened: 'Opened the result',
   goal: 'Reached the goal',

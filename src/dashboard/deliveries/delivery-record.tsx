@@ -101,6 +101,7 @@ function momentsOf({ shown, cancelled }: Happened): Moment[] {
   const { delivery, message } = shown.work
   const createdAt = timeOfId(delivery.id)
   const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
+  const { delayedAt, deliveredAt, bouncedAt } = delivery
   const { keptAt = null, sentOn, unconfirmedAt = null } = readRecord(delivery) ?? {}
   const isCaptured = state === 'kept'
   const isStopped =
@@ -118,9 +119,11 @@ function momentsOf({ shown, cancelled }: Happened): Moment[] {
     ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
     ['handed', isCaptured || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],
     ['sent', sentAt, 'Sent'],
+    ['delayed', delayedAt, 'The email provider keeps trying to deliver it'],
+    ['delivered', deliveredAt, 'Delivered'],
     ['came-back', cameBackAt, 'They came back to the site'],
     ['opened', openedAt, 'They opened the result'],
-    ['ended', isStopped ? updatedAt : null, ENDS[state] ?? ''],
+    ['ended', isStopped ? (bouncedAt ?? updatedAt) : null, ENDS[state] ?? ''],
     ['ahead', isAhead(delivery) ? dueAt : null, describeUpcoming(delivery)],
   ]
   return times

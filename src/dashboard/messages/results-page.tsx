@@ -78,6 +78,7 @@ const Found = (props: ResultsProps) => (
         <Bars bars={listSteps(props)} />
         <EachGoal goals={props.goals.emails} />
         <Unsent {...props} />
+        <Refused {...props} />
         {props.results.funnel.cameBack > 0 && <Returned {...props} />}
         {props.message.content.goal === undefined && (
           <p class="hint">
@@ -98,19 +99,35 @@ const Found = (props: ResultsProps) => (
   </>
 )
 
+type Counted = [count: number, what: string, filter: Filter]
+
 /** What became of the other emails that passed the rules. */
 function Unsent(props: ResultsProps) {
   const { captured, heldBack, failed } = props.results
-  const others: [number, string, Filter][] = [
+  const outcomes: Counted[] = [
     [heldBack, 'held back', HELD_BACK],
     [captured, 'captured', { state: 'kept' }],
     [failed, 'failed', { state: 'failed' }],
   ]
-  const found = others.filter(([count]) => count > 0)
+  return <Counts lead="Passed the rules, but not sent: " outcomes={outcomes} {...props} />
+}
+
+/** What was reported after they were sent. */
+function Refused(props: ResultsProps) {
+  const { bounced, complained } = props.results.reports
+  const outcomes: Counted[] = [
+    [bounced, 'bounced', { state: 'bounced' }],
+    [complained, 'reported as spam', { state: 'complained' }],
+  ]
+  return <Counts lead="Of the sent emails: " outcomes={outcomes} {...props} />
+}
+
+function Counts({ lead, outcomes, ...props }: ResultsProps & { lead: string; outcomes: Counted[] }) {
+  const found = outcomes.filter(([count]) => count > 0)
   if (found.length === 0) return null
   return (
     <p class="hint">
-      {'Passed the rules, but not sent: '}
+      {lead}
       {found.map(([count, what, filter], index) => (
         <>
           {index > 0 && ', '}
@@ -215,6 +232,7 @@ function listSteps(props: ResultsProps): Bar[] {
   const { results, message, goals } = props
   const { started, wouldSend, sent, cameBack, opened, reachedGoal } = results.funnel
   const { waiting } = results
+  const { delivered } = results.reports
   const decided = started - waiting
   const step = (name: string, count: number, share: string, filter: Filter): Bar => ({
     name,
@@ -230,6 +248,10 @@ function listSteps(props: ResultsProps): Bar[] {
     step('Triggered', started, waiting === 0 ? '' : `${formatCount(waiting)} still waiting`, {}),
     step('Passed the rules', wouldSend, ofDecided(wouldSend), { state: 'decided' }),
     step('Sent', sent, ofDecided(sent), { state: 'left' }),
+    // only some email providers report it
+    ...(delivered > 0
+      ? [step('Delivered', delivered, ofSent(delivered), { state: 'left', outcome: 'delivered' })]
+      : []),
     step('Came back', cameBack, ofSent(cameBack), { state: 'left', outcome: 'cameBack' }),
     ...(opened > 0 || hasResult(message.content)
       ? [step('Opened the result', opened, ofSent(opened), { state: 'left', outcome: 'opened' })]

@@ -76,6 +76,7 @@ export async function readSenderFacts(deps: PageDependencies, viewer: Viewer): P
       limits: markOf('limits'),
       dkim: markOf('dkim'),
       reports: markOf('reports'),
+      webhooks: markOf('webhooks'),
     },
     baseUrl: deps.baseUrl,
   }

@@ -23,11 +23,14 @@ import { messagePath } from '../messages/messages-page.tsx'
 import { ActionForm, Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { Folding } from '../ui/folding.tsx'
 import { Field } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SentText, Ticked } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
+import type { LastReport } from '../../store/delivery-reports.ts'
+import { findHooked, WebhooksSection, type WebhooksShown } from './webhooks-section.tsx'
 import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
 
 type ServerProps = {
@@ -48,6 +51,9 @@ type ServerProps = {
   test: TestResult | null
   /** the message that led here */
   message: MessageRow | null
+  webhooks: WebhooksShown
+  reports: LastReport[]
+  now: number
 }
 
 export const ServerPage = (props: ServerProps) => {
@@ -68,10 +74,23 @@ export const ServerPage = (props: ServerProps) => {
         </div>
         <aside aria-label="Saved mail server">
           <CheckSection {...props} />
-          <ReportsSection {...facts} />
+          <Reports {...props} />
         </aside>
       </div>
     </SenderFrame>
+  )
+}
+
+/** By the provider's webhooks, or else by a script. */
+const Reports = ({ facts, webhooks, reports, now }: ServerProps) => {
+  const provider = findHooked(facts)
+  return (
+    <>
+      {provider && <WebhooksSection {...{ facts, provider, reports, now }} shown={webhooks} />}
+      <Folding id="reports" title="Bounce reports" isFolded={provider !== null}>
+        <ReportsSection {...facts} />
+      </Folding>
+    </>
   )
 }
 
@@ -412,10 +431,9 @@ export const REPORT_DOCS = '/docs/api/report-bounce'
 
 /** Bounces reported by signed requests. */
 const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
-  <section>
-    <h2>Bounce reports</h2>
+  <>
     <p class="hint">
-      Optional. Each mail provider reports bounces in its own format. Use a script to send them to this URL. See{' '}
+      Optional. Use a script to send bounces that your mail provider reports to this URL. See{' '}
       <a href={REPORT_DOCS}>Report a bounce</a>.
     </p>
     <Values>
@@ -427,7 +445,7 @@ const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
       {settings.bounceSecret === null ? 'No secret yet. Every report is refused.' : 'The secret is set.'}
     </p>
     {isOwner(viewer) && <SecretForm {...{ viewer, settings, marks }} />}
-  </section>
+  </>
 )
 
 const SecretForm = ({ viewer, marks, settings }: Pick<SenderFacts, 'viewer' | 'marks' | 'settings'>) => {

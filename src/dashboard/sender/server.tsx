@@ -42,7 +42,7 @@ export const senderServerRoutes = (deps: PageDependencies) =>
     .post('/apps/:app/sender/server/test', onForm(deps, { role: 'editor' }, sendTest), { parse: 'none' })
 
 type Shown = Refused<ServerText | ApiText> &
-  Partial<Pick<Parameters<typeof ServerPage>[0], 'failed' | 'check' | 'test' | 'sealed'>> & {
+  Partial<Pick<Parameters<typeof ServerPage>[0], 'failed' | 'check' | 'test' | 'sealed' | 'webhooks'>> & {
     status?: number
     /** ID of the message that led here */
     from?: string
@@ -55,7 +55,16 @@ export async function showServer(
   deps: PageDependencies,
   request: Request,
   viewer: Viewer,
-  { status = 200, failed = null, check = null, test = null, sealed = '', from, ...refused }: Shown = {},
+  {
+    status = 200,
+    failed = null,
+    check = null,
+    test = null,
+    sealed = '',
+    webhooks = { test: null },
+    from,
+    ...refused
+  }: Shown = {},
 ): Promise<Response> {
   const facts = await readSenderFacts(deps, viewer)
   const captured = await countCaptured(deps.store, viewer.app)
@@ -71,6 +80,9 @@ export async function showServer(
     <ServerPage
       {...{ facts, refused: { ...refused, text }, provider, failed, check, test, sealed, captured, message }}
       isSmtpAsked={query.get('by') === SMTP}
+      webhooks={webhooks}
+      reports={await deps.store.listLastReports(viewer.app.id)}
+      now={deps.clock.now()}
     />,
   )
 }

@@ -21,6 +21,7 @@ export const SECRET_LABELS = new Map(
     smtpUrl: 'Mail server',
     dkimKey: 'DKIM signature',
     bounceSecret: 'Bounce reports',
+    hookSecrets: 'Webhooks',
   }),
 )
 

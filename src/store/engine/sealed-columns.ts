@@ -10,6 +10,7 @@ const SEALED = {
   'app_mail_settings.smtp_url': 'app_id',
   'app_mail_settings.dkim_key': 'app_id',
   'app_mail_settings.bounce_secret': 'app_id',
+  'app_mail_settings.hook_secrets': 'app_id',
   'two_steps.secret': 'member_id',
 } as const
 type SealedColumn = keyof typeof SEALED
@@ -18,6 +19,7 @@ const MAIL_COLUMNS = {
   smtpUrl: 'app_mail_settings.smtp_url',
   dkimKey: 'app_mail_settings.dkim_key',
   bounceSecret: 'app_mail_settings.bounce_secret',
+  hookSecrets: 'app_mail_settings.hook_secrets',
 } as const satisfies Partial<Record<keyof MailSettings, SealedColumn>>
 type MailSecrets = Partial<Pick<MailSettings, keyof typeof MAIL_COLUMNS>>
 

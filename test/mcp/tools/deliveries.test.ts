@@ -38,6 +38,7 @@ describe('list_deliveries', () => {
       dueAt: '2026-05-15T12:00:00.000Z',
       sentAt: '2026-05-15T12:00:00.000Z',
       cameBackAt: null,
+      deliveredAt: null,
       openedAt: null,
       mayHaveArrivedTwice: false,
       joinedTo: null,

@@ -65,13 +65,20 @@ export function testDeliveries(store: Fresh): void {
     const claim = await claimOne(app)
     await store().markHanded({ ...claim, record: RECORD })
     await store().markSent(claim)
-    const bounce = { deliveryId: claim.id, kind: 'bounced', reason: '550', at: AT + DAY } as const
-    expect(await store().markBounced(bounce)).toEqual({ done: true })
+    const bounce = { deliveryId: claim.id, kind: 'bounced', reason: '550' } as const
+    const report = (deliveryId = claim.id) =>
+      store().reportDeliveries({
+        appId: app.appId,
+        provider: null,
+        at: AT + DAY,
+        reports: [{ ...bounce, deliveryId }],
+      })
+    expect(await report()).toEqual({ known: 1 })
     expect(await stateOf(app)).toEqual(['bounced 550', 'skipped bounced'])
     expect((await store().findContact(app.appId, 'ada@example.com'))?.status).toBe('bounced')
     expect(await store().findSuppression(app.appId, 'ada@example.com')).toBe('bounced')
     expect(await store().findSuppression(app.appId - 1, 'ada@example.com')).toBeNull()
-    expect(await store().markBounced({ ...bounce, deliveryId: 1 })).toEqual({ refusal: 'delivery_not_found' })
+    expect(await report(1)).toEqual({ known: 0 })
     await store().suppress({ appId: app.appId, email: 'ada@example.com', reason: 'unsubscribed', at: AT + DAY })
     // what ended all mail is not softened
     expect(await store().findSuppression(app.appId, 'ada@example.com')).toBe('bounced')

@@ -1,0 +1,91 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { HOOK_PROVIDERS, isHookProvider } from '../accounts/hook-secrets.ts'
+import { WebhookAnswer } from '../http/answer-schemas.ts'
+import { answer, refusalAnswer } from '../http/answers.ts'
+import { factsOf } from '../http/request-facts.ts'
+import { readBytes } from '../http/request-input.ts'
+import { isRefusal, refuse } from '../core/refusals.ts'
+import type { Clock } from '../core/clock.ts'
+import { takeHook } from '../mail/hooks.ts'
+import type { Store } from '../store/store.ts'
+import { describeUnkeyed } from './describe.ts'
+import { EXAMPLES } from './examples.ts'
+
+/** A provider may add a copy of the email. */
+const HOOK_BYTES = 1024 * 1024
+const TAKEN = { ok: true }
+
+const ProviderWebhook = Type.Object(
+  {},
+  { title: 'ProviderWebhook', additionalProperties: true, description: "As the provider's documentation says." },
+)
+
+type Params = { provider: string; app: string; token?: string }
+
+/** POST /hooks/PROVIDER/APP: what email providers report of emails. */
+export function hookRoutes(deps: { store: Store; clock: Clock }) {
+  const take = async (request: Request, { provider, app: appId, token = '' }: Params): Promise<Response> => {
+    if (!isHookProvider(provider)) return refusalAnswer(request, refuse('not_found'))
+    const bytes = await readBytes(request, HOOK_BYTES)
+    if (bytes === null) return refusalAnswer(request, refuse('too_large'))
+    const app = await deps.store.findAppByPublicId(appId)
+    factsOf(request).app = app ?? undefined
+    const header = (name: string): string => request.headers.get(name) ?? ''
+    const taken = await takeHook(deps, { app, provider, bytes, header, token })
+    return isRefusal(taken) ? refusalAnswer(request, taken) : answer(request, 200, TAKEN)
+  }
+  return new Elysia()
+    .post('/hooks/:provider/:app', ({ request, params }) => take(request, params), {
+      parse: 'none',
+      detail: describeUnkeyed({
+        operationId: 'takeSignedWebhook',
+        summary: 'Signed webhook',
+        description:
+          'Takes a webhook of an email provider that signs its webhooks. Reports about unknown emails change nothing. Taking the same webhook twice is safe.',
+        example: EXAMPLES.takeSignedWebhook,
+        body: ProviderWebhook,
+        answers: { 200: WebhookAnswer },
+        refusals: ['invalid_signature', 'signature_expired', 'not_found'],
+        parameters: [PROVIDER, APP],
+        scheme: 'providerSignature',
+      }),
+    })
+    .post('/hooks/:provider/:app/:token', ({ request, params }) => take(request, params), {
+      parse: 'none',
+      detail: describeUnkeyed({
+        operationId: 'takeWebhook',
+        summary: 'Webhook with a secret URL',
+        description:
+          "Takes a webhook of an email provider that doesn't sign its webhooks. Reports about unknown emails change nothing. Taking the same webhook twice is safe.",
+        example: EXAMPLES.takeWebhook,
+        body: ProviderWebhook,
+        answers: { 200: WebhookAnswer },
+        refusals: ['invalid_signature', 'not_found'],
+        parameters: [PROVIDER, APP, TOKEN],
+        scheme: null,
+      }),
+    })
+}
+
+const PROVIDER = {
+  name: 'provider',
+  in: 'path' as const,
+  required: true as const,
+  description: `The email provider: ${HOOK_PROVIDERS.map((one) => `\`${one}\``).join(' or ')}.`,
+  schema: { type: 'string' as const },
+}
+const APP = {
+  name: 'app',
+  in: 'path' as const,
+  required: true as const,
+  description: 'The app ID.',
+  schema: { type: 'string' as const },
+}
+const TOKEN = {
+  name: 'token',
+  in: 'path' as const,
+  required: true as const,
+  description: 'The secret of the URL, from Sender, Mail server.',
+  schema: { type: 'string' as const },
+}

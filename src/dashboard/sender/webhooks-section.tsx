@@ -1,0 +1,184 @@
+/** @jsxImportSource preact */
+import { HOOK_SECRETS, hookPath, readHookSecrets } from '../../accounts/hook-secrets.ts'
+import { findProvider, type MailProvider } from '../../accounts/mail-providers.ts'
+import { hasRole } from '../../accounts/members.ts'
+import { formatShortDuration } from '../../core/format-time.ts'
+import type { FieldError } from '../../core/refusals.ts'
+import type { LastReport } from '../../store/delivery-reports.ts'
+import type { TestResult } from '../../messages/mailer.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { SentTest } from '../messages/message-test.tsx'
+import { ActionForm, Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { SentText } from '../ui/text.tsx'
+import { Time } from '../ui/time.tsx'
+import { Fact, Value, Values } from '../ui/values.tsx'
+import { isOwner, type SenderFacts } from './sender-frame.tsx'
+
+const WEBHOOKS = 'webhooks'
+
+/** `test`: of the email just sent to the provider's simulator. */
+export type WebhooksShown = { errors?: FieldError[]; test: TestResult | null }
+
+type Hooks = NonNullable<MailProvider['hooks']>
+type Hooked = Pick<MailProvider, 'name'> & { hooks: Hooks }
+
+type Props = { facts: SenderFacts; provider: Hooked; reports: LastReport[]; shown: WebhooksShown; now: number }
+
+/** The provider that sends the app's emails; null if its webhooks can't be read. */
+export function findHooked({ mailRoute: { isApi, provider } }: Pick<SenderFacts, 'mailRoute'>): Hooked | null {
+  const found = isApi && provider !== null ? findProvider(provider) : null
+  return found?.hooks ? { name: found.name, hooks: found.hooks } : null
+}
+
+export const WebhooksSection = (props: Props) => {
+  const { facts, provider, now } = props
+  const { name, hooks } = provider
+  const reports = props.reports.filter((one) => one.provider === hooks.name)
+  return (
+    <section id={WEBHOOKS}>
+      <h2>Webhooks</h2>
+      <p class="hint">
+        {`${name} reports what became of your emails, such as bounces. ${hooks.hint}`} <a href={DOCS}>Learn more</a>
+      </p>
+      {HOOK_SECRETS[hooks.name] === 'url' ? <SecretUrl {...props} /> : <SigningSecret {...props} />}
+      <Received reports={reports} now={now} />
+      {isSet(facts, hooks) && <TestForm {...props} reports={reports} />}
+    </section>
+  )
+}
+
+const DOCS = '/docs/providers#webhooks'
+
+const isSet = ({ settings }: SenderFacts, { name }: Hooks): boolean => readHookSecrets(settings)[name] !== undefined
+
+/** The provider doesn't sign, so the URL is the secret. */
+const SecretUrl = ({ facts, provider: { name, hooks } }: Props) => {
+  const { viewer, marks } = facts
+  const action = `${pathOf(viewer.app.publicId, 'sender')}/webhooks/url`
+  const form = { action, fields: { basedOn: marks.webhooks, provider: hooks.name } }
+  if (!isSet(facts, hooks)) {
+    return (
+      <>
+        <p>No webhook URL yet, so bounces stay unknown.</p>
+        {isOwner(viewer) && <ActionForm {...form}>Create the webhook URL</ActionForm>}
+      </>
+    )
+  }
+  return (
+    <>
+      <p>The webhook URL contains a secret and was shown once.</p>
+      {isOwner(viewer) && (
+        <Dialog id="new-webhook" opener="Create a new URL" title="Create a new webhook URL?">
+          <p>{`The current URL stops working. Replace it in ${name}.`}</p>
+          <ActionForm {...form}>Create a new URL</ActionForm>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+const SigningSecret = ({ facts, provider, shown }: Props) => {
+  const { viewer, marks, baseUrl } = facts
+  const { name, hooks } = provider
+  const isKnown = isSet(facts, hooks)
+  return (
+    <>
+      <Values>
+        <Value id="webhook-url" name="URL">
+          {`${baseUrl}${hookPath(hooks.name, viewer.app.publicId)}`}
+        </Value>
+      </Values>
+      {!isKnown && <p>No signing secret yet, so every webhook is refused.</p>}
+      {isOwner(viewer) && (
+        <Form
+          action={`${pathOf(viewer.app.publicId, 'sender')}/webhooks/secret#${WEBHOOKS}`}
+          id="webhook-secret"
+          hidden={{ basedOn: marks.webhooks, provider: hooks.name }}
+          errors={shown.errors}
+        >
+          <Field
+            name="hookSecret"
+            label="Signing secret"
+            kind="password"
+            hint={isKnown ? 'Saved. Enter another to replace it.' : `Copy it from the webhook in ${name}.`}
+            autocomplete="new-password"
+          />
+          <div class="buttons">
+            <Button>Save the signing secret</Button>
+          </div>
+        </Form>
+      )}
+    </>
+  )
+}
+
+const KINDS: [LastReport['kind'], string][] = [
+  ['delivered', 'Delivered'],
+  ['delayed', 'Delayed'],
+  ['bounced', 'Bounced'],
+  ['softBounced', 'Bounced for now'],
+  ['blocked', 'Blocked'],
+  ['complained', 'Reported as spam'],
+]
+
+type Received = Pick<Props, 'reports' | 'now'>
+
+/** When each kind last arrived. */
+function Received({ reports, now }: Received) {
+  const found = KINDS.flatMap(([kind, name]) => reports.flatMap((one) => (one.kind === kind ? [{ ...one, name }] : [])))
+  if (found.length === 0) return <p class="hint">No webhook about an email has arrived yet.</p>
+  return (
+    <Values isCompact>
+      {found.map(({ kind, name, lastAt }) => (
+        <Fact key={kind} name={name}>
+          <Time at={lastAt} now={now} />
+        </Fact>
+      ))}
+    </Values>
+  )
+}
+
+const TestForm = ({ facts: { viewer }, provider, reports, shown: { test }, now }: Props) => {
+  const { name, hooks } = provider
+  return (
+    <>
+      <p class="hint">
+        {`The test sends an email that bounces, to ${name}'s `}
+        <SentText>{hooks.simulator}</SentText>.
+      </p>
+      <div role="status">
+        {test && !('is' in test && test.is === 'sent') ? (
+          <SentTest viewer={viewer} to={hooks.simulator} whose={null} result={test} />
+        ) : (
+          <Returned reports={reports} now={now} />
+        )}
+      </div>
+      {hasRole(viewer.member.role, 'editor') && (
+        <div class="buttons">
+          <ActionForm action={`${pathOf(viewer.app.publicId, 'sender')}/webhooks/test#${WEBHOOKS}`}>
+            Test the webhook
+          </ActionForm>
+        </div>
+      )}
+    </>
+  )
+}
+
+/** Whether the last test came back. */
+function Returned({ reports, now }: Received) {
+  const lastOf = (kind: LastReport['kind']) => reports.find((one) => one.kind === kind)?.lastAt ?? null
+  const [sentAt, cameAt] = [lastOf('testSent'), lastOf('testCame')]
+  if (sentAt === null) return null
+  if (cameAt === null || cameAt < sentAt) {
+    return (
+      <Notice kind="info">
+        The last test was sent <Time at={sentAt} now={now} /> and has not come back yet. Reload this page in a moment.
+      </Notice>
+    )
+  }
+  return <Notice kind="done">{`The last test came back after ${formatShortDuration(cameAt - sentAt)}.`}</Notice>
+}

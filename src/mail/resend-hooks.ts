@@ -1,0 +1,52 @@
+/**
+ * Webhooks of Resend, signed by Svix: https://resend.com/docs/webhooks/event-types and
+ * https://docs.svix.com/receiving/verifying-payloads/how-manual
+ */
+import { type Refusal, refuse } from '../core/refusals.ts'
+import type { ReportKind } from '../store/delivery-reports.ts'
+import { fieldsOf, type HookRequest, type Hooks, isSame, reasonOf, verifyAge } from './hook.ts'
+
+const PREFIX = 'whsec_'
+
+function verify({ bytes, header, secret, at }: HookRequest): Refusal | null {
+  const [id, seconds] = [header('svix-id'), header('svix-timestamp')]
+  const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
+  const proof = new Bun.CryptoHasher('sha256', key).update(`${id}.${seconds}.`).update(bytes).digest('base64')
+  // several while the secret changes
+  const isSigned = header('svix-signature')
+    .split(' ')
+    .some((one) => isSame(one, `v1,${proof}`))
+  if (!isSigned || key.length === 0 || !/^\d{1,12}$/.test(seconds)) return refuse('invalid_signature')
+  return verifyAge(Number(seconds) * 1_000, at)
+}
+
+const KINDS = new Map<unknown, ReportKind>([
+  ['email.delivered', 'delivered'],
+  ['email.delivery_delayed', 'delayed'],
+  ['email.complained', 'complained'],
+  ['email.suppressed', 'bounced'],
+  ['email.failed', 'blocked'],
+])
+
+/** https://resend.com/docs/dashboard/emails/email-bounces */
+const OF_CONTENT: readonly unknown[] = ['ContentRejected', 'AttachmentRejected', 'MessageTooLarge']
+
+function kindOfBounce({ type, subType }: Record<string, unknown>): ReportKind {
+  if (OF_CONTENT.includes(subType)) return 'blocked'
+  return type === 'Transient' || type === 'Undetermined' ? 'softBounced' : 'bounced'
+}
+
+/** An object, or a list of names and values. */
+const findTag = (tags: unknown, name: string): unknown =>
+  Array.isArray(tags) ? tags.map(fieldsOf).find((tag) => tag.name === name)?.value : fieldsOf(tags)[name]
+
+export const RESEND_HOOKS: Hooks = {
+  verify,
+  read({ type, data }) {
+    const { tags, bounce, failed } = fieldsOf(data)
+    const [delivery, found] = [findTag(tags, 'delivery'), fieldsOf(bounce)]
+    const kind = type === 'email.bounced' ? kindOfBounce(found) : KINDS.get(type)
+    if (kind === undefined || typeof delivery !== 'string') return []
+    return [{ delivery, kind, reason: reasonOf([found.message, fieldsOf(failed).reason], kind) }]
+  },
+}

@@ -1,0 +1,132 @@
+import type { Database } from 'bun:sqlite'
+import { type Done, DONE } from './audit.ts'
+import type { DeliveryEnds } from './delivery-ends.ts'
+import type { Bounce, DeliveryRow, SuppressionReason } from './message-types.ts'
+import type { Refused } from './types.ts'
+
+/**
+ * `bounced`: for good. `softBounced`: the address may work later. `blocked`: for what the email is. `delayed`: the provider
+ * goes on trying.
+ */
+export const REPORT_KINDS = ['delivered', 'delayed', 'bounced', 'softBounced', 'blocked', 'complained'] as const
+export type ReportKind = (typeof REPORT_KINDS)[number]
+
+/** `at`: when it arrived (ms UTC). */
+export type DeliveryReport = { kind: ReportKind; reason: string; at: number }
+
+export type ReportedDelivery = Pick<DeliveryRow, 'state' | 'deliveredAt' | 'delayedAt' | 'bounce' | 'record'>
+
+/**
+ * Absent fields stay unchanged. `suppresses`: the person, for this reason. `suppressesIfOften`: the person, as bounced,
+ * after so many soft bounces in this time.
+ */
+export type ReportPlan = {
+  state?: 'sent' | 'bounced' | 'complained'
+  reason?: string | null
+  deliveredAt?: number
+  delayedAt?: number
+  bounce?: { kind: Bounce; at: number } | null
+  suppresses?: SuppressionReason
+  suppressesIfOften?: { most: number; withinMs: number }
+}
+
+/** Null: nothing changes. */
+export type PlanReport = (delivery: ReportedDelivery, report: DeliveryReport) => ReportPlan | null
+
+export type ReportRules = { planReport: PlanReport }
+
+/** `provider`: null for the customer's own reports, which are not counted. */
+type Reporting = {
+  appId: number
+  provider: string | null
+  at: number
+  reports: { deliveryId: number; kind: ReportKind; reason: string }[]
+  /** of test emails, which have no delivery */
+  tests?: number
+}
+
+/** The last webhook of a kind; `test`: about a test email. */
+export type LastReport = { provider: string; kind: ReportKind | TestKind; reports: number; lastAt: number }
+export type TestKind = 'testSent' | 'testCame'
+
+export const createReportedReads = (db: Database) => {
+  const select = db.prepare<LastReport, [number]>(
+    'SELECT provider, kind, reports, last_at AS lastAt FROM provider_reports WHERE app_id = ?',
+  )
+  return { listLastReports: (appId: number): LastReport[] => select.all(appId) }
+}
+
+type Found = ReportedDelivery & { contactId: number; email: string }
+type Suppress = (one: { appId: number; email: string; reason: SuppressionReason; at: number }) => unknown
+type Parts = { db: Database; ends: DeliveryEnds; suppress: Suppress; rules: ReportRules }
+
+export function createReportWrites({ db, ends, suppress, rules }: Parts) {
+  const find = db.prepare<Found, [number, number]>(
+    `SELECT state, delivered_at AS deliveredAt, delayed_at AS delayedAt, bounce, record,
+       contact_id AS contactId, contacts.email
+     FROM deliveries JOIN contacts ON contacts.id = contact_id WHERE deliveries.id = ? AND deliveries.app_id = ?`,
+  )
+  // OR IGNORE: a newer delivery may have taken the deduplication key of a failed one
+  const end = db.prepare<{ id: number }, [string, string | null, number, number]>(
+    `UPDATE OR IGNORE deliveries SET state = ?, reason = ?, sent_at = ifnull(sent_at, ?3), claimed_by = NULL,
+       claimed_until = NULL, updated_at = ?3 WHERE id = ?4 RETURNING id`,
+  )
+  // an earlier attempt arrived, and no other was made
+  const confirm = db.prepare(
+    `UPDATE deliveries SET resent = 0, record = json_remove(record, '$.unconfirmedAt')
+     WHERE id = ? AND state IN ('waiting', 'deferred', 'claimed')`,
+  )
+  const note = db.prepare(
+    `UPDATE deliveries SET delivered_at = ifnull(?1, delivered_at), delayed_at = ifnull(?2, delayed_at),
+       (bounce, bounced_at) = (SELECT iif(?3, ?4, bounce), iif(?3, ?5, bounced_at)), updated_at = ?6 WHERE id = ?7`,
+  )
+  const softBounces = db.prepare<{ count: number }, [number, number]>(
+    "SELECT count(*) AS count FROM deliveries WHERE contact_id = ? AND bounce = 'soft' AND bounced_at > ?",
+  )
+  const count = db.prepare(
+    `INSERT INTO provider_reports (app_id, provider, kind, reports, last_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET reports = reports + excluded.reports, last_at = excluded.last_at`,
+  )
+
+  const apply = (id: number, plan: ReportPlan, at: number): void => {
+    const { state, reason = null, deliveredAt = null, delayedAt = null, bounce } = plan
+    if (state !== undefined) {
+      confirm.run(id)
+      if (end.get(state, reason, at, id)) ends.releaseTimedKey(id)
+    }
+    const bounced = [Number(bounce !== undefined), bounce?.kind ?? null, bounce?.at ?? null]
+    note.run(deliveredAt, delayedAt, ...bounced, at, id)
+  }
+
+  const suppressBy = ({ suppresses, suppressesIfOften }: ReportPlan, { contactId }: Found, at: number) => {
+    if (suppresses !== undefined || suppressesIfOften === undefined) return suppresses
+    const { most, withinMs } = suppressesIfOften
+    return (softBounces.get(contactId, at - withinMs)?.count ?? 0) >= most ? 'bounced' : undefined
+  }
+
+  return {
+    /** `known`: how many are about deliveries of this app. Repeated reports change nothing. */
+    reportDeliveries({ appId, provider, at, reports, tests = 0 }: Reporting): { known: number } | Refused {
+      let known = 0
+      const kinds = new Map<string, number>(tests > 0 ? [['testCame', tests]] : [])
+      for (const { deliveryId, kind, reason } of reports) {
+        const found = find.get(deliveryId, appId)
+        if (!found) continue
+        known += 1
+        kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+        const plan = rules.planReport(found, { kind, reason, at })
+        if (plan === null) continue
+        apply(deliveryId, plan, at)
+        const suppressed = suppressBy(plan, found, at)
+        if (suppressed !== undefined) suppress({ appId, email: found.email, reason: suppressed, at })
+      }
+      if (provider !== null) for (const [kind, more] of kinds) count.run(appId, provider, kind, more, at)
+      return { known }
+    },
+
+    noteTestSent({ appId, provider, at }: { appId: number; provider: string; at: number }): Done {
+      count.run(appId, provider, 'testSent', 1, at)
+      return DONE
+    },
+  }
+}
