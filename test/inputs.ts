@@ -2,6 +2,7 @@
 export { AppQuery, ContactQuery, DeliveryQuery, EventQuery } from '../src/http/queries.ts'
 export { BatchInput, EventInput } from '../src/events/event-input.ts'
 export { DeliveryInput } from '../src/deliveries/delivery-lists.ts'
+export { SendInput } from '../src/deliveries/sends.ts'
 export { BounceReport } from '../src/people/bounces.ts'
 export { ContactErase, ContactInput, ContactUpdateInput } from '../src/people/contact-input.ts'
 export { VisitReport } from '../src/visits/visit-reports.ts'

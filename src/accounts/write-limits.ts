@@ -64,7 +64,7 @@ function takeForVisitor(deps: LimitDependencies, app: AppRow, address: string): 
 }
 
 /** Returns tokens of writes that don't count. @returns the updated state */
-function settleTaken({ limits }: { limits: Limits }, counted: TakenFor, outcome: object): TakenFor {
+function settleTaken({ limits }: Pick<LimitDependencies, 'limits'>, counted: TakenFor, outcome: object): TakenFor {
   const { limit, taken, buckets } = counted
   const [bucket] = buckets
   if (bucket === undefined || !isFree(outcome)) return counted
@@ -196,6 +196,13 @@ export async function restoreLimits({
     const takenAgo = rows.map((row) => [Math.max(0, (nowSecond - row.second - 1) * 1000), row.count] as const)
     limits.restore(bucket, { max: Number.MAX_SAFE_INTEGER, windowMs: window.windowMs }, takenAgo)
   }
+}
+
+/** An email that a call sends counts as an event. */
+export function takeForSend(deps: KeyLimitDependencies, access: Access) {
+  const counted = takeForKey(deps, 'events', access)
+  /** Returns the token of a call that doesn't count. @returns the updated state */
+  return { ...counted, settle: (outcome: object): TakenFor => settleTaken(deps, counted, outcome) }
 }
 
 export type WriteContext = {

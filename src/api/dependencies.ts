@@ -1,10 +1,11 @@
 import type { KeyAccess } from '../accounts/access.ts'
 import type { Limits } from '../accounts/limits.ts'
 import type { Clock } from '../core/clock.ts'
-import type { HandOvers } from '../core/hand-overs.ts'
 import type { Notes } from '../events/activation.ts'
 import type { EventRecorder } from '../events/events.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
+import type { Mailer } from '../messages/mailer.ts'
+import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { Store } from '../store/store.ts'
 
 /** Of the endpoints below /api/v1. `addressKey`: hashes visitor addresses in the names of limits. */
@@ -16,6 +17,7 @@ export type ApiDependencies = {
   recordEvent: EventRecorder
   abuseLimits: AbuseLimits
   notes: Notes
-  mailer: HandOvers
+  mailer: Mailer
+  templates: TemplateWorker
   addressKey: string
 }

@@ -57,6 +57,8 @@ const DELIVERY = {
   openedAt: null,
   mayHaveArrivedTwice: false,
   joinedTo: null,
+  keyId: null,
+  subject: null,
   message: 'Pictures ready',
   email: 'ada@example.com',
 }
@@ -119,6 +121,18 @@ export const EXAMPLES = {
     answer: { ...RECORDED, created: false, contact: CONTACT },
   },
   getContacts: { send: { app: APP, email: 'ada@example.com' }, answer: { ok: true, contact: CONTACT } },
+  postSend: {
+    send: {
+      app: APP,
+      email: 'ada@example.com',
+      createContact: true,
+      firstName: 'Ada',
+      subject: 'Your receipt for {{ event.plan }}',
+      body: 'Hello {{ contact.firstName | default: "there" }}, we received {{ event.total }}. Thank you!',
+      properties: { plan: 'Pro', total: '$29.00' },
+    },
+    answer: { ok: true, deliveryId: DELIVERY.id, contactId: PERSON, created: true },
+  },
   getDeliveries: {
     send: { app: APP, state: 'waiting', limit: '1' },
     answer: { ok: true, data: [DELIVERY], nextCursor: null },

@@ -42,7 +42,7 @@ const limits = (): string =>
     table(
       ['What', 'How many'],
       [
-        limitRow('POST /events, and each event of a batch, per key', RATE_LIMITS.events),
+        limitRow('POST /events, each event of a batch, and POST /send, per key', RATE_LIMITS.events),
         limitRow('POST /contacts, per key', RATE_LIMITS.contactAdds),
         limitRow('POST /contacts with `ip`, per app and visitor', RATE_LIMITS.addsPerVisitor),
         limitRow('PATCH /contacts, per key', RATE_LIMITS.contactUpdates),

@@ -55,6 +55,10 @@ export const REFUSALS = {
     status: 409,
     message: 'Someone else changed this message, so nothing was done. Read the current version, then try again.',
   },
+  message_not_live: {
+    status: 409,
+    message: 'This message is not live, so it sends nothing. Go live with it first.',
+  },
   settings_changed: {
     status: 409,
     message: 'Someone else changed these settings, so nothing was saved. Read the current ones, then try again.',

@@ -5,6 +5,7 @@ import {
   type DeliveryState,
   type DeliveryWork,
   type Marked,
+  type StoredSend,
   CANCELLATION_REASONS,
   type UnfitEvent,
   type Verdict,
@@ -186,12 +187,13 @@ const isoOrNull = (at: number | null): string | null => (at === null ? null : is
 
 /**
  * `triggeredAt`: when the event happened; `createdAt`: when it was received; `dueAt`: when the rules are decided;
- * `joinedTo`: the delivery whose email lists the event.
+ * `joinedTo`: the delivery whose email lists the event. `messageId` null: the email has the text of a call of the API,
+ * with this `subject`. `keyId` null: no call sent it.
  */
-export const deliveryView = (row: DeliveryRow) => ({
+export const deliveryView = (row: DeliveryRow, send: StoredSend | null) => ({
   id: publicId('dlv', row.id),
-  messageId: publicId('msg', row.messageId),
-  version: row.version,
+  messageId: send?.mail ? null : publicId('msg', row.messageId),
+  version: send?.mail ? null : row.version,
   contactId: publicId('con', row.contactId),
   state: row.state,
   reason: row.reason,
@@ -204,4 +206,6 @@ export const deliveryView = (row: DeliveryRow) => ({
   openedAt: isoOrNull(row.openedAt),
   mayHaveArrivedTwice: mayHaveArrivedTwice(row),
   joinedTo: row.joinedTo === null ? null : publicId('dlv', row.joinedTo),
+  keyId: send?.keyId ?? null,
+  subject: send?.mail?.subject ?? null,
 })

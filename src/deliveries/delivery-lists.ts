@@ -10,8 +10,10 @@ import {
   type DeliveryWork,
   type JoinedEvent,
   type MessageRow,
+  type StoredSend,
   type SuppressionReason,
 } from '../store/message-types.ts'
+import { applySend } from '../store/sends.ts'
 import type { ChangedDelivery } from '../store/delivery-writes.ts'
 import type { StoredContact, AppRow, EventRow, Idempotency, Refused } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
@@ -81,7 +83,7 @@ export type DeliveryFilter = Omit<DeliveryQuery, 'appId' | 'limit'>
 type DeliveryPage = DeliveryFilter & { limit: number }
 
 export type ListedDelivery = {
-  work: Pick<DeliveryWork, 'delivery' | 'message' | 'lead' | 'app'> & { contact: StoredContact }
+  work: Pick<DeliveryWork, 'delivery' | 'message' | 'lead' | 'app' | 'send'> & { contact: StoredContact }
   explained: Explanation
 }
 
@@ -190,15 +192,23 @@ export async function describeDeliveries(
   for (const message of versions) messageOf.set(`${message.id} ${message.version}`, message)
   for (const lead of leads) leadOf.set(lead.id, lead)
   const contactOf = new Map(contacts.map((contact) => [contact.id, contact]))
+  const isSent = ({ messageId, version }: DeliveryRow): boolean =>
+    'api' in (messageOf.get(`${messageId} ${version}`)?.content.trigger ?? {})
+  const sends = await listSends(store, rows.filter(isSent))
   return rows.flatMap((delivery) => {
     const contact = contactOf.get(delivery.contactId)
     const message = messageOf.get(`${delivery.messageId} ${delivery.version}`)
     if (!contact || !message) return []
     const lead = delivery.joinedTo === null ? null : (leadOf.get(delivery.joinedTo) ?? null)
-    const work = { delivery, contact, message, lead, app }
+    const send = sends.get(delivery.id) ?? null
+    const work = { delivery, contact, message: applySend(message, send), lead, app, send }
     return [{ work, explained: explainDelivery(toExplained(work)) }]
   })
 }
+
+/** Of few pages any: the statement is left out for the others. */
+const listSends = async (store: Store, rows: readonly DeliveryRow[]): Promise<ReadonlyMap<number, StoredSend>> =>
+  rows.length === 0 ? new Map() : store.listSends(rows.map(({ id }) => id))
 
 /** As the API and MCP show them, with the message's name and the person's email; null if erased meanwhile. */
 export async function viewDeliveries({ store }: { store: Store }, app: AppRow, rows: DeliveryRow[]) {
@@ -207,9 +217,14 @@ export async function viewDeliveries({ store }: { store: Store }, app: AppRow, r
     store.listContactsById([...new Set(rows.map(({ contactId }) => contactId))]),
   ])
   const names = new Map(messages.map(({ id, name }) => [id, name]))
+  const triggered = new Set(messages.flatMap(({ id, content }) => ('api' in content.trigger ? [] : id)))
+  const sends = await listSends(
+    store,
+    rows.filter(({ messageId }) => !triggered.has(messageId)),
+  )
   const emails = new Map(contacts.map(({ id, email }) => [id, email]))
   return rows.map((row) => ({
-    ...deliveryView(row),
+    ...deliveryView(row, sends.get(row.id) ?? null),
     message: names.get(row.messageId) ?? null,
     email: emails.get(row.contactId) ?? null,
   }))

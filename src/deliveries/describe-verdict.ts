@@ -26,7 +26,10 @@ const isPass = ({ verdict }: Verdict): boolean => verdict === 'pass'
 
 const BY_RULE = {
   suppression: ({ value }, subject) => `${displayName(subject.person)} ${SUPPRESSIONS.get(value) ?? 'can be emailed'}.`,
-  message: ({ value }) => `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
+  message: ({ value }, { content }) =>
+    content.isOwnText
+      ? 'Its text came with the call.'
+      : `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
   away: describeAway,
   seen: describeSeen,
   notSeen: describeSeen,

@@ -1,5 +1,13 @@
 import { compares, parseProperties, propertyOf } from '../messages/conditions.ts'
-import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
+import type {
+  Again,
+  Condition,
+  DeliveryRow,
+  MessageContent,
+  MessageRow,
+  StoredSend,
+  Trigger,
+} from '../store/message-types.ts'
 import type { DeliveryChange } from '../store/plan-types.ts'
 import type { Store } from '../store/store.ts'
 import { TEST_EVENT } from '../events/activation.ts'
@@ -26,7 +34,11 @@ const CHECKED_EVENTS = 100
 
 const CHECKED_DELIVERIES = 1_000
 
-export type MessageExplanation = Explanation & { message: MessageRow; delivery: DeliveryRow | null }
+export type MessageExplanation = Explanation & {
+  message: MessageRow
+  delivery: DeliveryRow | null
+  send: StoredSend | null
+}
 
 type Subject = { person: ContactRow; zone: string }
 
@@ -49,11 +61,11 @@ export async function explainMessageFor(
   const about = { history: history ?? { message, statuses: [], versions: [] }, deliveries, zone: subject.zone }
   if (!work) {
     const why = describeNever(subject, about, causes)
-    return { message, delivery: null, why, decidedAt: null, rules: [] }
+    return { message, delivery: null, send: null, why, decidedAt: null, rules: [] }
   }
   const explained = explainDelivery(toExplained(work))
   const why = [explained.why, describeAgain(subject, about, causes)].filter((said) => said !== '').join(' ')
-  return { ...explained, why, message, delivery: work.delivery }
+  return { ...explained, why, message, delivery: work.delivery, send: work.send }
 }
 
 const listOfPerson = (
@@ -106,6 +118,7 @@ function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: Even
   const name = displayName(person)
   if ('page' in trigger) return `${name} has not opened ${trigger.page}.`
   if ('tag' in trigger) return describeTagCause(person, trigger.tag)
+  if ('api' in trigger) return `Your server has not sent this message to ${name}.`
   if (!('event' in trigger)) return ''
   if (near === null) return `${trigger.event} has not arrived for ${name} yet.`
   const properties = parseProperties(near.properties)

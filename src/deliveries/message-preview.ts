@@ -26,6 +26,8 @@ const SEVERAL_ID = 'several'
 export type Preview = {
   choices: SampleChoice[]
   sample: SampleChoice | null
+  /** the trigger can have a person's data; what your server sends has none before */
+  isTriggered: boolean
   properties: string[]
   from: Mailbox | null
   mail: RenderedMail | TemplateFault
@@ -49,7 +51,8 @@ export async function previewMessage(deps: Dependencies, app: AppRow, asked: Ask
   const mail = await deps.mailer.preview(work)
   const isFaulty = 'missing' in mail || 'broken' in mail
   const { problems } = isFaulty ? await inspectMail({ ...deps, app }, asked.content.mail) : { problems: [] }
-  return { choices, sample, properties: [...new Set(properties)].sort(), from, mail, problems }
+  const isTriggered = !('api' in asked.content.trigger)
+  return { choices, sample, isTriggered, properties: [...new Set(properties)].sort(), from, mail, problems }
 }
 
 /** To a member, without any rule. `whose`: null for sample data. */

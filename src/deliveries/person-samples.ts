@@ -60,6 +60,10 @@ async function findMoment(
     return { ...(await makeSampleFor(templates, app, { content, at: clock.now() })), unsent: null, isMadeUp: true }
   }
   const contact = await store.findContact(app.id, email)
+  if (contact && 'api' in content.trigger) {
+    const { event } = await makeSampleFor(templates, app, { content, at: clock.now() })
+    return { ...(await findUnsent(store, app, content, { contact, event, joined: [] })), isMadeUp: true }
+  }
   return contact ? { ...(await findEmail(store, app, message, contact)), isMadeUp: false } : UNKNOWN_PERSON
 }
 
@@ -104,6 +108,7 @@ export async function listSamples(store: Store, app: AppRow, content: MessageCon
 
 async function listMoments(store: Store, app: AppRow, content: MessageContent): Promise<SampleMoment[]> {
   const { trigger } = content
+  if ('api' in trigger) return []
   const name = nameOfStart(trigger)
   if (name === null) {
     const tag = 'tag' in trigger ? trigger.tag : null

@@ -132,7 +132,7 @@ export async function* exportPerson(
   do {
     const rows: DeliveryRow[] = await store.listDeliveries({ ...emails, before })
     for (const { work, explained } of await describeDeliveries(store, app, rows)) {
-      const email = { ...deliveryView(work.delivery), message: work.message.name, why: explained.why }
+      const email = { ...deliveryView(work.delivery, work.send), message: work.message.name, why: explained.why }
       yield `${separator}${JSON.stringify(email)}`
       separator = ','
     }

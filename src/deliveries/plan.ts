@@ -24,7 +24,7 @@ import {
   type Person,
 } from '../people/plan.ts'
 import type { Arrival } from '../store/delivery-rules.ts'
-import { LISTED_EVENTS } from '../store/message-types.ts'
+import { LISTED_EVENTS, type MessageContent, type SendWrite, type SentMail } from '../store/message-types.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
 import {
   type AppFacts,
@@ -44,6 +44,7 @@ import {
   type PlannedWrite,
   type Planner,
 } from '../store/plan-types.ts'
+import type { NewOwnText, NewSend } from '../store/sends.ts'
 import type { ContactWrite, EventWrite, NameField, RecordedEvent, Refused, SavedContact } from '../store/types.ts'
 import { type VisitReportWrite, PAGE_NAME, type ReportedItem, type StoredVisitReport } from '../store/visit-reports.ts'
 import { findLastReport, hashReportId, planReport } from '../visits/visit-reports.ts'
@@ -91,6 +92,7 @@ export const queryFacts: Planner['queryFacts'] = (batch, people) => {
     const context = { query, emails, person, index }
     if (write.name === 'recordEvent') queryForEvent(context, write.input)
     else if (write.name === 'recordVisitReport') queryForReport(context, write.input)
+    else if (write.name === 'sendMail') queryForSend(context, write.input)
     else if (isKnown(person)) queryForContact(context, person, write.input)
   }
   query.emails.push(...emails.values())
@@ -169,6 +171,10 @@ function addMatch({ query, emails, person }: Context, source: object, occurrence
   if (isKnown(person)) queryEmails(emails, { person, matched }, occurrence)
 }
 
+function queryForSend({ query, person }: Context, write: SendWrite): void {
+  if (isKnown(person) && bringsNames(write)) query.names.push(person)
+}
+
 type Concerned = { person: KnownPerson; matched: Matched }
 type When = { at: number; occurredAt: number | null }
 
@@ -234,6 +240,9 @@ type Changes = {
   reports: NewReport[]
   reported: Map<PersonFacts, string[]>
   deliveries: Plan['deliveries']
+  /** by app */
+  ownTexts: Map<number, NewOwnText>
+  sends: NewSend[]
   counted: Plan['counted']
   takeId: () => number
 }
@@ -248,11 +257,13 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
     reports: [],
     reported: new Map(),
     deliveries: [],
+    ownTexts: new Map(),
+    sends: [],
     counted: [],
     takeId: ids.next,
   }
   const outcomes = batch.map((write, index) => planWrite({ changes, facts, index }, write))
-  const { people, events, reports, deliveries, counted } = changes
+  const { people, events, reports, deliveries, ownTexts, sends, counted } = changes
   return {
     outcomes,
     lastId: ids.last(),
@@ -262,6 +273,8 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
     events,
     reports,
     deliveries,
+    ownTexts: [...ownTexts.values()],
+    sends,
     requests: [...changes.outcomes.added.values()].flatMap((parts) => [...parts.values()]),
     counted,
   }
@@ -282,6 +295,7 @@ function planWrite(planning: Planning, write: PlannedWrite): PlannedOutcome {
 function planNow(planning: Planning, write: PlannedWrite): PlannedOutcome {
   if (isRefused(write)) return RATE_LIMITED
   if (write.name === 'recordEvent') return recordEvent(planning, write.input)
+  if (write.name === 'sendMail') return sendMail(planning, write.input)
   return write.name === 'recordVisitReport' ? recordReport(planning, write.input) : saveContact(planning, write)
 }
 
@@ -313,6 +327,62 @@ function recordEvent(planning: Planning, write: EventWrite): RecordedEvent | Ref
   }
   const recorded = { contactId: person.id, eventId, created: found === null }
   return keptNames.length > 0 ? { ...recorded, keptNames } : recorded
+}
+
+/** Emails the person at once, and starts no other message. */
+function sendMail(planning: Planning, write: SendWrite): SentMail | Refused {
+  const { changes, facts, index } = planning
+  const known = personOf(facts.people, index)
+  changes.counted.push(write)
+  const found = findPerson(changes.people, known)
+  if (!found && !write.createContact) return { refusal: 'contact_not_found' }
+  const message = findSent(planning, write)
+  if (message === null) return { refusal: 'message_not_live' }
+  const person = found ?? addQuietly(planning, { ...write, source: null })
+  if ('refusal' in person) return person
+  const keptNames = found ? fillEmptyNames(changes.people, { facts: known, person: found }, write) : NO_NAMES
+  const { appId, keyId, properties, mail, unlinked, at } = write
+  const [id, contactId] = [changes.takeId(), person.id]
+  const sent = { id, appId, contactId, messageId: message.id, version: message.version, eventId: null }
+  // each call is an email of its own
+  const dedupeKey = `send ${id}`
+  changes.deliveries.push({
+    change: 'start',
+    ...sent,
+    dedupeKey,
+    triggeredAt: at,
+    dueAt: at,
+    joinedTo: null,
+    at,
+  })
+  changes.sends.push({ deliveryId: id, appId, keyId, properties, mail })
+  return {
+    contactId,
+    deliveryId: id,
+    created: found === null,
+    ...(unlinked > 0 ? { unlinked } : {}),
+    ...(keptNames.length > 0 ? { keptNames } : {}),
+  }
+}
+
+const OWN_TEXT: MessageContent = {
+  trigger: { api: 'send' },
+  mail: { subject: '', body: '', category: 'transactional' },
+  isOwnText: true,
+}
+
+/** Null: the message is not live any more. */
+function findSent(
+  { changes, facts, index }: Planning,
+  { accountId, appId, messageId, at }: SendWrite,
+): Pick<LiveMessage, 'id' | 'version'> | null {
+  const { rules } = personOf(facts.people, index).app
+  if (messageId !== null) return rules.bySend.get(messageId) ?? null
+  const own = rules.ownText ?? changes.ownTexts.get(appId)
+  if (own) return { id: own.id, version: 1 }
+  const made = { id: changes.takeId(), accountId, appId, content: OWN_TEXT, at }
+  changes.ownTexts.set(appId, made)
+  return { id: made.id, version: 1 }
 }
 
 /** Page views and actions become events; leaves and returns only change presence. A repeated report changes nothing. */

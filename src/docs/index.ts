@@ -31,6 +31,7 @@ import results from './results.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
 import providers from './providers.md' with { type: 'text' }
 import senders from './senders.md' with { type: 'text' }
+import sends from './sends.md' with { type: 'text' }
 import sending from './sending.md' with { type: 'text' }
 import snippet from './snippet.md' with { type: 'text' }
 import start from './start.md' with { type: 'text' }
@@ -48,7 +49,7 @@ const toPages = (sources: Record<string, string>): DocPage[] =>
 export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
   {
     name: 'Guides',
-    pages: toPages({ start, events, retries, contacts, snippet, calls, privacy, consent, mcp, tools }),
+    pages: toPages({ start, events, retries, contacts, sends, snippet, calls, privacy, consent, mcp, tools }),
   },
   {
     name: 'Messages',

@@ -113,6 +113,17 @@ export const PAGE_SAMPLES: ReadonlyMap<string, CodeSample[]> = new Map(
     identity: ofEach(1),
     identify: single('browser', 'After sign-in', identify),
     consent: single('browser', 'When the visitor decides', consent),
+    send: requestSamples({
+      method: 'POST',
+      url: '{base_url}/api/v1/send',
+      body: {
+        app: '{app_id}',
+        email: 'jane@example.com',
+        createContact: true,
+        message: 'Receipt',
+        properties: { number: 'R-7', total: '$29.00', url: '{home_url}/receipts/7' },
+      },
+    }),
     'read-events': requestSamples({ method: 'GET', url: '{base_url}/api/v1/events?app={app_id}' }),
   }),
 )

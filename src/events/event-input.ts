@@ -41,7 +41,7 @@ export type EventFields = {
 
 type Properties = Pick<EventFields, 'properties' | 'url'>
 
-const PROPERTIES = Type.Object(
+export const PROPERTIES = Type.Object(
   {},
   {
     description:
@@ -53,7 +53,7 @@ const PROPERTIES = Type.Object(
   },
 )
 
-const CREATE_CONTACT = fields.flag({
+export const CREATE_CONTACT = fields.flag({
   description: 'Whether to add the person if they are unknown. Default: false.',
   brief: 'add the person if unknown',
 })
@@ -73,7 +73,7 @@ export const EventInput = Type.Object(
     app: fields.APP,
     newsletter: fields.NEWSLETTER,
     email: fields.EMAIL,
-    event: { ...fields.EVENT, brief: 'A-Z a-z 0-9 _ . : -; `results_ready`: results are ready for the first time' },
+    event: { ...fields.EVENT, brief: 'A-Z a-z 0-9 _ . : -; `results_ready`: the first results are ready' },
     properties: Type.Optional(PROPERTIES),
     createContact: Type.Optional(CREATE_CONTACT),
     firstName: Type.Optional(fields.nameField('First name. For a known person, it only fills in an empty name.')),
@@ -153,7 +153,8 @@ function eventRules(now: number): inputs.Rules {
 
 const faultIn = (read: unknown): inputs.Fault | null => (inputs.isFault(read) ? read : null)
 
-function readProperties(value: object, event: unknown): Properties | inputs.Fault {
+/** `event`: its name; null for the values of an email that a call sends. */
+export function readProperties(value: object, event: unknown): Properties | inputs.Fault {
   const text = JSON.stringify(value)
   if (isTooLarge(text)) return inputs.faultOf(PROPERTIES, 'too_large', value)
   if (event !== RESULTS_READY) return { properties: text, url: null }

@@ -82,9 +82,9 @@ export const EventRecord = Type.Object(
 export const DeliveryRecord = Type.Object(
   {
     id: Type.String({ description: 'The ID of the delivery, `dlv_...`.' }),
-    messageId: Type.String({ description: 'The ID of the message, `msg_...`.' }),
-    message: orNull(Type.String(), 'The name of the message.'),
-    version: Type.Integer({ description: 'The version of the message.' }),
+    messageId: orNull(Type.String(), 'The ID of the message, `msg_...`; null if the email has a text of its own.'),
+    message: orNull(Type.String(), 'The name of the message; null if the email has a text of its own.'),
+    version: orNull(Type.Integer(), 'The version of the message; null if the email has a text of its own.'),
     contactId: CONTACT_ID,
     email: orNull(Type.String(), "The person's email; null if they were just erased."),
     state: oneOf(
@@ -101,8 +101,10 @@ export const DeliveryRecord = Type.Object(
     openedAt: timeOrNull('When the person opened the result after the email.'),
     mayHaveArrivedTwice: Type.Boolean({ description: 'Whether it was sent again after an unknown outcome.' }),
     joinedTo: orNull(Type.String(), 'The ID of the delivery whose email lists the event.'),
+    keyId: orNull(Type.String(), 'The ID of the API key that sent it with POST /send; null if it was triggered.'),
+    subject: orNull(Type.String(), 'The `subject` of POST /send; null for emails of messages.'),
   },
-  { title: 'Delivery', description: 'An email that a message triggered.' },
+  { title: 'Delivery', description: 'An email that was triggered, or sent with POST /send.' },
 )
 
 const CREATED = Type.Boolean({ description: 'Whether this call added the person.' })
@@ -115,6 +117,17 @@ export const EventAnswer = Type.Object(
     warnings: WARNINGS,
   },
   { title: 'EventRecorded' },
+)
+
+export const SendAnswer = Type.Object(
+  {
+    ok: TRUE,
+    deliveryId: Type.String({ description: 'The ID of the email, for GET /deliveries/ID.' }),
+    contactId: CONTACT_ID,
+    created: CREATED,
+    warnings: WARNINGS,
+  },
+  { title: 'EmailAccepted' },
 )
 
 const SHOWN = '`contact` is the person after this call. It is absent for keys with scope `ingest`, which cannot read.'
@@ -202,9 +215,11 @@ export const ERROR_CODES = [
   'app_not_found',
   'contact_not_found',
   'site_not_found',
+  'message_not_found',
   'delivery_not_found',
   'not_found',
   'method_not_allowed',
+  'message_not_live',
   'delivery_in_use',
   'idempotency_in_progress',
   'too_large',

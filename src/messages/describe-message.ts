@@ -34,6 +34,7 @@ export function describeTrigger(trigger: Trigger): string {
     return `${trigger.event} arrives${where.length === 0 ? '' : ` and ${where.join(' and ')}`}`
   }
   if ('page' in trigger) return `${describePage(trigger.page)} is opened`
+  if ('api' in trigger) return 'your server sends it'
   return 'tag' in trigger ? `someone gets the tag “${trigger.tag}”` : 'a person is added'
 }
 
@@ -134,7 +135,7 @@ export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdb
   )
   const lines = [
     `The email is due ${describeTime(wait)} ${describeTrigger(trigger)}.`,
-    `Each person gets it ${describeAgain(again)}.`,
+    'api' in trigger ? null : `Each person gets it ${describeAgain(again)}.`,
     describeCollect(again),
     ...rules.map((rule) => `Only if ${rule}`),
     describeUnseen(onlyIf),
@@ -212,6 +213,7 @@ export function displayName({ firstName, email }: DescribedSubject['person']): s
 export function triggerNoun({ trigger }: MessageContent): string {
   if ('event' in trigger) return 'the event'
   if ('page' in trigger) return 'the page view'
+  if ('api' in trigger) return 'the call'
   return 'contact' in trigger ? 'they were added' : 'they got the tag'
 }
 

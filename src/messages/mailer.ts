@@ -51,7 +51,7 @@ export function mailFactsOf(
 /** No email of the app leaves until `until` (ms UTC). `isOwn`: only this app's emails are refused. */
 export type Pause = { reason: string; until: number; isOwn: boolean }
 
-export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead' | 'sourceHash'> & {
+export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead' | 'send' | 'sourceHash'> & {
   joined: Pick<JoinedEvent, 'event'>[]
 }
 

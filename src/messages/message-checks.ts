@@ -35,8 +35,11 @@ export type CheckContext = {
 /** `replace`: a change of the text that fixes it. */
 export type LiveProblem = FieldError & { replace?: { from: string; by: string } }
 
-/** `of`: recent events or people, of which `tried` were checked in time. `usesValues`: the email has any. */
-export type Tried = { tried: number; of: number; what: 'events' | 'people'; usesValues: boolean }
+/**
+ * `of`: recent events or people, of which `tried` were checked in time; calls of the API are checked when they come.
+ * `usesValues`: the email has any.
+ */
+export type Tried = { tried: number; of: number; what: 'events' | 'people' | 'calls'; usesValues: boolean }
 
 /** Links that the newest email would lack. `host`: the domain that the app lacks; null if that isn't why. */
 export type LackedLinks = { refused: readonly string[]; host: string | null; isMadeUp: boolean }
@@ -71,13 +74,13 @@ export async function checkLive(
 const untried = ({ trigger, mail }: MessageContent): Tried => ({
   tried: 0,
   of: 0,
-  what: 'event' in trigger ? 'events' : 'people',
+  what: 'event' in trigger ? 'events' : 'api' in trigger ? 'calls' : 'people',
   usesValues: PARTS.some((part) => HAS_TEMPLATE.test(mail[part] ?? '')),
 })
 
 /** Why no value could be checked; null if some were, or the email uses none. */
 export function describeUntried({ of, what, usesValues }: Tried): string | null {
-  return of > 0 || !usesValues ? null : `No ${what} to check yet.`
+  return of > 0 || !usesValues || what === 'calls' ? null : `No ${what} to check yet.`
 }
 
 /** For those who see no checklist. */
@@ -153,7 +156,8 @@ async function tryOut(trying: Trying, content: MessageContent, properties: UsedP
     const eventless = await findEventless(trying, content, madeUp)
     if (eventless.length > 0) return { problems: eventless, warnings: [], tried: nothing, lacked: null }
   }
-  const starts = 'event' in trigger ? await listTriggers(trying, trigger) : await listPeople(trying)
+  const starts =
+    'event' in trigger ? await listTriggers(trying, trigger) : nothing.what === 'people' ? await listPeople(trying) : []
   const { tried, faults } = await tryAll(trying, content, starts)
   const whole = await tryWhole(trying, content, starts[0] ?? madeUp)
   const counted = { ...nothing, tried, of: starts.length }

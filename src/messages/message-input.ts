@@ -23,19 +23,47 @@ export function readMessage(value: unknown): { input: ReadMessage } | { errors: 
 const withoutUndefined = (content: MessageContent): MessageContent =>
   JSON.parse(JSON.stringify(content)) as MessageContent
 
+const fault = (field: string, message: string): FieldError => ({ field, code: 'invalid', message })
+
 /** Checks that a schema can't express. */
 function checkContent(content: MessageContent): FieldError[] {
+  const { trigger, holdback, mail } = content
+  const addresses = (['fromEmail', 'replyTo'] as const).filter(
+    (field) => mail[field] !== undefined && !readEmail(mail[field]),
+  )
+  return [
+    ...('api' in trigger ? checkSent(content) : checkTriggered(content)),
+    ...(holdback !== undefined && mail.category === 'transactional'
+      ? [fault('holdback', "Transactional emails can't hold people back. Leave this out.")]
+      : []),
+    ...addresses.map((field) => fault(`mail.${field}`, 'Enter one email address.')),
+  ]
+}
+
+/** With the trigger `api`, the server decides what rules decide otherwise. */
+function checkSent({ wait, onlyIf = [], again, mail }: MessageContent): FieldError[] {
+  const [when, who, often] = ['when this message is sent', 'who gets this message', 'how often this message is sent']
+  return [
+    ...(wait === undefined ? [] : [fault('wait', `Your server decides ${when}. Leave this out.`)]),
+    ...(onlyIf.length === 0 ? [] : [fault('onlyIf', `Your server decides ${who}. Remove the rules.`)]),
+    ...(again === undefined ? [] : [fault('again', `Your server decides ${often}. Leave this out.`)]),
+    ...(mail.category === 'transactional'
+      ? []
+      : [fault('mail.category', 'Emails that your server sends are transactional. Choose that category.')]),
+  ]
+}
+
+function checkTriggered({ trigger, onlyIf = [], again }: MessageContent): FieldError[] {
   const errors: FieldError[] = []
-  const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
-  const { trigger, onlyIf = [], again, holdback, mail } = content
+  const add = (field: string, message: string): void => void errors.push(fault(field, message))
   const compared = 'event' in trigger ? (trigger.where ?? []) : []
   for (const [index, condition] of compared.entries()) {
-    const fault = findValueFault(condition)
-    if (fault !== null) add(`trigger.where[${index}].to`, fault)
+    const wrong = findValueFault(condition)
+    if (wrong !== null) add(`trigger.where[${index}].to`, wrong)
   }
   for (const [index, rule] of onlyIf.entries()) {
-    const fault = rule.rule === 'field' ? findValueFault(rule) : null
-    if (fault !== null) add(`onlyIf[${index}].to`, fault)
+    const wrong = rule.rule === 'field' ? findValueFault(rule) : null
+    if (wrong !== null) add(`onlyIf[${index}].to`, wrong)
     if ((rule.rule === 'seen' || rule.rule === 'notSeen') && !('event' in trigger)) {
       add(`onlyIf[${index}].rule`, "This rule is about the page of the event's `url`. Use an event as the trigger.")
     }
@@ -45,12 +73,6 @@ function checkContent(content: MessageContent): FieldError[] {
   }
   if (again && 'collect' in again && again.collect && !('event' in trigger)) {
     add('again.collect.minutes', 'Only events can share an email. Use an event as the trigger, or leave this out.')
-  }
-  if (holdback !== undefined && mail.category === 'transactional') {
-    add('holdback', "Transactional emails can't hold people back. Leave this out.")
-  }
-  for (const field of ['fromEmail', 'replyTo'] as const) {
-    if (mail[field] !== undefined && !readEmail(mail[field])) add(`mail.${field}`, 'Enter one email address.')
   }
   return errors
 }

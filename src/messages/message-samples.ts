@@ -3,6 +3,7 @@ import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
 import { mailFactsOf, mailTemplateOf } from './mailer.ts'
 import type { TemplateWorker } from './template-worker.ts'
 import type { UsedProperty } from './templates.ts'
+import { hasProperties, nameOfStart } from './triggers.ts'
 
 /** `event` null: the person alone started it. `joined`: further events of the email. */
 export type SampleMoment = { contact: ContactRow; event: EventRow | null; joined: { event: EventRow }[] }
@@ -33,7 +34,8 @@ export function makeSample(
   { properties: used, at, events = 1 }: { properties: readonly UsedProperty[]; at: number; events?: number },
 ): SampleMoment {
   const contact = { ...ADA, appId: app.id }
-  if (!('event' in trigger)) return { contact, event: null, joined: [] }
+  if (!hasProperties(trigger)) return { contact, event: null, joined: [] }
+  const name = nameOfStart(trigger) ?? ''
   const home = app.homeUrl ?? `https://${app.hosts[0] ?? 'example.com'}`
   const makeEvent = (nth: number): EventRow => {
     const properties = {
@@ -41,7 +43,7 @@ export function makeSample(
       headline: `Your ${12 + nth} pictures are ready`,
       url: new URL(nth === 0 ? '/results' : `/results/${nth + 1}`, home).href,
     }
-    return { ...NOTHING, id: nth, name: trigger.event, properties: JSON.stringify(properties), occurredAt: at }
+    return { ...NOTHING, id: nth, name, properties: JSON.stringify(properties), occurredAt: at }
   }
   const further = Array.from({ length: events - 1 }, (_, index) => ({ event: makeEvent(index + 1) }))
   return { contact, event: makeEvent(0), joined: further }
@@ -67,6 +69,15 @@ const ADA: ContactRow = {
   lastSeenAt: null,
   lastEventAt: null,
 }
+
+/** Someone whom a call is about to add. */
+export const makeNewPerson = (app: AppRow, email: string): ContactRow => ({
+  ...ADA,
+  appId: app.id,
+  email,
+  firstName: null,
+  lastName: null,
+})
 
 const NOTHING: EventRow = {
   id: 0,

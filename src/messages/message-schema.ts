@@ -21,7 +21,7 @@ const MAX_SUBJECT_CHARACTERS = 300
 const MAX_BODY_CHARACTERS = 50_000
 const MAX_GOAL_DAYS = 30
 const MAX_HOLDBACK_PERCENT = 50
-const MAX_NAME_CHARACTERS = 100
+export const MAX_NAME_CHARACTERS = 100
 const MAX_PROPERTY_CHARACTERS = 100
 const MAX_ONCE_PROPERTIES = 10
 const MAX_COMPARED_CHARACTERS = 1_000
@@ -69,8 +69,9 @@ const TriggerSchema = Type.Union(
     }),
     object({ contact: Type.Literal('created', { say: 'Use "created".' }) }),
     object({ tag: TAG }),
+    object({ api: Type.Literal('send', { say: 'Use "send".' }) }),
   ],
-  { say: 'Enter a trigger: an event, a page, a contact or a tag.' },
+  { say: 'Enter a trigger: an event, a page, a contact, a tag, or api with "send".' },
 )
 
 const WaitSchema = Type.Union(

@@ -11,6 +11,9 @@ export function nameOfStart(trigger: Trigger): string | null {
   return 'event' in trigger ? trigger.event : null
 }
 
+/** Emails have the values of an event, or of a call of the API. */
+export const hasProperties = (trigger: Trigger): boolean => 'event' in trigger || 'api' in trigger
+
 /** `parse`: for callers that need the properties too. */
 export function isStartedBy(
   trigger: Trigger,

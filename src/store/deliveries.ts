@@ -6,6 +6,7 @@ import { IS_ENDED, MAY_HAVE_ARRIVED, USES_DEDUPE_KEY } from './delivery-states.t
 import { createMessageUses } from './message-uses.ts'
 import { jsonOfFields, selectFields } from './engine/columns.ts'
 import { EVENT_FIELDS, type StoredEvent, toEvent } from './events.ts'
+import { applySend, createSendReads, eventOf } from './sends.ts'
 import {
   type CapturedMail,
   DELIVERY_STATES,
@@ -171,6 +172,8 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
      WHERE app_id = ? AND delivery_id < ? ORDER BY delivery_id DESC LIMIT ?`,
   )
 
+  const { findSend, listSends } = createSendReads(db)
+
   const find = (id: number): DeliveryRow | null => {
     const row = one.get(id)
     return row && toDelivery(row)
@@ -184,6 +187,7 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
 
   return {
     listDueApps,
+    listSends,
 
     listDeliveries: (query: DeliveryQuery): DeliveryRow[] => listById(pages.listIds(query)),
     /** Of an app, in no order; not all if there are thousands, such as texts of mail providers. */
@@ -201,12 +205,17 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
       const source = findSource(row.messageId, row.version)
       if (source === null) return null
       const delivery = toDelivery(row)
-      const { again } = source.message.content
+      const { again, trigger } = source.message.content
+      const send = 'api' in trigger ? findSend(deliveryId) : null
+      const person = toContact(JSON.parse(contact) as StoredJson)
+      const arrived = event === null ? null : toEvent(JSON.parse(event) as StoredEvent)
       return {
         ...source,
+        message: applySend(source.message, send),
         delivery,
-        contact: toContact(JSON.parse(contact) as StoredJson),
-        event: event === null ? null : toEvent(JSON.parse(event) as StoredEvent),
+        contact: person,
+        event: send === null ? arrived : eventOf(send, person, delivery.triggeredAt),
+        send,
         joined: again !== undefined && 'collect' in again ? listJoined(deliveryId) : [],
         lead: delivery.joinedTo === null ? null : find(delivery.joinedTo),
       }

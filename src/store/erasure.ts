@@ -24,6 +24,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
     'DELETE FROM contact_tags WHERE app_id = ? AND contact_id = ? AND tag IN (SELECT value FROM json_each(?))',
     'DELETE FROM contacts WHERE id = ?',
     'DELETE FROM captured_mails WHERE delivery_id = ?',
+    'DELETE FROM sends WHERE delivery_id = ?',
     'DELETE FROM deliveries WHERE id = ?',
     'DELETE FROM compared_people WHERE contact_id = ?',
     'DELETE FROM uncompared_people WHERE contact_id = ?',
@@ -32,7 +33,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
   ] as const
   const [audit, suppressions] = [createAudit(db), createSuppressionList(db)]
   const statements = tables.map((text) => db.prepare(text))
-  const [done, events, batches, parents, records, tags, contact, captured, deliveries, ...others] = statements
+  const [done, events, batches, parents, records, tags, contact, captured, sends, deliveries, ...others] = statements
   const [compared, uncompared, results] = others
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
   const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
@@ -59,6 +60,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
       results?.run(appId, person.id)
       for (const { id } of deliveriesOf.all(appId, person.id, person.id)) {
         captured?.run(id)
+        sends?.run(id)
         deliveries?.run(id)
       }
       people.drop(appId, email)

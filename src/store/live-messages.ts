@@ -17,6 +17,10 @@ export type AppRules = {
   byTag: Map<string, LiveMessage[]>
   byPage: LiveMessage[]
   onCreated: LiveMessage[]
+  /** by id: sent by POST /send */
+  bySend: Map<number, LiveMessage>
+  /** the message behind emails with a text of their own; null: there is none yet */
+  ownText: LiveMessage | null
   /** rules whose result an event can change, and the event names that change it */
   cancelledBy: Set<Rule['rule']>
   cancellingEvents: Set<string>
@@ -153,6 +157,8 @@ const emptyRules = (timezone: string, hosts: string[]): AppRules => ({
   byTag: new Map(),
   byPage: [],
   onCreated: [],
+  bySend: new Map(),
+  ownText: null,
   cancelledBy: new Set(),
   cancellingEvents: new Set(),
   goalEvents: new Map(),
@@ -167,7 +173,9 @@ function addTrigger(rules: AppRules, message: LiveMessage): void {
   if ('event' in trigger) addTo(rules.byEvent, trigger.event, message)
   else if ('tag' in trigger) addTo(rules.byTag, trigger.tag, message)
   else if ('page' in trigger) rules.byPage.push(message)
-  else rules.onCreated.push(message)
+  else if ('contact' in trigger) rules.onCreated.push(message)
+  else if (message.content.isOwnText) rules.ownText = message
+  else rules.bySend.set(message.id, message)
 }
 
 function addTo(map: Map<string, LiveMessage[]>, key: string, message: LiveMessage): void {

@@ -1,5 +1,5 @@
 import type { Mailbox } from '../core/mail-addresses.ts'
-import type { AppRow, ContactStatus, EventRow, StoredContact } from './types.ts'
+import type { AppRow, ContactStatus, EventRow, NameField, PersonWrite, StoredContact } from './types.ts'
 
 export const MESSAGE_STATUSES = ['draft', 'live', 'paused'] as const
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
@@ -36,6 +36,8 @@ export type Trigger =
   | { page: string }
   | { contact: 'created' }
   | { tag: string }
+  /** POST /send */
+  | { api: 'send' }
 
 /** `until`: local time such as "09:00" in the app's timezone. */
 export type Wait = { minutes: number } | { until: string }
@@ -89,6 +91,8 @@ export type MessageContent = {
   /** What to do if nobody knows whether the email was sent. */
   ifUnconfirmed?: 'resend' | 'leave'
   mail: Mail
+  /** the one message of an app whose emails each have the text of their call; no member sees it */
+  isOwnText?: true
 }
 
 export type MessageRow = {
@@ -222,6 +226,32 @@ export type DeliveryRow = {
   joinedTo: number | null
 }
 
+/** What a call of the API sent. `properties`: JSON. `mail` null: that of the message. */
+export type StoredSend = { keyId: string; properties: string | null; mail: Mail | null }
+
+/** `messageId` null: the email has a text of its own. */
+export type SendWrite = PersonWrite & {
+  keyId: string
+  createContact: boolean
+  firstName: string | null
+  lastName: string | null
+  messageId: number | null
+  /** JSON */
+  properties: string | null
+  mail: Mail | null
+  /** URLs of the properties that the email doesn't link to */
+  unlinked: number
+}
+
+export type SentMail = {
+  contactId: number
+  deliveryId: number
+  created: boolean
+  unlinked?: number
+  keptNames?: NameField[]
+  replayed?: true
+}
+
 /** Events listed in one email; further events that join it count as sent, but are not listed. */
 export const LISTED_EVENTS = 50
 
@@ -243,6 +273,8 @@ export type DeliveryWork = MailSource & {
   joined: JoinedEvent[]
   /** for a joined event: the delivery of the email that lists it */
   lead: DeliveryRow | null
+  /** `event` then has its values, and `message` its text */
+  send: StoredSend | null
 }
 
 export type CapturedMail = { from: string; to: string; subject: string; html: string; text: string }

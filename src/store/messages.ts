@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, inArray, isNull, lt, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type IdSequence, publicId } from '../core/ids.ts'
 import { createAudit, type Done, DONE, writeMessageSubject } from './audit.ts'
@@ -8,6 +8,7 @@ import type { LiveMessages } from './live-messages.ts'
 import { MESSAGE_STATUSES, type MessageContent, type MessageRow, type MessageStatus } from './message-types.ts'
 import { auditEntries, messages, messageVersions } from './schema.ts'
 import type { Refused } from './types.ts'
+import { OWN_TEXT_NAME } from './sends.ts'
 import { prepareLazily } from './engine/statements.ts'
 
 export type MessageChange = { accountId: string; appId: number; actor: string; at: number }
@@ -69,7 +70,7 @@ export function createMessageReads(db: Database) {
   const fields = { message: messages, content: messageVersions.content }
   const isCurrent = and(eq(messageVersions.messageId, messages.id), eq(messageVersions.version, messages.version))
   const select = () => orm.select(fields).from(messages).innerJoin(messageVersions, isCurrent)
-  const ofApp = eq(messages.appId, sql.placeholder('appId'))
+  const ofApp = and(eq(messages.appId, sql.placeholder('appId')), ne(messages.name, OWN_TEXT_NAME))
   const all = prepareLazily(() => select().where(ofApp).orderBy(asc(messages.id)).prepare())
   const byId = prepareLazily(() =>
     select()

@@ -7,9 +7,10 @@ import type { ReportRules } from './delivery-reports.ts'
 import type { Arrival, DeliveryRules, EndPlan, Finish } from './delivery-rules.ts'
 import type { KeyedOutcomes, NewOutcome, PlanOnce } from './idempotency.ts'
 import type { AppRules, LiveMessage } from './live-messages.ts'
-import type { DeliveryState, Goal, MessageContent, SuppressionReason } from './message-types.ts'
+import type { DeliveryState, Goal, MessageContent, SendWrite, SentMail, SuppressionReason } from './message-types.ts'
 import type { UsedFacts } from './message-uses.ts'
 import type { MessageRules } from './messages.ts'
+import type { NewOwnText, NewSend } from './sends.ts'
 import type { SuppressionRules } from './suppressions.ts'
 import type {
   ContactWrite,
@@ -31,9 +32,10 @@ export type PlannedWrite =
   | { name: 'recordEvent'; input: EventWrite; isRefused?: boolean }
   | { name: 'recordVisitReport'; input: VisitReportWrite }
   | { name: 'addContact' | 'updateContact'; input: ContactWrite }
+  | { name: 'sendMail'; input: SendWrite }
 export const isRefused = (write: PlannedWrite): boolean => write.name === 'recordEvent' && write.isRefused === true
 
-export type PlannedOutcome = RecordedEvent | StoredVisitReport | SavedContact | Refused
+export type PlannedOutcome = RecordedEvent | StoredVisitReport | SavedContact | SentMail | Refused
 
 export type Names = { [name in NameField]: string | null }
 
@@ -233,6 +235,8 @@ export type Plan = {
   events: NewEvent[]
   reports: NewReport[]
   deliveries: DeliveryChange[]
+  ownTexts: NewOwnText[]
+  sends: NewSend[]
   requests: NewOutcome[]
   counted: Pick<PersonWrite, 'buckets' | 'at'>[]
 }

@@ -8,6 +8,7 @@ import { createMessageUses, IS_OF_MESSAGE, type MessageOfPerson, type UsedFacts 
 import { type IdSequence, idSince } from '../core/ids.ts'
 import { createOutcomeFacts, createOutcomeWrites } from './idempotency.ts'
 import { createLiveMessages, type LiveMessages } from './live-messages.ts'
+import { createSendWrites } from './sends.ts'
 import { createPersonReads, type People } from './people.ts'
 import type { Goal } from './message-types.ts'
 import {
@@ -374,6 +375,7 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   const compared = createComparedWrites(db)
   const addOutcome = createOutcomeWrites(db)
   const nameActor = createChangeActor(db)
+  const { addSend, addOwnText } = createSendWrites(db)
 
   const applyPeople = ({ contacts, newPeople, personChanges }: Plan): void => {
     for (const { id, appId, email, shownEmail, firstName, lastName, source, status, at } of contacts) {
@@ -443,7 +445,12 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
     if (plan.contacts.length > 0 || plan.events.length > 0) contactIndex.note()
     for (const report of plan.reports) applyReport(report)
     for (const event of plan.events) applyEvent(event)
+    for (const message of plan.ownTexts) {
+      addOwnText(message)
+      live.drop(message.appId)
+    }
     for (const change of plan.deliveries) applyChange(change)
+    for (const send of plan.sends) addSend(send)
     for (const request of plan.requests) addOutcome(request)
   }
 }

@@ -30,6 +30,7 @@ export type WriteRefusal =
   | 'message_name_taken'
   | 'message_in_use'
   | 'message_changed'
+  | 'message_not_live'
   | 'settings_changed'
   | 'delivery_not_found'
   | 'delivery_in_use'

@@ -24,6 +24,7 @@ import { createMailSettingsWrites } from './mail-settings.ts'
 import { createMailSources } from './mail-sources.ts'
 import { createCallWrites } from './mcp-calls.ts'
 import { createMemberWrites } from './members.ts'
+import type { SendWrite, SentMail } from './message-types.ts'
 import { createMessageWrites } from './messages.ts'
 import { createPasswordWrites } from './passwords.ts'
 import { createPeople } from './people.ts'
@@ -49,6 +50,7 @@ type PlannedWrites = {
   recordVisitReport: (input: VisitReportWrite) => StoredVisitReport | Refused
   addContact: (input: ContactWrite) => SavedContact | Refused
   updateContact: (input: ContactWrite) => SavedContact | Refused
+  sendMail: (input: SendWrite) => SentMail | Refused
 }
 export type WriteName = keyof Writes
 export type Job<N extends WriteName = WriteName> = { name: N; input: Parameters<Writes[N]>[0] }
@@ -61,6 +63,7 @@ const PLANNED: Record<keyof PlannedWrites, true> = {
   recordVisitReport: true,
   addContact: true,
   updateContact: true,
+  sendMail: true,
 }
 
 /** Includes the timeline's position, because ids must not be reused after their rows were erased. */

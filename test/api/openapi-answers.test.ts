@@ -34,6 +34,7 @@ const CALLS = new Set<keyof Store>([
   'recordVisitReport',
   'suppress',
   'reportDeliveries',
+  'sendMail',
 ])
 /** Whether an event is refused in any case, and only its input is looked at. */
 const isOnlyRead = (input: unknown): boolean =>
@@ -93,12 +94,14 @@ async function ask(method: string, url: string, given: Given, status: number): P
   return answer
 }
 
+const SEND = `${API}/send`
 const WRITES = [
   ['POST', EVENTS, 202],
   ['POST', BATCH, 207],
   ['POST', CONTACTS, 200],
   ['PATCH', CONTACTS, 200],
   ['DELETE', CONTACTS, 200],
+  ['POST', SEND, 202],
 ] as const
 const DELIVERIES = `${API}/deliveries`
 const READS = [
@@ -113,6 +116,8 @@ function bodyFor(method: string, path: string, more: object = {}): object {
   if (method === 'DELETE') return { ...person, ...more }
   if (path === CONTACTS) return { ...person, tags: ['a'], fields: { a: 1, b: 'x', c: true, d: null }, ...more }
   const properties = { url: 'https://first.example/1', headline: 'Ready.' }
+  if (path === SEND)
+    return { ...person, createContact: true, subject: 'S', body: '[Open]({{ event.url }})', properties, ...more }
   const event = { ...person, event: 'results_ready', createContact: true, properties, ...more }
   return path === BATCH ? { events: [event] } : event
 }
@@ -208,10 +213,20 @@ test('every answer matches its schema', async () => {
     await addAda()
     await ask(method, path, { body: bodyFor(method, path, warned) }, status)
     await addAda()
-    if (method !== 'DELETE') await ask(method, path, { body: bodyFor(method, path, warned), key: ingest }, status)
+    if (method !== 'DELETE' && path !== SEND)
+      await ask(method, path, { body: bodyFor(method, path, warned), key: ingest }, status)
   }
   const wrong = { app: server.first.appId, email: 'x', event: '' }
   await ask('POST', BATCH, { body: { events: [wrong, 'no object'], x: 1 } }, 207)
+  const receipt = messageOf({
+    name: 'Receipt',
+    trigger: { api: 'send' },
+    mail: { ...messageOf().mail, category: 'transactional' },
+  })
+  await messaging.put({ ...receipt, status: 'draft' })
+  const named = { app: server.first.appId, email: 'ada@example.com', message: 'Receipt' }
+  await ask('POST', SEND, { body: named }, 409)
+  await ask('POST', SEND, { body: { ...named, message: 'Another' } }, 404)
 
   for (const path of CHANGES) {
     const headers = { 'Idempotency-Key': path }
@@ -248,6 +263,7 @@ test('every answer matches its schema', async () => {
     await ask(method, `${path}?${query}`, { key: ingest }, 403)
   }
   await ask('DELETE', CONTACTS, { body: bodyFor('DELETE', CONTACTS), key: ingest }, 403)
+  await ask('POST', SEND, { body: bodyFor('POST', SEND), key: ingest }, 403)
   for (const { id } of (await messaging.deliveries()).slice(0, 3)) {
     const one = `${DELIVERIES}/${publicId('dlv', id)}`
     await ask('GET', `${one}?${query}`, {}, 200)
@@ -269,7 +285,8 @@ test('every answer matches its schema', async () => {
     if (path === BATCH) continue
     await ask(method, path, { body: bodyFor(method, path, { newsletter: 'none' }) }, 404)
     const nobody = { email: 'nobody@example.com', createContact: false }
-    if (path === EVENTS || method !== 'POST') await ask(method, path, { body: bodyFor(method, path, nobody) }, 404)
+    if (path === EVENTS || path === SEND || method !== 'POST')
+      await ask(method, path, { body: bodyFor(method, path, nobody) }, 404)
   }
   await server.setPlan({ newPeoplePerMonth: 0 })
   for (const [method, path] of WRITES) {

@@ -52,6 +52,7 @@ const CALLS: [example: keyof typeof EXAMPLES, path: string, method: string, stat
   ['patchContact', '/api/v1/contacts', 'patch', 200],
   ['getContacts', '/api/v1/contacts', 'get', 200],
   ['deleteContact', '/api/v1/contacts', 'delete', 200],
+  ['postSend', '/api/v1/send', 'post', 202],
   ['getDeliveries', '/api/v1/deliveries', 'get', 200],
   ['getDelivery', '/api/v1/deliveries/{delivery}', 'get', 200],
   ['cancelDelivery', '/api/v1/deliveries/cancel', 'post', 200],

@@ -41,6 +41,7 @@ const readAnswer = async (response: Response) => ({
 
 const BOUNCES = '/hooks/bounces/{app}'
 const DELIVERIES = `${API}/deliveries`
+const SEND = `${API}/send`
 
 let server: TestServer
 let document: Document
@@ -112,13 +113,14 @@ describe('the document', () => {
         `GET ${DELIVERIES}/{delivery}`,
         `POST ${DELIVERIES}/cancel`,
         `POST ${DELIVERIES}/send-now`,
+        `POST ${SEND}`,
         'POST /c',
         `POST ${BOUNCES}`,
         'POST /hooks/{provider}/{app}',
         'POST /hooks/{provider}/{app}/{token}',
       ].sort(),
     )
-    for (const path of [EVENTS, BATCH, CONTACTS, DELIVERIES, `${DELIVERIES}/cancel`]) {
+    for (const path of [EVENTS, BATCH, CONTACTS, DELIVERIES, `${DELIVERIES}/cancel`, SEND]) {
       const { headers } = await server.call('PUT', path)
       const methods = headers
         .get('allow')
@@ -212,6 +214,7 @@ describe('each call', () => {
       `PATCH ${CONTACTS}`,
       `POST ${DELIVERIES}/cancel`,
       `POST ${DELIVERIES}/send-now`,
+      `POST ${SEND}`,
     ])
     for (const [, { responses }] of taking) expect(responses).toContainKeys(['409', '422'])
   })
@@ -288,6 +291,7 @@ describe('examples', () => {
     ['patchContact', schemas.ContactUpdateInput, answers.ContactSavedAnswer],
     ['getContacts', schemas.ContactQuery, answers.ContactFoundOrPage],
     ['deleteContact', schemas.ContactErase, answers.ContactEraseAnswer],
+    ['postSend', schemas.SendInput, answers.SendAnswer],
     ['getDeliveries', schemas.DeliveryQuery, answers.DeliveryPage],
     ['getDelivery', schemas.AppQuery, answers.DeliveryFoundAnswer],
     ['cancelDelivery', schemas.DeliveryInput, answers.DeliveryAnswer],
@@ -335,6 +339,8 @@ describe('examples', () => {
       ['patchContact', 'PATCH', CONTACTS, 200],
       ['getContacts', 'GET', CONTACTS, 200],
       ['getDelivery', 'GET', `${DELIVERIES}/{delivery}`, 200],
+      ['deleteContact', 'DELETE', CONTACTS, 200],
+      ['postSend', 'POST', SEND, 202],
     ]
     for (const [name, method, path, status] of calls) {
       const text = JSON.stringify(EXAMPLES[name].send).replaceAll(app, server.first.appId)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { queryFacts, planWrites } from '../../src/deliveries/plan.ts'
 import type { AppRules, LiveMessage } from '../../src/store/live-messages.ts'
 import { outcomeKey } from '../../src/store/idempotency.ts'
-import type { MessageContent } from '../../src/store/message-types.ts'
+import type { MessageContent, SendWrite } from '../../src/store/message-types.ts'
 import {
   type AppFacts,
   type EmailFacts,
@@ -32,6 +32,8 @@ const rulesOf = (messages: LiveMessage[]): AppRules => {
     byTag: new Map(),
     byPage: [],
     onCreated: [],
+    bySend: new Map(),
+    ownText: null,
     cancelledBy: new Set(),
     cancellingEvents: new Set(),
     goalEvents: new Map(),
@@ -45,7 +47,8 @@ const rulesOf = (messages: LiveMessage[]): AppRules => {
     if (goal) rules.goalEvents.set(goal.event, goal.days * DAY)
     if ('event' in trigger) rules.byEvent.set(trigger.event, [...(rules.byEvent.get(trigger.event) ?? []), one])
     else if ('page' in trigger) rules.byPage.push(one)
-    else rules.onCreated.push(one)
+    else if ('contact' in trigger) rules.onCreated.push(one)
+    else rules.bySend.set(one.id, one)
     for (const rule of onlyIf) {
       rules.cancelledBy.add(rule.rule)
       if (rule.rule === 'notDone') rules.cancellingEvents.add(rule.event)
@@ -71,7 +74,10 @@ type Given = { messages?: LiveMessage[]; person?: Person; hasDeliveries?: boolea
   Pick<Facts, 'newPeople' | 'outcomes'>
 >
 
-function peopleOf(writes: readonly EventWrite[], { messages = [], person = NOBODY, hasDeliveries = false }: Given) {
+function peopleOf(
+  writes: readonly Pick<EventWrite, 'email'>[],
+  { messages = [], person = NOBODY, hasDeliveries = false }: Given,
+) {
   const app: AppFacts = { id: 1, rules: rulesOf(messages), hasDeliveries }
   const people = new Map(writes.map(({ email }) => [email, { ...person, app }]))
   return writes.map(({ email }) => people.get(email) ?? null)
@@ -104,6 +110,83 @@ function changesOf({ deliveries }: Plan): string[] {
     return one.change === 'join' ? `join ${ids.indexOf(one.joinedTo ?? 0)}` : 'start'
   })
 }
+
+describe('what a call sends', () => {
+  const receipt = message({ trigger: { api: 'send' }, wait: undefined }, 9)
+  const write = (changes: Partial<SendWrite> = {}): SendWrite => ({
+    accountId: 'acc_1',
+    appId: 1,
+    email: 'ada@example.com',
+    shownEmail: null,
+    newPeoplePerMonth: null,
+    at: AT,
+    buckets: [],
+    idempotency: null,
+    keyId: 'key_1',
+    createContact: true,
+    firstName: null,
+    lastName: null,
+    messageId: 9,
+    properties: '{"a":1}',
+    mail: null,
+    unlinked: 0,
+    ...changes,
+  })
+  const planSends = (changes: Partial<SendWrite>[], given: Given = {}): Plan => {
+    const inputs = changes.map(write)
+    const batch: PlannedWrite[] = inputs.map((input) => ({ name: 'sendMail', input }))
+    const people = peopleOf(inputs, { messages: [receipt], ...given })
+    const { newPeople = new Map(), outcomes = new Map() } = given
+    const { matches, reports } = queryFacts(batch, people)
+    return planWrites(batch, { people, firstId: FIRST_ID, newPeople, outcomes, reports, matches })
+  }
+  const text = { subject: 'S', body: 'B', category: 'transactional' as const }
+
+  test('is due at once, each with a key of its own, and starts no other email', () => {
+    const welcome = message({ trigger: { contact: 'created' } }, 2)
+    const { outcomes, deliveries, sends, contacts, ownTexts } = planSends([{}, {}], { messages: [receipt, welcome] })
+    expect(contacts).toHaveLength(1)
+    expect(outcomes).toEqual([
+      { contactId: FIRST_ID, deliveryId: FIRST_ID + 16, created: true },
+      { contactId: FIRST_ID, deliveryId: FIRST_ID + 32, created: false },
+    ])
+    const start = { change: 'start', contactId: FIRST_ID, messageId: 9, version: 1, eventId: null, dueAt: AT }
+    expect(deliveries).toMatchObject([start, start])
+    expect(new Set(deliveries.map((one) => 'dedupeKey' in one && one.dedupeKey)).size).toBe(2)
+    expect(sends.map(({ deliveryId, keyId, properties }) => [deliveryId, keyId, properties])).toEqual([
+      [FIRST_ID + 16, 'key_1', '{"a":1}'],
+      [FIRST_ID + 32, 'key_1', '{"a":1}'],
+    ])
+    expect(ownTexts).toEqual([])
+  })
+
+  test('is refused for a message that is no longer live, and adds nobody', () => {
+    const { outcomes, deliveries, contacts } = planSends([{ messageId: 8 }])
+    expect([outcomes, deliveries, contacts]).toEqual([[{ refusal: 'message_not_live' }], [], []])
+  })
+
+  test('is refused for an unknown person, and when the plan allows no more people', () => {
+    const refused = planSends([{ createContact: false }])
+    expect([refused.outcomes, refused.sends]).toEqual([[{ refusal: 'contact_not_found' }], []])
+    const full = planSends([{ newPeoplePerMonth: 0 }])
+    expect([full.outcomes, full.sends]).toEqual([[{ refusal: 'plan_limit_reached' }], []])
+  })
+
+  test('has one message for all texts of an app', () => {
+    const own = { messageId: null, mail: text }
+    const { ownTexts, deliveries, sends } = planSends([own, own], { person: ADA })
+    expect(ownTexts).toMatchObject([{ appId: 1, content: { isOwnText: true, mail: { category: 'transactional' } } }])
+    expect(deliveries).toMatchObject([{ messageId: ownTexts[0]?.id }, { messageId: ownTexts[0]?.id }])
+    expect(sends.map(({ mail }) => mail)).toEqual([text, text])
+  })
+
+  test('is sent once per Idempotency-Key', () => {
+    const keyed = { idempotency: idempotency() }
+    const { outcomes, sends } = planSends([keyed, keyed], { person: ADA })
+    expect(sends).toHaveLength(1)
+    expect(outcomes).toMatchObject([{ deliveryId: FIRST_ID }, { deliveryId: FIRST_ID, replayed: true }])
+  })
+})
 
 describe('people', () => {
   test('the second event of a new person finds the person added by the first', () => {

@@ -301,6 +301,7 @@ describe('of the API reference', () => {
         'Find people',
         'Erase a person',
         ...OF_DELIVERIES,
+        'Send an email',
       ])
       for (const { samples, title } of pages) {
         if (OF_DELIVERIES.includes(title) && !RUN_WITH_DELIVERIES.includes(id)) continue

@@ -37,6 +37,7 @@ describe('is read', () => {
     ['all pages below one', { ...BASE, trigger: { page: '/docs/*' } }],
     ['a contact', { ...BASE, trigger: { contact: 'created' } }],
     ['a tag', { ...BASE, trigger: { tag: 'beta' } }],
+    ['what a server sends', { ...BASE, trigger: { api: 'send' }, mail: { ...MAIL, category: 'transactional' } }],
     ['until a time of day', { ...BASE, wait: { until: '09:00' } }],
     ['thirty days', { ...BASE, wait: { minutes: 43_200 } }],
     ['every 24 hours', { ...BASE, again: { everyHours: 24 } }],
@@ -57,6 +58,7 @@ describe('is read', () => {
   })
 })
 
+const SENT = { trigger: { api: 'send' }, mail: { ...MAIL, category: 'transactional' } }
 const rules = (...onlyIf: unknown[]) => ({ ...BASE, onlyIf })
 const mail = (changes: object) => ({ ...BASE, mail: { ...MAIL, ...changes } })
 const trigger = (value: unknown) => ({ ...BASE, trigger: value })
@@ -97,6 +99,12 @@ describe('is refused with the path of the field', () => {
       trigger({ event: 'e', where: [{ property: 'p', is: 'equal', to: {} }] }),
       ['trigger.where[0].to invalid'],
     ],
+    ['what a server sends with rules', { ...rules({ rule: 'notSeen' }), ...SENT }, ['onlyIf invalid']],
+    ['what a server sends later', { ...BASE, ...SENT, wait: { minutes: 1 } }, ['wait invalid']],
+    ['what a server sends once', { ...BASE, ...SENT, again: { once: 'person' } }, ['again invalid']],
+    ['what a server sends to subscribers', { ...BASE, trigger: { api: 'send' } }, ['mail.category invalid']],
+    ['another call', trigger({ api: 'other' }), ['trigger.api invalid']],
+    ['a text that is not its own', { ...BASE, isOwnText: true }, ['isOwnText unknown_field']],
     ['31 days', { ...BASE, wait: { minutes: 43_201 } }, ['wait.minutes invalid']],
     ['half a minute', { ...BASE, wait: { minutes: 0.5 } }, ['wait.minutes invalid']],
     ['minutes as text', { ...BASE, wait: { minutes: '5' } }, ['wait.minutes invalid']],

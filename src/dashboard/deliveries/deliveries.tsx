@@ -192,12 +192,17 @@ async function findMail(
   return { ...preview, ...sender, version: message.version }
 }
 
-/** null: neither a member nor an API key cancelled it. */
-async function readCancelled({ store }: PageDependencies, { account }: Viewer, { work }: FoundDelivery) {
+/** Who cancelled it, and which API key sent it; null: nobody. */
+async function readActors({ store }: PageDependencies, { account }: Viewer, { work }: FoundDelivery) {
   const { cancelled } = readRecord(work.delivery) ?? {}
-  if (cancelled === undefined) return null
+  const { send } = work
+  if (cancelled === undefined && send === null) return { cancelled: null, sentBy: null }
   const [members, keys] = await Promise.all([store.listMembers(account.id), store.listKeys(account.id)])
-  return { at: cancelled.at, by: describeActor(cancelled, { members, keys }) }
+  const nameOf = (actor: string): string => describeActor({ actor }, { members, keys })
+  return {
+    cancelled: cancelled === undefined ? null : { at: cancelled.at, by: nameOf(cancelled.actor) },
+    sentBy: send && nameOf(send.keyId),
+  }
 }
 
 async function showDelivery(
@@ -215,7 +220,7 @@ async function showDelivery(
       mailState={await readMailState(deps, viewer.app)}
       shown={shown}
       mail={await findMail(deps, shown)}
-      cancelled={await readCancelled(deps, viewer, shown)}
+      {...await readActors(deps, viewer, shown)}
       notice={notice?.message}
       now={deps.clock.now()}
     />

@@ -54,6 +54,8 @@ export type DeliveryProps = {
   mail: ReadableMail | null
   /** `at`: ms UTC; `by`: its name. null: neither a member nor an API key cancelled it */
   cancelled: Cancelled | null
+  /** the API key that sent it; null: it was triggered */
+  sentBy: string | null
   /** error of the last action */
   notice?: string
   now: number
@@ -93,8 +95,8 @@ export const DeliveryPage = (props: DeliveryProps) => (
 const describeState = ({ shown: { explained, work }, cancelled }: DeliveryProps): string =>
   cancelled && work.delivery.reason === CANCELLED ? `${cancelled.by} cancelled this email.` : explained.why
 
-const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
-  const { delivery, contact, message, event, lead } = work
+const FactsSection = ({ viewer, shown: { work }, sentBy }: DeliveryProps) => {
+  const { delivery, contact, event, lead, send } = work
   const appId = viewer.app.publicId
   const deferrals = countDeferrals(delivery)
   return (
@@ -109,15 +111,18 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
             <SentText>{contact.email}</SentText>
           </a>
         </Fact>
-        <Fact name="Message">
-          <span>
-            <a href={openPath(appId, message)}>
-              <SentText>{message.name}</SentText>
-            </a>
-            , version {delivery.version}
-          </span>
-        </Fact>
-        {event && (
+        <MessageFact appId={appId} work={work} />
+        {sentBy !== null && (
+          <Fact name="Sent by">
+            <SentText>{sentBy}</SentText>
+          </Fact>
+        )}
+        {send && event?.properties != null && (
+          <Fact name="Properties">
+            <SentText most={160}>{previewOf(event)}</SentText>
+          </Fact>
+        )}
+        {event && !send && (
           <Fact name="Event">
             <a href={eventPath(appId, event.id)}>
               <SentText>{event.name}</SentText>
@@ -141,6 +146,22 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
     </section>
   )
 }
+
+const MessageFact = ({ appId, work: { delivery, message } }: { appId: string; work: FoundDelivery['work'] }) =>
+  message.content.isOwnText ? (
+    <Fact name="Subject">
+      <SentText>{message.name}</SentText>
+    </Fact>
+  ) : (
+    <Fact name="Message">
+      <span>
+        <a href={openPath(appId, message)}>
+          <SentText>{message.name}</SentText>
+        </a>
+        , version {delivery.version}
+      </span>
+    </Fact>
+  )
 
 const JoinedSection = ({ viewer, shown: { work }, now }: DeliveryProps) =>
   work.joined.length === 0 ? null : (
@@ -249,7 +270,8 @@ function CancelForm(props: DeliveryProps) {
   return (
     <Dialog id="cancel" opener="Cancel this email" kind="danger" title="Cancel this email?" closer="Keep it">
       <p>
-        <SentText>{contact.email}</SentText> won't get it. A later event can trigger the message again.
+        <SentText>{contact.email}</SentText> won't get it.
+        {!shown.work.send && ' A later event can trigger the message again.'}
       </p>
       {joined.length > 0 && <p>The events that it includes are cancelled, too.</p>}
       <ActionForm action={`${deliveryPath(viewer.app.publicId, delivery.id)}/cancel`} kind="danger">
@@ -268,7 +290,11 @@ function ResendForm(props: DeliveryProps) {
   if (shown.unwanted !== null && delivery.reason === NO_MAILBOX) return null
   if (shown.unwanted !== null) return <p class="hint">{UNWANTED[shown.unwanted]}</p>
   if (!mail || !('html' in mail)) {
-    return (
+    return message.content.isOwnText ? (
+      <p class="hint">
+        This email can't be sent until its values and fallbacks are complete. Send it again over the API.
+      </p>
+    ) : (
       <p class="hint">
         This email can't be sent until the message is fixed.{' '}
         <a href={messagePath(viewer.app.publicId, message.id)}>Fix the message</a>, then send the email here.

@@ -152,5 +152,6 @@ const ENDS: Partial<Record<DeliveryState, string>> = {
 function describeTrigger(trigger: MessageRow['content']['trigger']): string {
   if ('event' in trigger) return `${trigger.event} happened`
   if ('page' in trigger) return 'They opened the page'
+  if ('api' in trigger) return 'Your server sent it'
   return 'contact' in trigger ? 'They were added' : 'They got the tag'
 }

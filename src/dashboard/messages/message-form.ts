@@ -48,6 +48,7 @@ function writeTrigger(trigger: Trigger): Fields {
   if ('page' in trigger) return { trigger: 'page', 'trigger.page': trigger.page }
   if ('tag' in trigger) return { trigger: 'tag', 'trigger.tag': trigger.tag }
   if ('contact' in trigger) return { trigger: 'contact' }
+  if ('api' in trigger) return { trigger: 'api' }
   const fields: Fields = { trigger: 'event', 'trigger.event': trigger.event }
   for (const [index, { property, ...compared }] of (trigger.where ?? []).entries()) {
     const path = `trigger.where[${index}]`
@@ -105,6 +106,7 @@ export const readFields = (fields: Fields): Record<string, unknown> => ({
 function readTrigger(fields: Fields): Record<string, unknown> {
   const kind = textOf(fields, 'trigger')
   if (kind === 'contact') return { contact: 'created' }
+  if (kind === 'api') return { api: 'send' }
   if (kind === 'page' || kind === 'tag') return { [kind]: textOf(fields, `trigger.${kind}`) }
   const where = Array.from({ length: countRows(fields, 'trigger.where') }, (_, index) => {
     const path = `trigger.where[${index}]`
@@ -123,11 +125,15 @@ function readWait(fields: Fields): unknown {
   return { minutes: typeof count === 'number' ? count * minutes : count }
 }
 
+/** The server decides how often, and its emails are transactional. */
+const isOfApi = (fields: Fields): boolean => textOf(fields, 'trigger') === 'api'
+
 function readAgain(fields: Fields): unknown {
   const kind = textOf(fields, 'again')
   if (kind === 'everyHours') return { everyHours: numberOf(fields, 'again.everyHours') ?? '' }
   const minutes = numberOf(fields, 'again.collect.minutes')
   const collect = minutes === undefined ? {} : { collect: { minutes } }
+  if (isOfApi(fields) && kind === 'person' && minutes === undefined) return undefined
   if (kind === 'property') {
     return { once: 'property', property: readNames(textOf(fields, 'again.property')), ...collect }
   }
@@ -150,7 +156,7 @@ function readRules(fields: Fields): unknown {
 
 export function readMail(fields: Fields) {
   const optional = (name: string) => textOf(fields, `mail.${name}`) || undefined
-  const category = textOf(fields, 'mail.category')
+  const category = isOfApi(fields) ? 'transactional' : textOf(fields, 'mail.category')
   return {
     subject: textOf(fields, 'mail.subject'),
     preheader: optional('preheader'),

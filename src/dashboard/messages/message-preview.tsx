@@ -110,15 +110,16 @@ function describeSample({ contact, event, joined, isMadeUp }: SampleChoice, now:
 }
 
 const MADE_UP_SEVERAL = 'A sample person with several events in one email.'
-const MADE_UP = 'Nobody has triggered it yet, so this shows a sample person with sample values.'
+const MADE_UP = 'A sample person with sample values.'
+const UNTRIGGERED = 'Nobody has triggered it yet, so this shows a sample person with sample values.'
 
 type SaidProps = { viewer: Viewer; preview: Preview }
 
 function Said({ viewer, preview }: SaidProps) {
-  const { sample, mail } = preview
+  const { sample, mail, isTriggered } = preview
   return (
     <>
-      {!sample && <p class="hint">{MADE_UP}</p>}
+      {!sample && <p class="hint">{isTriggered ? UNTRIGGERED : MADE_UP}</p>}
       {sample?.isMadeUp && <p class="hint">{MADE_UP_SEVERAL}</p>}
       {sample && sample.unsent !== null && (
         <Notice kind="caution">

@@ -1,7 +1,13 @@
 /** @jsxImportSource preact */
 import { formatCount } from '../../core/count.ts'
 import type { MessageContent } from '../../messages/messages.ts'
-import { describeSimulation, type Simulation, type SimulationLine } from '../../deliveries/simulation/index.ts'
+import { upperFirst } from '../../core/text.ts'
+import {
+  describeSimulation,
+  describeUnsimulated,
+  type Simulation,
+  type SimulationLine,
+} from '../../deliveries/simulation/index.ts'
 import { personPath } from '../events/feed.tsx'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import type { EditorProps } from './editor-props.ts'
@@ -66,11 +72,11 @@ export const Reach = ({ path, simulation }: ReachProps) => (
   </p>
 )
 
-type Reached = Pick<NonNullable<EditorProps['simulation']>, 'days' | 'isUnsaved'> & { found: Found }
+type Reached = Pick<NonNullable<EditorProps['simulation']>, 'days' | 'content' | 'isUnsaved'> & { found: Found }
 
 /** "Simulated for the last 30 days: 58 of 153 people would get it." */
-export function describeReach({ found, days, isUnsaved }: Reached): string {
-  if (found === null) return "Recipients can't be counted: the time a tag was added isn't stored."
+export function describeReach({ found, content, days, isUnsaved }: Reached): string {
+  if (found === null) return `Recipients can't be counted: ${describeUnsimulated(content.trigger)}.`
   if (isRefusal(found)) return found.message ?? REFUSALS[found.refusal].message
   const { triggered, emailed, waiting, heldBack } = found.people
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
@@ -95,12 +101,10 @@ function describeOnly({ emailed, waiting, heldBack }: Simulation['people']): str
 type FoundProps = { viewer: Viewer; days: number; content: MessageContent; found: Simulation | null; now: number }
 
 function Found(props: FoundProps) {
-  const { viewer, days, found } = props
+  const { viewer, days, content, found } = props
   if (!found)
     return (
-      <EmptyState title="This can't be simulated">
-        The time a tag was added isn't stored, so recipients can't be simulated.
-      </EmptyState>
+      <EmptyState title="This can't be simulated">{`${upperFirst(describeUnsimulated(content.trigger))}.`}</EmptyState>
     )
   if (found.triggered === 0)
     return (

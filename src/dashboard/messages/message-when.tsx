@@ -54,6 +54,15 @@ export const TriggerFields = ({ ask, path, fields }: PartProps & { fields: Recor
         content: <p class="hint">Everyone added to this app from now on.</p>,
       },
       { id: 'tag', name: 'Tag', content: <Field {...ask('trigger.tag')} label="Tag added" /> },
+      {
+        id: 'api',
+        name: 'API',
+        content: (
+          <p class="hint">
+            Sent by <a href="/docs/sends">POST /send</a>, such as a receipt.
+          </p>
+        ),
+      },
     ]}
   />
 )

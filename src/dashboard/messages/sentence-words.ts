@@ -47,7 +47,7 @@ export function readWords(fields: Fields): SentenceWords {
       : writeTrigger(content.trigger),
     wait: isWrong('wait') ? { before: 'wait ', bold: 'some time', after: ', then send' } : writeWait(content.wait),
     rules: listGroups(fields).map((rows) => writeRule(fields, { rows, content, isWrong })),
-    again: { bold: isWrong('again') ? 'how often?' : writeAgain(content.again) },
+    again: { bold: isWrong('again') ? 'how often?' : writeAgain(content) },
     goal: { bold: isWrong('goal') ? 'an event' : content.goal ? describeGoal(content.goal) : 'none' },
     holdback: { bold: isWrong('holdback') ? 'some' : writeHoldback(content.holdback) },
     notes: notes.filter((note) => note !== null && note !== '').join(' '),
@@ -64,6 +64,7 @@ function writeTrigger(trigger: Trigger): Words {
   if ('event' in trigger && (trigger.where ?? []).length === 0) return { bold: trigger.event, after: ' arrives' }
   if ('tag' in trigger) return { before: 'they get the tag ', bold: `“${trigger.tag}”` }
   if ('contact' in trigger) return { bold: 'a person', after: ' is added' }
+  if ('api' in trigger) return { bold: 'your server', after: ' sends it' }
   return { bold: describeTrigger(trigger) }
 }
 
@@ -73,7 +74,8 @@ function writeWait(wait: MessageContent['wait']): Words {
   return { before: 'wait ', bold: formatMinutes(wait.minutes), after: ', then send' }
 }
 
-const writeAgain = (again: MessageContent['again']): string => {
+const writeAgain = ({ trigger, again }: Pick<MessageContent, 'trigger' | 'again'>): string => {
+  if ('api' in trigger) return 'each time'
   const often = describeAgain(again)
   return often === 'once' ? 'once per person' : often
 }

@@ -8,6 +8,7 @@ import { listShownAccounts } from '../../http/request-log.ts'
 import { fromLocalTime, localTime } from '../../core/local-time.ts'
 import { DAY_MS } from '../../core/clock.ts'
 import { lastDays, readAppResults } from '../../deliveries/results.ts'
+import { isSimulated } from '../../deliveries/simulation/index.ts'
 import { createRecentSimulations } from '../../deliveries/simulation/recent.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import { PAGE_NAME } from '../../store/visit-reports.ts'
@@ -121,7 +122,7 @@ function findSimulated(
   { sendWindow, timezone, giveUpHours }: Awaited<ReturnType<PageDependencies['store']['mailSettings']>>,
 ) {
   if (messages.some(({ status }) => status === 'live')) return null
-  const message = messages.find(({ content }) => !('tag' in content.trigger))
+  const message = messages.find(({ content }) => isSimulated(content.trigger))
   if (!message) return null
   const { id: messageId, content } = message
   const settings = { sendWindow, timezone, giveUpHours }

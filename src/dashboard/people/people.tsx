@@ -162,9 +162,10 @@ async function showPerson(
   if (!person) return missingAnswer(request, viewer, 'person_unknown')
   const before = readPublicId('evt', new URL(request.url).searchParams.get('before') ?? '')
   const newest = { ...ALL_EMAILS, contactId: person.id, limit: MOST_SHOWN }
-  const [{ items, next }, members, messages, emails] = await Promise.all([
+  const [{ items, next }, members, keys, messages, emails] = await Promise.all([
     listTimeline(deps.store, viewer.app, person, { before, limit: FEED_ROWS }),
     deps.store.listMembers(viewer.account.id),
+    deps.store.listKeys(viewer.account.id),
     before === null ? explainPerson(deps.store, person) : [],
     before === null ? listDeliveries(deps.store, viewer.app, newest) : NO_EMAILS,
   ])
@@ -174,6 +175,7 @@ async function showPerson(
       person={person}
       items={items}
       members={new Map(members.map(({ personId, email }) => [personId, email]))}
+      keys={new Map(keys.map((key) => [key.id, key.name]))}
       isFirst={before === null}
       messages={messages}
       emails={emails.deliveries}

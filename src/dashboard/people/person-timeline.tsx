@@ -25,6 +25,8 @@ export type TimelineProps = {
   items: TimelineItem[]
   /** email addresses of members by their id */
   members: ReadonlyMap<string, string>
+  /** names of API keys by their id */
+  keys: ReadonlyMap<string, string>
   isFirst: boolean
   /** cursor of the next page */
   older: string | null
@@ -124,9 +126,9 @@ const Unstarted = ({ appId, outcome }: { appId: string; outcome: EventOutcome })
   </>
 )
 
-const ofEmail = ({ viewer, explained: above, now }: TimelineProps, email: ListedDelivery): Content => {
+const ofEmail = ({ viewer, explained: above, keys, now }: TimelineProps, email: ListedDelivery): Content => {
   const {
-    work: { delivery, message },
+    work: { delivery, message, send },
     explained,
   } = email
   return {
@@ -147,6 +149,13 @@ const ofEmail = ({ viewer, explained: above, now }: TimelineProps, email: Listed
     ) : (
       <SentText most={MOST_DETAIL}>{withAfter(explained.why, describeAfter(delivery))}</SentText>
     ),
+    followed: send
+      ? [
+          <span key="key" class="hint">
+            Sent by the API key <SentText>{keys.get(send.keyId) ?? send.keyId}</SentText>
+          </span>,
+        ]
+      : [],
   }
 }
 

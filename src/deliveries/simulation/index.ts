@@ -3,6 +3,7 @@ import { MINUTE_MS } from '../../core/clock.ts'
 import { type Refusal, refuse } from '../../core/refusals.ts'
 import { returnWorker, SIMULATION_THREAD, takeWorker } from '../../store/engine/workers.ts'
 import type { Progress, Simulation, SimulationInput, SimulationLine } from './simulate.ts'
+import type { Trigger } from '../../store/message-types.ts'
 import type { FromSimulation, ToSimulation } from './thread.ts'
 
 export type { Simulation, SimulationInput, SimulationLine }
@@ -68,8 +69,7 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
       { signal = new AbortController().signal, onProgress = () => {} }: Asking = {},
     ): Promise<Outcome> {
       if (isStopping) return Promise.resolve(ENDED)
-      // the time a tag was added isn't stored
-      if ('tag' in input.content.trigger) return Promise.resolve(null)
+      if (!isSimulated(input.content.trigger)) return Promise.resolve(null)
       return new Promise((answer) => {
         waiting.set(input.appId, [...(waiting.get(input.appId) ?? []), { input, signal, onProgress, answer }])
         runNext()
@@ -88,6 +88,13 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
     },
   }
 }
+
+/** The time a tag was added isn't stored, and no rule decides about what a server sends. */
+export const isSimulated = (trigger: Trigger): boolean => !('tag' in trigger) && !('api' in trigger)
+
+/** In one clause. */
+export const describeUnsimulated = (trigger: Trigger): string =>
+  'api' in trigger ? 'your server decides who gets it' : "the time a tag was added isn't stored"
 
 type Ends = { asked: AbortSignal; deadline: AbortSignal }
 

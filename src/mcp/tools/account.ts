@@ -73,7 +73,7 @@ const readApp = createArguments({ schema: ONE_APP, clean: () => ({}) })
 export const getSetupStatus: Tool = {
   name: 'get_setup_status',
   title: 'Setup status',
-  description: 'What is left to do before emails are sent, and recent errors.',
+  description: 'What is left to do before sending, and recent errors.',
   kind: 'read',
   input: ONE_APP,
   output: RESULT,
@@ -136,7 +136,7 @@ const readLanguage = createArguments({ schema: CODE, clean: ({ language }) => ({
 export const getIntegrationCode: Tool = {
   name: 'get_integration_code',
   title: 'Integration code',
-  description: 'Server code that sends an event and signs an email, or the script tag and its CSP.',
+  description: 'Server code for events and signatures, or the script tag and its CSP.',
   kind: 'read',
   input: CODE,
   output: RESULT,

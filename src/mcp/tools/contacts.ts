@@ -163,7 +163,7 @@ export const addContact: schemas.Tool = {
 export const updateContact: schemas.Tool = {
   name: 'update_contact',
   title: 'Change a person',
-  description: 'Changes the given fields of a known person; null clears names and source. Lists the emails it queued.',
+  description: 'Changes a known person; null clears names and source. Lists the emails it queued.',
   kind: 'write',
   hints: { destructive: true, reachesOut: true },
   input: schemas.inputSchema(ContactUpdateInput, { dryRun: DRY_RUN }),

@@ -8,7 +8,7 @@ import { idCursorRule, PAGE, readIdCursor, writeIdCursor } from '../../http/quer
 import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
 import { createArguments, emailOf, findAsked, messageIdOf } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
-import { cleanText, UNTRUSTED } from '../untrusted.ts'
+import { cleanValue, UNTRUSTED } from '../untrusted.ts'
 import { APP, EMAIL, RESULT, MESSAGE_ID, oneOf, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 const ASKED = takes({
@@ -48,7 +48,7 @@ export const listDeliveries: Tool = {
     const query = { ...about, appId: app.id, states, before, limit: limit + 1 }
     const rows = await deps.store.listDeliveries(query)
     const views = await viewDeliveries(deps, app, rows.slice(0, limit))
-    const data = takeWithin(views.map(cleanView), PAGE_BYTES)
+    const data = takeWithin(cleanValue(views), PAGE_BYTES)
     const last = rows[data.length - 1]
     const nextCursor = rows.length > data.length && last ? writeIdCursor(last.id) : null
     return { untrusted: UNTRUSTED, ok: true, data, nextCursor }
@@ -68,11 +68,3 @@ async function findAbout(
   const contact = await store.findContact(app.id, email)
   return contact ? { messageId, contactId: contact.id } : UNKNOWN_PERSON
 }
-
-type View = Awaited<ReturnType<typeof viewDeliveries>>[number]
-
-const cleanView = ({ message, email, ...view }: View): View => ({
-  ...view,
-  message: message && cleanText(message),
-  email: email && cleanText(email),
-})

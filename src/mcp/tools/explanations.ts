@@ -16,7 +16,7 @@ import { publicId } from '../../core/ids.ts'
 import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
 import { createArguments, emailOf, findAsked, messageIdOf, readDeliveryId } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
-import { cleanText, UNTRUSTED } from '../untrusted.ts'
+import { cleanText, cleanValue, UNTRUSTED } from '../untrusted.ts'
 import { APP, EMAIL, outputSchema, MESSAGE_ID, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 type Asked = { deliveryId: number } | { messageId: number; email: string }
@@ -73,7 +73,7 @@ export const explainTool: Tool = {
 async function explainOne({ store }: ToolDependencies, app: AppRow, id: number): Promise<MessageExplanation | Refusal> {
   const work = await store.findWork(id)
   if (!work || work.delivery.appId !== app.id) return refuse('delivery_not_found')
-  return { ...explainDelivery(toExplained(work)), message: work.message, delivery: work.delivery }
+  return { ...explainDelivery(toExplained(work)), message: work.message, delivery: work.delivery, send: work.send }
 }
 
 async function explainFor(
@@ -100,8 +100,8 @@ function cleanExplanation(found: MessageExplanation) {
   return {
     why: cleanText(why),
     ...reply,
-    message: { id: publicId('msg', id), name: cleanText(name), status },
-    delivery: found.delivery && deliveryView(found.delivery),
+    message: found.message.content.isOwnText ? null : { id: publicId('msg', id), name: cleanText(name), status },
+    delivery: found.delivery && cleanValue(deliveryView(found.delivery, found.send)),
     decidedAt,
     rules,
     ...(rules.length < all.length ? { omitted: { rules: all.length - rules.length } } : {}),

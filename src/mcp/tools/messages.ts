@@ -153,8 +153,8 @@ const readStatus = createArguments({
 
 export const setStatus: Tool = {
   name: 'set_message_status',
-  title: 'Turn a message on or off',
-  description: 'Going live needs the `token` of a current preview. Emails due while not live are skipped.',
+  title: 'Set a status',
+  description: "Going live needs a current preview's `token`. Emails due while not live are skipped.",
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: STATUS,

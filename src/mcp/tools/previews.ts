@@ -46,7 +46,7 @@ export const previewTool: Tool = {
   name: 'preview_message',
   title: 'Preview an email',
   description:
-    'For `email`, else the last person who triggered it, else sample data. `token`: for set_message_status; null with `problems`.',
+    'For `email`, else who triggered it last, else sample data. `token`: for set_message_status; null with `problems`.',
   kind: 'read',
   input: PREVIEW,
   output: outputSchema('mail', 'problems', 'warnings', 'token'),
@@ -123,7 +123,7 @@ const readTest = createArguments({
 export const sendTestMessage: Tool = {
   name: 'send_test_message',
   title: 'Send a test email',
-  description: 'Sends the email of preview_message to a member. `kept`: captured, not sent.',
+  description: 'Sends the email of preview_message to a member. `kept`: captured.',
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
   input: TEST,

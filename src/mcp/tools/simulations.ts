@@ -8,7 +8,7 @@ import { type Fault, faultOf, isFault } from '../../core/inputs.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import { publicId } from '../../core/ids.ts'
 import { count, CURSOR, PAGE, readContactCursor, writeContactCursor } from '../../http/queries.ts'
-import { describeSimulation, type Simulation } from '../../deliveries/simulation/index.ts'
+import { describeSimulation, describeUnsimulated, type Simulation } from '../../deliveries/simulation/index.ts'
 import { isRefusal, type Refusal, refuseFields } from '../../core/refusals.ts'
 import { createArguments, emailOf, findMessage, messageIdOf } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
@@ -57,7 +57,7 @@ function readPlace(text: string, now: number): { skip: number; at: number } | Fa
 export const simulateTool: Tool = {
   name: 'simulate_message',
   title: 'Simulate a message',
-  description: "Who would have got a message in recent days, and why others wouldn't.",
+  description: "Who would have got it in recent days, and why others wouldn't.",
   kind: 'read',
   input: ASKED,
   output: outputSchema('simulation', 'data', 'nextCursor'),
@@ -77,7 +77,8 @@ export const simulateTool: Tool = {
       onProgress,
     })
     if (simulation !== null && isRefusal(simulation)) return simulation
-    if (simulation === null) return refuseFields([{ field: 'messageId', code: 'invalid', message: BY_TAG }])
+    if (simulation === null)
+      return refuseFields([{ field: 'messageId', code: 'invalid', message: refuseSimulation(message.content) }])
     return {
       untrusted: UNTRUSTED,
       ok: true,
@@ -88,7 +89,8 @@ export const simulateTool: Tool = {
 
 type Days = { days: number; at: number }
 
-const BY_TAG = "Messages triggered by a tag can't be simulated, because the time a tag was added isn't stored."
+const refuseSimulation = ({ trigger }: MessageRow['content']): string =>
+  `This message can't be simulated, because ${describeUnsimulated(trigger)}.`
 
 const simulate = async (
   deps: ToolDependencies,

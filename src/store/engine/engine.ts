@@ -112,7 +112,13 @@ function reportBrokenJob(name: string | undefined, error: unknown): void {
 
 type Parts = Pick<ReturnType<typeof createWrites>, 'writes' | 'runPlanned'> & { readEvent: ReadEvent }
 type Read = { index: number; write: PlannedWrite; reading: ReadText | null }
-const PLANNED: ReadonlySet<WriteName> = new Set(['recordEvent', 'recordVisitReport', 'addContact', 'updateContact'])
+const PLANNED: ReadonlySet<WriteName> = new Set([
+  'recordEvent',
+  'recordVisitReport',
+  'addContact',
+  'updateContact',
+  'sendMail',
+])
 
 function createJobs({ writes, runPlanned, readEvent }: Parts) {
   const runOne = ({ name, input }: Job): Outcome =>

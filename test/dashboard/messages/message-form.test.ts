@@ -101,6 +101,18 @@ describe('round-trips', () => {
     expect(read(writeFields(message))).toEqual({ ...message, status: null })
   })
 
+  test('what your server sends, which is always transactional', () => {
+    const mail = { ...MAIL, category: 'transactional' as const }
+    const message = { name: 'A message', content: { trigger: { api: 'send' as const }, mail } }
+    const fields = writeFields(message)
+    expect(read(fields)).toEqual({ ...message, status: null })
+    expect(read({ ...fields, 'mail.category': 'lifecycle' }).content.mail).toEqual(mail)
+    // what the trigger has no use for is refused, not dropped
+    expect(errorsOf({ ...fields, wait: 'minutes', 'wait.minutes': '5' })).toEqual(['wait'])
+    expect(errorsOf({ ...fields, again: 'everyHours', 'again.everyHours': '5' })).toEqual(['again'])
+    expect(errorsOf({ ...fields, 'onlyIf[0].rule': 'notSeen' })).toEqual(['onlyIf'])
+  })
+
   test('round-trips the first drafts', () => {
     for (const message of FIRST_MESSAGES) {
       expect(saysSame(writeFields(message), message)).toBe(true)

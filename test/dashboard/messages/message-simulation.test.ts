@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { describeReach } from '../../../src/dashboard/messages/message-simulation.tsx'
 import type { Simulation } from '../../../src/deliveries/simulation/index.ts'
+import { messageOf } from '../../messaging.ts'
 import { visitReportWrite } from '../../store/samples.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, expectHarmless, textOf } from '../pages.ts'
@@ -99,10 +100,11 @@ test('says which numbers are simulated, and where those of a live message are', 
 })
 
 describe('counts in words', () => {
+  const { name: _, status: __, ...content } = messageOf()
   const say = (people: Partial<Simulation['people']>) => {
     const none = { triggered: 0, emailed: 0, unseen: 0, waiting: 0, heldBack: 0 }
     const found = { from: 0, until: 0, triggered: 0, hasMore: false, counts: {}, estimated: 0, untried: 0, lines: [] }
-    return describeReach({ found: { ...found, people: { ...none, ...people } }, days: 30, isUnsaved: false })
+    return describeReach({ found: { ...found, people: { ...none, ...people } }, content, days: 30, isUnsaved: false })
   }
   const one = 'Simulated for the last 30 days: the only person who triggered it'
   test.each([

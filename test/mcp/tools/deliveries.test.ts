@@ -42,6 +42,8 @@ describe('list_deliveries', () => {
       openedAt: null,
       mayHaveArrivedTwice: false,
       joinedTo: null,
+      keyId: null,
+      subject: null,
       message: 'One',
       email: 'ada@example.com',
     })

@@ -35,6 +35,7 @@ import uncomparedPeople from './0034_uncompared_people.sql' with { type: 'text' 
 import peopleByResults from './0035_people_by_results.sql' with { type: 'text' }
 import peopleCountedLater from './0036_people_counted_later.sql' with { type: 'text' }
 import providerReports from './0037_provider_reports.sql' with { type: 'text' }
+import sends from './0038_sends.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -78,6 +79,7 @@ export const MIGRATIONS: readonly string[] = [
   peopleByResults,
   peopleCountedLater,
   providerReports,
+  sends,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

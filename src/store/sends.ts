@@ -1,0 +1,76 @@
+/** What the API sends at once, beside its deliveries. */
+import type { Database } from 'bun:sqlite'
+import type { Mail, MessageContent, MessageRow, SendWrite, StoredSend } from './message-types.ts'
+import type { EventRow, StoredContact } from './types.ts'
+
+export type NewSend = Pick<SendWrite, 'appId' | 'keyId' | 'properties' | 'mail'> & { deliveryId: number }
+/** The message of an app whose emails each have a text of their own. */
+export type NewOwnText = { id: number; accountId: string; appId: number; content: MessageContent; at: number }
+
+type Stored = { deliveryId: number; keyId: string; properties: string | null; mail: string | null }
+
+const COLUMNS = 'delivery_id AS deliveryId, key_id AS keyId, properties, mail'
+
+const toSend = ({ deliveryId: _, mail, ...row }: Stored): StoredSend => ({
+  ...row,
+  mail: mail === null ? null : (JSON.parse(mail) as Mail),
+})
+
+export function createSendReads(db: Database) {
+  const one = db.prepare<Stored, [number]>(`SELECT ${COLUMNS} FROM sends WHERE delivery_id = ?`)
+  const many = db.prepare<Stored, [string]>(
+    `SELECT ${COLUMNS} FROM sends WHERE delivery_id IN (SELECT value FROM json_each(?))`,
+  )
+  return {
+    /** Null if an event, a person or a page triggered it. */
+    findSend(deliveryId: number): StoredSend | null {
+      const row = one.get(deliveryId)
+      return row && toSend(row)
+    },
+    listSends: (deliveryIds: readonly number[]): Map<number, StoredSend> =>
+      new Map(many.all(JSON.stringify(deliveryIds)).map((row) => [row.deliveryId, toSend(row)])),
+  }
+}
+
+/** The message of an email. A text of its own is called by its subject. */
+export function applySend<M extends Pick<MessageRow, 'name' | 'content'>>(message: M, send: StoredSend | null): M {
+  const mail = send?.mail ?? null
+  return mail === null ? message : { ...message, name: mail.subject, content: { ...message.content, mail } }
+}
+
+/** The values of a call, as those of an event. */
+export const eventOf = ({ properties }: StoredSend, contact: Pick<StoredContact, 'id' | 'email'>, at: number) =>
+  ({
+    id: 0,
+    contactId: contact.id,
+    email: contact.email,
+    type: 'event',
+    name: '',
+    properties,
+    path: null,
+    via: 'api',
+    receivedAt: at,
+    occurredAt: at,
+  }) satisfies EventRow
+
+/** No message of a member has this name. */
+export const OWN_TEXT_NAME = ''
+
+export function createSendWrites(db: Database) {
+  const add = db.prepare('INSERT INTO sends (delivery_id, app_id, key_id, properties, mail) VALUES (?, ?, ?, ?, ?)')
+  const addMessage = db.prepare(
+    `INSERT INTO messages (id, account_id, app_id, name, status, version, created_at, updated_at)
+     VALUES (?, ?, ?, '${OWN_TEXT_NAME}', 'live', 1, ?, ?)`,
+  )
+  const addVersion = db.prepare(
+    'INSERT INTO message_versions (message_id, version, content, created_at) VALUES (?, 1, ?, ?)',
+  )
+  return {
+    addSend: ({ deliveryId, appId, keyId, properties, mail }: NewSend): void =>
+      void add.run(deliveryId, appId, keyId, properties, mail === null ? null : JSON.stringify(mail)),
+    addOwnText({ id, accountId, appId, content, at }: NewOwnText): void {
+      addMessage.run(id, accountId, appId, at, at)
+      addVersion.run(id, JSON.stringify(content), at)
+    },
+  }
+}
