@@ -96,7 +96,11 @@ describe('the executable', () => {
     }
     expect(await render('Hello **{{ contact.firstName | default: "you" }}**')).toMatchObject({
       code: 0,
-      err: 'eventpost: nothing was saved\n',
+      err: [
+        'eventpost: nothing was saved',
+        "eventpost: [0].mail: Values weren't checked. No events to check yet.",
+        '',
+      ].join('\n'),
     })
     const endless = await render('{% for i in (9007199254740992..9007199254740994) %}y{% endfor %}')
     expect(endless).toMatchObject({ code: 1, err: expect.stringContaining('a range needs two whole numbers') })
