@@ -25,6 +25,7 @@ export type FromText = Record<(typeof FROM_FIELDS)[number], string>
 
 const LIMITS_FIELDS = [
   'perSecond',
+  'connections',
   'giveUpHours',
   'perPersonDay',
   'perPersonWeek',
@@ -41,7 +42,7 @@ type LimitsSettings = Pick<MailSettings, (typeof SENDER_FORMS.limits)[number]>
 const SENDER_FORMS = {
   from: FROM_FIELDS,
   server: ['smtpUrl'],
-  limits: ['perSecond', 'giveUpHours', 'perPersonDay', 'perPersonWeek', 'sendWindow'],
+  limits: ['perSecond', 'connections', 'giveUpHours', 'perPersonDay', 'perPersonWeek', 'sendWindow'],
   dkim: ['dkimDomain', 'dkimSelector', 'dkimKey'],
   reports: ['bounceSecret'],
   webhooks: ['hookSecrets'],
@@ -81,6 +82,7 @@ export const writeFrom = (settings: FromSettings): FromText => ({
 
 export const writeLimits = (settings: LimitsSettings): LimitsText => ({
   perSecond: say(settings.perSecond),
+  connections: say(settings.connections),
   giveUpHours: say(settings.giveUpHours),
   perPersonDay: say(settings.perPersonDay),
   perPersonWeek: say(settings.perPersonWeek),
@@ -150,6 +152,9 @@ function readWhole(read: Read<LimitsText>, field: Exclude<keyof LimitsText, 'day
   return value >= 1 && value <= most ? value : fault(read, field, `Enter a whole number from 1 to ${most}.`)
 }
 
+/** At a mail server, per login. */
+export const MOST_CONNECTIONS = 10
+
 const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d$/
 
 /** Without times, any hour of the selected days. All days without times is no window. */
@@ -192,6 +197,7 @@ export function readLimits(text: LimitsText): Reading<LimitsSettings> {
     perPersonDay: readWhole(read, 'perPersonDay', 100),
     perPersonWeek: readWhole(read, 'perPersonWeek', 500),
     perSecond: readWhole(read, 'perSecond', 1_000),
+    connections: readWhole(read, 'connections', MOST_CONNECTIONS),
     giveUpHours: readWhole(read, 'giveUpHours', 720),
   })
 }

@@ -40,6 +40,8 @@ export type DecidedMessage = { content: MessageContent; status: MessageStatus; s
 
 export type Facts = RuleFacts & {
   plannedAt: number
+  /** how long it waited for a limit of the mail server, which doesn't count towards giving up */
+  limitedMs: number
   /** a member sends it despite the rules */
   isByHand: boolean
   suppression: SuppressionReason | null
@@ -197,9 +199,9 @@ const wait = (rule: Check, about: string | null, value: number | null, at: numbe
  */
 export function giveUpTime(
   message: Pick<DecidedMessage, 'content' | 'settings'>,
-  { plannedAt, isByHand }: Pick<Facts, 'plannedAt' | 'isByHand'>,
+  { plannedAt, isByHand, limitedMs }: Pick<Facts, 'plannedAt' | 'isByHand' | 'limitedMs'>,
 ): number {
-  const hoursMs = hoursMsOf(message.settings)
+  const hoursMs = hoursMsOf(message.settings) + limitedMs
   if (isByHand) return plannedAt + hoursMs
   const first = openingFor(message, plannedAt)
   const [overAt, closesAt] = [first.from + hoursMs, first.closesAt()]

@@ -65,6 +65,7 @@ const UNFIT = {
 /** During sending. Lowercase codes are network errors. */
 const ON_THE_WAY = {
   server_paused: () => 'The mail server keeps failing, so sending is paused for a while.',
+  server_limited: () => 'The mail server accepts only so many emails in a while, so this one waits for its turn.',
   sender_paused: () => "The mail server refuses this app's emails, so sending is paused for a while.",
   not_saved: () => 'The email was not sent, because Eventpost could not record it first.',
   error: () => 'An internal error occurred. See the log.',

@@ -130,7 +130,7 @@ export const isUnwritable = ({ state, reason }: Pick<DeliveryRow, 'state' | 'rea
  * "error", where an early retry does no harm.
  */
 const isOfServer = (reason: string): boolean =>
-  ['server_paused', 'unknown'].includes(reason) || /^(?:smtp_|api_|e)/.test(reason)
+  ['server_paused', 'server_limited', 'unknown'].includes(reason) || /^(?:smtp_|api_|e)/.test(reason)
 
 /** The sender address was refused or is not allowed. */
 const isOfSender = (reason: string): boolean => reason.startsWith('sender_') || reason.startsWith('from_')

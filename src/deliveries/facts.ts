@@ -31,6 +31,7 @@ export type DecidedWork = {
   joined: readonly { triggeredAt: number; event: Pick<EventRow, 'id' | 'properties'> }[]
   settings: SendingSettings
   app: { hosts: readonly string[] }
+  limitedMs?: number
 }
 
 /** `presenceAt` overrides the stored reports; null: it doesn't. */
@@ -50,6 +51,7 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
   return {
     at,
     plannedAt: delivery.plannedAt,
+    limitedMs: work.limitedMs ?? 0,
     isByHand: delivery.byHand,
     suppression: reads.findSuppression(delivery.appId, contact.email),
     lastHandedAt: isTimed(again) && !delivery.byHand ? reads.lastHandedAt(delivery) : null,

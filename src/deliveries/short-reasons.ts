@@ -42,6 +42,7 @@ const BY_REASON = {
   smtp_url: 'Invalid mail server',
   dkim_key: 'Invalid DKIM key',
   server_paused: 'Mail server paused',
+  server_limited: 'Mail server at its limit',
   sender_paused: 'Sender paused',
   not_saved: 'Could not be saved',
   error: 'Internal error',

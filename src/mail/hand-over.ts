@@ -40,6 +40,7 @@ export async function handOver(
 ): Promise<Delivered> {
   const { handed, senders, store, stopping, clock } = deps
   if (isTooLate(work, login.provider, clock.now())) return leaveUnknown(deps, work)
+  if (turn.place.isOverdue()) return waitForServer(deps, work, { dueAt: work.delivery.dueAt, record: decided })
   const breakers = { login: login.breaker, app: turn.breaker }
   if (Object.values(breakers).some(({ isBlocked }) => isBlocked())) return waitForPause(deps, work, breakers, decided)
   const attempts = { login: login.breaker.begin(), app: turn.breaker.begin() }
@@ -68,6 +69,7 @@ export async function handOver(
     attempts.app.abstain()
     turn.onSlow()
   }
+  turn.place.offer()
   const outcome = await login.provider?.send(composed, commit, { onLogin, onSlow, signal: stopping }).finally(() => {
     answered.resolve()
     // whatever the outcome, the next email may try
@@ -76,9 +78,15 @@ export async function handOver(
   if (!outcome) throw new Error('a login without a provider')
   // the next process takes over the claim
   if (stopping.aborted && marked === null) return done('claimed', 'stopped')
-  updateBreakers(attempts, { outcome, isLoggedIn })
+  const limited = turn.place.note(outcome, { to: composed.to, wasRefused: decided.reply !== undefined })
+  if (limited) attempts.login.succeed()
+  else updateBreakers(attempts, { outcome, isLoggedIn })
   const about = publicId('dlv', work.delivery.id)
   noteAnswer(deps, { about, appId: work.app.publicId, server: login.server, outcome })
+  if (limited) {
+    const dueAt = limited.isFirst ? work.delivery.dueAt : deps.clock.now() + limited.waitMs
+    return waitForServer(deps, work, { dueAt, record: { ...record, reply: replyOf(outcome) } })
+  }
   if (obstacle === 'pause') return waitForPause(deps, work, breakers, decided)
   if (obstacle) return retry(deps, work, { reason: obstacle.code, isServerFault: true, record: decided })
   return conclude(deps, work, { outcome, marked, record })
@@ -120,6 +128,10 @@ function waitForPause(
   const isSender = login === null && app?.reason.startsWith('from_')
   return defer(deps, work, { reason: isSender ? 'sender_paused' : 'server_paused', dueAt, record })
 }
+
+/** It counts neither as a failure nor towards giving up (store/limit-waits.ts). */
+const waitForServer = (deps: MarkDependencies, work: DeliveryWork, until: { dueAt: number; record: DecisionRecord }) =>
+  defer(deps, work, { reason: 'server_limited', ...until })
 
 type Attempts = { login: Attempt; app: Attempt }
 

@@ -1,10 +1,12 @@
 /** One lane per app limits its claims and rate and pauses it if its emails are refused. */
 import type { Clock } from '../core/clock.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
-import type { Pause } from '../messages/mailer.ts'
+import type { LearnedLimits, Pause } from '../messages/mailer.ts'
+import type { LimitWait } from '../store/limit-waits.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import type { Login, Routes } from './routes.ts'
 import { SMTP_LIMITS } from './smtp.ts'
+import type { Mailing, Place } from './window.ts'
 
 /** Concurrent emails per login, not counting those that wait for a slow reply. */
 export const SIDE_BY_SIDE = SMTP_LIMITS.connections
@@ -17,29 +19,43 @@ const PREPARED = SIDE_BY_SIDE
 export const CLAIMED = 200
 /** Share of the free claims a lane may hold; 18 if it is the only one. */
 const SHARE = 1 / 10
+/** A lane whose server accepts few connections needs no more. */
+const CLAIMED_A_CONNECTION = 2
 /** Half a share per claim, so that full lanes are noticed before the next one. */
 const BATCH = SHARE / 2
+/** A wait for a server's limit goes on if it is seen again within this time. */
+const SAME_WAIT_MS = 120_000
+const SAVED_WAIT_MS = 60_000
 /** How often the settings of a blocked app are read; a thousand such apps cost 1% of the time. */
 const READ_MS = 1_000
 
 type Settings = DeliveryWork['settings']
 
-/** `breaker`: for failures after the login. */
+/** `breaker`: for failures after the login. `servedAt`: its last claim. `most`: of its own connections. */
 type Lane = {
   login: Login
   from: string | undefined
   breaker: Breaker
   readAt: number
   claimed: number
+  sending: number
+  most: number
   rate: Rate
+  mailing: Mailing
+  servedAt: number
+  /** for its server, by its limit (ms UTC) */
+  wait: { from: number; until: number; savedUntil: number } | null
 }
 
-/** `waitedMs`: since the claim. `onSlow`: only a slow reply is missing, so another email may start. */
-export type Turn = { breaker: Breaker; waitedMs: number; onSlow: () => void }
+/** `waitedMs`: since the claim. `onSlow`: only the server's answer is missing, so another email may start. */
+export type Turn = { breaker: Breaker; place: Place; waitedMs: number; onSlow: () => void }
 
 /** `prepare` needs no turn. Neither may reject. */
 type Sendable = { prepare: () => Promise<void>; send: (turn: Turn) => Promise<void> }
-type Waiting = { begin: () => void; prepare: () => void }
+type Waiting = { lane: Lane; begin: () => void; prepare: () => void }
+
+/** These apps may claim so many emails together. */
+export type ClaimPlan = { apps: number[]; most: number }
 
 type Options = {
   store: { mailSettings(appId: number): Promise<Settings> }
@@ -59,8 +75,10 @@ export function createLanes({ store, clock, routes }: Options) {
   const underWay = new Set<Promise<void>>()
   let [total, freed, rateMs] = [0, Promise.withResolvers<void>(), 0]
 
+  const room = (): number => Math.ceil((CLAIMED - total) * BATCH)
   const freeAt = (login: Login): number => CLAIMED - total - (turns.get(login)?.waiting.length ?? 0)
-  const isFull = ({ login, claimed }: Lane): boolean => claimed >= freeAt(login) * SHARE
+  const isFull = (lane: Lane): boolean =>
+    lane.claimed >= Math.min(freeAt(lane.login) * SHARE, CLAIMED_A_CONNECTION * countBeside(lane))
   const isBlocked = (lane: Lane): boolean =>
     freeAt(lane.login) < 1 || lane.login.breaker.isBlocked() || lane.breaker.isBlocked()
 
@@ -72,11 +90,18 @@ export function createLanes({ store, clock, routes }: Options) {
   /** A changed login or address starts with a new breaker. */
   const note = (appId: number, settings: Settings): Lane => {
     const [login, from] = [routes.findLogin(settings), routes.findFromEmail(settings)]
-    const lane = lanes.get(appId) ?? { claimed: 0, rate: createRate(clock, settings.perSecond) }
+    const lane = lanes.get(appId) ?? {
+      claimed: 0,
+      sending: 0,
+      servedAt: 0,
+      wait: null,
+      rate: createRate(clock, settings.perSecond),
+    }
     lane.rate.change(settings.perSecond)
     const isSame = 'login' in lane && lane.login === login && lane.from === from
-    const breaker = isSame ? lane.breaker : createBreaker(clock)
-    const noted = Object.assign(lane, { login, from, breaker, readAt: clock.monotonicMs() })
+    const { breaker, mailing } = isSame ? lane : { breaker: createBreaker(clock), mailing: createMailing() }
+    const most = settings.connections ?? Number.POSITIVE_INFINITY
+    const noted = Object.assign(lane, { login, from, breaker, mailing, most, readAt: clock.monotonicMs() })
     lanes.set(appId, noted)
     return noted
   }
@@ -84,8 +109,17 @@ export function createLanes({ store, clock, routes }: Options) {
   /** Reads the settings of a blocked lane again, because they may name another server. */
   const read = async (appId: number): Promise<Lane> => {
     const lane = lanes.get(appId)
-    const isFresh = lane && !(isBlocked(lane) && clock.monotonicMs() - lane.readAt >= READ_MS)
+    const isFresh = lane && !(isHeld(lane) && clock.monotonicMs() - lane.readAt >= READ_MS)
     return isFresh ? lane : note(appId, await store.mailSettings(appId))
+  }
+  const isHeld = (lane: Lane): boolean => isBlocked(lane) || lane.login.window.waitMs() > 0
+
+  /** An email of the lane is due, and waits because the server accepts no more. */
+  const noteWait = (lane: Lane): void => {
+    const now = clock.now()
+    const isSame = lane.wait !== null && now >= lane.wait.until && now - lane.wait.until <= SAME_WAIT_MS
+    if (lane.wait && isSame) lane.wait.until = now
+    else lane.wait = { from: now, until: now, savedUntil: now }
   }
 
   const openTurns = (login: Login) => {
@@ -94,14 +128,24 @@ export function createLanes({ store, clock, routes }: Options) {
     return open
   }
 
+  /** Starts the emails of a login that may start now. */
+  const advance = (login: Login): void => {
+    const open = openTurns(login)
+    while (open.sending < sideBySide(login)) {
+      const next = open.waiting.findIndex(({ lane }) => lane.sending < lane.most)
+      if (next < 0) break
+      open.waiting.splice(next, 1)[0]?.begin()
+      open.waiting[PREPARED - 1]?.prepare()
+    }
+    if (open.sending === 0 && open.waiting.length === 0) turns.delete(login)
+  }
+
   /** Ends a turn, starts the next, and resolves `freed` if more can be claimed. */
   const leave = (lane: Lane, login: Login): void => {
     const [wasCrowded, wasFull] = [freeAt(login) < 1, isFull(lane)]
-    const open = openTurns(login)
-    open.sending -= 1
-    open.waiting.shift()?.begin()
-    open.waiting[PREPARED - 1]?.prepare()
-    if (open.sending === 0) turns.delete(login)
+    openTurns(login).sending -= 1
+    lane.sending -= 1
+    advance(login)
     lane.claimed -= 1
     total -= 1
     const isFreer = (wasCrowded && freeAt(login) > 0) || (wasFull && !isFull(lane))
@@ -110,29 +154,62 @@ export function createLanes({ store, clock, routes }: Options) {
     freed = Promise.withResolvers()
   }
 
+  /** `apps`: due ones of the same login, which take turns if it has a limit. */
+  const findRoom = (lane: Lane, apps: number): number => {
+    const { window } = lane.login
+    const ofLogin = Math.min(window.room(), room())
+    const share = window.isLimited() ? Math.max(1, Math.floor(ofLogin / apps)) : ofLogin
+    return Math.min(lane.rate.room(), share)
+  }
+
   return {
     /** Claimed emails. */
     count: (): number => total,
     /** Emails that can be claimed now. */
-    room: (): number => Math.ceil((CLAIMED - total) * BATCH),
+    room,
     /** Resolves when more can be claimed, or nothing is claimed. */
     freed: (): Promise<void> => freed.promise,
     /** Resolves when current work has ended. */
     ended: (): Promise<unknown> => Promise.all(underWay),
-    /** Until the next of the apps listed last may send by its rate (ms); 0 if none waits. */
+    /** Until the next of the apps planned last may send by its rate or its server's (ms); 0 if none waits. */
     rateMs: (): number => rateMs,
 
-    /** The apps in `due` that can't claim now. */
-    async listBlocked(due: readonly number[]): Promise<number[]> {
-      const blocked: number[] = []
+    /**
+     * What the apps in `due` may claim now: together, or alone if a rate leaves less than a usual claim. Of a login with a
+     * limit, those that waited longest come first.
+     */
+    async planClaims(due: readonly number[]): Promise<ClaimPlan[]> {
+      const together: ClaimPlan = { apps: [], most: room() }
+      const alone: { lane: Lane; plan: ClaimPlan }[] = []
+      const free: { appId: number; lane: Lane }[] = []
       rateMs = 0
       for (const appId of due) {
         const lane = await read(appId)
-        const waitMs = lane.rate.waitMs()
+        const limitMs = lane.login.window.waitMs()
+        const waitMs = Math.max(lane.rate.waitMs(), limitMs)
+        if (limitMs > 0 || (isFull(lane) && hasFewConnections(lane))) noteWait(lane)
         if (waitMs > 0) rateMs = rateMs === 0 ? waitMs : Math.min(rateMs, waitMs)
-        if (waitMs > 0 || isFull(lane) || isBlocked(lane)) blocked.push(appId)
+        else if (!isFull(lane) && !isBlocked(lane)) free.push({ appId, lane })
       }
-      return blocked
+      const apps = Map.groupBy(free, ({ lane }) => lane.login)
+      for (const { appId, lane } of free) {
+        const most = findRoom(lane, apps.get(lane.login)?.length ?? 1)
+        if (most >= together.most) together.apps.push(appId)
+        else alone.push({ lane, plan: { apps: [appId], most } })
+      }
+      const first = alone.toSorted((a, b) => a.lane.servedAt - b.lane.servedAt).map(({ plan }) => plan)
+      return together.apps.length > 0 && together.most > 0 ? [...first, together] : first
+    },
+
+    /** Waits for limits of mail servers that are to be saved, at most one a minute and app. */
+    takeWaits(): LimitWait[] {
+      const waits: LimitWait[] = []
+      for (const [appId, { wait }] of lanes) {
+        if (wait === null || wait.until - wait.savedUntil < SAVED_WAIT_MS) continue
+        wait.savedUntil = wait.until
+        waits.push({ appId, from: wait.from, until: wait.until })
+      }
+      return waits
     },
 
     /** Queues a claimed email for its login. */
@@ -140,7 +217,9 @@ export function createLanes({ store, clock, routes }: Options) {
       const lane = note(app.id, settings)
       const { login, breaker } = lane
       const claimedAt = clock.monotonicMs()
+      const place = login.window.take(lane.mailing)
       lane.rate.spend()
+      lane.servedAt = claimedAt
       lane.claimed += 1
       total += 1
       const open = openTurns(login)
@@ -151,11 +230,14 @@ export function createLanes({ store, clock, routes }: Options) {
       }
       const begin = (): void => {
         open.sending += 1
+        lane.sending += 1
         const waitedMs = clock.monotonicMs() - claimedAt
-        track(send({ breaker, waitedMs, onSlow: leaveOnce }).then(leaveOnce))
+        const onSlow = (): void => (lane.most < SIDE_BY_SIDE ? undefined : leaveOnce())
+        const sent = send({ breaker, place, waitedMs, onSlow }).then(place.leave)
+        track(sent.then(leaveOnce))
       }
-      if (open.sending < SIDE_BY_SIDE) return begin()
-      const waiting = { begin, prepare: () => track(prepare()) }
+      if (open.sending < sideBySide(login) && lane.sending < lane.most) return begin()
+      const waiting = { lane, begin, prepare: () => track(prepare()) }
       if (open.waiting.push(waiting) <= PREPARED) waiting.prepare()
     },
 
@@ -167,14 +249,42 @@ export function createLanes({ store, clock, routes }: Options) {
       const pause = isOwn ? own : shared
       return pause && pause.until > clock.now() ? { ...pause, isOwn } : null
     },
+
+    findLimits(settings: Settings): LearnedLimits | null {
+      const { provider, window } = routes.findLogin(settings)
+      const [connections, rate] = [provider?.connections?.findLearned() ?? null, window.findLearned()]
+      if (connections === null && rate === null) return null
+      const ago = (ms: number): number => clock.now() - ms
+      return {
+        connections: connections && { most: connections.most, at: ago(connections.msAgo) },
+        rate: rate?.limit
+          ? { count: rate.limit.count, periodMs: rate.limit.periodMs, at: ago(rate.limit.msAgo) }
+          : null,
+        closed: rate?.closed ? { at: ago(rate.closed.msAgo), tryAt: clock.now() + rate.closed.tryMs } : null,
+        reply: rate?.reply ?? null,
+      }
+    },
   }
 }
+
+const hasFewConnections = ({ login }: Lane): boolean => login.provider?.connections?.findLearned() != null
+
+const createMailing = (): Mailing => ({ acceptedAt: Number.NEGATIVE_INFINITY })
+
+/** Emails at a time, as far as the server accepts so many connections. */
+const sideBySide = ({ provider }: Login): number =>
+  Math.min(SIDE_BY_SIDE, provider?.connections?.allowed() ?? SIDE_BY_SIDE)
+
+const countBeside = ({ login, most }: Lane): number => Math.min(sideBySide(login), most)
 
 export const PER_SECOND = 100
 
 export type Rate = ReturnType<typeof createRate>
 
-/** A token bucket that one claim may overdraw; the app then waits longer. `given` null: the default rate. */
+/** A claim may overdraw the rate by as much as is sent in this time, so that a fast app needs few claims. */
+const CLAIM_SECONDS = 0.1
+
+/** A token bucket that claims may overdraw; the app then waits longer. `given` null: the default rate. */
 export function createRate({ monotonicMs }: Pick<Clock, 'monotonicMs'>, given: number | null) {
   let perSecond = given ?? PER_SECOND
   let [tokens, at] = [perSecond, monotonicMs()]
@@ -193,6 +303,11 @@ export function createRate({ monotonicMs }: Pick<Clock, 'monotonicMs'>, given: n
     spend(): void {
       refill()
       tokens -= 1
+    },
+    /** How many emails may be claimed now. */
+    room(): number {
+      refill()
+      return tokens < 1 ? 0 : Math.max(Math.floor(tokens), Math.ceil(perSecond * CLAIM_SECONDS))
     },
     /** Until the next email may be sent (ms). */
     waitMs(): number {

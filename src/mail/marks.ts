@@ -58,7 +58,7 @@ export async function retry(deps: MarkDependencies, work: DeliveryWork, { reason
   const earlier = readRecord(work.delivery)
   const tries = (earlier?.tries ?? 0) + 1
   const counted = { ...(record ?? earlier ?? { at: now, verdicts: [] }), tries }
-  const dueAt = now + retryDelay(tries, isServerFault)
+  const dueAt = now + retryDelay(tries, { isServerFault, spread: spreadOf(work.delivery) })
   if (dueAt <= whenToGiveUp(work)) return defer(deps, work, { reason, dueAt, record: counted })
   return fail(deps, work, { reason, record: counted })
 }
@@ -102,8 +102,19 @@ const LAST_RETRY_MS = 480 * MINUTE_MS
 /** A failing server isn't the email's fault, so the email doesn't wait for hours once the server is back. */
 export const SERVER_RETRY_MS = 15 * MINUTE_MS
 
+/** Emails that failed together are retried up to this share of the delay earlier, so that they don't come at once. */
+export const SPREAD = 1 / 5
+
+/** From 0 to under 1, the same whenever it is asked. */
+const spreadOf = ({ id, attempt }: DeliveryWork['delivery']): number =>
+  (Bun.hash.crc32(`${id} ${attempt}`) % SPREAD_STEPS) / SPREAD_STEPS
+const SPREAD_STEPS = 1_000
+
 /** `tries` starts at 1. */
-export function retryDelay(tries: number, isServerFault: boolean): number {
+export function retryDelay(
+  tries: number,
+  { isServerFault, spread }: { isServerFault: boolean; spread: number },
+): number {
   const delay = RETRY_MS[tries - 1] ?? LAST_RETRY_MS
-  return isServerFault ? Math.min(delay, SERVER_RETRY_MS) : delay
+  return Math.round((isServerFault ? Math.min(delay, SERVER_RETRY_MS) : delay) * (1 - spread * SPREAD))
 }

@@ -3,12 +3,21 @@ import { type ComposedMail, composeMail, type EmailFields } from './compose.ts'
 
 /**
  * `withheld`: the final check refused. `refused`: the server said no. `unreachable`: nothing was sent. `unknown`:
- * everything was sent, but no reply came. `answer` is for the log only.
+ * everything was sent, but no reply came. `answer` is stored nowhere but in the log. `isCrowded`: other connections
+ * were open all the time.
  */
 export type Outcome =
   | { is: 'sent' }
   | { is: 'withheld' }
-  | { is: 'refused'; code: number; enhanced: string | null; answer?: string; about: About; api?: ApiRefusal }
+  | {
+      is: 'refused'
+      code: number
+      enhanced: string | null
+      answer?: string
+      about: About
+      api?: ApiRefusal
+      isCrowded?: true
+    }
   | { is: 'unreachable'; reason: string }
   | { is: 'unknown'; reason: string }
 
@@ -93,6 +102,8 @@ export type Provider = {
   repeats?: Repeats
   /** Never rejects. Calls `handOver` at most once, just before the final dot or the request. */
   send(mail: ComposedMail, handOver: HandOver, options?: SendOptions): Promise<Outcome>
+  /** `allowed`: at a time, now. `findLearned`: from refusals, if there were any. */
+  connections?: { allowed: () => number; findLearned: () => { most: number; msAgo: number } | null }
   /** Finishes what is on its way and closes the connections. */
   close(): void
 }

@@ -12,13 +12,14 @@ import { type Dial, dialAny } from './dial.ts'
 import type { Provider } from './provider.ts'
 import { API_LIMITS, createApiProvider } from './api-provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from './smtp.ts'
+import { createWindow, type Window } from './window.ts'
 
 /** The installation's own settings. */
 export type MailDefaults = { smtpUrl: string | null; from: string | null }
 
 type MailSettings = DeliveryWork['settings']
 
-/** A login at a mail server. Its apps share its connections and breaker. */
+/** A login at a mail server. Its apps share its connections, breaker and window. */
 export type Login = {
   /** for the log; prefixed with "app" if the app set it */
   server: string
@@ -26,6 +27,8 @@ export type Login = {
   provider: Provider | null
   /** for failures to connect or log in */
   breaker: Breaker
+  /** for what the server accepts at a time */
+  window: Window
 }
 
 export type Route = { from: Mailbox; replyTo: Mailbox | null; dkim: DkimKey | null; login: Login }
@@ -61,7 +64,12 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, standIns 
   const sender = defaults.from === null ? null : readMailbox(defaults.from)
   /** By `keyOf`, most recently used last. */
   const logins = new Map<string, Login & { usedAt: number }>()
-  const outbox: Login = { server: 'capture', provider: null, breaker: createBreaker(clock) }
+  const outbox: Login = {
+    server: 'capture',
+    provider: null,
+    breaker: createBreaker(clock),
+    window: createWindow(clock),
+  }
   const dialFor = ({ isOwn }: Server): Dial => (isOwn ? dialOwn : dialAny)
 
   const closeUnused = (now: number): void => {
@@ -75,6 +83,7 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, standIns 
     server: nameOf(server),
     provider: createProvider(server.url, dialFor(server)),
     breaker: createBreaker(clock),
+    window: createWindow(clock),
   })
   const openLogin = (server: Server): Login => {
     const [key, now] = [keyOf(server), clock.monotonicMs()]

@@ -104,6 +104,7 @@ export function createSender(sending: SenderDependencies): Sender {
     waitForReplies: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),
     countHanded: handed.count,
     findPause: ({ id }, settings) => lanes.findPause(id, settings),
+    findLimits: lanes.findLimits,
     findMailRoute: routes.describeRoute,
   }
 }
@@ -127,16 +128,28 @@ type Sending = DeliverDependencies & Pick<SenderDependencies, 'note' | 'onFault'
 
 type Claimed = { work: DeliveryWork; decision: Decided | null }
 
-async function claim({ store, clock, claimedBy, stopping, routes }: Sending, lanes: Lanes): Promise<Claimed[]> {
-  const [now, most] = [clock.now(), lanes.room()]
-  if (stopping.aborted || most < 1) return []
-  const due = await store.listDueApps({ now })
-  const skipApps = await lanes.listBlocked(due)
-  if (skipApps.length === due.length) return []
+/** @returns how many emails were claimed */
+async function claim(deps: Sending, lanes: Lanes): Promise<number> {
+  const { store, clock, claimedBy, stopping, routes } = deps
   const { installation } = routes
-  const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps, installation })
-  if ('refusal' in claimed) return []
-  return claimed.works.map((work, index) => ({ work, decision: claimed.decisions[index] ?? null }))
+  const due = await store.listDueApps({ now: clock.now() })
+  let count = 0
+  const plans = await lanes.planClaims(due)
+  const waits = lanes.takeWaits()
+  if (waits.length > 0) await store.saveLimitWaits({ waits })
+  for (const { apps, most: planned } of plans) {
+    const most = Math.min(planned, lanes.room())
+    if (stopping.aborted || most < 1) return count
+    const skipApps = apps.length === due.length ? [] : due.filter((appId) => !apps.includes(appId))
+    const claiming = { claimedBy, now: clock.now(), leaseMs: LEASE_MS, most, skipApps, installation }
+    const claimed = await store.claimDeliveries(claiming)
+    if ('refusal' in claimed) return count
+    const { works, decisions } = claimed
+    for (const [index, work] of works.entries())
+      lanes.add(work, createSending(deps, { work, decision: decisions[index] ?? null }))
+    count += works.length
+  }
+  return count
 }
 
 /** It may have been cancelled, paused, erased or changed while it waited. */
@@ -189,9 +202,7 @@ async function claimAndSend(deps: Sending, lanes: Lanes): Promise<void> {
   for (;;) {
     // before the claim, so that no end is missed
     const [isEmpty, freed] = [lanes.count() === 0, lanes.freed()]
-    const claimed = await claim(deps, lanes)
-    for (const one of claimed) lanes.add(one.work, createSending(deps, one))
-    if (claimed.length > 0) continue
+    if ((await claim(deps, lanes)) > 0) continue
     if (isEmpty) return
     await waitFor(freed, waitMs(lanes))
   }

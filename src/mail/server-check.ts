@@ -12,7 +12,13 @@ import type { AppRow } from '../accounts/access.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
 /** In total, because someone waits; below the idle timeout of the browser's connection (cli/start-service.ts). */
-export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, connectMs: 6_000, answerMs: 6_000, mailMs: 7_000 }
+export const CHECK_LIMITS: SmtpLimits = {
+  ...SMTP_LIMITS,
+  connectMs: 6_000,
+  greetingMs: 6_000,
+  answerMs: 6_000,
+  mailMs: 7_000,
+}
 
 /** Below the idle timeout, too: at most two requests. */
 export const API_CHECK_LIMITS: ApiLimits = { connectMs: 3_000, answerMs: 3_000 }

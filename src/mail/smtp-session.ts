@@ -28,7 +28,7 @@ const POSITIVE = 2
 const isRefusal = (reply: Reply): boolean => classOf(reply) === 4 || classOf(reply) === 5
 const START_MAIL_INPUT = 354
 /** The server is about to close the connection; valid at any time. */
-const CLOSING = 421
+export const CLOSING = 421
 
 export function createSession(
   connection: SMTPConnection,

@@ -1,33 +1,41 @@
 /** SMTP with a connection pool; each email is handed over just before its final dot. */
+import { MOST_CONNECTIONS } from '../accounts/sender-settings.ts'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { MINUTE_MS } from '../core/clock.ts'
 import { isLoopback, type SmtpServer } from '../core/mail-addresses.ts'
 import type { ComposedMail } from './compose.ts'
 import { type Dial, dialAny } from './dial.ts'
 import { loadConnection } from './nodemailer.ts'
+import { mayBeLimit, readLimit } from './limit-replies.ts'
 import type { HandOver, Outcome, Provider } from './provider.ts'
-import { createSession, readRefusal, type Sending, type Session } from './smtp-session.ts'
+import { CLOSING, createSession, readRefusal, type Sending, type Session } from './smtp-session.ts'
+import { createSlots, type Slot } from './slots.ts'
 
 export type SmtpLimits = {
   connections: number
   connectMs: number
+  /** some servers let everyone wait a minute (RFC 5321, section 4.5.3.2.1) */
+  greetingMs: number
   answerMs: number
   /** for everything before the final dot */
   mailMs: number
   /** for the reply to the final dot (RFC 5321, section 4.5.3.2.6) */
   dotMs: number
   /** a connection that waits longer makes room for another, up to a limit */
+  slowGreetingMs: number
   slowDotMs: number
   slowConnections: number
 }
 
 /** `mailMs` is below a claim's lease, so that the email isn't claimed again before the hand-over. */
 export const SMTP_LIMITS: SmtpLimits = {
-  connections: 10,
+  connections: MOST_CONNECTIONS,
   connectMs: 10_000,
+  greetingMs: 75_000,
   answerMs: MINUTE_MS,
   mailMs: 120_000,
   dotMs: 600_000,
+  slowGreetingMs: 10_000,
   slowDotMs: 10_000,
   slowConnections: 30,
 }
@@ -37,6 +45,8 @@ const IDLE_MS = 4 * MINUTE_MS
 const EMAILS_A_CONNECTION = 100
 /** Retries when the server had dropped an idle connection. */
 const NEW_BEGINNINGS = 2
+/** A server may count a connection for a moment after it was closed. */
+const CLOSING_MS = 5_000
 
 export function createSmtpProvider(
   server: SmtpServer,
@@ -44,8 +54,8 @@ export function createSmtpProvider(
   dial: Dial = dialAny,
 ): Provider {
   const idle = new Map<Session, ReturnType<typeof setTimeout>>()
-  const slots = createSlots(limits)
-  let isClosed = false
+  const slots = createSlots(limits, () => performance.now())
+  let [open, lastOpenAt, isClosed] = [0, Number.NEGATIVE_INFINITY, false]
 
   const takeIdle = (): Session | undefined => {
     const [session, timer] = [...idle].findLast(([one]) => one.isOpen()) ?? []
@@ -54,22 +64,27 @@ export function createSmtpProvider(
     return session
   }
 
-  const keep = (session: Session): void => {
+  const keep = (session: Session, slot: Slot): void => {
     if (!session.isOpen()) return
-    const isSpare = slots.busy() + idle.size >= limits.connections
-    if (isClosed || isSpare || session.count() >= EMAILS_A_CONNECTION) return session.quit()
+    const isSpare = slot.busyOthers() + idle.size >= slots.allowed()
+    const isWorn = session.count() >= EMAILS_A_CONNECTION && !slots.isLearned()
+    if (isClosed || isSpare || isWorn) return session.quit()
     idle.set(
       session,
       setTimeout(() => session.quit(), IDLE_MS),
     )
   }
 
-  const open = async (signal: AbortSignal): Promise<Session | Outcome> => {
+  const start = async (signal: AbortSignal): Promise<Session | Outcome> => {
     try {
       const session = await openSession({ server, limits, dial }, signal)
+      open += 1
+      slots.noteOpened(open)
       void session.ended.then(() => {
         clearTimeout(idle.get(session))
         idle.delete(session)
+        open -= 1
+        lastOpenAt = performance.now()
       })
       return session
     } catch (error) {
@@ -80,39 +95,67 @@ export function createSmtpProvider(
   }
 
   /** `wasAsked`: whether the hand-over has begun; then it is never retried. */
-  const sendOver = async (mail: ComposedMail, sending: Sending & { onLogin: () => void }, wasAsked: () => boolean) => {
+  const sendOver = async (mail: ComposedMail, { slot, onLogin, onSlow, wasAsked, ...sending }: Over): Promise<Sent> => {
     for (let left = NEW_BEGINNINGS; ; left -= 1) {
       const reused = left > 0 ? takeIdle() : undefined
-      const session = reused ?? (await open(sending.signal))
+      slot.watch(limits.slowGreetingMs, onSlow)
+      const session = reused ?? (await start(sending.signal))
+      slot.unwatch()
       if ('is' in session) return { outcome: session, session: null }
-      if (!reused) sending.onLogin()
+      if (!reused) onLogin()
       const outcome = await session.send(mail, sending)
       if (reused && !wasAsked() && isDropped(outcome)) continue
-      sending.onLogin()
+      onLogin()
       return { outcome, session }
     }
   }
+
+  /** The number of other connections the server may have meant. null: the refusal is not about it. */
+  const countOthers = ({ outcome, session }: Sent, slot: Slot): number | null => {
+    if (outcome.is !== 'refused') return null
+    const kind = readLimit(outcome)
+    const isAboutCount = kind === 'connections' || (session === null && kind === null && mayBeLimit(outcome))
+    const others = slot.others() + idle.size
+    return isAboutCount && (others > 0 || hadOpen(performance.now() - CLOSING_MS)) ? others : null
+  }
+  const hadOpen = (since: number): boolean => open > 0 || lastOpenAt > since
 
   return {
     async send(mail, handOver, { onLogin = () => {}, onSlow, signal } = {}) {
       const giveUp = followSignal(signal)
       const timer = setTimeout(() => giveUp.abort('eabort'), limits.mailMs)
-      const slot = await slots.take(giveUp.signal)
       let isAsked = false
       const ask: HandOver = () => {
         isAsked = true
         return handOver()
       }
-      const sending = { handOver: ask, onLogin, onDot: () => slot?.watch(onSlow), signal: giveUp.signal }
-      const { outcome, session } = slot
-        ? await sendOver(mail, sending, () => isAsked)
-        : { outcome: givenUp(giveUp.signal), session: null }
+      const sending = { handOver: ask, onLogin, onSlow, signal: giveUp.signal, wasAsked: () => isAsked }
+      let crowded: { outcome: Outcome; at: number } | null = null
+      const tryOnce = async (): Promise<Outcome | null> => {
+        const slot = await slots.take(giveUp.signal)
+        if (!slot) return crowded ? asCrowded(crowded.outcome) : givenUp(giveUp.signal)
+        // nobody was let in, so it is not about how many there are
+        if (crowded && slot.others() === 0 && !hadOpen(crowded.at)) {
+          slot.leave()
+          return crowded.outcome
+        }
+        const sent = await sendOver(mail, { ...sending, slot, onDot: () => slot.watch(limits.slowDotMs, onSlow) })
+        const others = isAsked ? null : countOthers(sent, slot)
+        const waitMs = others === null ? 0 : slots.noteRefused(others)
+        if (sent.session) keep(sent.session, slot)
+        slot.leave()
+        if (others === null) return sent.outcome
+        crowded = { outcome: sent.outcome, at: performance.now() }
+        if (others === 0) await sleep(waitMs, giveUp.signal)
+        return null
+      }
+      let outcome: Outcome | null = null
+      while (outcome === null) outcome = await tryOnce()
       clearTimeout(timer)
       giveUp.unfollow()
-      slot?.leave()
-      if (session) keep(session)
       return outcome
     },
+    connections: { allowed: slots.allowed, findLearned: slots.findLearned },
     close(): void {
       isClosed = true
       for (const session of idle.keys()) session.quit()
@@ -120,10 +163,26 @@ export function createSmtpProvider(
   }
 }
 
+type Over = Sending & { slot: Slot; onLogin: () => void; onSlow: (() => void) | undefined; wasAsked: () => boolean }
+type Sent = { outcome: Outcome; session: Session | null }
+
+/** The server let others in all the time. */
+const asCrowded = (outcome: Outcome): Outcome => (outcome.is === 'refused' ? { ...outcome, isCrowded: true } : outcome)
+
+async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  signal.addEventListener('abort', () => resolve(), { once: true })
+  await promise
+  clearTimeout(timer)
+}
+
 const givenUp = (signal: AbortSignal): Outcome => ({ is: 'unreachable', reason: String(signal.reason) })
 
+/** The server closed a connection that was used before, perhaps after so many emails. */
 const isDropped = (outcome: Outcome): boolean =>
-  outcome.is === 'unreachable' && ['econnection', 'esocket', 'eprotocol'].includes(outcome.reason)
+  (outcome.is === 'unreachable' && ['econnection', 'esocket', 'eprotocol'].includes(outcome.reason)) ||
+  (outcome.is === 'refused' && outcome.code === CLOSING)
 
 /** Call the returned function to detach from `signal`. */
 function followSignal(signal: AbortSignal | undefined) {
@@ -135,68 +194,6 @@ function followSignal(signal: AbortSignal | undefined) {
     signal: controller.signal,
     abort: (reason: string): void => controller.abort(reason),
     unfollow: (): void => signal?.removeEventListener('abort', follow),
-  }
-}
-
-/** A connection that waits long for the final reply makes room for another. */
-function createSlots({ connections, slowConnections, slowDotMs }: SmtpLimits) {
-  const waiting: (() => void)[] = []
-  const waitingSlow = new Set<() => void>()
-  let [busy, slow] = [0, 0]
-
-  const admit = (): void => {
-    while (busy < connections && waiting.length > 0) waiting.shift()?.()
-  }
-
-  const createSlot = () => {
-    let state: 'busy' | 'slow' | 'left' = 'busy'
-    let timer: ReturnType<typeof setTimeout> | undefined
-    let becomeSlow = (): void => {}
-    busy += 1
-    return {
-      watch(onSlow = (): void => {}): void {
-        becomeSlow = () => {
-          if (slow >= slowConnections) return void waitingSlow.add(becomeSlow)
-          state = 'slow'
-          slow += 1
-          busy -= 1
-          onSlow()
-          admit()
-        }
-        if (state === 'busy') timer = setTimeout(() => becomeSlow(), slowDotMs)
-      },
-      leave(): void {
-        clearTimeout(timer)
-        waitingSlow.delete(becomeSlow)
-        if (state === 'busy') busy -= 1
-        if (state === 'slow') slow -= 1
-        const [next] = waitingSlow
-        if (state === 'slow' && next && waitingSlow.delete(next)) next()
-        state = 'left'
-        admit()
-      },
-    }
-  }
-
-  return {
-    busy: (): number => busy,
-    /** null when the signal aborts first. */
-    take(signal: AbortSignal): Promise<ReturnType<typeof createSlot> | null> {
-      if (signal.aborted) return Promise.resolve(null)
-      if (busy < connections) return Promise.resolve(createSlot())
-      const { promise, resolve } = Promise.withResolvers<ReturnType<typeof createSlot> | null>()
-      const giveUp = (): void => {
-        waiting.splice(waiting.indexOf(begin), 1)
-        resolve(null)
-      }
-      const begin = (): void => {
-        signal.removeEventListener('abort', giveUp)
-        resolve(createSlot())
-      }
-      waiting.push(begin)
-      signal.addEventListener('abort', giveUp, { once: true })
-      return promise
-    },
   }
 }
 
@@ -251,10 +248,10 @@ export const connectionOptions = ({ host, port, isSecure, login, isTlsOptional }
   requireTLS: !isSecure && (login !== null || !(isTlsOptional || isLoopback(host))),
   // servers on this machine have no trusted certificate
   tls: { rejectUnauthorized: !(isTlsOptional || isLoopback(host)) },
-  connectionTimeout: limits.connectMs,
-  greetingTimeout: limits.connectMs,
+  connectionTimeout: limits.connectMs + limits.greetingMs,
+  greetingTimeout: limits.greetingMs,
   dnsTimeout: limits.connectMs,
-  socketTimeout: limits.answerMs,
+  socketTimeout: Math.max(limits.answerMs, limits.greetingMs),
 })
 
 type SmtpError = { code?: string; responseCode?: number; response?: string; syscall?: string; message?: string }

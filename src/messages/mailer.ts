@@ -51,7 +51,18 @@ export function mailFactsOf(
 /** No email of the app leaves until `until` (ms UTC). `isOwn`: only this app's emails are refused. */
 export type Pause = { reason: string; until: number; isOwn: boolean }
 
-export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead' | 'send' | 'sourceHash'> & {
+/**
+ * What the mail server of an app was seen to accept. `closed`: nothing since `at`; the next email tries at `tryAt` (ms
+ * UTC). `reply`: codes of its last refusal.
+ */
+export type LearnedLimits = {
+  connections: { most: number; at: number } | null
+  rate: { count: number; periodMs: number; at: number } | null
+  closed: { at: number; tryAt: number } | null
+  reply: string | null
+}
+
+export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead' | 'send' | 'sourceHash' | 'limitedMs'> & {
   joined: Pick<JoinedEvent, 'event'>[]
 }
 
@@ -99,5 +110,7 @@ export type Mailer = HandOvers &
     /** It is on this machine or a private network. */
     refusesServer(url: string): boolean
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null
+    /** null: it never refused more. Apps with the same login share it. */
+    findLimits(settings: MailSettings): LearnedLimits | null
     findMailRoute(of: { settings: MailSettings; app: Pick<AppRow, 'name'> }): MailRoute
   }

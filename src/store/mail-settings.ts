@@ -27,6 +27,7 @@ export const NO_SETTINGS: MailSettings = {
   bounceSecret: null,
   hookSecrets: null,
   perSecond: null,
+  connections: null,
   perPersonDay: null,
   perPersonWeek: null,
   sendWindow: null,

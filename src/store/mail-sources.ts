@@ -44,6 +44,7 @@ const SETTINGS_FIELDS = {
   bounceSecret: 'bounce_secret',
   hookSecrets: 'hook_secrets',
   perSecond: 'per_second',
+  connections: 'connections',
   perPersonDay: 'per_person_day',
   perPersonWeek: 'per_person_week',
   sendWindow: 'json(send_window)',

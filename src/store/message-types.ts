@@ -154,6 +154,7 @@ export type MailSettings = {
   /** JSON: by provider, what authenticates its webhooks */
   hookSecrets: string | null
   perSecond: number | null
+  connections: number | null
   perPersonDay: number | null
   perPersonWeek: number | null
   sendWindow: SendWindow | null
@@ -275,6 +276,8 @@ export type DeliveryWork = MailSource & {
   lead: DeliveryRow | null
   /** `event` then has its values, and `message` its text */
   send: StoredSend | null
+  /** how long it waited for a limit of the mail server */
+  limitedMs: number
 }
 
 export type CapturedMail = { from: string; to: string; subject: string; html: string; text: string }

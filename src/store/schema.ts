@@ -221,6 +221,7 @@ export const appMailSettings = sqliteTable('app_mail_settings', {
   otherFromEmails: text('other_from_emails', { mode: 'json' }).$type<string[]>(),
   locale: text('locale'),
   hookSecrets: text('hook_secrets'),
+  connections: integer('connections'),
 })
 
 export const senderDomains = sqliteTable(

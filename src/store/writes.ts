@@ -18,6 +18,7 @@ import { createEventNames } from './events.ts'
 import type { EventText, ReadText, TextOutcome } from './event-texts.ts'
 import { createInstallWrites } from './install.ts'
 import { createKeyWrites } from './keys.ts'
+import { createLimitWaitWrites } from './limit-waits.ts'
 import { createLinkWrites } from './links.ts'
 import { createLiveMessages } from './live-messages.ts'
 import { createMailSettingsWrites } from './mail-settings.ts'
@@ -120,6 +121,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...createDeliveryWrites({ db, live, ends, comparisons, rules }),
     ...suppressions,
     ...createReportWrites({ db, ends, suppress: suppressions.suppress, rules }),
+    ...createLimitWaitWrites(db),
   }
   const settle = (): void => {
     for (const one of [counters, timeline, known, people, names, live, sentCache]) one.settle()

@@ -43,8 +43,8 @@ describe('typed settings', () => {
 
   test.each<[Partial<LimitsText>, Partial<MailSettings>]>([
     [
-      { perSecond: '1000', perPersonDay: '1', perPersonWeek: '500', giveUpHours: '720' },
-      { perSecond: 1_000, perPersonDay: 1, perPersonWeek: 500, giveUpHours: 720 },
+      { perSecond: '1000', connections: '10', perPersonDay: '1', perPersonWeek: '500', giveUpHours: '720' },
+      { perSecond: 1_000, connections: 10, perPersonDay: 1, perPersonWeek: 500, giveUpHours: 720 },
     ],
     [{ windowFrom: '22:00', windowUntil: '06:00' }, { sendWindow: { days: [...WEEK], from: '22:00', until: '06:00' } }],
     [{ days: [1, 2] }, { sendWindow: { days: [1, 2], from: '00:00', until: '24:00' } }],
@@ -70,6 +70,8 @@ describe('typed settings', () => {
   test.each<[keyof LimitsText, string]>([
     ['perSecond', '0'],
     ['perSecond', '1001'],
+    ['connections', '0'],
+    ['connections', '11'],
     ['perPersonDay', '-1'],
     ['perPersonWeek', '1.5'],
     ['giveUpHours', 'many'],
@@ -97,7 +99,7 @@ describe('stored settings', () => {
     {},
     { days: [1, 2] },
     { days: [6, 0], windowFrom: '10:00', windowUntil: '12:30' },
-    { perSecond: '5' },
+    { perSecond: '5', connections: '3' },
   ])('round-trip through the form of limits (%j)', (typed) => {
     const reading = limits(typed)
     if ('errors' in reading) throw new Error('not taken')

@@ -29,6 +29,7 @@ const factsOf = (changes: Partial<Facts> = {}): Facts => ({
   at: AT,
   triggeredAt: changes.at ?? AT,
   plannedAt: changes.at ?? AT,
+  limitedMs: 0,
   isByHand: false,
   suppression: null,
   lastHandedAt: null,
@@ -147,6 +148,11 @@ describe('giving up', () => {
     const decision = decide(messageOf({ settings: { ...limited, giveUpHours: 1 } }), factsOf(facts(8 * HOUR)))
     expect(decision).toMatchObject({ outcome: 'skip', reason: 'gave_up' })
     expect(decision.verdicts.at(-1)).toMatchObject({ rule: 'giveUp', value: AT + opensIn + HOUR })
+  })
+  test('does not count the time that a limit of the mail server let it wait', () => {
+    const settings = { sendWindow: null, giveUpHours: 2 }
+    const waited = (limitedMs: number) => outcomeOf({ settings }, { at: AT + 5 * HOUR, plannedAt: AT, limitedMs })
+    expect([waited(0), waited(3 * HOUR - 1), waited(3 * HOUR)]).toEqual(['gave_up', 'gave_up', 'send'])
   })
   test('leaves one more opening if the window closes before the hours are over', () => {
     const week = 7 * DAY

@@ -32,6 +32,7 @@ describe('each reason has its own sentence', () => {
   ]
   const server = [
     'server_paused',
+    'server_limited',
     'sender_paused',
     'stopped',
     'no_mailbox',

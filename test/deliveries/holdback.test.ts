@@ -62,6 +62,7 @@ const FACTS: Facts = {
   at: AT,
   triggeredAt: AT,
   plannedAt: AT,
+  limitedMs: 0,
   isByHand: false,
   suppression: null,
   lastHandedAt: null,

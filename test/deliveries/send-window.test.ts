@@ -14,6 +14,7 @@ const FACTS: Facts = {
   at: 0,
   triggeredAt: 0,
   plannedAt: 0,
+  limitedMs: 0,
   isByHand: false,
   suppression: null,
   lastHandedAt: null,

@@ -91,7 +91,7 @@ describe('the pages are correct about', () => {
 
   test('when an email is retried', () => {
     const delays = (isServerFault: boolean) =>
-      [1, 2, 3, 4, 5, 6].map((tries) => retryDelay(tries, isServerFault) / 60_000)
+      [1, 2, 3, 4, 5, 6].map((tries) => retryDelay(tries, { isServerFault, spread: 0 }) / 60_000)
     const [a, b, c, d = 0, e = 0, f = 0] = delays(false)
     const hours = `${d / 60} and ${e / 60} hours, then every ${f / 60} hours`
     expect(markdownOf('delivery')).toContain(`after ${a}, ${b} and ${c} minutes, ${hours}`)

@@ -81,7 +81,10 @@ export function useSending() {
 /** Gives up after a moment instead of a minute. */
 export const impatient = (url: string, dial: Dial): Provider | null => {
   const server = readSmtpUrl(url)
-  return server && createSmtpProvider(server, { ...SMTP_LIMITS, connectMs: 500, answerMs: 500, mailMs: 10_000 }, dial)
+  return (
+    server &&
+    createSmtpProvider(server, { ...SMTP_LIMITS, connectMs: 500, greetingMs: 500, answerMs: 500, mailMs: 10_000 }, dial)
+  )
 }
 
 /** Another account with the same message and its own mail settings. */

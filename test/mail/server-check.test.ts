@@ -22,7 +22,7 @@ const ASKS: SMTPServerOptions = {
 }
 
 /** Only the total limit ends a wait. */
-const PATIENT = { ...CHECK_LIMITS, connectMs: 60_000, answerMs: 60_000 }
+const PATIENT = { ...CHECK_LIMITS, connectMs: 60_000, greetingMs: 60_000, answerMs: 60_000 }
 
 /** Before anything else ends a forgotten connection. */
 const LEAVE_MS = 10_000

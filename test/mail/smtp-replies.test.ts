@@ -8,7 +8,7 @@ import { countEach, live, MINUTE, useSending } from './sending.ts'
 import { until } from '../snippet/collector.ts'
 
 const keep = useClosing()
-const QUICK = { ...SMTP_LIMITS, connectMs: 2_000, answerMs: 2_000, mailMs: 5_000, dotMs: 1_000 }
+const QUICK = { ...SMTP_LIMITS, connectMs: 2_000, greetingMs: 2_000, answerMs: 2_000, mailMs: 5_000, dotMs: 1_000 }
 
 async function start(script: Script = {}, ehlo: string[] = []) {
   const server = await startScriptedServer(script, ehlo)

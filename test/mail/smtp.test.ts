@@ -2,9 +2,9 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import type { About, Outcome, Provider } from '../../src/mail/provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
-import { type Behaviour, type MailServer, startMailServer } from './mail-server.ts'
+import { type Behaviour, type Doing, type MailServer, startMailServer } from './mail-server.ts'
 
-const QUICK = { ...SMTP_LIMITS, connectMs: 1_000, answerMs: 1_000, mailMs: 4_000, dotMs: 1_000 }
+const QUICK = { ...SMTP_LIMITS, connectMs: 1_000, greetingMs: 1_000, answerMs: 1_000, mailMs: 4_000, dotMs: 1_000 }
 const RAW = 'From: hello@example.com\r\nTo: ada@example.com\r\nSubject: One\r\n\r\n.\r\nFirst line is a dot.\r\n'
 
 const open: { server?: MailServer; provider?: Provider } = {}
@@ -333,5 +333,96 @@ describe('a slow reply to the final dot', () => {
       expect(server.connections()).toBeLessThanOrEqual(5)
     }
     expect(await Promise.all(sent)).toEqual(sent.map(() => ({ is: 'sent' })))
+  })
+})
+
+describe('a server that accepts few connections', () => {
+  const SOME = { ...QUICK, connections: 10, mailMs: 20_000 }
+  const sendMany = (send: (to: string) => Promise<Outcome>, count: number) =>
+    Promise.all(Array.from({ length: count }, (_, number) => send(`p${number}@example.com`)))
+
+  test.each([
+    ['at a time, and refuses one more at the greeting', { connect: 421 }],
+    ['with many words', { connect: 450, words: '4.3.2 Concurrent connections limit exceeded' }],
+    ['and refuses the sender of one more', { sender: 421, words: '4.7.0 Too many connections' }],
+  ] as const)('%s', async (_, given) => {
+    const refuse = (code: number | undefined): Doing =>
+      code !== undefined && open.server && open.server.connections() > 3 ? code : 'accept'
+    let most = 0
+    const { server, provider, send } = await start(
+      {
+        connect: () => refuse('connect' in given ? given.connect : undefined),
+        sender: () => refuse('sender' in given ? given.sender : undefined),
+        words: () => ('words' in given ? given.words : 'as the test says'),
+        dot: async () => {
+          most = Math.max(most, open.server?.connections() ?? 0)
+          await Bun.sleep(2)
+          return 'accept' as const
+        },
+      },
+      {},
+      SOME,
+    )
+    const outcomes = await sendMany(send, 120)
+    expect(outcomes).toEqual(outcomes.map(() => ({ is: 'sent' })))
+    expect(server.counts().size).toBe(120)
+    expect(most).toBeGreaterThanOrEqual(3)
+    expect(provider.connections?.findLearned()?.most).toBe(3)
+  })
+
+  test('none: every email is refused, and soon', async () => {
+    let asked = 0
+    const { provider, send } = await start({ connect: () => (asked++, 421) }, {}, SOME)
+    expect(await sendMany(send, 10)).toEqual(Array(10).fill(refused(421)))
+    expect(asked).toBe(10)
+    expect(provider.connections?.allowed()).toBe(1)
+  })
+
+  test('always one: an email that never had its turn says so', async () => {
+    const dot = () => 'hang' as const
+    const connect = (): Doing => ((open.server?.connections() ?? 0) > 1 ? 421 : 'accept')
+    const { send } = await start({ connect, dot }, {}, { ...SOME, mailMs: 600, dotMs: 1_500 })
+    const [first, second] = await sendMany(send, 2)
+    const all = [first, second].toSorted((a, b) => String(a?.is).localeCompare(String(b?.is)))
+    expect(all).toEqual([
+      { ...refused(421), isCrowded: true },
+      { is: 'unknown', reason: 'etimedout' },
+    ])
+  })
+
+  test('for so many emails each', async () => {
+    const counts = new Map<string, number>()
+    const onMailFrom: SMTPServerOptions['onMailFrom'] = (_, { id }, done) => {
+      const count = (counts.get(id) ?? 0) + 1
+      counts.set(id, count)
+      done(count <= 5 ? null : Object.assign(new Error('4.7.0 too many messages'), { responseCode: 421 }))
+    }
+    const { server, send } = await start({}, { onMailFrom }, { ...SOME, connections: 2 })
+    for (let number = 0; number < 23; number += 1) expect(await send(`p${number}@example.com`)).toEqual({ is: 'sent' })
+    expect(server.counts().size).toBe(23)
+  })
+})
+
+describe('a greeting that takes long', () => {
+  const greet = (ms: number): SMTPServerOptions => ({ onConnect: (_, done) => void setTimeout(done, ms) })
+
+  test('is waited for', async () => {
+    const { send } = await start({}, greet(700), { ...QUICK, connectMs: 300, greetingMs: 3_000 })
+    expect(await send()).toEqual({ is: 'sent' })
+  })
+
+  test('over a minute by default, within the time of an email', () =>
+    expect(SMTP_LIMITS.greetingMs).toBeWithin(61_000, SMTP_LIMITS.mailMs))
+
+  test('delays no other email', async () => {
+    let connections = 0
+    const onConnect: SMTPServerOptions['onConnect'] = (_, done) => void setTimeout(done, connections++ === 0 ? 900 : 0)
+    const limits = { ...QUICK, connections: 1, greetingMs: 3_000, slowGreetingMs: 50 }
+    const { server, send } = await start({}, { onConnect }, limits)
+    const slow = send('slow@example.com')
+    await Bun.sleep(20)
+    expect(await send('quick@example.com')).toEqual({ is: 'sent' })
+    expect(Array.from(server.counts().keys())).toEqual(['quick@example.com'])
+    expect(await slow).toEqual({ is: 'sent' })
   })
 })

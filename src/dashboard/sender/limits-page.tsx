@@ -1,10 +1,12 @@
 /** @jsxImportSource preact */
-import { type LimitsText, WEEK, writeLimits } from '../../accounts/sender-settings.ts'
+import { type LimitsText, MOST_CONNECTIONS, WEEK, writeLimits } from '../../accounts/sender-settings.ts'
 import { formatZone } from '../../core/format-time.ts'
 import { pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import type { LearnedLimits } from '../../messages/mailer.ts'
 import { Field, useField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
+import { LearnedLimitsText } from './learned-limits.tsx'
 import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
 import { DAYS, describeWindow } from './setting-labels.ts'
 
@@ -24,7 +26,7 @@ export const LimitsPage = ({ facts, refused }: LimitsProps) => {
       >
         <HourFields text={text} app={viewer.app} />
         <PersonFields text={text} />
-        <PaceFields text={text} />
+        <PaceFields text={text} limits={facts.limits} />
       </Form>
     </SenderFrame>
   )
@@ -116,15 +118,25 @@ const PersonFields = ({ text }: { text: LimitsText }) => (
   </section>
 )
 
-const PaceFields = ({ text }: { text: LimitsText }) => (
+const PaceFields = ({ text, limits }: { text: LimitsText; limits: LearnedLimits | null }) => (
   <section>
     <h2>Pace</h2>
+    <p class="hint">If the mail server accepts less, Eventpost keeps to what it accepts.</p>
+    <LearnedLimitsText limits={limits} />
     <div class="pair short">
       <Field
         name="perSecond"
         label="Emails per second"
         hint="Maximum. Default: 100."
         value={text.perSecond}
+        autocomplete="off"
+        optional
+      />
+      <Field
+        name="connections"
+        label="Connections at a time"
+        hint={`Maximum. Default: ${MOST_CONNECTIONS}.`}
+        value={text.connections}
         autocomplete="off"
         optional
       />

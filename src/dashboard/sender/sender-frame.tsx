@@ -4,7 +4,7 @@ import { hasRole } from '../../accounts/members.ts'
 import type { MailSettings, SenderForm } from '../../accounts/sender-settings.ts'
 import { describeMailbox } from '../../core/mail-addresses.ts'
 import type { FieldError } from '../../core/refusals.ts'
-import type { MailRoute } from '../../messages/mailer.ts'
+import type { LearnedLimits, MailRoute } from '../../messages/mailer.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -16,6 +16,7 @@ export type SenderFacts = {
   viewer: Viewer
   mail: MailState
   mailRoute: MailRoute
+  limits: LearnedLimits | null
   settings: MailSettings
   /** marks of the settings that each form is filled from */
   marks: Record<SenderForm, string>

@@ -70,6 +70,7 @@ export async function readSenderFacts(deps: PageDependencies, viewer: Viewer): P
     settings,
     mail: await readMailState(deps, viewer.app),
     mailRoute: deps.mailer.findMailRoute({ settings, app: viewer.app }),
+    limits: deps.mailer.findLimits(settings),
     marks: {
       from: markOf('from'),
       server: markOf('server'),

@@ -31,6 +31,7 @@ import { SentText, Ticked } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import type { LastReport } from '../../store/delivery-reports.ts'
 import { findHooked, WebhooksSection, type WebhooksShown } from './webhooks-section.tsx'
+import { LearnedLimitsText } from './learned-limits.tsx'
 import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
 
 type ServerProps = {
@@ -349,6 +350,7 @@ const CheckSection = ({ facts, check, test, message }: ServerProps) => {
         )}{' '}
         A test email goes to <SentText>{viewer.member.email}</SentText>.
       </p>
+      <LearnedLimitsText limits={facts.limits} />
       {plain !== null && <Notice kind="caution">{plain}</Notice>}
       <div role="status">
         {check && (

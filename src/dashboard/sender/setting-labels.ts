@@ -10,6 +10,7 @@ export const SETTING_LABELS = new Map(
     logoUrl: 'Logo',
     colour: 'Colour',
     perSecond: 'Emails per second',
+    connections: 'Connections at a time',
     giveUpHours: 'Give up after',
     perPersonDay: 'Lifecycle emails per day',
     perPersonWeek: 'Lifecycle emails per week',

@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
+import { describeRate } from '../../../src/dashboard/sender/learned-limits.tsx'
 import type { MailSettings } from '../../../src/store/message-types.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
 import { type AccountPages, appOf, type Browser, hiddenFieldsOf, openAccount, PASSWORD } from '../browser.ts'
@@ -153,6 +154,41 @@ test('a mail server that is paused is reported on the pages of the app', async (
   expect(await textOf(await see('/server'), '.notice.caution')).toEqual([
     'Caution: The mail server 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked Eventpost to try again later (it replied 421). Emails wait, and none are lost.',
   ])
+})
+
+test('what a mail server was seen to accept is shown', async () => {
+  const noLimits = await Promise.all(
+    [see('/server'), see(LIMITS)].map(async (html) => textOf(await html, '#learned-limits')),
+  )
+  expect(noLimits).toEqual([[], []])
+  await setServer('smtps://user:pa55@127.0.0.1:465')
+  const at = pages.clock.now()
+  const closed = { at: at + MINUTE, tryAt: at + 2 * MINUTE }
+  const rate = { count: 1_400, periodMs: 3_672_000, at }
+  pages.mailer.findLimits = () => ({ connections: { most: 3, at }, rate, closed, reply: '454 4.7.0' })
+  const text = [
+    'This server accepts 3 connections at a time; learned at 3 May 2026, 12:00 UTC.',
+    'This server accepts 1,400 emails an hour; learned at 3 May 2026, 12:00 UTC.',
+    'It accepts no email since 3 May 2026, 12:01 UTC (it replied 454 4.7.0). The next one tries at 3 May 2026, 12:02 UTC.',
+    'Emails beyond that wait. None are lost.',
+  ].join(' ')
+  expect(await textOf(await see('/server'), '#learned-limits')).toEqual([text])
+  expect(await textOf(await see(LIMITS), '#learned-limits')).toEqual([text])
+})
+
+test.each([
+  [14, 1_020, '14 emails a second'],
+  [1, 61_200, '1 email a minute'],
+  [500, 88_128_000, '500 emails a day'],
+  [300, 918_000, '300 emails in 15 min'],
+])('%d emails in %d ms are %s', (count, periodMs, text) => expect(describeRate({ count, periodMs })).toBe(text))
+
+test('the most connections are saved, and named in the audit log', async () => {
+  expect((await saveLimits({ connections: '3' })).status).toBe(303)
+  expect((await settings()).connections).toBe(3)
+  expect(await attributesOf(await see(LIMITS), '#connections', 'value')).toEqual(['3'])
+  const { html } = await browser.get(pages.at('audit'))
+  expect(html).toContain('Connections at a time')
 })
 
 test('a refused sender is reported on the pages of the app', async () => {

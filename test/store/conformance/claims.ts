@@ -51,6 +51,24 @@ export function testClaims(store: Fresh): void {
     expect([await isDue(AT + 10 * MINUTE), await isDue(AT + 10 * MINUTE + 1_000)]).toEqual([false, true])
   })
 
+  test('a delivery says how long it waited for limits since it was planned', async () => {
+    const app = await createApp()
+    await queue(app, 2)
+    const { appId } = app
+    const save = async (from: number, until: number) =>
+      done(await store().saveLimitWaits({ waits: [{ appId, from, until }] }))
+    await save(AT - 10 * MINUTE, AT - 5 * MINUTE)
+    await save(AT - MINUTE, AT + 4 * MINUTE)
+    await save(AT + 30 * MINUTE, AT + 31 * MINUTE)
+    // the same wait goes on
+    await save(AT + 30 * MINUTE, AT + 40 * MINUTE)
+    done(await store().saveLimitWaits({ waits: [{ appId: appId + 1, from: AT, until: AT + HOUR }] }))
+    const [first, second] = await claim(app, 2)
+    expect([first?.limitedMs, second?.limitedMs]).toEqual([14 * MINUTE, 14 * MINUTE - 1_000])
+    await save(AT + 200 * DAY, AT + 200 * DAY + MINUTE)
+    expect((await store().findWork(first?.delivery.id ?? 0))?.limitedMs).toBe(MINUTE)
+  })
+
   test('an expired lease is claimed again, and the earlier claim can no longer finish', async () => {
     const app = await createApp()
     await queue(app, 1)
