@@ -4,7 +4,7 @@ import type { Outcome } from './provider.ts'
 /** What the server limits: connections at a time, or emails in a period. */
 export type LimitKind = 'connections' | 'rate'
 
-type Refusal = Pick<Outcome & { is: 'refused' }, 'code' | 'enhanced' | 'answer'>
+type Refusal = Pick<Outcome & { is: 'refused' }, 'code' | 'enhanced' | 'answer' | 'api'>
 
 const LIMIT_CODES: readonly number[] = [421, 450, 451, 452, 454]
 
@@ -20,12 +20,12 @@ const TOO_MUCH =
   /throttl|quota|\blimit|too (?:many|much|fast|quickly)|slow(?:ing)? down|per (?:second|minute|hour|day)|hourly|daily/i
 
 /** The codes that may stand for a limit, unless they are about the recipient. */
-export const mayBeLimit = ({ code, enhanced, answer = '' }: Refusal): boolean =>
-  LIMIT_CODES.includes(code) && !OF_RECIPIENT.test(enhanced ?? '') && !ABOUT_RECIPIENT.test(answer)
+export const mayBeLimit = ({ code, enhanced, answer = '', api }: Refusal): boolean =>
+  api === undefined && LIMIT_CODES.includes(code) && !OF_RECIPIENT.test(enhanced ?? '') && !ABOUT_RECIPIENT.test(answer)
 
 /** A temporary refusal whose text speaks of a limit. */
-export function readLimit({ code, enhanced, answer = '' }: Refusal): LimitKind | null {
-  const isTemporary = code >= 400 && code < 500
+export function readLimit({ code, enhanced, answer = '', api }: Refusal): LimitKind | null {
+  const isTemporary = api === undefined && code >= 400 && code < 500
   if (!isTemporary || OF_RECIPIENT.test(enhanced ?? '') || ABOUT_RECIPIENT.test(answer) || ABOUT_TIME.test(answer))
     return null
   if (ABOUT_RATE.test(answer)) return 'rate'

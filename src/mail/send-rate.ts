@@ -216,7 +216,7 @@ function countAccepted({ limit, period, before }: SendRate, at: number): number 
   const from = Math.max(before.startedAt, at - periodMsOf({ limit }))
   const share = Math.max(0, before.endedAt - from) / Math.max(1, before.endedAt - before.startedAt)
   const recent = accepted + Math.floor(before.accepted * share)
-  if (limit?.count == null) return Math.max(1, recent)
+  if (limit?.count == null) return recent
   const least = Math.floor(limit.count * SHRINK.most)
   return Math.max(1, accepted, Math.min(Math.max(recent, least), Math.floor(limit.count * SHRINK.least)))
 }
@@ -233,8 +233,8 @@ function reopen(rate: SendRate, { fromAt, since, triedAt, count }: Closed, at: n
   const [overMs, atMostMs] = [triedAt - fromAt, at - fromAt]
   if (limit === null) {
     const periodMs = roundPeriod(overMs, atMostMs)
-    const isFirst = periodMs <= 2 * FIRST_PERIOD_MS
-    return { ...next, limit: { count: isFirst ? count : null, periodMs, isSure: false, learnedAt: at } }
+    const isKnown = count > 0 && periodMs <= 2 * FIRST_PERIOD_MS
+    return { ...next, limit: { count: isKnown ? count : null, periodMs, isSure: false, learnedAt: at } }
   }
   const isTrue = limit.periodMs > overMs && limit.periodMs <= atMostMs * MARGIN
   if (isTrue || (isShort(limit.periodMs) && atMostMs <= 2 * limit.periodMs))

@@ -92,6 +92,11 @@ export function createSlots({ connections, slowConnections }: Limits, monotonicM
       count = noteOpened(count, { open, at: monotonicMs(), limit: connections })
       admit()
     },
+    /** The server refused everyone, so it was not about how many there were. */
+    forget(): void {
+      count = UNLIMITED
+      admit()
+    },
     findLearned: (): { most: number; msAgo: number } | null =>
       count.most === null ? null : { most: count.most, msAgo: monotonicMs() - count.learnedAt },
   }

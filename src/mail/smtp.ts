@@ -55,7 +55,7 @@ export function createSmtpProvider(
 ): Provider {
   const idle = new Map<Session, ReturnType<typeof setTimeout>>()
   const slots = createSlots(limits, () => performance.now())
-  let [open, lastOpenAt, isClosed] = [0, Number.NEGATIVE_INFINITY, false]
+  let [open, lastOpenAt, refusedAllAt, isClosed] = [0, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY, false]
 
   const takeIdle = (): Session | undefined => {
     const [session, timer] = [...idle].findLast(([one]) => one.isOpen()) ?? []
@@ -115,9 +115,9 @@ export function createSmtpProvider(
     if (outcome.is !== 'refused') return null
     const kind = readLimit(outcome)
     const isAboutCount = kind === 'connections' || (session === null && kind === null && mayBeLimit(outcome))
-    const others = slot.others() + idle.size
-    return isAboutCount && (others > 0 || hadOpen(performance.now() - CLOSING_MS)) ? others : null
+    return isAboutCount ? slot.others() + idle.size : null
   }
+  const isAlone = (others: number): boolean => others === 0 && !hadOpen(performance.now() - CLOSING_MS)
   const hadOpen = (since: number): boolean => open > 0 || lastOpenAt > since
 
   return {
@@ -134,17 +134,22 @@ export function createSmtpProvider(
       const tryOnce = async (): Promise<Outcome | null> => {
         const slot = await slots.take(giveUp.signal)
         if (!slot) return crowded ? asCrowded(crowded.outcome) : givenUp(giveUp.signal)
-        // nobody was let in, so it is not about how many there are
-        if (crowded && slot.others() === 0 && !hadOpen(crowded.at)) {
+        if (crowded && refusedAllAt >= crowded.at && !hadOpen(crowded.at)) {
           slot.leave()
           return crowded.outcome
         }
         const sent = await sendOver(mail, { ...sending, slot, onDot: () => slot.watch(limits.slowDotMs, onSlow) })
         const others = isAsked ? null : countOthers(sent, slot)
-        const waitMs = others === null ? 0 : slots.noteRefused(others)
+        const isOver = others === null || isAlone(others)
+        const waitMs = isOver ? 0 : slots.noteRefused(others)
         if (sent.session) keep(sent.session, slot)
+        // nobody is let in, so it is not about how many there are
+        if (isOver && others !== null) {
+          refusedAllAt = performance.now()
+          slots.forget()
+        }
         slot.leave()
-        if (others === null) return sent.outcome
+        if (isOver) return sent.outcome
         crowded = { outcome: sent.outcome, at: performance.now() }
         if (others === 0) await sleep(waitMs, giveUp.signal)
         return null

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { formatCount } from '../../core/count.ts'
 import { formatShortDuration } from '../../core/format-time.ts'
 import type { LearnedLimits } from '../../messages/mailer.ts'
 import { ExactTime } from '../ui/time.tsx'
@@ -17,7 +18,7 @@ export function describeRate({
   count,
   periodMs,
 }: Pick<NonNullable<LearnedLimits['rate']>, 'count' | 'periodMs'>): string {
-  const emails = count === 1 ? '1 email' : `${count.toLocaleString('en')} emails`
+  const emails = count === 1 ? '1 email' : `${formatCount(count)} emails`
   const unit = UNITS.find(([ms]) => Math.abs(periodMs / ms - 1) <= TOLERANCE)
   return unit ? `${emails} ${unit[1]}` : `${emails} in ${formatShortDuration(periodMs)}`
 }

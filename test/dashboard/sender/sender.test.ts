@@ -164,11 +164,11 @@ test('what a mail server was seen to accept is shown', async () => {
   await setServer('smtps://user:pa55@127.0.0.1:465')
   const at = pages.clock.now()
   const closed = { at: at + MINUTE, tryAt: at + 2 * MINUTE }
-  const rate = { count: 1_400, periodMs: 3_672_000, at }
+  const rate = { count: 14_000, periodMs: 3_672_000, at }
   pages.mailer.findLimits = () => ({ connections: { most: 3, at }, rate, closed, reply: '454 4.7.0' })
   const text = [
     'This server accepts 3 connections at a time; learned at 3 May 2026, 12:00 UTC.',
-    'This server accepts 1,400 emails an hour; learned at 3 May 2026, 12:00 UTC.',
+    'This server accepts 14,000 emails an hour; learned at 3 May 2026, 12:00 UTC.',
     'It accepts no email since 3 May 2026, 12:01 UTC (it replied 454 4.7.0). The next one tries at 3 May 2026, 12:02 UTC.',
     'Emails beyond that wait. None are lost.',
   ].join(' ')
