@@ -49,20 +49,21 @@ describe('a server that accepts 3 connections', () => {
     const { dot, answer, count } = gate()
     const sending = await start({}, { dot, connect: () => (sending.server.connections() <= most ? 'accept' : 421) })
     await sending.setSettings({ perSecond: 1_000 })
-    await sending.sendEvents(150)
+    const emails = 300
+    await sending.sendEvents(emails)
     const running = sending.sendDue()
     while (count() < 2) await Bun.sleep(1)
     expect(await findLimits(sending)).toMatchObject({ connections: { most: 2 } })
     most = 5
-    while (count() < 5) {
+    let seen = 0
+    while (sending.server.received.length < emails) {
+      seen = Math.max(seen, count())
       answer()
-      await Bun.sleep(80)
+      await Bun.sleep(20)
     }
-    const answering = setInterval(answer, 5)
     await running
-    clearInterval(answering)
-    expect(await sending.states()).toEqual({ sent: 150 })
-    expect(countEach(sending)).toEqual(Array(150).fill(1))
+    expect(seen).toBe(5)
+    expect(countEach(sending)).toEqual(Array(emails).fill(1))
   }, 60_000)
 })
 
@@ -185,8 +186,8 @@ test('a limit of one login slows its apps in turn, and no other login', async ()
   for (let person = 0; person < 20; person += 1) await sendSecond(`q${person}@example.com`)
   await liveInSteps(sending, 4 * HOUR, MINUTE)
   const countFrom = (host: string): number => sending.server.received.filter(({ from }) => from.endsWith(host)).length
-  // half of three hours, although the emails of the other app are older
-  expect(countFrom('second.example')).toBeWithin(12, 18)
+  // of 30 in three hours, although the emails of the other app are older
+  expect(countFrom('second.example')).toBeWithin(6, 20)
   expect(sending.server.received.length).toBeGreaterThanOrEqual(40)
   const own = await startMailServer()
   keep({ close: own.stop })
