@@ -25,9 +25,11 @@ export type MailProvider = {
     name: HookProvider
     /** where to add the webhook, and for which events */
     hint: string
-    /** an address of the provider whose email bounces, without harm to the sender */
-    simulator: string
+    /** an address of the provider whose email bounces, without harm to the sender; null without one */
+    simulator: string | null
   }
+  /** for emails sent over SMTP, so that webhooks name the delivery; without it, only those of the API do */
+  smtpHeaders?: (delivery: string) => [name: string, value: string][]
 }
 
 export const MAIL_PROVIDERS: readonly MailProvider[] = [
@@ -61,6 +63,10 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
       // a hard bounce would put the address on Postmark's suppression list
       simulator: 'softbounce@bounce-testing.postmarkapp.com',
     },
+    smtpHeaders: (delivery) => [
+      ['X-PM-Metadata-delivery', delivery],
+      ['X-PM-KeepID', 'true'],
+    ],
   },
   {
     id: 'resend',
@@ -88,6 +94,12 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     hint: "In the EU, use smtp.eu.mailgun.org. Use your domain's SMTP credentials.",
     hosts: /^smtp(?:\.eu)?\.mailgun\.org$/,
     spf: 'include:mailgun.org',
+    hooks: {
+      name: 'mailgun',
+      hint: 'In Mailgun, open Sending, then Webhooks. Add the URL for delivered messages, permanent failures, temporary failures and spam complaints.',
+      simulator: null,
+    },
+    smtpHeaders: (delivery) => [['X-Mailgun-Variables', JSON.stringify({ delivery })]],
   },
   {
     id: 'sendgrid',
@@ -99,6 +111,12 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     hint: 'The username is apikey. The password is an API key.',
     hosts: /^smtp(?:\.eu)?\.sendgrid\.net$/,
     spf: 'include:sendgrid.net',
+    hooks: {
+      name: 'sendgrid',
+      hint: 'In SendGrid, open Mail Settings, then Event Webhooks. Choose the deliverability events and turn on the signature.',
+      simulator: null,
+    },
+    smtpHeaders: (delivery) => [['X-SMTPAPI', JSON.stringify({ unique_args: { delivery } })]],
   },
   {
     id: 'brevo',
@@ -109,6 +127,12 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     hint: 'Find the login and SMTP key under SMTP & API.',
     hosts: /^smtp-relay\.(?:brevo|sendinblue)\.com$/,
     spf: 'include:spf.brevo.com',
+    hooks: {
+      name: 'brevo',
+      hint: 'In Brevo, open Transactional, Settings, then Webhooks. Choose delivered, deferred, soft bounce, hard bounce, invalid, blocked, error and complaint.',
+      simulator: null,
+    },
+    smtpHeaders: (delivery) => [['X-Mailin-custom', `delivery:${delivery}`]],
   },
   {
     id: 'google',

@@ -16,10 +16,12 @@ import { EXAMPLES } from './examples.ts'
 const HOOK_BYTES = 1024 * 1024
 const TAKEN = { ok: true }
 
-const ProviderWebhook = Type.Object(
-  {},
-  { title: 'ProviderWebhook', additionalProperties: true, description: "As the provider's documentation says." },
-)
+const EVENT = Type.Object({}, { additionalProperties: true })
+
+const ProviderWebhook = Type.Union([EVENT, Type.Array(EVENT)], {
+  title: 'ProviderWebhook',
+  description: "As the provider's documentation says.",
+})
 
 type Params = { provider: string; app: string; token?: string }
 

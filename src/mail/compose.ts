@@ -15,6 +15,8 @@ export type EmailFields = {
   repeatKey?: string
   unsubscribeUrl: string | null
   dkim: DkimKey | null
+  /** for the email provider */
+  headers?: readonly [name: string, value: string][]
 }
 
 /** `raw`: what is sent: MIME, or the body of a request. */
@@ -37,12 +39,13 @@ export async function composeMail(fields: EmailFields): Promise<ComposedMail> {
 }
 
 function writeHead(fields: EmailFields, { MimeNode }: Mime, boundary: string): string {
-  const { mail, from, replyTo, to, messageId, at, unsubscribeUrl } = fields
+  const { mail, from, replyTo, to, messageId, at, unsubscribeUrl, headers = [] } = fields
   // nodemailer only encodes the headers: its streams for the parts triple the time per email
   const root = new MimeNode(`multipart/alternative; boundary="${boundary}"`)
   const folded = (value: string) => ({ prepared: true, foldLines: true, value })
   for (const [name, value] of listHeaders(unsubscribeUrl))
     root.addHeader(name, name === 'List-Unsubscribe' ? folded(value) : value)
+  for (const [name, value] of headers) root.addHeader(name, folded(value))
   root.setHeader('from', from)
   root.setHeader('to', to)
   if (replyTo !== null) root.setHeader('reply-to', replyTo)

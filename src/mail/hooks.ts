@@ -2,16 +2,24 @@
 import type { AppRow } from '../accounts/access.ts'
 import { type HookProvider, readHookSecrets } from '../accounts/hook-secrets.ts'
 import type { Clock } from '../core/clock.ts'
-import { isJsonObject } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { readDelivery } from '../people/bounces.ts'
 import type { Store } from '../store/store.ts'
-import type { HookRequest, Hooks, ProviderReport } from './hook.ts'
+import { type HookRequest, type Hooks, type ProviderReport, readJson } from './hook.ts'
+import { BREVO_HOOKS } from './brevo-hooks.ts'
+import { MAILGUN_HOOKS } from './mailgun-hooks.ts'
 import { POSTMARK_HOOKS } from './postmark-hooks.ts'
 import { RESEND_HOOKS } from './resend-hooks.ts'
+import { SENDGRID_HOOKS } from './sendgrid-hooks.ts'
 import { isTestId } from './test-mail.ts'
 
-const HOOKS: Record<HookProvider, Hooks> = { postmark: POSTMARK_HOOKS, resend: RESEND_HOOKS }
+const HOOKS: Record<HookProvider, Hooks> = {
+  postmark: POSTMARK_HOOKS,
+  resend: RESEND_HOOKS,
+  mailgun: MAILGUN_HOOKS,
+  sendgrid: SENDGRID_HOOKS,
+  brevo: BREVO_HOOKS,
+}
 
 type Taken = { app: AppRow | null; provider: HookProvider } & Pick<HookRequest, 'bytes' | 'header' | 'token'>
 
@@ -29,23 +37,13 @@ export async function takeHook(
   const hooks = HOOKS[provider]
   const unverified = hooks.verify({ ...request, secret, at })
   if (unverified) return unverified
-  const body = readBody(request.bytes)
+  const body = readJson(request.bytes)
   if (body === null) return refuse('invalid_json')
   const found = hooks.read(body)
   const reports = found.flatMap(toReport)
   const tests = found.filter(({ delivery }) => isTestId(delivery)).length
   if (reports.length === 0 && tests === 0) return { known: 0 }
   return store.reportDeliveries({ appId: app.id, provider, at, reports, tests })
-}
-
-/** Not as strict as for our own API: Postmark's IDs are larger than numbers of JavaScript. */
-function readBody(bytes: Uint8Array): Record<string, unknown> | null {
-  try {
-    const body: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'))
-    return isJsonObject(body) ? body : null
-  } catch {
-    return null
-  }
 }
 
 const toReport = ({ delivery, ...report }: ProviderReport) => {

@@ -33,10 +33,15 @@ const kindOf = ({ RecordType, Type, Inactive }: Record<string, unknown>): Report
   return Inactive === true && kind !== 'complained' ? 'bounced' : kind
 }
 
+/** Over SMTP, its name comes from a header, whose case may change. */
+const findMetadata = (metadata: Record<string, unknown>): unknown =>
+  Object.entries(metadata).find(([name]) => name.toLowerCase() === 'delivery')?.[1]
+
 export const POSTMARK_HOOKS: Hooks = {
   verify: verifyToken,
-  read(body) {
-    const [kind, { delivery }] = [kindOf(body), fieldsOf(body.Metadata)]
+  read(given) {
+    const body = fieldsOf(given)
+    const [kind, delivery] = [kindOf(body), findMetadata(fieldsOf(body.Metadata))]
     if (kind === undefined || typeof delivery !== 'string') return []
     const words = kind === 'complained' || kind === 'delivered' ? [] : [body.Details, body.Description, body.Name]
     return [{ delivery, kind, reason: reasonOf(words, kind) }]

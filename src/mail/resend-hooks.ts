@@ -42,7 +42,8 @@ const findTag = (tags: unknown, name: string): unknown =>
 
 export const RESEND_HOOKS: Hooks = {
   verify,
-  read({ type, data }) {
+  read(body) {
+    const { type, data } = fieldsOf(body)
     const { tags, bounce, failed } = fieldsOf(data)
     const [delivery, found] = [findTag(tags, 'delivery'), fieldsOf(bounce)]
     const kind = type === 'email.bounced' ? kindOfBounce(found) : KINDS.get(type)

@@ -7,9 +7,11 @@ import type { DeliveryWork } from '../deliveries/deliveries.ts'
 import { type Clock, HOUR_MS } from '../core/clock.ts'
 import type { MailRoute } from '../messages/mailer.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
+import { composeMail } from './compose.ts'
 import type { DkimKey } from './dkim.ts'
 import { type Dial, dialAny } from './dial.ts'
 import type { Provider } from './provider.ts'
+import { deliveryOf } from './api.ts'
 import { API_LIMITS, createApiProvider } from './api-provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from './smtp.ts'
 import { createWindow, type Window } from './window.ts'
@@ -156,7 +158,11 @@ function readService(url: string, standIns: StandIns): MailService | null {
 
 function providerOf(server: MailService | null, dial: Dial): Provider | null {
   if (server === null) return null
-  return isApi(server) ? createApiProvider(server, API_LIMITS, dial) : createSmtpProvider(server, SMTP_LIMITS, dial)
+  if (isApi(server)) return createApiProvider(server, API_LIMITS, dial)
+  const provider = createSmtpProvider(server, SMTP_LIMITS, dial)
+  const headersOf = providerOfHost(server.host)?.smtpHeaders
+  if (!headersOf) return provider
+  return { ...provider, compose: (fields) => composeMail({ ...fields, headers: headersOf(deliveryOf(fields)) }) }
 }
 
 /** The same URL of an app and of the operator may reach different hosts. */

@@ -157,7 +157,11 @@ async function reportBounce(body: object, status: number, { secret = SECRET, age
 }
 
 /** What an email provider reports. */
-async function takeWebhook(body: object, status: number, { token = '', provider = 'postmark' } = {}): Promise<void> {
+async function takeWebhook(
+  body: object | string,
+  status: number,
+  { token = '', provider = 'postmark' } = {},
+): Promise<void> {
   const path = hookPath('postmark', server.first.appId, token || undefined).replace('postmark', provider)
   const answer = await server.call('POST', path, { body: JSON.stringify(body), key: null })
   expect([path, answer.status]).toEqual([path, status])
@@ -181,12 +185,12 @@ async function takeWebhooks(): Promise<void> {
   await server.parts().store.setMailSettings({ ...by, settings: { hookSecrets } })
   const large = { Content: 'x'.repeat(1_100_000) }
   await takeWebhook({}, 200, { token: TOKEN })
-  await takeWebhook([], 400, { token: TOKEN })
+  await takeWebhook('x', 400, { token: TOKEN })
   await takeWebhook({}, 401, { token: 'another' })
   await takeWebhook({}, 404, { token: TOKEN, provider: 'nobody' })
   await takeWebhook(large, 413, { token: TOKEN })
   await takeSigned('{}', 200)
-  await takeSigned('[]', 400)
+  await takeSigned('[', 400)
   await takeSigned('{}', 401, makeSigningSecret())
   await takeWebhook({}, 404, { provider: 'nobody' })
   await takeWebhook(large, 413)

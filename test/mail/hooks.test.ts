@@ -259,6 +259,13 @@ test('a body that is no object is refused, and one that is too large', async () 
   expect((await post(`/hooks/nobody/${sending.app.publicId}`, { body: '{}', headers: {} })).status).toBe(404)
 })
 
+test('metadata of Postmark may be named in another case', async () => {
+  const about = await sendOne()
+  const { body, headers } = postmarkDelivery(about)
+  expect((await toPostmark({ body: body.replace('"delivery"', '"Delivery"'), headers })).status).toBe(200)
+  expect((await newest())?.deliveredAt).not.toBeNull()
+})
+
 test('tags of Resend may be a list', async () => {
   const about = await sendOne()
   const { data, ...event } = JSON.parse(resendEvent('email.delivered', about)) as { data: object }

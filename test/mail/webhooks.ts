@@ -1,5 +1,5 @@
 /** Webhooks as the documentation of email providers shows them. */
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, type KeyObject, randomBytes, sign } from 'node:crypto'
 
 export type Webhook = { body: string; headers: Record<string, string> }
 /** `id`: of the delivery, or of a test email. */
@@ -108,3 +108,91 @@ export function signBySvix(
   const headers = { 'svix-id': id, 'svix-timestamp': seconds, 'svix-signature': `v1,${proof}` }
   return { body, headers: { 'Content-Type': 'application/json', ...headers } }
 }
+
+type MailgunEvent = { event: string; severity?: 'permanent' | 'temporary'; reason?: string }
+
+/** https://documentation.mailgun.com/docs/mailgun/user-manual/events/webhooks */
+export function mailgunEvent(
+  { id, to }: About,
+  event: MailgunEvent,
+  { key, at, token = randomBytes(25).toString('hex') }: { key: string; at: number; token?: string },
+): Webhook {
+  const timestamp = String(Math.floor(at / 1000))
+  return json({
+    signature: {
+      token,
+      timestamp,
+      signature: createHmac('sha256', key).update(`${timestamp}${token}`).digest('hex'),
+    },
+    'event-data': {
+      id: 'G9Bn5sl1TC6nu79C8C0bwg',
+      timestamp: 1521233195.375624,
+      'log-level': 'error',
+      ...event,
+      'delivery-status': {
+        'attempt-no': 1,
+        message: '',
+        code: 605,
+        description: 'Not delivering to previously bounced address',
+        'session-seconds': 0,
+      },
+      flags: { 'is-routed': false, 'is-authenticated': true, 'is-system-test': false, 'is-test-mode': false },
+      envelope: { sender: 'hello@first.example', transport: 'smtp', targets: to },
+      message: {
+        headers: { to, 'message-id': `${id}@first.example`, from: 'hello@first.example', subject: 'Test' },
+        attachments: [],
+        size: 111,
+      },
+      recipient: to,
+      'recipient-domain': 'example.com',
+      tags: [],
+      campaigns: [],
+      'user-variables': {},
+    },
+  })
+}
+
+type SendgridEvent = { event: string; type?: string; reason?: string; status?: string }
+
+/** https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event */
+export const sendgridEvents = (events: (SendgridEvent & { about: About })[]): string =>
+  JSON.stringify(
+    events.map(({ about: { id, to }, ...event }) => ({
+      email: to,
+      timestamp: 1513299569,
+      'smtp-id': `<${id}@first.example>`,
+      sg_event_id: 'bounce-0-MTA3MDU1LXVSY0',
+      sg_message_id: '14c5d75ce93.dfd.64b469.filter0001.16648.5515E0B88.0',
+      ...event,
+    })),
+  )
+
+/** ECDSA over the time and the body, with the key pair of the test. */
+export function signBySendgrid(body: string, { privateKey, at }: { privateKey: KeyObject; at: number }): Webhook {
+  const seconds = String(Math.floor(at / 1000))
+  const signature = sign('sha256', Buffer.from(seconds + body), privateKey).toString('base64')
+  return {
+    body,
+    headers: {
+      'X-Twilio-Email-Event-Webhook-Signature': signature,
+      'X-Twilio-Email-Event-Webhook-Timestamp': seconds,
+    },
+  }
+}
+
+/** https://developers.brevo.com/docs/transactional-webhooks */
+export const brevoEvent = ({ id, to }: About, event: string, more: { reason?: string } = {}): Webhook =>
+  json({
+    event,
+    email: to,
+    id: 26224,
+    date: '2026-05-15 14:00:30',
+    ts: 1604933619,
+    'message-id': `<${id}@first.example>`,
+    ts_event: 1604933654,
+    subject: 'My first Transactional',
+    sending_ip: '185.41.28.109',
+    template_id: 0,
+    tags: [],
+    ...more,
+  })

@@ -28,10 +28,11 @@ type Hooked = Pick<MailProvider, 'name'> & { hooks: Hooks }
 
 type Props = { facts: SenderFacts; provider: Hooked; reports: LastReport[]; shown: WebhooksShown; now: number }
 
-/** The provider that sends the app's emails; null if its webhooks can't be read. */
+/** The provider that sends the app's emails; null if its webhooks can't be read, or don't name the delivery. */
 export function findHooked({ mailRoute: { isApi, provider } }: Pick<SenderFacts, 'mailRoute'>): Hooked | null {
-  const found = isApi && provider !== null ? findProvider(provider) : null
-  return found?.hooks ? { name: found.name, hooks: found.hooks } : null
+  const found = provider === null ? null : findProvider(provider)
+  if (!found?.hooks || !(isApi || found.smtpHeaders)) return null
+  return { name: found.name, hooks: found.hooks }
 }
 
 export const WebhooksSection = (props: Props) => {
@@ -81,10 +82,12 @@ const SecretUrl = ({ facts, provider: { name, hooks } }: Props) => {
   )
 }
 
-const SigningSecret = ({ facts, provider, shown }: Props) => {
+function SigningSecret({ facts, provider, shown }: Props) {
   const { viewer, marks, baseUrl } = facts
   const { name, hooks } = provider
   const isKnown = isSet(facts, hooks)
+  const signing = HOOK_SECRETS[hooks.name]
+  const label = signing === 'url' ? '' : signing.label
   return (
     <>
       <Values>
@@ -92,7 +95,7 @@ const SigningSecret = ({ facts, provider, shown }: Props) => {
           {`${baseUrl}${hookPath(hooks.name, viewer.app.publicId)}`}
         </Value>
       </Values>
-      {!isKnown && <p>No signing secret yet, so every webhook is refused.</p>}
+      {!isKnown && <p>{`No ${lowerFirst(label)} yet, so every webhook is refused.`}</p>}
       {isOwner(viewer) && (
         <Form
           action={`${pathOf(viewer.app.publicId, 'sender')}/webhooks/secret#${WEBHOOKS}`}
@@ -102,19 +105,22 @@ const SigningSecret = ({ facts, provider, shown }: Props) => {
         >
           <Field
             name="hookSecret"
-            label="Signing secret"
+            label={label}
             kind="password"
-            hint={isKnown ? 'Saved. Enter another to replace it.' : `Copy it from the webhook in ${name}.`}
+            hint={isKnown ? 'Saved. Enter another to replace it.' : `Copy it from ${name}.`}
             autocomplete="new-password"
           />
           <div class="buttons">
-            <Button>Save the signing secret</Button>
+            <Button>{`Save the ${lowerFirst(label)}`}</Button>
           </div>
         </Form>
       )}
     </>
   )
 }
+
+/** "HTTP" stays. */
+const lowerFirst = (label: string): string => label.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())
 
 const KINDS: [LastReport['kind'], string][] = [
   ['delivered', 'Delivered'],
@@ -144,15 +150,18 @@ function Received({ reports, now }: Received) {
 
 const TestForm = ({ facts: { viewer }, provider, reports, shown: { test }, now }: Props) => {
   const { name, hooks } = provider
+  const to = hooks.simulator ?? viewer.member.email
   return (
     <>
       <p class="hint">
-        {`The test sends an email that bounces, to ${name}'s `}
-        <SentText>{hooks.simulator}</SentText>.
+        {hooks.simulator === null
+          ? `The test sends an email to you. ${name} reports that it was delivered: `
+          : `The test sends an email that bounces, to ${name}'s `}
+        <SentText>{to}</SentText>.
       </p>
       <div role="status">
         {test && !('is' in test && test.is === 'sent') ? (
-          <SentTest viewer={viewer} to={hooks.simulator} whose={null} result={test} />
+          <SentTest viewer={viewer} to={to} whose={null} result={test} />
         ) : (
           <Returned reports={reports} now={now} />
         )}

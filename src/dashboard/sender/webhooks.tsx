@@ -41,7 +41,7 @@ const NO_WEBHOOKS = { status: 409, notice: 'Eventpost reads no webhooks of this 
 
 function readProvider(form: FormInput, kind: 'url' | 'signing'): HookProvider | null {
   const provider = form.text('provider')
-  return isHookProvider(provider) && HOOK_SECRETS[provider] === kind ? provider : null
+  return isHookProvider(provider) && (HOOK_SECRETS[provider] === 'url') === (kind === 'url') ? provider : null
 }
 
 type Saving = { provider: HookProvider; secret: string; basedOn: string; done: () => Response }
@@ -73,7 +73,7 @@ async function saveSecret(
 ): Promise<Response> {
   const provider = readProvider(form, 'signing')
   if (provider === null) return showServer(deps, request, viewer, NO_WEBHOOKS)
-  const reading = readSigningSecret(form.text('hookSecret'))
+  const reading = readSigningSecret(provider, form.text('hookSecret'))
   if ('errors' in reading)
     return showServer(deps, request, viewer, { status: 400, webhooks: { errors: reading.errors, test: null } })
   const { secret } = reading
@@ -81,10 +81,10 @@ async function saveSecret(
   return save(deps, request, viewer, { provider, secret, basedOn: form.text('basedOn'), done })
 }
 
-/** To the provider's simulator, whose bounce comes back by webhook. */
+/** To the provider's simulator, whose bounce comes back by webhook; without one, to the member. */
 async function testWebhook(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> {
   const provider = findHooked(await readSenderFacts(deps, viewer))
-  const to = provider && makeMailbox('', provider.hooks.simulator)
+  const to = provider && makeMailbox('', provider.hooks.simulator ?? viewer.member.email)
   if (!to) return showServer(deps, request, viewer, NO_WEBHOOKS)
   const notice = refuseTest(deps, viewer)
   if (notice !== null) return showServer(deps, request, viewer, { status: 429, notice })

@@ -89,6 +89,18 @@ describe('webhooks', () => {
     expect(Object.keys(await secrets()).toSorted()).toEqual(['postmark', 'resend'])
   })
 
+  test('of a provider that is used over SMTP are offered too, if they name the delivery', async () => {
+    await set({ smtpUrl: 'smtp://user:pa55@smtp.mailgun.org:587' })
+    const html = await see()
+    expect(await textOf(html, '#webhooks label')).toEqual(['HTTP webhook signing key'])
+    expect(await textIn(html)).toContain('No HTTP webhook signing key yet, so every webhook is refused.')
+    const fields = await hiddenFieldsOf(html, `form[action^="${at('secret')}"]`)
+    expect((await browser.post(at('secret'), { ...fields, hookSecret: 'key-1234567890abcdef' })).status).toBe(303)
+    expect(await secrets()).toEqual({ mailgun: 'key-1234567890abcdef' })
+    await set({ smtpUrl: 'smtps://resend:re_1@smtp.resend.com:465' })
+    expect(await attributesOf(await see(), '#webhooks', 'id')).toEqual([])
+  })
+
   test('cannot be made up for another provider', async () => {
     await viaPostmark()
     const fields = await hiddenFieldsOf(await see(), `form[action="${at('url')}"]`)
