@@ -177,9 +177,11 @@ function describeKeyless({ headers }: Request, route: string): string {
 
 /** Others are names that the caller made up. */
 export const LOGGED_FIELDS: ReadonlySet<string> = new Set(
-  `app basedOn createContact cursor days delivery deliveryId dryRun email event events field fields firstName id Idempotency-Key
-  ip kind language lastName limit message messageId newsletter occurredAt page properties reason removeTags search several
-  signature site source state status tag tags to token updatedAfter v`.split(/\s+/),
+  `app basedOn body createContact cursor days delivery deliveryId dryRun email event events field fields firstName fromEmail
+  fromName id Idempotency-Key ip kind language lastName limit message messageId newsletter occurredAt page preheader properties
+  provider reason removeTags replyTo search several signature site source state status subject tag tags to token updatedAfter v`.split(
+    /\s+/,
+  ),
 )
 
 const MOST_FIELDS = 5

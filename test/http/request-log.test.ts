@@ -302,6 +302,7 @@ test('the names of all fields of the API and of tools can be logged', async () =
   }
   const inputs = [
     'EventInput',
+    'SendInput',
     'BatchInput',
     'ContactInput',
     'ContactUpdateInput',
