@@ -92,7 +92,7 @@ export function createSlots({ connections, slowConnections }: Limits, monotonicM
       count = noteOpened(count, { open, at: monotonicMs(), limit: connections })
       admit()
     },
-    /** The server refused everyone, so it was not about how many there were. */
+    /** Forgets what was learned: the server refuses every connection, which is not a limit on their number. */
     forget(): void {
       count = UNLIMITED
       admit()

@@ -143,7 +143,7 @@ export function createSmtpProvider(
         const isOver = others === null || isAlone(others)
         const waitMs = isOver ? 0 : slots.noteRefused(others)
         if (sent.session) keep(sent.session, slot)
-        // nobody is let in, so it is not about how many there are
+        // the server refuses every connection, so this is not a limit on their number
         if (isOver && others !== null) {
           refusedAllAt = performance.now()
           slots.forget()

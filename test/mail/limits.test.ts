@@ -8,7 +8,7 @@ import { countEach, live, MINUTE, startSecond, useSending } from './sending.ts'
 const keep = useClosing()
 const start = useSending()
 
-/** `LIMITS=all` (`bun run bench:limits`): as many emails and as long as the servers in the documentation. */
+/** `LIMITS=all`: as many emails as the described servers get in hours; takes minutes. */
 const isAll = process.env.LIMITS === 'all'
 
 const SECOND = 1_000
