@@ -75,7 +75,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     port: 465,
     security: 'tls',
     user: 'resend',
-    hint: 'Use an API key as password.',
+    hint: 'Use an API key as the password.',
     hosts: /^(?:smtp|api)\.resend\.com$/,
     spf: null,
     api: { name: 'resend', key: 'API key', hint: 'Create a key in Resend under API Keys. Sending access is enough.' },

@@ -127,16 +127,16 @@ function describeMissingSpf(domain: string, server: string | null, provider: Mai
   }
   const term = provider?.spf ?? (server === null ? 'mx' : spfTerm(server))
   if (term === null) {
-    const sentence = `${missing} Your mail server is on a private network, so its public address is unknown. Add a record with that address, such as v=spf1 ip4:203.0.113.5 ~all, or your mail provider's record.`
+    const sentence = `${missing} Your mail server is on a private network, so its public address is unknown. Add a record with that address, such as v=spf1 ip4:203.0.113.5 ~all, or your email provider's record.`
     return { ...absent, state: 'bad', sentence, record: null }
   }
-  const sentence = provider === null ? `${missing} Add this one, or your mail provider's.` : `${missing} Add this one.`
+  const sentence = provider === null ? `${missing} Add this one, or your email provider's.` : `${missing} Add this one.`
   return { ...absent, state: 'bad', sentence, record: { name: domain, type: 'TXT', value: `v=spf1 ${term} ~all` } }
 }
 
 async function checkDkim(resolve: ResolveTxt, { domain, dkim }: CheckedSender): Promise<SenderCheck> {
   if (dkim === null) {
-    const sentence = 'Emails are not signed. Create a key pair, unless your mail provider signs them.'
+    const sentence = 'Emails are not signed. Create a key pair, unless your email provider signs them.'
     return { about: 'DKIM', state: 'caution', sentence, record: null }
   }
   const record = dkimRecord(dkim, dkim.publicKey)

@@ -20,7 +20,7 @@ const EVENT = Type.Object({}, { additionalProperties: true })
 
 const ProviderWebhook = Type.Union([EVENT, Type.Array(EVENT)], {
   title: 'ProviderWebhook',
-  description: "As the provider's documentation says.",
+  description: "In the provider's format: see its documentation.",
 })
 
 type Params = { provider: string; app: string; token?: string }
@@ -42,9 +42,9 @@ export function hookRoutes(deps: { store: Store; clock: Clock }) {
       parse: 'none',
       detail: describeUnkeyed({
         operationId: 'takeSignedWebhook',
-        summary: 'Signed webhook',
+        summary: 'Report deliveries (signed webhook)',
         description:
-          'Takes a webhook of an email provider that signs its webhooks. Reports about unknown emails change nothing. Taking the same webhook twice is safe.',
+          'For webhooks of email providers that sign them. Reports about unknown emails change nothing. Sending the same webhook twice is safe.',
         example: EXAMPLES.takeSignedWebhook,
         body: ProviderWebhook,
         answers: { 200: WebhookAnswer },
@@ -57,9 +57,9 @@ export function hookRoutes(deps: { store: Store; clock: Clock }) {
       parse: 'none',
       detail: describeUnkeyed({
         operationId: 'takeWebhook',
-        summary: 'Webhook with a secret URL',
+        summary: 'Report deliveries (secret URL)',
         description:
-          "Takes a webhook of an email provider that doesn't sign its webhooks. Reports about unknown emails change nothing. Taking the same webhook twice is safe.",
+          "For webhooks of email providers that don't sign them. Reports about unknown emails change nothing. Sending the same webhook twice is safe.",
         example: EXAMPLES.takeWebhook,
         body: ProviderWebhook,
         answers: { 200: WebhookAnswer },

@@ -31,7 +31,7 @@ const SECURITY = {
     type: 'apiKey',
     in: 'header',
     name: 'svix-signature',
-    description: 'As the provider signs its webhooks. Resend uses the headers of Svix.',
+    description: "The provider's own signature. Resend uses the headers of Svix.",
   },
 }
 

@@ -65,7 +65,7 @@ const UNFIT = {
 /** During sending. Lowercase codes are network errors. */
 const ON_THE_WAY = {
   server_paused: () => 'The mail server keeps failing, so sending is paused for a while.',
-  server_limited: () => 'The mail server accepts only so many emails in a while, so this one waits for its turn.',
+  server_limited: () => 'The mail server limits how many emails it accepts, so this one waits for its turn.',
   sender_paused: () => "The mail server refuses this app's emails, so sending is paused for a while.",
   not_saved: () => 'The email was not sent, because Eventpost could not record it first.',
   error: () => 'An internal error occurred. See the log.',
@@ -253,7 +253,7 @@ export function describeReason(reason: string, name: string, state: DeliveryRow[
   if (code !== undefined) return (isOfApi(reason) ? describeApi : describeSmtp)(code, reply ?? code)
   const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
   if (refused !== undefined) return `The mail server refused the sender address (it replied ${refused}).`
-  if (state === 'bounced' || state === 'complained') return `The mail provider said: "${reason}".`
+  if (state === 'bounced' || state === 'complained') return `The email provider said: "${reason}".`
   return `The mail server could not be used (${reason}).`
 }
 

@@ -42,8 +42,11 @@ const OWN_TEXT = {
   body: Type.Optional(described(TEXTS.body, 'Without `message`: the text, in Markdown with Liquid.')),
   preheader: described(TEXTS.preheader, 'Without `message`: the preview text.'),
   fromName: described(TEXTS.fromName, "Without `message`: the sender name. Default: the app's."),
-  fromEmail: described(TEXTS.fromEmail, 'Without `message`: a sender address of the app. Default: its usual one.'),
-  replyTo: described(TEXTS.replyTo, 'Without `message`: where replies go. Default: as the app says.'),
+  fromEmail: described(
+    TEXTS.fromEmail,
+    "Without `message`: a sender address of the app. Default: the app's default address.",
+  ),
+  replyTo: described(TEXTS.replyTo, "Without `message`: where replies go. Default: the app's."),
 }
 
 export const SendInput = Type.Object(
@@ -259,7 +262,7 @@ export const warnOfLinks = ({ unlinked: count = 0 }: Pick<SentMail, 'unlinked'>)
         {
           field: 'properties',
           code: 'url_not_linkable',
-          message: `The email doesn't link to ${count === 1 ? 'a URL' : `${count} URLs`} of \`properties\`, because it isn't https on a domain of this app.`,
+          message: `The email doesn't link to ${count === 1 ? "a URL in `properties`, because it isn't an https address" : `${count} URLs in \`properties\`, because they aren't https addresses`} on a domain of this app.`,
         },
       ]
 

@@ -97,7 +97,7 @@ export function shortenDelivery(delivery: Shortened, refusal: SuppressionReason 
   if (state === 'deferred')
     return { words: `${describeCause(delivery, reason ?? 'error')}, due`, countdown: { at, over: 'now' } }
   if (state !== 'waiting') return { words: describeEnd(delivery, state) }
-  if (byHand) return { words: 'Sent next' }
+  if (byHand) return { words: 'Will be sent next' }
   if (refusal === null) return { words: 'Due', countdown: { at, over: 'now' } }
   return { words: `${shortenReason(refusal)}, skipped`, countdown: { at, over: 'next' } }
 }

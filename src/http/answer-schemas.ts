@@ -82,9 +82,9 @@ export const EventRecord = Type.Object(
 export const DeliveryRecord = Type.Object(
   {
     id: Type.String({ description: 'The ID of the delivery, `dlv_...`.' }),
-    messageId: orNull(Type.String(), 'The ID of the message, `msg_...`; null if the email has a text of its own.'),
-    message: orNull(Type.String(), 'The name of the message; null if the email has a text of its own.'),
-    version: orNull(Type.Integer(), 'The version of the message; null if the email has a text of its own.'),
+    messageId: orNull(Type.String(), 'The ID of the message, `msg_...`; null if the email was sent without a message.'),
+    message: orNull(Type.String(), 'The name of the message; null if the email was sent without a message.'),
+    version: orNull(Type.Integer(), 'The version of the message; null if the email was sent without a message.'),
     contactId: CONTACT_ID,
     email: orNull(Type.String(), "The person's email; null if they were just erased."),
     state: oneOf(

@@ -34,7 +34,7 @@ export function describeTrigger(trigger: Trigger): string {
     return `${trigger.event} arrives${where.length === 0 ? '' : ` and ${where.join(' and ')}`}`
   }
   if ('page' in trigger) return `${describePage(trigger.page)} is opened`
-  if ('api' in trigger) return 'your server sends it'
+  if ('api' in trigger) return 'your server requests it'
   return 'tag' in trigger ? `someone gets the tag “${trigger.tag}”` : 'a person is added'
 }
 

@@ -337,7 +337,8 @@ describe('an Idempotency-Key', () => {
       {
         field: 'properties',
         code: 'url_not_linkable',
-        message: "The email doesn't link to a URL of `properties`, because it isn't https on a domain of this app.",
+        message:
+          "The email doesn't link to a URL in `properties`, because it isn't an https address on a domain of this app.",
       },
     ])
     expect(codeOf(await sendReceipt({ email: 'bob@example.com' }, { headers }))).toBe('422 idempotency_mismatch')

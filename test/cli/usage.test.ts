@@ -58,7 +58,7 @@ describe('help', () => {
     }
     const create = (await eventpost(['key', 'create', '--help'])).out
     expect(create).toMatch(
-      /--scope SCOPE .*standard \(reads, writes and erases\), ingest \(only writes\), manage \(.+\)/,
+      /--scope SCOPE .*standard \(reads, writes, erases and sends emails\), ingest \(only writes\), manage \(.+\)/,
     )
   })
 

@@ -33,8 +33,8 @@ describe('describes a state', () => {
       { state: 'unknown', reason: 'stopped' },
       "Eventpost stopped while it was sending the email. It's unknown whether Ada got it.",
     ],
-    [{ state: 'bounced', reason: 'No such user' }, 'The email bounced. The mail provider said: "No such user".'],
-    [{ state: 'complained', reason: 'abuse' }, 'Ada reported the email as spam. The mail provider said: "abuse".'],
+    [{ state: 'bounced', reason: 'No such user' }, 'The email bounced. The email provider said: "No such user".'],
+    [{ state: 'complained', reason: 'abuse' }, 'Ada reported the email as spam. The email provider said: "abuse".'],
     [
       { state: 'deferred', reason: 'enew' },
       `The mail server could not be used (enew). It will be retried on ${LATER}.`,

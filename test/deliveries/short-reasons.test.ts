@@ -36,7 +36,7 @@ describe('each state has a short text', () => {
   test.each<[Partial<DeliveryRow>, string]>([
     [{ state: 'waiting' }, 'Due in 10 min'],
     [{ state: 'waiting', dueAt: NOW }, 'Due now'],
-    [{ state: 'waiting', byHand: true }, 'Sent next'],
+    [{ state: 'waiting', byHand: true }, 'Will be sent next'],
     [{ state: 'claimed' }, 'Being sent'],
     [{ state: 'handed', handedAt: at }, 'Waiting for the server'],
     [{ state: 'sent', handedAt: at, sentAt: at }, 'Sent after 10 min'],

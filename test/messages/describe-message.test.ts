@@ -39,7 +39,7 @@ test.each<[Omit<MessageContent, 'mail'>, string[]]>([
       'Each person gets it once.',
     ],
   ],
-  [{ trigger: { api: 'send' } }, ['The email is due as soon as your server sends it.']],
+  [{ trigger: { api: 'send' } }, ['The email is due as soon as your server requests it.']],
   [
     { trigger: { page: '/docs/*' }, wait: { until: '09:00' }, again: { everyHours: 1 } },
     [

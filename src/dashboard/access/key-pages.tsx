@@ -23,9 +23,9 @@ export const SCOPES = [
   {
     value: 'standard',
     label: 'Standard',
-    hint: 'Reads and writes people and events, over HTTP and MCP. Over HTTP, it also erases people, cancels waiting emails and sends them early.',
+    hint: 'Reads and writes people and events, over HTTP and MCP. Over HTTP, it also erases people, and sends and cancels emails.',
   },
-  { value: 'ingest', label: 'Ingest', hint: 'Sends people and events over HTTP. Reads nothing.' },
+  { value: 'ingest', label: 'Ingest', hint: 'Adds and updates people and sends events, over HTTP. Reads nothing.' },
   { value: 'manage', label: 'Manage', hint: 'Everything in Standard, and AI clients can change messages.' },
 ]
 

@@ -46,7 +46,7 @@ const FLASHES = {
   sender_saved: 'The sender was saved. It applies from the next email.',
   server_saved: 'The mail server answered and was saved. Emails now go through it.',
   server_saved_plain: 'The mail server answered and was saved. Emails now go through it, without encryption.',
-  webhook_secret_saved: 'The signing secret was saved. Webhooks signed with another are refused.',
+  webhook_secret_saved: 'The signing secret was saved. Webhooks signed with another secret are refused.',
   server_saved_unchecked: 'The mail server was saved without a check. Emails wait if it refuses them.',
   server_removed: 'The mail server was removed.',
   limits_saved: 'The hours and limits were saved. They apply from the next email.',

@@ -64,7 +64,7 @@ function writeTrigger(trigger: Trigger): Words {
   if ('event' in trigger && (trigger.where ?? []).length === 0) return { bold: trigger.event, after: ' arrives' }
   if ('tag' in trigger) return { before: 'they get the tag ', bold: `“${trigger.tag}”` }
   if ('contact' in trigger) return { bold: 'a person', after: ' is added' }
-  if ('api' in trigger) return { bold: 'your server', after: ' sends it' }
+  if ('api' in trigger) return { bold: 'your server', after: ' requests it' }
   return { bold: describeTrigger(trigger) }
 }
 

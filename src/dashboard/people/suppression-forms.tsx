@@ -47,7 +47,7 @@ export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<
           name="file"
           label="Or a file"
           kind="file"
-          hint="CSV or text, such as a mail provider's export."
+          hint="CSV or text, such as an email provider's export."
           autocomplete="off"
           optional
         />

@@ -249,7 +249,7 @@ const NoRows = ({ viewer, view, isOld, fault }: RequestsProps) => {
         </ButtonLink>
       }
     >
-      Requests from your servers, AI clients, pages and mail provider appear here.
+      Requests from your servers, AI clients, pages and email providers appear here.
     </EmptyState>
   )
 }

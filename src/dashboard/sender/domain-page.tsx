@@ -116,7 +116,7 @@ const DkimSection = (props: DomainProps) => {
     <section id="dkim">
       <h2>DKIM signature</h2>
       <p>
-        Skip this if your mail provider signs emails, as Postmark, Resend and Amazon SES do. Create a key pair only if
+        Skip this if your email provider signs emails, as Postmark, Resend and Amazon SES do. Create a key pair only if
         you run the mail server yourself.
       </p>
       <PublishedKey {...settings} />
@@ -189,7 +189,7 @@ const ChangeKey = (props: DomainProps) => (
       <KeyForm {...props} />
     </Dialog>
     <Dialog id="remove-key" opener="Remove the key" kind="danger" title="Remove the key?">
-      <p>Emails are then sent unsigned, unless your mail provider signs them.</p>
+      <p>Emails are then sent unsigned, unless your email provider signs them.</p>
       <ActionForm
         action={`${pathOf(props.facts.viewer.app.publicId, 'sender')}/dkim/remove`}
         fields={{ basedOn: props.facts.marks.dkim }}
@@ -215,8 +215,8 @@ const ChecksSection = ({ facts: { viewer, mailRoute }, last, isChecking }: Domai
   <section id={CHECKS}>
     <h2>DNS records</h2>
     <p>
-      Without these records, emails may go to spam. If you use a mail provider, such as Postmark or Amazon SES, add the
-      records that it lists for your domain, then check them here.
+      Without these records, emails may go to spam. If you use an email provider, such as Postmark or Amazon SES, add
+      the records that it lists for your domain, then check them here.
     </p>
     {mailRoute.from !== null && (
       <ul class="fact-list">

@@ -31,22 +31,24 @@ export const LearnedLimitsText = ({ limits }: { limits: LearnedLimits | null }) 
     <p class="hint" id="learned-limits">
       {connections && (
         <>
-          This server accepts {connections.most === 1 ? '1 connection' : `${connections.most} connections`} at a time;
-          learned at <ExactTime at={connections.at} />.{' '}
+          This server accepts {connections.most === 1 ? '1 connection' : `${connections.most} connections`} at a time
+          (learned on <ExactTime at={connections.at} />
+          ).{' '}
         </>
       )}
       {rate && (
         <>
-          This server accepts {describeRate(rate)}; learned at <ExactTime at={rate.at} />.{' '}
+          This server accepts {describeRate(rate)} (learned on <ExactTime at={rate.at} />
+          ).{' '}
         </>
       )}
       {closed && (
         <>
-          It accepts no email since <ExactTime at={closed.at} />
-          {reply !== null && ` (it replied ${reply})`}. The next one tries at <ExactTime at={closed.tryAt} />.{' '}
+          This server has accepted no emails since <ExactTime at={closed.at} />
+          {reply !== null && ` (it replied ${reply})`}. The next attempt is on <ExactTime at={closed.tryAt} />.{' '}
         </>
       )}
-      Emails beyond that wait. None are lost.
+      Further emails wait. None are lost.
     </p>
   )
 }

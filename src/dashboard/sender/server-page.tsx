@@ -261,7 +261,7 @@ const backField = (message: MessageRow | null): { message?: string } =>
 
 /** Links, so that presets work without scripts. */
 const Providers = ({ path, shown, isOther, message }: ProvidersProps) => (
-  <nav class="choices" aria-label="Mail provider">
+  <nav class="choices" aria-label="Email provider">
     {MAIL_PROVIDERS.map(({ id, name }) => (
       <a
         key={id}
@@ -435,7 +435,7 @@ export const REPORT_DOCS = '/docs/api/report-bounce'
 const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
   <>
     <p class="hint">
-      Optional. Use a script to send bounces that your mail provider reports to this URL. See{' '}
+      Optional. Use a script that sends the bounce reports of your email provider to this URL. See{' '}
       <a href={REPORT_DOCS}>Report a bounce</a>.
     </p>
     <Values>

@@ -126,7 +126,7 @@ const KINDS: [LastReport['kind'], string][] = [
   ['delivered', 'Delivered'],
   ['delayed', 'Delayed'],
   ['bounced', 'Bounced'],
-  ['softBounced', 'Bounced for now'],
+  ['softBounced', 'Soft bounce'],
   ['blocked', 'Blocked'],
   ['complained', 'Reported as spam'],
 ]
@@ -154,10 +154,10 @@ const TestForm = ({ facts: { viewer }, provider, reports, shown: { test }, now }
   return (
     <>
       <p class="hint">
+        The test sends an email to <SentText>{to}</SentText>
         {hooks.simulator === null
-          ? `The test sends an email to you. ${name} reports that it was delivered: `
-          : `The test sends an email that bounces, to ${name}'s `}
-        <SentText>{to}</SentText>.
+          ? `. ${name} then reports that it was delivered.`
+          : `, an address at ${name} that always bounces.`}
       </p>
       <div role="status">
         {test && !('is' in test && test.is === 'sent') ? (
@@ -185,9 +185,12 @@ function Returned({ reports, now }: Received) {
   if (cameAt === null || cameAt < sentAt) {
     return (
       <Notice kind="info">
-        The last test was sent <Time at={sentAt} now={now} /> and has not come back yet. Reload this page in a moment.
+        The last test was sent <Time at={sentAt} now={now} />. Its report has not arrived yet: reload this page in a
+        moment.
       </Notice>
     )
   }
-  return <Notice kind="done">{`The last test came back after ${formatShortDuration(cameAt - sentAt)}.`}</Notice>
+  return (
+    <Notice kind="done">{`The report about the last test arrived after ${formatShortDuration(cameAt - sentAt)}.`}</Notice>
+  )
 }

@@ -36,7 +36,7 @@ test.each<[Fields, string, string]>([
 describe('the sentence', () => {
   test.each<[Fields, string]>([
     [{}, 'When *results_ready* arrives, send *immediately*, *once per person*'],
-    [{ trigger: 'api' }, 'When *your server* sends it, send *immediately*, *each time*'],
+    [{ trigger: 'api' }, 'When *your server* requests it, send *immediately*, *each time*'],
     [
       { trigger: 'page', 'trigger.page': '/pricing', wait: 'until', 'wait.until': '09:00' },
       'When *the page /pricing is opened*, wait until *09:00*, then send, *once per person*',

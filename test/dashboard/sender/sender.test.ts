@@ -167,10 +167,10 @@ test('what a mail server was seen to accept is shown', async () => {
   const rate = { count: 14_000, periodMs: 3_672_000, at }
   pages.mailer.findLimits = () => ({ connections: { most: 3, at }, rate, closed, reply: '454 4.7.0' })
   const text = [
-    'This server accepts 3 connections at a time; learned at 3 May 2026, 12:00 UTC.',
-    'This server accepts 14,000 emails an hour; learned at 3 May 2026, 12:00 UTC.',
-    'It accepts no email since 3 May 2026, 12:01 UTC (it replied 454 4.7.0). The next one tries at 3 May 2026, 12:02 UTC.',
-    'Emails beyond that wait. None are lost.',
+    'This server accepts 3 connections at a time (learned on 3 May 2026, 12:00 UTC).',
+    'This server accepts 14,000 emails an hour (learned on 3 May 2026, 12:00 UTC).',
+    'This server has accepted no emails since 3 May 2026, 12:01 UTC (it replied 454 4.7.0). The next attempt is on 3 May 2026, 12:02 UTC.',
+    'Further emails wait. None are lost.',
   ].join(' ')
   expect(await textOf(await see('/server'), '#learned-limits')).toEqual([text])
   expect(await textOf(await see(LIMITS), '#learned-limits')).toEqual([text])

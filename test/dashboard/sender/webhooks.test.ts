@@ -132,10 +132,10 @@ describe('webhooks', () => {
 describe('a test of the webhook', () => {
   const send = async () => textOf((await browser.post(at('test'))).html, '#webhooks [role=status]')
 
-  test('goes to the simulator, and says when it came back', async () => {
+  test('goes to the simulator, and says when its report arrived', async () => {
     await viaResend()
     await set({ hookSecrets: writeHookSecret({ hookSecrets: null }, 'resend', makeSigningSecret()) })
-    expect(await send()).toEqual([expect.stringContaining('has not come back yet')])
+    expect(await send()).toEqual([expect.stringContaining('Its report has not arrived yet')])
     expect(resend.received).toMatchObject([
       { to: ['bounced@resend.dev'], tags: [{ value: expect.stringMatching(/^test-/) }] },
     ])
@@ -143,7 +143,9 @@ describe('a test of the webhook', () => {
     const app = await appOf(pages)
     const came = { appId: app.id, provider: 'resend', at: pages.clock.now(), reports: [], tests: 1 }
     await pages.store.reportDeliveries(came)
-    expect(await textOf(await see(), '#webhooks [role=status]')).toEqual(['Done: The last test came back after 4 s.'])
+    expect(await textOf(await see(), '#webhooks [role=status]')).toEqual([
+      'Done: The report about the last test arrived after 4 s.',
+    ])
   })
 
   test('goes to an address that Postmark keeps accepting', async () => {
