@@ -3,7 +3,7 @@ import type { Behaviour, Doing } from './mail-server.ts'
 import { type Sending, startSending } from './sending.ts'
 
 /** Counts what it takes in fixed periods of a clock. */
-function createQuota({ count, periodMs }: { count: number; periodMs: number }) {
+export function createQuota({ count, periodMs }: { count: number; periodMs: number }) {
   let [period, used] = [-1, 0]
   return {
     take(at: number): boolean {
