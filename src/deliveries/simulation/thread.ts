@@ -1,12 +1,8 @@
-import { constants, setPriority } from 'node:os'
 import { openForReading } from '../../store/engine/database.ts'
 import { createSimulationReads } from '../../store/simulation.ts'
 import { type Progress, simulate, type Simulation, type SimulationInput } from './simulate.ts'
 
 declare const self: Worker
-
-// of this thread only, so that requests and writes come first on a busy machine (`bun run bench:messages`)
-setPriority(constants.priority.PRIORITY_LOW)
 
 export type ToSimulation = { folder: string; input: SimulationInput; most: number }
 export type FromSimulation = { progress: Progress } | { simulation: Simulation } | { failure: string }
