@@ -9,6 +9,8 @@ import { createEventRecorder, type EventRecorder } from './events/events.ts'
 import { createFeed, type Feed } from './events/feed.ts'
 import { createAbuseLimits, type AbuseLimits } from './http/abuse-limits.ts'
 import { createLimits, type Limits } from './accounts/limits.ts'
+import { createTakeHook, type TakeHook } from './mail/hooks.ts'
+import type { FetchText } from './mail/sns.ts'
 import type { Mailer } from './messages/mailer.ts'
 import { giveFirstMessages } from './accounts/first-messages.ts'
 import type { Simulations } from './deliveries/simulation/index.ts'
@@ -36,28 +38,32 @@ export type Dependencies = {
   /** hashes addresses in bucket names */
   addressKey: string
   unsubscribeKey: string
-  /** proves that a message was previewed, and which settings a form showed */
+  /** proves that a message was previewed, which settings a form showed, and who knows a URL for webhooks */
   previewKey: string
   mailer: Mailer
+  takeHook: TakeHook
   templates: TemplateWorker
 }
 
+/** `fetchSns`: replaced in tests. */
 type Given = Pick<
   Dependencies,
   'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'simulations' | 'templates' | 'noteSecurity'
->
+> & { fetchSns?: FetchText }
 
-export async function createDependencies(given: Given): Promise<Dependencies> {
+export async function createDependencies({ fetchSns, ...given }: Given): Promise<Dependencies> {
   const { store, clock } = given
   const feed = createFeed({ store })
   const addressKey = await keepSecret(store, 'address_key')
+  const previewKey = await keepSecret(store, 'preview_key')
   const limits = createLimits({ clock })
   const access = createAccess({ store, clock })
   const notes = createNotes({ store, clock, onNote: feed.notify })
   const dependencies: Dependencies = {
     ...given,
     addressKey,
-    previewKey: await keepSecret(store, 'preview_key'),
+    previewKey,
+    takeHook: createTakeHook({ store, clock, topicKey: previewKey, fetchSns }),
     access,
     limits,
     recordEvent: createEventRecorder({ store, clock, limits, notes }),

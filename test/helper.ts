@@ -8,6 +8,7 @@ import { createSenders, type Installation, type Senders } from '../src/accounts/
 import { createSimulations } from '../src/deliveries/simulation/index.ts'
 import { createTemplateWorker } from '../src/messages/template-worker.ts'
 import { createSender, type Sender, type SenderDependencies } from '../src/mail/sender.ts'
+import type { FetchText } from '../src/mail/sns.ts'
 import type { Health } from '../src/ops/health.ts'
 import { createLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
@@ -54,6 +55,7 @@ export type Options = {
   trustedProxies?: string[]
   mcpOrigins?: string[]
   baseUrl?: string
+  fetchSns?: FetchText
 }
 
 export type TestServer = Awaited<ReturnType<typeof createTestServer>>
@@ -101,6 +103,7 @@ export async function createTestServer(options: Options = {}) {
       simulations: createSimulations(folder),
       templates: options.mail?.templates ?? TEMPLATES,
       noteSecurity: log.write,
+      fetchSns: options.fetchSns,
     })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [], mcpOrigins = [...TEST_ORIGINS] } = options

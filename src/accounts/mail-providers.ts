@@ -18,8 +18,8 @@ export type MailProvider = {
   hosts: RegExp
   /** the SPF mechanism to publish; null where the provider needs no record at the sender's domain */
   spf: string | null
-  /** its own API, if Eventpost can use it; better than SMTP */
-  api?: { name: ApiName; key: string; hint: string }
+  /** its own API, if Eventpost can use it; better than SMTP. `records`: where it shows the DNS records to add. */
+  api?: { name: ApiName; key: string; hint: string; stream?: { label: string; hint: string }; records: string }
   /** its webhooks, if Eventpost reads them */
   hooks?: {
     name: HookProvider
@@ -40,8 +40,22 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     port: 587,
     security: 'starttls',
     hint: 'Change us-east-1 to your region. Use SMTP credentials, not AWS keys.',
-    hosts: /^email-smtp(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com$/,
+    hosts: /^email(?:-smtp(?:-fips)?)?\.[a-z0-9-]+\.amazonaws\.com$/,
     spf: 'include:amazonses.com',
+    api: {
+      name: 'ses',
+      key: 'Secret access key',
+      hint: 'Create an access key for an IAM user that may only send.',
+      stream: { label: 'Configuration set', hint: 'Reports bounces and complaints to a topic.' },
+      records:
+        'In SES, open Identities, then your domain. It shows three DKIM records, and those of a MAIL FROM domain.',
+    },
+    hooks: {
+      name: 'ses',
+      hint: 'In SNS, create a topic and subscribe this URL. In SES, choose the topic as event destination of the configuration set.',
+      simulator: 'bounce@simulator.amazonses.com',
+    },
+    smtpHeaders: (delivery) => [['X-SES-MESSAGE-TAGS', `delivery=${delivery}`]],
   },
   {
     id: 'postmark',
@@ -56,6 +70,9 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
       name: 'postmark',
       key: 'Server API token',
       hint: 'Find the token in Postmark under API Tokens of your server.',
+      stream: { label: 'Message stream', hint: 'Its ID, such as outbound.' },
+      records:
+        'In Postmark, open Sender Signatures, then DNS Settings. It shows a DKIM record and one for the return path.',
     },
     hooks: {
       name: 'postmark',
@@ -78,7 +95,12 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     hint: 'Use an API key as the password.',
     hosts: /^(?:smtp|api)\.resend\.com$/,
     spf: null,
-    api: { name: 'resend', key: 'API key', hint: 'Create a key in Resend under API Keys. Sending access is enough.' },
+    api: {
+      name: 'resend',
+      key: 'API key',
+      hint: 'Create a key in Resend under API Keys. Sending access is enough.',
+      records: 'In Resend, open Domains. It shows a DKIM record, and SPF and MX records for the return path.',
+    },
     hooks: {
       name: 'resend',
       hint: 'In Resend, open Webhooks. Choose email.delivered, email.delivery_delayed, email.bounced, email.complained and email.failed.',

@@ -53,7 +53,7 @@ export const UNCHECKED: Readonly<Record<SenderCheck['about'], SenderCheck>> = {
 /** What each check depends on. */
 const READ: Readonly<Record<SenderCheck['about'], readonly (keyof CheckedSender)[]>> = {
   SPF: ['domain', 'server'],
-  DKIM: ['domain', 'dkim'],
+  DKIM: ['domain', 'server', 'dkim'],
   DMARC: ['domain'],
 }
 
@@ -134,9 +134,12 @@ function describeMissingSpf(domain: string, server: string | null, provider: Mai
   return { ...absent, state: 'bad', sentence, record: { name: domain, type: 'TXT', value: `v=spf1 ${term} ~all` } }
 }
 
-async function checkDkim(resolve: ResolveTxt, { domain, dkim }: CheckedSender): Promise<SenderCheck> {
+async function checkDkim(resolve: ResolveTxt, { domain, server, dkim }: CheckedSender): Promise<SenderCheck> {
   if (dkim === null) {
-    const sentence = 'Emails are not signed. Create a key pair, unless your email provider signs them.'
+    const provider = server === null ? null : providerOfHost(server)
+    const sentence = provider?.api
+      ? `${provider.name} signs emails itself. Add the DKIM record that it shows for your domain.`
+      : 'Emails are not signed. Create a key pair, unless your email provider signs them.'
     return { about: 'DKIM', state: 'caution', sentence, record: null }
   }
   const record = dkimRecord(dkim, dkim.publicKey)

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Notes } from '../events/activation.ts'
 import type { EventRecorder } from '../events/events.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
+import type { TakeHook } from '../mail/hooks.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { Store } from '../store/store.ts'
@@ -20,4 +21,5 @@ export type ApiDependencies = {
   mailer: Mailer
   templates: TemplateWorker
   addressKey: string
+  takeHook: TakeHook
 }

@@ -6,8 +6,7 @@ import { answer, refusalAnswer } from '../http/answers.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { readBytes } from '../http/request-input.ts'
 import { isRefusal, refuse } from '../core/refusals.ts'
-import type { Clock } from '../core/clock.ts'
-import { takeHook } from '../mail/hooks.ts'
+import type { TakeHook } from '../mail/hooks.ts'
 import type { Store } from '../store/store.ts'
 import { describeUnkeyed } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
@@ -26,15 +25,15 @@ const ProviderWebhook = Type.Union([EVENT, Type.Array(EVENT)], {
 type Params = { provider: string; app: string; token?: string }
 
 /** POST /hooks/PROVIDER/APP: what email providers report of emails. */
-export function hookRoutes(deps: { store: Store; clock: Clock }) {
+export function hookRoutes({ store, takeHook }: { store: Store; takeHook: TakeHook }) {
   const take = async (request: Request, { provider, app: appId, token = '' }: Params): Promise<Response> => {
     if (!isHookProvider(provider)) return refusalAnswer(request, refuse('not_found'))
     const bytes = await readBytes(request, HOOK_BYTES)
     if (bytes === null) return refusalAnswer(request, refuse('too_large'))
-    const app = await deps.store.findAppByPublicId(appId)
+    const app = await store.findAppByPublicId(appId)
     factsOf(request).app = app ?? undefined
     const header = (name: string): string => request.headers.get(name) ?? ''
-    const taken = await takeHook(deps, { app, provider, bytes, header, token })
+    const taken = await takeHook({ app, provider, bytes, header, token })
     return isRefusal(taken) ? refusalAnswer(request, taken) : answer(request, 200, TAKEN)
   }
   return new Elysia()
@@ -59,11 +58,11 @@ export function hookRoutes(deps: { store: Store; clock: Clock }) {
         operationId: 'takeWebhook',
         summary: 'Report deliveries (secret URL)',
         description:
-          "For webhooks of email providers that don't sign them. Reports about unknown emails change nothing. Sending the same webhook twice is safe.",
+          "For webhooks of email providers that don't sign them, and for messages of Amazon SNS, whose signature is verified too. Reports about unknown emails change nothing. Sending the same webhook twice is safe.",
         example: EXAMPLES.takeWebhook,
         body: ProviderWebhook,
         answers: { 200: WebhookAnswer },
-        refusals: ['invalid_signature', 'not_found'],
+        refusals: ['invalid_signature', 'signature_expired', 'not_found'],
         parameters: [PROVIDER, APP, TOKEN],
         scheme: null,
       }),

@@ -127,7 +127,6 @@ export const NO_ACCESS = [
   'smtp_535',
   'api_401',
   'api_403',
-  'api_429',
 ] as const satisfies (keyof typeof ON_THE_WAY | `smtp_${number}` | `api_${number}`)[]
 
 /** Given by the email or its sending, not by a rule. */

@@ -31,6 +31,7 @@ import results from './results.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
 import providers from './providers.md' with { type: 'text' }
 import senders from './senders.md' with { type: 'text' }
+import ses from './ses.md' with { type: 'text' }
 import sends from './sends.md' with { type: 'text' }
 import sending from './sending.md' with { type: 'text' }
 import snippet from './snippet.md' with { type: 'text' }
@@ -66,6 +67,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       bounces,
       senders,
       providers,
+      ses,
     }),
   },
   {

@@ -1,12 +1,14 @@
 /** Sending through the HTTP API of an email provider: each email is handed over just before its request. */
 import { type ApiAccount, originOf } from '../core/mail-apis.ts'
 import { isJsonObject } from '../core/json.ts'
-import type { ServerCheck } from '../messages/mailer.ts'
+import { readLimited } from './limited-body.ts'
+import type { AccountNote, ServerCheck } from '../messages/mailer.ts'
 import { type ApiAnswer, type ApiRequest, type MailApi, OF_ACCOUNT } from './api.ts'
 import { type Dial, dialAny } from './dial.ts'
 import { POSTMARK } from './postmark.ts'
 import { type Outcome, type Provider, reasonOf, replyOf } from './provider.ts'
 import { RESEND } from './resend.ts'
+import { SES } from './ses.ts'
 import { readConnectError } from './smtp.ts'
 import { readServerAnswer } from './smtp-session.ts'
 
@@ -20,7 +22,7 @@ const REACHABLE_MS = 10_000
 const ANSWER_BYTES = 64 * 1024
 const MOST_RETRY_AFTER_S = 86_400
 
-const APIS: Record<ApiAccount['api'], MailApi> = { postmark: POSTMARK, resend: RESEND }
+const APIS: Record<ApiAccount['api'], MailApi> = { postmark: POSTMARK, resend: RESEND, ses: SES }
 
 export function createApiProvider(account: ApiAccount, limits = API_LIMITS, dial: Dial = dialAny): Provider {
   const api = APIS[account.api]
@@ -29,15 +31,16 @@ export function createApiProvider(account: ApiAccount, limits = API_LIMITS, dial
   return {
     isOneStep: true,
     ...(api.repeatsForMs === null ? {} : { repeats: { forMs: api.repeatsForMs, account: hashOf(account) } }),
-    compose(fields) {
-      const raw = Buffer.from(JSON.stringify(api.writeEmail(fields, account)))
+    async compose(fields) {
+      const raw = Buffer.from(JSON.stringify(await api.writeEmail(fields, account)))
       return { from: fields.from.address, to: fields.to.address, raw, repeatKey: fields.repeatKey ?? fields.messageId }
     },
     async send(mail, handOver, { onLogin = () => {}, signal } = {}) {
       const unreachable = await reach.find(signal)
       if (unreachable) return unreachable
+      const request = await api.writeSending(mail, account)
       if (!(await handOver())) return { is: 'withheld' }
-      const answer = await ask(account, api.writeSending(mail, account), limits)
+      const answer = await ask(account, request, limits)
       if ('is' in answer) return answer
       reach.note()
       const outcome = readAnswer(account, answer)
@@ -102,11 +105,12 @@ async function ask(
       redirect: 'manual',
       signal,
     })
-    const { status } = answer
+    const header = (name: string): string | null => answer.headers.get(name)
     return {
-      status,
+      status: answer.status,
+      header,
       body: await readBody(answer.body),
-      retryAfterMs: readRetryAfter(answer.headers.get('retry-after')),
+      retryAfterMs: readRetryAfter(header('retry-after')),
     }
   } catch (error) {
     return readRequestError(error)
@@ -116,14 +120,7 @@ async function ask(
 /** Whatever happens to the body, the status tells whether the email was accepted. */
 async function readBody(body: AsyncIterable<Uint8Array> | null): Promise<Record<string, unknown>> {
   try {
-    const chunks: Uint8Array[] = []
-    let bytes = 0
-    for await (const chunk of body ?? []) {
-      bytes += chunk.length
-      if (bytes > ANSWER_BYTES) return {}
-      chunks.push(chunk)
-    }
-    const read: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    const read: unknown = JSON.parse((await readLimited(body, ANSWER_BYTES)) ?? '')
     return isJsonObject(read) ? read : {}
   } catch {
     return {}
@@ -172,13 +169,18 @@ function readAnswer(account: ApiAccount, answer: Answered): Outcome {
     enhanced: null,
     answer: readServerAnswer(typeof message === 'string' ? message : '', { user: '', password: account.key }),
     about,
-    api: { ...refusal, error: readErrorCode(error), retryAfterMs: answer.retryAfterMs },
+    api: {
+      ...refusal,
+      error: readErrorCode(error),
+      isLimit: status === TOO_MANY_REQUESTS || api.isLimit?.(answer) === true,
+      retryAfterMs: answer.retryAfterMs,
+    },
   }
 }
 
 /** It is stored and shown, so it may only be a code. */
 const readErrorCode = (error: unknown): string | null =>
-  /^[A-Za-z0-9_]{1,40}$/.test(String(error)) ? String(error) : null
+  error != null && /^[A-Za-z0-9_]{1,40}$/.test(String(error)) ? String(error) : null
 
 /** It is about the login, the rate or the provider, and not about this email. */
 const isOfService = (status: number): boolean =>
@@ -189,20 +191,26 @@ export async function checkApi(
   account: ApiAccount,
   { limits, dial, onFailure }: { limits: ApiLimits; dial: Dial; onFailure: (outcome: Outcome) => void },
 ): Promise<ServerCheck> {
-  const outcome = (await createReach(account, limits, dial).find()) ?? (await askChecks(account, limits))
-  if (outcome.is === 'sent') return { is: 'fine', isSecure: account.port === null, login: 'key' }
+  const unreachable = await createReach(account, limits, dial).find()
+  const { outcome, note } = unreachable ? { outcome: unreachable } : await askChecks(account, limits)
+  if (outcome.is === 'sent')
+    return { is: 'fine', isSecure: account.port === null, login: 'key', ...(note ? { note } : {}) }
   onFailure(outcome)
   const answer = outcome.is === 'refused' ? outcome.answer : undefined
   return { is: 'failed', reason: reasonOf(outcome), reply: replyOf(outcome), answer }
 }
 
-async function askChecks(account: ApiAccount, limits: ApiLimits): Promise<Outcome> {
+type Checked = { outcome: Outcome; note?: AccountNote | null }
+
+async function askChecks(account: ApiAccount, limits: ApiLimits): Promise<Checked> {
   const api = APIS[account.api]
-  for (const request of api.listChecks(account)) {
+  let note: AccountNote | null = null
+  for (const request of await api.listChecks(account)) {
     const answer = await ask(account, request, limits)
-    if ('is' in answer) return answer
+    if ('is' in answer) return { outcome: answer }
     const outcome = readAnswer(account, answer)
-    if (outcome.is !== 'sent' && !api.isForSendingOnly(answer)) return outcome
+    if (outcome.is !== 'sent' && !api.isForSendingOnly(answer)) return { outcome }
+    if (outcome.is === 'sent') note = api.readNote?.(answer) ?? note
   }
-  return { is: 'sent' }
+  return { outcome: { is: 'sent' }, note }
 }

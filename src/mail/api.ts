@@ -2,23 +2,28 @@
 import type { ApiAccount } from '../core/mail-apis.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { ComposedMail, EmailFields } from './compose.ts'
+import type { AccountNote } from '../messages/mailer.ts'
 import type { About, ApiRefusal } from './provider.ts'
 
 export type ApiRequest = { path: string; headers: Record<string, string>; body?: Uint8Array<ArrayBuffer> }
 
-export type ApiAnswer = { status: number; body: Record<string, unknown> }
+export type ApiAnswer = { status: number; body: Record<string, unknown>; header: (name: string) => string | null }
 
 export type MailApi = {
   /** how long a repeated email is recognized by its key */
   repeatsForMs: number | null
-  writeEmail(fields: EmailFields, account: ApiAccount): object
-  writeSending(mail: ComposedMail, account: ApiAccount): ApiRequest
+  writeEmail(fields: EmailFields, account: ApiAccount): object | Promise<object>
+  writeSending(mail: ComposedMail, account: ApiAccount): ApiRequest | Promise<ApiRequest>
   /** Requests that need what sending needs, and send nothing. */
-  listChecks(account: ApiAccount): ApiRequest[]
+  listChecks(account: ApiAccount): ApiRequest[] | Promise<ApiRequest[]>
+  /** What a check that succeeded says about the account. */
+  readNote?(answer: ApiAnswer): AccountNote | null
   /** A check is refused although the key is valid: it may only send. */
   isForSendingOnly(answer: ApiAnswer): boolean
   /** The email was accepted, although the status isn't 2xx. */
   isAccepted(answer: ApiAnswer): boolean
+  /** The email is beyond the account's limits, although the status isn't 429. */
+  isLimit?(answer: ApiAnswer): boolean
   /** Of a status that isn't about the login, the rate or a failure of the provider. */
   readRefusal(answer: ApiAnswer): Pick<ApiRefusal, 'isFinal' | 'isSuppressed'> & { about: About }
   /** The provider's own code, and its own text. */

@@ -56,6 +56,15 @@ const OLD = refuse('signature_expired', {
 export const verifyAge = (signedAt: number, at: number, mostMs = HOOK_AGE_MS): Refusal | null =>
   at - signedAt <= mostMs && signedAt - at <= HOOK_AGE_MS ? null : OLD
 
+/** https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html#bounce-types */
+const OF_CONTENT: readonly unknown[] = ['ContentRejected', 'AttachmentRejected', 'MessageTooLarge']
+
+/** In the terms of Amazon SES, which Resend uses too. */
+export function kindOfBounce(type: unknown, subType: unknown): ReportKind {
+  if (OF_CONTENT.includes(subType)) return 'blocked'
+  return type === 'Transient' || type === 'Undetermined' ? 'softBounced' : 'bounced'
+}
+
 const REASON_CHARACTERS = 200
 
 /** The provider's own words; `otherwise` if it says nothing. */

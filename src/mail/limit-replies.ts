@@ -23,9 +23,10 @@ const TOO_MUCH =
 export const mayBeLimit = ({ code, enhanced, answer = '', api }: Refusal): boolean =>
   api === undefined && LIMIT_CODES.includes(code) && !OF_RECIPIENT.test(enhanced ?? '') && !ABOUT_RECIPIENT.test(answer)
 
-/** A temporary refusal whose text speaks of a limit. */
+/** A temporary refusal that speaks of a limit: in its text, or by the codes of an API. */
 export function readLimit({ code, enhanced, answer = '', api }: Refusal): LimitKind | null {
-  const isTemporary = api === undefined && code >= 400 && code < 500
+  if (api !== undefined) return api.isLimit ? 'rate' : null
+  const isTemporary = code >= 400 && code < 500
   if (!isTemporary || OF_RECIPIENT.test(enhanced ?? '') || ABOUT_RECIPIENT.test(answer) || ABOUT_TIME.test(answer))
     return null
   if (ABOUT_RATE.test(answer)) return 'rate'

@@ -26,9 +26,15 @@ export type About = 'recipient' | 'mail' | 'sender' | 'session'
 
 /**
  * By an HTTP API, whose `code` is a status. `error`: its own code. `isSuppressed`: the provider has the address on its
- * suppression list. `retryAfterMs`: null if it named no time.
+ * suppression list. `isLimit`: the account may send no more for now. `retryAfterMs`: null if it named no time.
  */
-export type ApiRefusal = { error: string | null; isFinal: boolean; isSuppressed: boolean; retryAfterMs: number | null }
+export type ApiRefusal = {
+  error: string | null
+  isFinal: boolean
+  isSuppressed: boolean
+  isLimit: boolean
+  retryAfterMs: number | null
+}
 
 type Refused = Pick<Outcome & { is: 'refused' }, 'about' | 'code' | 'api'>
 
@@ -39,11 +45,9 @@ const isLoginRefused = ({ about, code }: Refused): boolean =>
 export const isLoginAsked = ({ about, code }: Refused): boolean =>
   about === 'recipient' && (code === 530 || code === 535)
 
-const TOO_MANY_REQUESTS = 429
-
 /** The server asks for a pause. */
 export const asksForPause = ({ code, api }: Pick<Refused, 'code' | 'api'>): boolean =>
-  api === undefined ? code === 421 || code === 454 : code === TOO_MANY_REQUESTS || api.retryAfterMs !== null
+  api === undefined ? code === 421 || code === 454 : api.isLimit || api.retryAfterMs !== null
 
 /** It would refuse the email again. */
 export const isFinal = ({ code, api }: Pick<Refused, 'code' | 'api'>): boolean =>

@@ -4,7 +4,7 @@
  */
 import { type Refusal, refuse } from '../core/refusals.ts'
 import type { ReportKind } from '../store/delivery-reports.ts'
-import { fieldsOf, type HookRequest, type Hooks, isSame, reasonOf, verifyAge } from './hook.ts'
+import { fieldsOf, type HookRequest, type Hooks, isSame, kindOfBounce, reasonOf, verifyAge } from './hook.ts'
 
 const PREFIX = 'whsec_'
 
@@ -28,14 +28,6 @@ const KINDS = new Map<unknown, ReportKind>([
   ['email.failed', 'blocked'],
 ])
 
-/** https://resend.com/docs/dashboard/emails/email-bounces */
-const OF_CONTENT: readonly unknown[] = ['ContentRejected', 'AttachmentRejected', 'MessageTooLarge']
-
-function kindOfBounce({ type, subType }: Record<string, unknown>): ReportKind {
-  if (OF_CONTENT.includes(subType)) return 'blocked'
-  return type === 'Transient' || type === 'Undetermined' ? 'softBounced' : 'bounced'
-}
-
 /** An object, or a list of names and values. */
 const findTag = (tags: unknown, name: string): unknown =>
   Array.isArray(tags) ? tags.map(fieldsOf).find((tag) => tag.name === name)?.value : fieldsOf(tags)[name]
@@ -46,7 +38,8 @@ export const RESEND_HOOKS: Hooks = {
     const { type, data } = fieldsOf(body)
     const { tags, bounce, failed } = fieldsOf(data)
     const [delivery, found] = [findTag(tags, 'delivery'), fieldsOf(bounce)]
-    const kind = type === 'email.bounced' ? kindOfBounce(found) : KINDS.get(type)
+    // https://resend.com/docs/dashboard/emails/email-bounces
+    const kind = type === 'email.bounced' ? kindOfBounce(found.type, found.subType) : KINDS.get(type)
     if (kind === undefined || typeof delivery !== 'string') return []
     return [{ delivery, kind, reason: reasonOf([found.message, fieldsOf(failed).reason], kind) }]
   },

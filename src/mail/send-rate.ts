@@ -154,11 +154,17 @@ export function noteAccepted(rate: SendRate, begun: Begun, at: number): SendRate
   return { ...next, closed: { ...closed, count: accepted }, limit: limit && { ...limit, count: accepted } }
 }
 
-/** Refused because of a limit. */
-export function noteRefused(rate: SendRate, begun: Begun, at: number): SendRate {
+/** Refused because of a limit. `pauseMs`: the server names when the next try may be. */
+export function noteRefused(rate: SendRate, begun: Begun, at: number, pauseMs = 0): SendRate {
+  const next = close(rate, begun, at)
+  const { closed } = next
+  return closed && at + pauseMs > closed.tryAt ? { ...next, closed: { ...closed, tryAt: at + pauseMs } } : next
+}
+
+function close(rate: SendRate, begun: Begun, at: number): SendRate {
   const { closed } = rate
   if (begun.isTry) return closed ? { ...rate, closed: waitLonger(rate, closed, at) } : rate
-  return closed || isOverdue(rate, begun) ? rate : close(rate, at)
+  return closed || isOverdue(rate, begun) ? rate : closeAt(rate, at)
 }
 
 function waitLonger({ limit }: SendRate, closed: Closed, at: number): Closed {
@@ -169,7 +175,7 @@ function waitLonger({ limit }: SendRate, closed: Closed, at: number): Closed {
   return { ...closed, triedAt: at, tryAt, waitMs: nextMs, isTrying: false }
 }
 
-function close(rate: SendRate, at: number): SendRate {
+function closeAt(rate: SendRate, at: number): SendRate {
   const { limit, period, before, growth } = rate
   const { accepted, startedAt } = period
   const periodMs = periodMsOf(rate)

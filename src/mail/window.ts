@@ -83,7 +83,8 @@ export function createWindow({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
         if (found === null) return null
         reply = replyOf(outcome) ?? null
         const isCrowded = outcome.is === 'refused' && outcome.isCrowded === true
-        if (isOpen && !isCrowded) rate = noteRefused(rate, begun, at)
+        const pauseMs = (outcome.is === 'refused' && outcome.api?.retryAfterMs) || 0
+        if (isOpen && !isCrowded) rate = noteRefused(rate, begun, at, pauseMs)
         if (!isCrowded) isOpen = false
         const sinceMs = rate.closed === null ? 0 : at - rate.closed.since
         return { waitMs: waitMsAt(rate, at), isFirst: found === 'likely' && sinceMs < FIRST_IN_LINE_MS }

@@ -90,13 +90,16 @@ export type MailRoute = {
   isUnreadable: boolean
 }
 
+/** The provider accepts emails only to verified addresses, or none. */
+export type AccountNote = 'sandbox' | 'paused'
+
 /**
  * Connected and logged in without sending. `login`: accepted, not offered, not set, or the key
  * of an API. `answer`: the refusal in the
  * server's own text, only of a server that the app set.
  */
 export type ServerCheck =
-  | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' | 'key' }
+  | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' | 'key'; note?: AccountNote }
   | { is: 'failed'; reason: string; reply?: string; answer?: string }
 
 export type Mailer = HandOvers &

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type ApiText, readApiAccount, readApiText, writeApiText } from '../../src/accounts/api-account.ts'
+import { type ApiText, readApiAccount, readApiText, storedKey, writeApiText } from '../../src/accounts/api-account.ts'
 import { MAIL_PROVIDERS, providerOfApi, providerOfHost } from '../../src/accounts/mail-providers.ts'
 import {
   type KnownLogin,
@@ -122,7 +122,7 @@ describe('a typed password that a page carries', () => {
 
 describe('the form of an account at an API', () => {
   const readForm = (changes: Partial<ApiText>, known: string | null = null) =>
-    readApiAccount({ api: 'postmark', apiKey: '', apiStream: '', ...changes }, known)
+    readApiAccount({ api: 'postmark', apiKey: '', apiStream: '', awsKeyId: '', awsRegion: '', ...changes }, known)
   const faultsIn = (...given: Parameters<typeof readForm>) => {
     const reading = readForm(...given)
     return 'errors' in reading ? reading.errors.map(({ field }) => field) : []
@@ -136,6 +136,27 @@ describe('the form of an account at an API', () => {
       account: { host: 'api.postmarkapp.com', stream: 'outbound' },
     })
     expect(readForm({ api: 'resend', apiKey: 're_1', apiStream: 'a b' })).toMatchObject({ account: { stream: null } })
+  })
+
+  const SES = { api: 'ses', apiKey: 'a/b', awsKeyId: ' AKIAIOSFODNN7EXAMPLE ', awsRegion: 'eu-west-1' } as const
+
+  test('reads the account at Amazon SES, and says what is missing', () => {
+    const aws = { keyId: 'AKIAIOSFODNN7EXAMPLE', region: 'eu-west-1' }
+    const host = 'email.eu-west-1.amazonaws.com'
+    expect(readForm(SES)).toMatchObject({ account: { key: 'a/b', host, stream: null, aws } })
+    expect(readForm({ ...SES, apiStream: 'reports' })).toMatchObject({ account: { stream: 'reports' } })
+    expect(faultsIn({ api: 'ses' })).toEqual(['awsRegion', 'awsKeyId', 'apiKey'])
+    const wrong = { awsRegion: 'nowhere', awsKeyId: 'akia', apiKey: 'a b', apiStream: 'a/b' }
+    expect(faultsIn({ api: 'ses', ...wrong })).toEqual(['awsRegion', 'awsKeyId', 'apiKey', 'apiStream'])
+  })
+
+  test('keeps a stored key for its own account only', () => {
+    const text = { ...SES, apiKey: '', apiStream: '' }
+    const reading = readForm(SES)
+    const stored = 'account' in reading ? reading.account : null
+    expect(storedKey(text, stored)).toBe('a/b')
+    expect(storedKey({ ...text, awsKeyId: 'AKIAIOSFODNN7ANOTHER' }, stored)).toBe(null)
+    expect(storedKey({ ...text, api: 'postmark', awsKeyId: '' }, stored)).toBe(null)
   })
 
   test('keeps a known key, which it never shows', () => {
@@ -155,6 +176,8 @@ describe('the form of an account at an API', () => {
       api: 'resend',
       apiKey: 'x',
       apiStream: 'x',
+      awsKeyId: 'x',
+      awsRegion: 'x',
     })
   })
 })

@@ -1,21 +1,15 @@
 /**
- * A mail server in a process of its own that takes everything, and says how much and for how long: four lines a second.
- * It reads only what an SMTP conversation needs, so that what is measured is the sender and not this.
+ * A mail server in a process of its own that takes everything, and says how much and for how long. It reads only what an
+ * SMTP conversation needs, so that what is measured is the sender and not this.
  */
+import { createSinkCount } from './sink-count.ts'
+
 const COMMANDS_OFFERED = '250-mail-sink\r\n250-PIPELINING\r\n250 8BITMIME\r\n'
 const END_OF_MAIL = '\r\n.\r\n'
 
 type Conversation = { rest: string; isMail: boolean; to: string }
 
-const people = new Set<string>()
-let [mails, firstAt, lastAt] = [0, 0, 0]
-
-function take(to: string): void {
-  lastAt = performance.now()
-  if (mails === 0) firstAt = lastAt
-  mails += 1
-  people.add(to)
-}
+const { take } = createSinkCount()
 
 function answer(open: Conversation, line: string): string {
   const command = line.slice(0, 4).toUpperCase()
@@ -65,10 +59,3 @@ const listener = Bun.listen<Conversation>({
   },
 })
 console.log(`listening on smtp://127.0.0.1:${listener.port}`)
-
-const printTaken = (): void => console.log(`took ${mails} for ${people.size} people in ${lastAt - firstAt} ms`)
-process.on('SIGTERM', () => {
-  printTaken()
-  process.exit(0)
-})
-setInterval(printTaken, 250)

@@ -18,6 +18,7 @@ import type { Dependencies } from '../../src/dependencies.ts'
 import { setFacts } from '../../src/http/request-facts.ts'
 import { apiRoutes } from '../../src/api/index.ts'
 import { createDashboard } from '../../src/dashboard/index.ts'
+import { createTakeHook } from '../../src/mail/hooks.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
 import { openStore } from '../../src/store/store.ts'
 import { makeDataFolder } from '../data-folder.ts'
@@ -61,6 +62,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     unsubscribeKey: 'u',
     previewKey: 'p',
     mailer,
+    takeHook: createTakeHook({ store, clock, topicKey: 'p' }),
     noteSecurity,
     signInNotes: createSignInNotes({ store, clock, addressKey: 'k', baseUrl, mailer, noteSecurity }),
     access,

@@ -155,11 +155,12 @@ describe('the code', () => {
     expect(using(all, /\beval\(|new Function\(|node:vm/)).toEqual([])
   })
 
-  test('sends HTTP requests to email APIs only, and opens sockets to mail servers only', () => {
+  test('sends HTTP requests to email APIs and Amazon SNS only, and opens sockets to mail servers only', () => {
     // samples of code, which are text
-    expect(using(server, /(?<![.\w])fetch\(|node:https?'/)).toEqual([
+    expect(using(server, /(?<![.\w])fetch\(|node:https?'/).toSorted()).toEqual([
       'src/docs/request-samples.ts',
       'src/mail/api-provider.ts',
+      'src/mail/sns.ts',
     ])
     const sockets = using(server, /createConnection|\b(?:net|tls)\.connect|\bconnect\(\{|Bun\.connect/)
     expect(sockets.length).toBeGreaterThan(0)

@@ -11,6 +11,7 @@ import type { AppRow, EventWrite } from '../../src/store/types.ts'
 import { type Begun, makeFolder, setUp, startServer } from '../cli/process.ts'
 import { inTurns } from '../helper.ts'
 import { type Doing, startMailServer } from '../mail/mail-server.ts'
+import { startResend } from '../mail/resend-server.ts'
 
 const MAILS = Number(process.env.KILLED_MAILS ?? 200)
 /** At each step in turn, twice and once more. */
@@ -50,7 +51,31 @@ async function startKillingServer(kill: () => void) {
   return { ...server, kills: () => kills }
 }
 
-async function prepare(folder: string, { appId }: Begun, ifUnconfirmed: 'resend' | 'leave'): Promise<void> {
+const API_STEPS = ['asked', 'accepted', 'answered'] as const
+/** Repeated ones come last: none of them is killed again, which would make it wait for a minute. */
+const API_MAILS = 2 * API_STEPS.length * MAILS_A_KILL + 2 * SIDE_BY_SIDE
+
+/** The API of Resend, which recognizes repeated emails for a day; it kills the service as the mail server above does. */
+async function startKillingApi(kill: () => void) {
+  let [seen, kills] = [0, 0]
+  const behaviour: NonNullable<Parameters<typeof startResend>[0]> = {
+    email() {
+      seen += 1
+      const step = API_STEPS[kills % API_STEPS.length]
+      if (seen < (kills + 1) * MAILS_A_KILL || kills === 2 * API_STEPS.length) return 'accept'
+      kills += 1
+      kill()
+      behaviour.keepsCut = step === 'accepted'
+      return step === 'answered' ? 'accept' : 'cut'
+    },
+  }
+  const server = await startResend(behaviour)
+  return { ...server, kills: () => kills }
+}
+
+type Prepared = { ifUnconfirmed: 'resend' | 'leave'; mails: number }
+
+async function prepare(folder: string, { appId }: Begun, { ifUnconfirmed, mails }: Prepared): Promise<void> {
   const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   const account = await store.findAccount(null)
   const [app] = await store.listApps(account?.id ?? '')
@@ -60,7 +85,7 @@ async function prepare(folder: string, { appId }: Begun, ifUnconfirmed: 'resend'
   const content: MessageContent = { trigger: { event: 'results_ready' }, ifUnconfirmed, mail }
   await store.saveMessages({ ...by, drafts: [{ id: null, name: 'Killed', status: 'live', content }] })
   await store.setMailSettings({ ...by, settings: { perSecond: 10_000, fromEmail: 'hello@example.com' } })
-  await inTurns(MAILS, (index) => store.recordEvent(makeEvent(app, `p${index}@example.com`)))
+  await inTurns(mails, (index) => store.recordEvent(makeEvent(app, `p${index}@example.com`)))
   await store.close()
 }
 
@@ -96,13 +121,13 @@ async function listDeliveries(folder: string): Promise<DeliveryRow[]> {
 const OPEN = ['waiting', 'claimed', 'handed', 'deferred']
 
 /** Sends them all, starting the service again whenever it was killed. */
-async function run(ifUnconfirmed: 'resend' | 'leave') {
+async function run(ifUnconfirmed: 'resend' | 'leave', { count = MAILS, startMails = startKillingMails } = {}) {
   const { folder, remove } = makeFolder()
   closing.push(remove)
   const begun = await setUp(folder)
-  await prepare(folder, begun, ifUnconfirmed)
+  await prepare(folder, begun, { ifUnconfirmed, mails: count })
   let pid = 0
-  const mails = await startKillingServer(() => process.kill(pid, 'SIGKILL'))
+  const mails = await startMails(() => process.kill(pid, 'SIGKILL'))
   closing.push(mails.stop)
   const start = () => startServer({ data: folder, env: { EVENTPOST_SMTP_URL: mails.url } })
   for (;;) {
@@ -115,6 +140,15 @@ async function run(ifUnconfirmed: 'resend' | 'leave') {
   }
   return { deliveries: await listDeliveries(folder), counts: mails.counts(), kills: mails.kills() }
 }
+
+type Killing = {
+  url: string
+  received: unknown[]
+  counts: () => Map<string, unknown[]>
+  kills: () => number
+  stop: () => Promise<void>
+}
+const startKillingMails = (kill: () => void): Promise<Killing> => startKillingServer(kill)
 
 /** Resolves when nothing is left to do. It looks only while no mail comes: a look costs as much as ten of them. */
 async function untilDone(folder: string, countMails: () => number): Promise<false> {
@@ -155,6 +189,18 @@ test(
     expect(counts.size).toBeGreaterThanOrEqual(MAILS - unknown.length)
     expect(new Set(unknown.map(({ reason }) => reason))).toEqual(new Set(['stopped']))
     expect(unknown.length).toBeLessThanOrEqual(kills * SIDE_BY_SIDE)
+  },
+  TEST_MS,
+)
+
+test(
+  'emails through an API that recognizes repeated ones arrive once, whatever the message says',
+  async () => {
+    const { deliveries, counts, kills } = await run('leave', { count: API_MAILS, startMails: startKillingApi })
+    expect(kills).toBe(2 * API_STEPS.length)
+    expect(deliveries.map(({ state }) => state)).toEqual(Array(API_MAILS).fill('sent'))
+    expect(Array.from(counts.values(), (all) => all.length)).toEqual(Array(API_MAILS).fill(1))
+    expect(deliveries.some(({ resent }) => resent)).toBe(true)
   },
   TEST_MS,
 )

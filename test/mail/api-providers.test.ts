@@ -4,6 +4,7 @@ import { API_LIMITS, createApiProvider } from '../../src/mail/api-provider.ts'
 import { isApi, readMailUrl } from '../../src/core/mail-apis.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import type { Dial } from '../../src/mail/dial.ts'
+import { SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
 import type { ServerCheck } from '../../src/messages/mailer.ts'
@@ -11,8 +12,10 @@ import { useClosing } from '../closing.ts'
 import { HOUR, MINUTE } from '../durations.ts'
 import { recordOf } from '../messaging.ts'
 import type { ApiDoing } from './api-server.ts'
+import { createQuota, findLimits, liveInSteps } from './limited-servers.ts'
 import { startPostmark } from './postmark-server.ts'
 import { startResend } from './resend-server.ts'
+import { SES_QUOTA, SES_THROTTLED, sesFault, startSes } from './ses-server.ts'
 import { live, startSending, type Sending } from './sending.ts'
 
 const FROM = 'Demo <hello@first.example>'
@@ -40,6 +43,8 @@ const viaPostmark = async (
   behaviour: Parameters<typeof startPostmark>[0] = {},
   content: Partial<MessageContent> = {},
 ) => startVia(await startPostmark(behaviour), content)
+const viaSes = async (behaviour: Parameters<typeof startSes>[0] = {}, content: Partial<MessageContent> = {}) =>
+  startVia(await startSes(behaviour), content)
 const viaResend = async (behaviour: Parameters<typeof startResend>[0] = {}, content: Partial<MessageContent> = {}) =>
   startVia(await startResend(behaviour), content)
 
@@ -95,6 +100,41 @@ describe('an email', () => {
     })
     expect(sending.api.calls[0]?.headers['idempotency-key']).toMatch(/^[\w-]{43}$/)
   })
+
+  test('goes to Amazon SES as signed MIME, with its ID as a tag', async () => {
+    const sending = await viaSes()
+    await sending.setSettings({
+      smtpUrl: sending.api.urlOf(sending.api.secret, 'reports'),
+      replyTo: 'help@first.example',
+      fromEmail: 'hello@first.example',
+      fromName: 'Grüße',
+    })
+    await sending.sendEvent('ada@example.com')
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ sent: 1 })
+    const [delivery] = await sending.deliveries()
+    const id = publicId('dlv', delivery?.id ?? 0)
+    expect(sending.api.received).toMatchObject([
+      {
+        FromEmailAddress: 'hello@first.example',
+        Destination: { ToAddresses: ['ada@example.com'] },
+        EmailTags: [{ Name: 'delivery', Value: id }],
+        ConfigurationSetName: 'reports',
+      },
+    ])
+    const [mime] = await sending.api.mimes()
+    expect(mime).toMatchObject({
+      subject: 'Your results are ready.',
+      from: { name: 'Grüße', address: 'hello@first.example' },
+      to: [{ address: 'ada@example.com' }],
+      replyTo: [{ address: 'help@first.example' }],
+      messageId: `<${id}@first.example>`,
+      html: expect.stringContaining('See your results'),
+      text: expect.stringContaining('Hello there,'),
+    })
+    expect(mime?.headers.map(({ key }) => key)).toContain('list-unsubscribe-post')
+    expect(mime?.headers.map(({ key }) => key)).not.toContain('dkim-signature')
+  })
 })
 
 describe('an answer of the provider', () => {
@@ -105,7 +145,7 @@ describe('an answer of the provider', () => {
     [{ status: 422, body: { ErrorCode: 400, Message: 'No signature' } }, 'deferred: from_422'],
     [{ status: 422, body: { ErrorCode: 412, Message: 'Pending' } }, 'deferred: api_422'],
     [{ status: 401, body: { ErrorCode: 10, Message: 'Token' } }, 'deferred: api_401'],
-    [{ status: 429, body }, 'deferred: api_429'],
+    [{ status: 429, body }, 'deferred: server_limited'],
     [{ status: 500, body }, 'deferred: api_500'],
     [{ status: 503, body, headers: { 'Retry-After': '120' } }, 'deferred: api_503'],
     [{ status: 504, body }, 'unknown: etimedout'],
@@ -130,7 +170,7 @@ describe('an answer of the provider', () => {
     [named(401, 'validation_error'), 'deferred: api_401'],
     [named(409, 'concurrent_idempotent_requests'), 'deferred: api_409'],
     [named(409, 'invalid_idempotent_request'), 'sent'],
-    [named(429, 'rate_limit_exceeded'), 'deferred: api_429'],
+    [named(429, 'rate_limit_exceeded'), 'deferred: server_limited'],
     [named(500, 'application_error'), 'deferred: api_500'],
     ['cut', 'deferred: econnection'],
   ])('%j ends as %s at Resend', async (doing, state) => {
@@ -171,11 +211,77 @@ describe('an answer of the provider', () => {
     const start = now()
     await sending.sendEvent('ada@example.com')
     await sending.sendDue()
-    expect(await sending.findPause()).toMatchObject({ reason: 'api_429', until: start + 10 * MINUTE, isOwn: false })
+    expect(await findLimits(sending)).toMatchObject({ closed: { at: start, tryAt: start + 10 * MINUTE }, reply: '429' })
+    expect(await sending.findPause()).toBe(null)
     await live(sending, 15 * MINUTE)
     expect(at.map((one) => Math.round((one - start) / MINUTE))).toEqual([0, 10])
     expect(await sending.states()).toEqual({ sent: 1 })
   })
+
+  test.each<[ApiDoing, string]>([
+    [SES_THROTTLED, 'deferred: server_limited'],
+    [SES_QUOTA, 'deferred: server_limited'],
+    [sesFault('LimitExceededException', 'Daily message quota exceeded.'), 'deferred: server_limited'],
+    [sesFault('MessageRejected', 'Transaction failed: malformed'), 'failed: api_400'],
+    [sesFault('BadRequestException', 'Illegal address'), 'failed: api_400'],
+    [sesFault('MailFromDomainNotVerifiedException', 'The MAIL FROM domain'), 'deferred: from_400'],
+    [sesFault('AccountSuspendedException', 'The account'), 'deferred: api_400'],
+    [sesFault('SendingPausedException', 'Sending is paused'), 'deferred: api_400'],
+    [sesFault('NotFoundException', 'Configuration set <x> does not exist.', 404), 'deferred: api_404'],
+    [sesFault('InvalidSignatureException', 'Signature expired', 403), 'deferred: api_403'],
+    [sesFault('InternalFailure', 'x', 500), 'deferred: api_500'],
+    [{ status: 400, body: { __type: 'com.amazonaws#TooManyRequestsException' } }, 'deferred: server_limited'],
+    ['cut', 'unknown: econnection'],
+    ['hang', 'unknown: etimedout'],
+  ])('%j ends as %s at Amazon SES', async (doing, state) => {
+    const sending = await viaSes({ email: () => doing }, { ifUnconfirmed: 'leave' })
+    await sending.sendEvent('ada@example.com')
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ [state]: 1 })
+  })
+})
+
+describe('limits of a provider', () => {
+  test('of 14 emails a second at Amazon SES are kept to, and nine of ten are sent', async () => {
+    const quota = createQuota({ count: 14, periodMs: 1_000 })
+    let now = (): number => 0
+    let refused = 0
+    const email = (): ApiDoing => {
+      if (quota.take(now())) return 'accept'
+      refused += 1
+      return SES_THROTTLED
+    }
+    const sending = await viaSes({ email })
+    now = sending.clock.now
+    await sending.sendEvents(14 * 6)
+    await liveInSteps(sending, 5_000, 10)
+    expect(sending.api.received.length).toBeGreaterThanOrEqual(0.9 * 14 * 5)
+    expect(refused).toBeLessThan(0.2 * sending.api.received.length)
+    expect(await findLimits(sending)).toMatchObject({ rate: { count: expect.any(Number), periodMs: 1_020 } })
+    await liveInSteps(sending, 3_000, 10)
+    expect([await sending.states(), await sending.findPause()]).toEqual([{ sent: 14 * 6 }, null])
+    expect(countEach(sending)).toEqual(Array(14 * 6).fill(1))
+  }, 60_000)
+
+  test('with Retry-After are waited for, use up nothing, and lose no email', async () => {
+    const quota = createQuota({ count: 10, periodMs: HOUR })
+    let now = (): number => 0
+    const asked: number[] = []
+    const email = (): ApiDoing => {
+      asked.push(now())
+      const left = Math.ceil((HOUR - (now() % HOUR)) / 1_000)
+      return quota.take(now()) ? 'accept' : { status: 429, body: {}, headers: { 'Retry-After': String(left) } }
+    }
+    const sending = await viaResend({ email })
+    now = sending.clock.now
+    await sending.setSettings({ giveUpHours: 2 })
+    await sending.sendEvents(40)
+    await live(sending, 6 * HOUR)
+    expect(await sending.states()).toEqual({ sent: 40 })
+    expect(countEach(sending)).toEqual(Array(40).fill(1))
+    // those under way when the first is refused, and no other
+    expect(asked.length).toBeLessThan(40 + 4 * SIDE_BY_SIDE)
+  }, 60_000)
 })
 
 test('an address that Postmark suppresses is suppressed', async () => {
@@ -195,19 +301,32 @@ describe('a provider that is down', () => {
     expect(await sending.states()).toEqual({ 'deferred: erefused': 3 })
   })
 
-  test('with 500 for a while loses no email and gets none twice', async () => {
-    const sending = await viaPostmark({ email: (_, count) => (count < 3 ? { status: 500 } : 'accept') })
-    await sending.sendEvents(20)
-    await sending.sendDue()
-    await live(sending, 4 * HOUR)
-    expect(await sending.states()).toEqual({ sent: 20 })
-    expect(countEach(sending)).toEqual(Array(20).fill(1))
-  }, 30_000)
+  const failing = { email: (_: unknown, count: number): ApiDoing => (count < 3 ? { status: 500 } : 'accept') }
+  test.each([
+    ['Postmark', () => viaPostmark(failing)],
+    ['Resend', () => viaResend(failing)],
+    ['Amazon SES', () => viaSes(failing)],
+  ])(
+    'with 500 for a while loses no email and gets none twice: %s',
+    async (_, start) => {
+      const sending = await start()
+      await sending.sendEvents(20)
+      await sending.sendDue()
+      await live(sending, 4 * HOUR)
+      expect(await sending.states()).toEqual({ sent: 20 })
+      expect(countEach(sending)).toEqual(Array(20).fill(1))
+    },
+    30_000,
+  )
 })
 
 describe.each(['cut', 'hang'] as const)('an answer that is lost (%s)', (doing) => {
-  test('at Postmark leaves the outcome unknown', async () => {
-    const sending = await viaPostmark({ email: () => doing, keepsCut: true }, { ifUnconfirmed: 'leave' })
+  const losing = { email: () => doing, keepsCut: true }
+  test.each([
+    ['Postmark', () => viaPostmark(losing, { ifUnconfirmed: 'leave' })],
+    ['Amazon SES', () => viaSes(losing, { ifUnconfirmed: 'leave' })],
+  ])('at %s leaves the outcome unknown', async (_, start) => {
+    const sending = await start()
     await sending.sendEvent('ada@example.com')
     await sending.sendDue()
     await live(sending, HOUR)
@@ -318,6 +437,24 @@ describe('a check', () => {
       reason: 'api_400',
       answer: 'API key is invalid',
     })
+  })
+
+  test('asks Amazon SES for the account, and says what it may do', async () => {
+    const sending = await viaSes({ account: { ProductionAccessEnabled: false } })
+    const { urlOf, url, secret } = sending.api
+    expect(await check(sending, url)).toEqual({ ...FINE, note: 'sandbox' })
+    expect(await check(sending, urlOf(`${secret}x`))).toMatchObject({
+      is: 'failed',
+      reason: 'api_403',
+      reply: '403 InvalidSignatureException',
+    })
+    expect(await check(sending, url.replace('AKIA', 'BKIA'))).toMatchObject({
+      reply: '403 UnrecognizedClientException',
+    })
+    const limited = await viaSes({ isSendingOnly: true })
+    expect(await check(limited, limited.api.url)).toEqual(FINE)
+    const paused = await viaSes({ account: { SendingEnabled: false } })
+    expect(await check(paused, paused.api.url)).toEqual({ ...FINE, note: 'paused' })
   })
 
   test('says when nothing answers', async () => {

@@ -16,6 +16,7 @@ export type ApiCall = {
   method: string
   path: string
   headers: IncomingMessage['headers']
+  text: string
   body: Record<string, unknown>
 }
 
@@ -31,7 +32,7 @@ export async function startApiServer(answer: (call: ApiCall) => ApiReply | 'cut'
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const text = Buffer.concat(chunks).toString('utf8')
     const { method = '', url: path = '', headers } = request
-    const call = { method, path, headers, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) }
+    const call = { method, path, headers, text, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) }
     calls.push(call)
     const reply = answer(call)
     if (reply === 'hang') return

@@ -197,6 +197,17 @@ describe('while closed', () => {
     expect([late.rate, isOverdue(rate, late.begun)]).toEqual([rate, true])
   })
 
+  test('a server that names the time of the next try is not asked before', () => {
+    const { rate, early } = close()
+    const later = noteRefused(rate, early, 30, 60_000)
+    expect([roomAt(later, 60_029), roomAt(later, 60_030)]).toEqual([0, 1])
+    const tried = begin(later, 60_030)
+    const again = noteRefused(tried.rate, tried.begun, 60_040, 600_000)
+    expect([waitMsAt(again, 60_040), roomAt(again, 660_040)]).toEqual([600_000, 1])
+    // a shorter one changes nothing
+    expect(noteRefused(again, early, 60_050, 1_000)).toBe(again)
+  })
+
   test('a refusal from before does not close it again', () => {
     const { rate, early } = close()
     const tried = begin(rate, 1_020)

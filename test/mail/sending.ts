@@ -5,7 +5,7 @@ import type { Provider } from '../../src/mail/provider.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { useClosing } from '../closing.ts'
-import { createTestServer, EVENTS, inTurns, LOOPBACK_HOSTS } from '../helper.ts'
+import { createTestServer, EVENTS, inTurns, LOOPBACK_HOSTS, type Options } from '../helper.ts'
 import { type Behaviour, startMailServer } from './mail-server.ts'
 
 export const CONTENT: MessageContent = {
@@ -26,10 +26,11 @@ export async function startSending(
   content: Partial<MessageContent> = {},
   behaviour: Behaviour = {},
   mail: Partial<SenderDependencies> = {},
+  options: Pick<Options, 'fetchSns'> = {},
 ) {
   const server = await startMailServer(behaviour)
   const defaults = { smtpUrl: server.url, from: 'Demo <hello@first.example>' }
-  const service = await createTestServer({ mail: { defaults, privateHosts: LOOPBACK_HOSTS, ...mail } })
+  const service = await createTestServer({ ...options, mail: { defaults, privateHosts: LOOPBACK_HOSTS, ...mail } })
   const { store } = service.parts()
   await service.setPlan({ eventsPerHour: 1e9 })
   const [app] = await store.listApps(service.first.accountId)

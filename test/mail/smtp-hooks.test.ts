@@ -205,10 +205,11 @@ test('an email over SMTP names its delivery as the provider wants it', async () 
     return composed.raw.toString()
   }
   const named = MAIL_PROVIDERS.filter(({ smtpHeaders }) => smtpHeaders)
-  expect(named.map(({ id }) => id)).toEqual(['postmark', 'mailgun', 'sendgrid', 'brevo'])
+  expect(named.map(({ id }) => id)).toEqual(['ses', 'postmark', 'mailgun', 'sendgrid', 'brevo'])
   const raws = await Promise.all(named.map(({ host }) => rawOf(`smtp://u:p@${host}`)))
   const lines = raws.map((raw) => raw.split('\r\n').filter((line) => line.startsWith('X-')))
   expect(lines).toEqual([
+    ['X-Ses-Message-Tags: delivery=dlv_00000000001'],
     ['X-Pm-Metadata-Delivery: dlv_00000000001', 'X-Pm-Keepid: true'],
     ['X-Mailgun-Variables: {"delivery":"dlv_00000000001"}'],
     ['X-SMTPAPI: {"unique_args":{"delivery":"dlv_00000000001"}}'],

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../../accounts/members.ts'
+import { findProvider } from '../../accounts/mail-providers.ts'
 import { domainOf, type DomainStatus, type SenderProof } from '../../accounts/senders.ts'
 import { dkimRecord, type DkimText, readPublicKey, type DnsRecord } from '../../accounts/dkim.ts'
 import { type LastCheck, type SenderCheck, UNCHECKED } from '../../accounts/sender-checks.ts'
@@ -111,13 +112,16 @@ const DomainsSection = ({ facts: { viewer }, domains, isChecked }: DomainProps) 
 const DOMAINS = 'domains'
 
 const DkimSection = (props: DomainProps) => {
-  const { settings, viewer } = props.facts
+  const { settings, viewer, mailRoute } = props.facts
+  const signer = mailRoute.isApi ? findProvider(mailRoute.provider ?? '') : null
+  if (signer?.api && settings.dkimKey === null) return <SignedByProvider {...signer} records={signer.api.records} />
   return (
     <section id="dkim">
       <h2>DKIM signature</h2>
       <p>
-        Skip this if your email provider signs emails, as Postmark, Resend and Amazon SES do. Create a key pair only if
-        you run the mail server yourself.
+        {signer
+          ? `${signer.name} signs this app's emails. The key below is used only over SMTP.`
+          : 'Skip this if your email provider signs emails, as Postmark, Resend and Amazon SES do. Create a key pair only if you run the mail server yourself.'}
       </p>
       <PublishedKey {...settings} />
       <OtherDomain {...props.facts} />
@@ -125,6 +129,13 @@ const DkimSection = (props: DomainProps) => {
     </section>
   )
 }
+
+const SignedByProvider = ({ name, records }: { name: string; records: string }) => (
+  <section id="dkim">
+    <h2>DKIM signature</h2>
+    <p>{`${name} signs this app's emails, so Eventpost needs no key. ${records}`}</p>
+  </section>
+)
 
 /** DMARC alignment accepts subdomains. */
 const OtherDomain = ({ settings: { dkimDomain, dkimKey }, mailRoute: { from } }: SenderFacts) => {

@@ -21,6 +21,8 @@ export type SenderFacts = {
   /** marks of the settings that each form is filled from */
   marks: Record<SenderForm, string>
   baseUrl: string
+  /** of the URL that Amazon SNS posts to */
+  topicToken: string
 }
 
 /** A form that was refused: its input, its errors and the marks it was filled from. */

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
+import { topicTokenOf } from '../../accounts/hook-secrets.ts'
 import { findLeftWithoutSender, findRemovedInUse } from '../../accounts/senders.ts'
 import {
   type FromText,
@@ -80,6 +81,7 @@ export async function readSenderFacts(deps: PageDependencies, viewer: Viewer): P
       webhooks: markOf('webhooks'),
     },
     baseUrl: deps.baseUrl,
+    topicToken: topicTokenOf(deps.previewKey, viewer.app.publicId),
   }
 }
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { formatCounted } from '../../core/count.ts'
 import { hasRole } from '../../accounts/members.ts'
-import { type ApiText, writeApiText } from '../../accounts/api-account.ts'
+import { type ApiText, AWS_REGIONS, storedKey, writeApiText } from '../../accounts/api-account.ts'
 import { MAIL_PROVIDERS, type MailProvider, providerOfApi, providerOfHost } from '../../accounts/mail-providers.ts'
 import {
   NO_SERVER,
@@ -11,11 +11,11 @@ import {
   writeServer,
 } from '../../accounts/mail-server.ts'
 import { isLoopback, type SmtpServer } from '../../core/mail-addresses.ts'
-import { hasStream, isApi, type MailService, readMailUrl } from '../../core/mail-apis.ts'
+import { type ApiAccount, defaultStreamOf, isApi, isAws, type MailService, readMailUrl } from '../../core/mail-apis.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import { describeApiFault, describeReply, describeServerFault } from '../../deliveries/describe-reason.ts'
 import { publicId } from '../../core/ids.ts'
-import type { ServerCheck, TestResult } from '../../messages/mailer.ts'
+import type { AccountNote, ServerCheck, TestResult } from '../../messages/mailer.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { SentTest } from '../messages/message-test.tsx'
@@ -127,6 +127,11 @@ const savedServer = (facts: SenderFacts): SmtpServer | null => {
   return saved === null || isApi(saved) ? null : saved
 }
 
+const savedAccount = (facts: SenderFacts): ApiAccount | null => {
+  const saved = savedService(facts)
+  return saved !== null && isApi(saved) ? saved : null
+}
+
 const SECURITIES = [
   { value: 'starttls', label: 'STARTTLS (port 587)' },
   { value: 'tls', label: 'TLS (port 465)' },
@@ -136,12 +141,11 @@ const SECURITIES = [
 /** What the form shows: what was refused, the chosen preset, or what is saved. */
 function findText({ facts, refused, provider, isSmtpAsked }: ServerProps): ServerText | ApiText {
   if (refused.text) return refused.text
-  const saved = savedService(facts)
-  const account = saved && isApi(saved) ? saved : null
+  const [saved, account] = [savedServer(facts), savedAccount(facts)]
   const api = provider === null ? account?.api : isSmtpAsked ? undefined : provider.api?.name
   if (api !== undefined) return writeApiText(api, account?.api === api ? account : null)
   if (provider !== null) return writeProvider(provider)
-  return saved === null || isApi(saved) ? NO_SERVER : writeServer(saved)
+  return saved === null ? NO_SERVER : writeServer(saved)
 }
 
 const ServerForm = (props: ServerProps) => {
@@ -215,16 +219,16 @@ const ProviderHint = ({ path, shown, isByApi, message }: HintProps) => {
 
 const KEPT = { typed: 'Entered. Leave empty to keep it.', saved: 'Saved. Leave empty to keep it.' }
 
-function describeKey(facts: SenderFacts, { api }: ApiText, sealed: string): string | undefined {
+function describeKey(facts: SenderFacts, text: ApiText, sealed: string): string | undefined {
   if (sealed !== '') return KEPT.typed
-  const saved = savedService(facts)
-  return saved !== null && isApi(saved) && saved.api === api ? KEPT.saved : undefined
+  return storedKey(text, savedAccount(facts)) === null ? undefined : KEPT.saved
 }
 
 type ApiFieldsProps = { text: ApiText; provider: MailProvider | null; kept: string | undefined }
 
 const ApiFields = ({ text, provider, kept }: ApiFieldsProps) => (
   <>
+    {isAws(text.api) && <AwsFields {...text} />}
     <Field
       name="apiKey"
       label={provider?.api?.key ?? 'API key'}
@@ -233,18 +237,32 @@ const ApiFields = ({ text, provider, kept }: ApiFieldsProps) => (
       autocomplete="new-password"
       optional={kept !== undefined && 'unmarked'}
     />
-    {hasStream(text.api) && (
+    {provider?.api?.stream && (
       <Field
         name="apiStream"
-        label="Message stream"
-        kind="code"
-        hint="Its ID, such as outbound."
+        {...provider.api.stream}
         value={text.apiStream}
         autocomplete="off"
+        optional={defaultStreamOf(text.api) === null}
       />
     )}
   </>
 )
+
+const CHOOSE = { value: '', label: 'Choose a region' }
+const REGIONS = AWS_REGIONS.map(([value, place]) => ({ value, label: `${value} (${place})` }))
+
+/** Regions that are newer than this list stay as they are. */
+const AwsFields = ({ awsRegion, awsKeyId }: ApiText) => {
+  const isKnown = awsRegion === '' || REGIONS.some(({ value }) => value === awsRegion)
+  const options = [CHOOSE, ...REGIONS, ...(isKnown ? [] : [{ value: awsRegion, label: awsRegion }])]
+  return (
+    <>
+      <Select name="awsRegion" label="Region" hint="Of your SES identity." value={awsRegion} options={options} />
+      <Field name="awsKeyId" label="Access key ID" value={awsKeyId} autocomplete="off" />
+    </>
+  )
+}
 
 /** An empty field may stand for the saved password or for the one just typed. */
 function describePassword(facts: SenderFacts, text: ServerText, sealed: string): string | undefined {
@@ -414,6 +432,7 @@ function CheckText({ check, server, isApi: isByApi, from }: Found) {
     <>
       {server} answers{check.isSecure ? ' over a secure connection' : ' without a secure connection'}
       {LOGINS[check.login]}
+      {check.note && ` ${NOTES[check.note]}`}
       {from !== null && ` To see whether it accepts emails from ${from}, send a test email.`}
     </>
   )
@@ -427,6 +446,11 @@ const LOGINS: Record<Extract<ServerCheck, { is: 'fine' }>['login'], string> = {
   unasked: '. It offers no login, so the username and password were not used.',
   none: '. No username is set.',
   key: ' and accepts the API key.',
+}
+
+const NOTES: Record<AccountNote, string> = {
+  sandbox: 'The account is in the sandbox: it may send only to verified addresses, and 200 emails a day.',
+  paused: 'But Amazon SES has paused sending for this account.',
 }
 
 export const REPORT_DOCS = '/docs/api/report-bounce'

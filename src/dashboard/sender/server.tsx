@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { type ApiText, readApiAccount, readApiText, typedKey } from '../../accounts/api-account.ts'
+import { type ApiText, readApiAccount, readApiText, storedKey, typedKey } from '../../accounts/api-account.ts'
 import { findProvider } from '../../accounts/mail-providers.ts'
 import {
   NO_SERVER,
@@ -146,7 +146,7 @@ function readService(
 ): { service: MailService } | { errors: FieldError[] } {
   const secret = carried?.secret ?? null
   if ('api' in text) {
-    const kept = stored && isApi(stored) && stored.api === text.api ? stored.key : null
+    const kept = storedKey(text, stored && isApi(stored) ? stored : null)
     const reading = readApiAccount(text, secret ?? kept)
     return 'errors' in reading ? reading : { service: reading.account }
   }

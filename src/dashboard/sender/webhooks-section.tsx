@@ -83,19 +83,30 @@ const SecretUrl = ({ facts, provider: { name, hooks } }: Props) => {
 }
 
 function SigningSecret({ facts, provider, shown }: Props) {
-  const { viewer, marks, baseUrl } = facts
+  const { viewer, marks, baseUrl, topicToken, settings } = facts
   const { name, hooks } = provider
-  const isKnown = isSet(facts, hooks)
+  const saved = readHookSecrets(settings)[hooks.name]
   const signing = HOOK_SECRETS[hooks.name]
-  const label = signing === 'url' ? '' : signing.label
+  const { label = '', isTopic = false } = signing === 'url' ? {} : signing
+  const token = isTopic ? topicToken : undefined
   return (
     <>
-      <Values>
-        <Value id="webhook-url" name="URL">
-          {`${baseUrl}${hookPath(hooks.name, viewer.app.publicId)}`}
-        </Value>
-      </Values>
-      {!isKnown && <p>{`No ${lowerFirst(label)} yet, so every webhook is refused.`}</p>}
+      {isTopic && !isOwner(viewer) ? (
+        <p>Owners see the URL.</p>
+      ) : (
+        <Values>
+          <Value id="webhook-url" name="URL">
+            {`${baseUrl}${hookPath(hooks.name, viewer.app.publicId, token)}`}
+          </Value>
+        </Values>
+      )}
+      {saved === undefined && (
+        <p>
+          {isTopic
+            ? 'No topic yet. The first subscription to this URL is confirmed, and its topic is kept.'
+            : `No ${lowerFirst(label)} yet, so every webhook is refused.`}
+        </p>
+      )}
       {isOwner(viewer) && (
         <Form
           action={`${pathOf(viewer.app.publicId, 'sender')}/webhooks/secret#${WEBHOOKS}`}
@@ -103,13 +114,7 @@ function SigningSecret({ facts, provider, shown }: Props) {
           hidden={{ basedOn: marks.webhooks, provider: hooks.name }}
           errors={shown.errors}
         >
-          <Field
-            name="hookSecret"
-            label={label}
-            kind="password"
-            hint={isKnown ? 'Saved. Enter another to replace it.' : `Copy it from ${name}.`}
-            autocomplete="new-password"
-          />
+          <Field name="hookSecret" label={label} {...(isTopic ? showTopic(saved) : hideSecret(saved, name))} />
           <div class="buttons">
             <Button>{`Save the ${lowerFirst(label)}`}</Button>
           </div>
@@ -118,6 +123,18 @@ function SigningSecret({ facts, provider, shown }: Props) {
     </>
   )
 }
+
+const hideSecret = (saved: string | undefined, name: string) => ({
+  kind: 'password' as const,
+  hint: saved === undefined ? `Copy it from ${name}.` : 'Saved. Enter another to replace it.',
+  autocomplete: 'new-password',
+})
+
+const showTopic = (saved = '') => ({
+  value: saved,
+  hint: 'Messages of other topics are refused.',
+  autocomplete: 'off',
+})
 
 /** "HTTP" stays. */
 const lowerFirst = (label: string): string => label.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())

@@ -77,7 +77,8 @@ async function saveSecret(
   if ('errors' in reading)
     return showServer(deps, request, viewer, { status: 400, webhooks: { errors: reading.errors, test: null } })
   const { secret } = reading
-  const done = () => doneAnswer(deps, viewer, 'sender/server', 'webhook_secret_saved')
+  const flash = provider === 'ses' ? 'webhook_topic_saved' : 'webhook_secret_saved'
+  const done = () => doneAnswer(deps, viewer, 'sender/server', flash)
   return save(deps, request, viewer, { provider, secret, basedOn: form.text('basedOn'), done })
 }
 

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { useClosing } from '../../closing.ts'
 import { type PostmarkEmail, startPostmark } from '../../mail/postmark-server.ts'
 import { startResend } from '../../mail/resend-server.ts'
+import { startSes } from '../../mail/ses-server.ts'
 import { type AccountPages, appOf, type Browser, hiddenFieldsOf, openAccount } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
@@ -12,20 +13,24 @@ let pages: AccountPages
 let browser: Browser
 let postmark: Awaited<ReturnType<typeof startPostmark>>
 let resend: Awaited<ReturnType<typeof startResend>>
+let ses: Awaited<ReturnType<typeof startSes>>
 const behaviour: { email?: (email: PostmarkEmail) => 'accept' | { status: number; body: object } } = {}
 
 beforeEach(async () => {
   delete behaviour.email
   postmark = await startPostmark({ email: (email) => behaviour.email?.(email) ?? 'accept' })
   resend = await startResend()
+  ses = await startSes({ region: 'eu-west-1', account: { ProductionAccessEnabled: false } })
   const standIns = {
     postmark: { host: '127.0.0.1', port: postmark.port },
     resend: { host: '127.0.0.1', port: resend.port },
+    ses: { host: '127.0.0.1', port: ses.port },
   }
   pages = keep(await openAccount({ mail: { privateHosts: NEAR, standIns } }))
   browser = await pages.signedIn()
   keep({ close: postmark.stop })
   keep({ close: resend.stop })
+  keep({ close: ses.stop })
 })
 
 const PAGE = () => pages.at('sender/server')
@@ -101,6 +106,54 @@ describe('the form of a provider with an API', () => {
     const [, key = ''] = /^resend:\/\/([^@]+)@/.exec(resend.sendingUrl) ?? []
     expect((await save({ apiKey: key }, '?provider=resend')).status).toBe(303)
     expect(await stored()).toBe(`resend://${key}@api.resend.com`)
+  })
+})
+
+describe('the form of Amazon SES', () => {
+  const BY_SES = '?provider=ses'
+
+  test('asks for a region, both parts of the key and a configuration set, and says what is missing', async () => {
+    const { html } = await browser.get(`${PAGE()}${BY_SES}`)
+    expect(await textOf(html, '#server label')).toEqual([
+      'Region',
+      'Access key ID',
+      'Secret access key',
+      'Configuration set (optional)',
+    ])
+    const empty = await save({ awsRegion: '', awsKeyId: '', apiKey: '', apiStream: '' }, BY_SES)
+    expect([empty.status, await textOf(empty.html, '.field .fault')]).toEqual([
+      400,
+      [
+        'Error: Choose the region of your SES identity.',
+        'Error: Enter the access key ID.',
+        'Error: Enter the secret access key.',
+      ],
+    ])
+  })
+
+  test('saves what SES accepts in that region, and never shows the secret', async () => {
+    const fields = { awsRegion: 'eu-west-1', awsKeyId: ses.keyId, apiKey: ses.secret, apiStream: 'reports' }
+    const wrong = await save({ ...fields, awsRegion: 'us-east-1' }, BY_SES)
+    expect(await textOf(wrong.html, '#server .notice')).toEqual([
+      expect.stringMatching(
+        /^Error: Not saved\. Amazon SES \(us-east-1\) rejected the key \(it replied 403\)\. Its reply:/,
+      ),
+    ])
+    expect(wrong.html).not.toContain(ses.secret)
+    expect((await save(fields, BY_SES)).status).toBe(303)
+    const secret = encodeURIComponent(ses.secret)
+    expect(await stored()).toBe(`ses://${ses.keyId}:${secret}@email.eu-west-1.amazonaws.com/reports`)
+    const { html } = await browser.get(PAGE())
+    expect(html).not.toContain(ses.secret)
+    expect(await attributesOf(html, '#awsKeyId, #apiStream', 'value')).toEqual([ses.keyId, 'reports'])
+    expect(await attributesOf(html, 'option[selected]', 'value')).toEqual(['eu-west-1'])
+    // an empty secret keeps the saved one, for the same key
+    expect((await save({ ...fields, apiKey: '', apiStream: '' }, '')).status).toBe(303)
+    expect((await save({ ...fields, awsKeyId: 'AKIAIOSFODNN7ANOTHER', apiKey: '' }, '')).status).toBe(400)
+    const checked = await browser.post(pages.at('sender/server/check'))
+    expect(await textOf(checked.html, '#server-check [role=status] .notice')).toEqual([
+      expect.stringContaining('The account is in the sandbox'),
+    ])
   })
 })
 

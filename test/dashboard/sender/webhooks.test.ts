@@ -89,6 +89,25 @@ describe('webhooks', () => {
     expect(Object.keys(await secrets()).toSorted()).toEqual(['postmark', 'resend'])
   })
 
+  test('of Amazon SES come from a topic, which is typed in or confirmed first', async () => {
+    await set({ smtpUrl: 'ses://AKIAIOSFODNN7EXAMPLE:secret@email.eu-west-1.amazonaws.com/reports' })
+    const html = await see()
+    const { publicId } = await appOf(pages)
+    const [url = ''] = await textOf(html, '#webhook-url')
+    expect(url).toMatch(new RegExp(`^http://localhost:8080/hooks/ses/${publicId}/[0-9a-f]{32}$`))
+    expect(await textIn(html)).toContain('The first subscription to this URL is confirmed, and its topic is kept.')
+    const fields = await hiddenFieldsOf(html, `form[action^="${at('secret')}"]`)
+    const wrong = await browser.post(at('secret'), { ...fields, hookSecret: 'my topic' })
+    expect([wrong.status, await textOf(wrong.html, '#webhook-secret .fault')]).toEqual([
+      400,
+      ['Error: Enter the ARN of the SNS topic, such as arn:aws:sns:eu-west-1:123456789012:ses.'],
+    ])
+    const arn = 'arn:aws:sns:eu-west-1:123456789012:ses-reports'
+    expect((await browser.post(at('secret'), { ...fields, hookSecret: arn })).status).toBe(303)
+    expect(await secrets()).toEqual({ ses: arn })
+    expect(await attributesOf(await see(), '#hookSecret', 'value')).toEqual([arn])
+  })
+
   test('of a provider that is used over SMTP are offered too, if they name the delivery', async () => {
     await set({ smtpUrl: 'smtp://user:pa55@smtp.mailgun.org:587' })
     const html = await see()
