@@ -46,6 +46,7 @@ const SENDER_FORMS = {
   dkim: ['dkimDomain', 'dkimSelector', 'dkimKey'],
   reports: ['bounceSecret'],
   webhooks: ['hookSecrets'],
+  optIn: ['optIn'],
 } as const satisfies Record<string, readonly (keyof MailSettings)[]>
 
 export type SenderForm = keyof typeof SENDER_FORMS

@@ -9,6 +9,7 @@ import {
   readContactInput,
   readContactUpdate,
 } from '../people/contact-input.ts'
+import { refuseConsent } from '../people/consent.ts'
 import * as contacts from '../people/contacts.ts'
 import { type IdempotencyGuard, REPLAYED, replayOf } from '../http/idempotency.ts'
 import type { ApiDependencies } from './dependencies.ts'
@@ -139,6 +140,8 @@ async function save(
     const { access, app, input } = given
     const replay = replayOf<contacts.SavedContact>(begun)
     if (replay) return savedAnswer(request, given, replay, remainingHeaders(deps, write, access))
+    const unmet = await refuseConsent(deps.store, app, input)
+    if (unmet) return uncountedAnswer(deps, request, write, unmet)
     const counted = takeForContact(deps, given, write)
     if (counted.refused) return refusalAnswer(request, counted.refused, limitHeaders(counted))
     const context = { access, app, via: 'api', buckets: counted.buckets, idempotency: begun.idempotency } as const

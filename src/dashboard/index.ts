@@ -24,6 +24,7 @@ import { secretRoutes } from './access/secret.tsx'
 import { senderKeysRoutes } from './sender/sender-keys.tsx'
 import { senderWebhookRoutes } from './sender/webhooks.tsx'
 import { senderDomainRoutes } from './sender/domain.tsx'
+import { senderOptInRoutes } from './sender/opt-in.tsx'
 import { senderServerRoutes } from './sender/server.tsx'
 import { senderRoutes } from './sender/sender.tsx'
 import { settingsRoutes } from './settings/settings.tsx'
@@ -34,6 +35,7 @@ import { suppressionsRoutes } from './people/suppressions.tsx'
 import { themeRoutes } from './layout/theme-switch.tsx'
 import { twoStepRoutes } from './access/two-step.tsx'
 import { youRoutes } from './access/you.tsx'
+import { confirmRoutes } from './people/confirm.tsx'
 import { unsubscribeRoutes } from './people/unsubscribe.tsx'
 
 /** `host` is the address that the server is bound to; loopback names are accepted on loopback. */
@@ -52,6 +54,7 @@ function dashboardRoutes(deps: DocsDependencies & { host?: string }) {
       })
       // before the guard: mail programs post here without browser headers
       .use(unsubscribeRoutes(deps))
+      .use(confirmRoutes(deps))
       .onBeforeHandle(({ request }) => {
         const fault = findFault(request)
         if (!fault) return
@@ -77,6 +80,7 @@ function dashboardRoutes(deps: DocsDependencies & { host?: string }) {
       .use(secretRoutes(deps))
       .use(senderRoutes(deps))
       .use(senderServerRoutes(deps))
+      .use(senderOptInRoutes(deps))
       .use(senderDomainRoutes(deps))
       .use(senderKeysRoutes(deps))
       .use(senderWebhookRoutes(deps))

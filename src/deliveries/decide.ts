@@ -12,6 +12,7 @@ import {
   type MessageStatus,
   type SendWindow,
   type SuppressionReason,
+  type UnwantedReason,
   type Verdict,
 } from '../store/message-types.ts'
 import { UNSURE } from '../store/delivery-states.ts'
@@ -69,16 +70,19 @@ export type Decision = { verdicts: Verdict[]; unfit: Unfit[] } & (
 )
 
 /**
- * Checks suppression, status, the message's rules, frequency, send window, limits per person and giving up, and last
+ * Checks suppression, consent, status, the message's rules, frequency, send window, limits per person and giving up, and last
  * whether the person is held back. All rules run, so that the record is complete. A manual resend checks suppression
- * only.
+ * and consent only.
  */
 export function decide(message: DecidedMessage, facts: Facts): Decision {
-  const suppression = suppressionVerdict(refusedBy({ contact: facts.contact, message }, facts.suppression))
-  if (facts.isByHand) return decideByHand(suppression)
+  const wanted = [
+    suppressionVerdict(refusedBy({ contact: facts.contact, message }, facts.suppression)),
+    ...checkConsent(message, facts),
+  ]
+  if (facts.isByHand) return decideByHand(wanted)
   const { content } = message
   const rules = facts.known ?? checkRules(content, facts)
-  const before = [suppression, checkStatus(message)]
+  const before = [...wanted, checkStatus(message)]
   const verdicts = [...before, ...rules]
   const refused = before.find(isSettled)
   if (refused) return skip(reasonOf(refused), verdicts)
@@ -97,17 +101,22 @@ const skip = (reason: string, verdicts: Verdict[], isOfEvent = false): Decision 
   unfit: [],
 })
 
-const decideByHand = (suppression: Verdict): Decision =>
-  isSettled(suppression)
-    ? skip(reasonOf(suppression), [suppression])
-    : { outcome: 'send', verdicts: [suppression], unfit: [] }
+function decideByHand(wanted: Verdict[]): Decision {
+  const refused = wanted.find(isSettled)
+  return refused ? skip(reasonOf(refused), wanted) : { outcome: 'send', verdicts: wanted, unfit: [] }
+}
 
 const reasonOf = (failed: Verdict): string => {
   if (failed.rule === 'suppression') return String(failed.value)
+  if (failed.rule === 'consent') return NOT_PENDING
   return failed.rule === 'message' ? 'message_paused' : reasonOfRule(failed)
 }
 
-export type Check = 'suppression' | 'message' | 'again' | 'window' | 'perDay' | 'perWeek' | 'giveUp' | 'holdback'
+/** The reason of a request to confirm an address that needs none any more. */
+const NOT_PENDING = 'not_pending'
+
+export type Check =
+  'suppression' | 'consent' | 'message' | 'again' | 'window' | 'perDay' | 'perWeek' | 'giveUp' | 'holdback'
 
 /** Why an email waits for its next check. */
 export const WAIT_REASONS = ['window', 'perDay', 'perWeek', UNSURE] as const satisfies (Check | typeof UNSURE)[]
@@ -121,6 +130,19 @@ const checkStatus = ({ status }: DecidedMessage): Verdict => ({
   value: status,
   verdict: status === 'live' ? 'pass' : 'fail',
 })
+
+/** Whoever confirmed the address, or wants no email, is not asked again. */
+const checkConsent = ({ content }: DecidedMessage, { contact: { status } }: Facts): Verdict[] =>
+  content.asksConsent
+    ? [
+        {
+          rule: 'consent' satisfies Check,
+          about: null,
+          value: status,
+          verdict: status === 'pending' ? 'pass' : 'fail',
+        },
+      ]
+    : []
 
 type Joined = { verdicts: Verdict[]; unfit: Unfit[] }
 
@@ -170,18 +192,19 @@ function decideHoldback(content: MessageContent, { place }: Facts, verdicts: Ver
   return value ? skip(HELD_BACK, verdicts) : { outcome: 'send', verdicts, unfit: [] }
 }
 
-/** Unsubscribing does not affect transactional mail. */
+/** Unsubscribing and missing consent do not affect transactional mail. */
 export const isLifecycle = ({ mail }: { mail: Pick<Mail, 'category'> }): boolean => mail.category !== 'transactional'
 
-/** Why this person must not get the email: the suppression of the address or their status. Null: they may. */
+/** Why this person must not get the email: the suppression of the address, or their status. Null: they may. */
 export function refusedBy(
   { contact, message }: { contact: { status: ContactStatus }; message: { content: Pick<MessageContent, 'mail'> } },
   suppression: SuppressionReason | null,
-): SuppressionReason | null {
+): UnwantedReason | null {
   const reasons = [suppression, contact.status]
   const blocking = reasons.find((reason) => reason === 'bounced' || reason === 'complained')
   if (blocking === 'bounced' || blocking === 'complained') return blocking
-  return isLifecycle(message.content) && reasons.includes('unsubscribed') ? 'unsubscribed' : null
+  if (!isLifecycle(message.content)) return null
+  return reasons.includes('unsubscribed') ? 'unsubscribed' : contact.status === 'pending' ? 'pending' : null
 }
 
 type Wait = { verdict: Verdict; until: number }
@@ -351,7 +374,7 @@ function findLead<L extends Lead>(again: Again | undefined, { leads }: StartFact
   return leads.near(withinMs).find(hasRoom) ?? leads.limited().find(hasRoom) ?? null
 }
 
-export const suppressionVerdict = (reason: SuppressionReason | null): Verdict => ({
+export const suppressionVerdict = (reason: UnwantedReason | null): Verdict => ({
   rule: 'suppression',
   about: null,
   value: reason,

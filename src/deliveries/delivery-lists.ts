@@ -11,7 +11,7 @@ import {
   type JoinedEvent,
   type MessageRow,
   type StoredSend,
-  type SuppressionReason,
+  type UnwantedReason,
 } from '../store/message-types.ts'
 import { applySend } from '../store/sends.ts'
 import type { ChangedDelivery } from '../store/delivery-writes.ts'
@@ -90,7 +90,7 @@ export type ListedDelivery = {
 export type ShownDelivery = { work: DeliveryWork; explained: Explanation }
 
 /** `unwanted`: why nothing may be sent to the person now; null: it may. */
-export type FoundDelivery = ShownDelivery & { unwanted: SuppressionReason | null }
+export type FoundDelivery = ShownDelivery & { unwanted: UnwantedReason | null }
 
 const toShown = (work: DeliveryWork): ShownDelivery => ({ work, explained: explainDelivery(toExplained(work)) })
 

@@ -1,4 +1,4 @@
-import type { DeliveryRow, SuppressionReason } from '../store/message-types.ts'
+import type { DeliveryRow, UnwantedReason } from '../store/message-types.ts'
 import type { SenderProblem } from '../accounts/senders.ts'
 import type { TemplateReason } from '../messages/template-faults.ts'
 import type { Check } from './decide.ts'
@@ -10,8 +10,9 @@ type Describe = (name: string) => string
 /** From rules, suppression or app settings. The decision record may say more. */
 export type DecisionReason =
   | RuleReason
-  | SuppressionReason
-  | Exclude<Check, 'suppression' | 'message' | 'giveUp'>
+  | UnwantedReason
+  | Exclude<Check, 'suppression' | 'consent' | 'message' | 'giveUp'>
+  | 'not_pending'
   | 'message_paused'
   | 'gave_up'
   | 'unsure'
@@ -33,6 +34,8 @@ const BY_DECISION = {
   field: () => "Their fields didn't match this message.",
   status: () => "Their status didn't match this message.",
   unsubscribed: (name) => `${name} had unsubscribed.`,
+  pending: (name) => `${name} had not confirmed their email address yet.`,
+  not_pending: (name) => `${name} no longer had to confirm their email address.`,
   bounced: (name) => `An email to ${name} bounced, so nothing more is sent to this address.`,
   complained: (name) => `${name} had reported an email as spam, so nothing more is sent to this address.`,
   message_paused: () => 'The message was not live when this was due.',

@@ -26,10 +26,14 @@ const isPass = ({ verdict }: Verdict): boolean => verdict === 'pass'
 
 const BY_RULE = {
   suppression: ({ value }, subject) => `${displayName(subject.person)} ${SUPPRESSIONS.get(value) ?? 'can be emailed'}.`,
+  consent: (verdict, { person }) =>
+    `${displayName(person)} ${isPass(verdict) ? 'had not confirmed their email address yet' : 'no longer had to confirm their email address'}.`,
   message: ({ value }, { content }) =>
-    content.isOwnText
-      ? 'Its text came with the call.'
-      : `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
+    content.asksConsent
+      ? 'Its text is set under Sender.'
+      : content.isOwnText
+        ? 'Its text came with the call.'
+        : `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
   away: describeAway,
   seen: describeSeen,
   notSeen: describeSeen,
@@ -89,6 +93,7 @@ function describeMissing(variable: string): string {
 
 const SUPPRESSIONS = new Map<unknown, string>([
   ['unsubscribed', 'had unsubscribed'],
+  ['pending', 'had not confirmed their email address yet'],
   ['bounced', "can't be reached: an email to this address bounced"],
   ['complained', 'had reported an email as spam'],
 ])

@@ -1,17 +1,11 @@
 /** What a write would do: it is planned like one that is made, and neither saved nor counted. */
 import type { AppRow } from '../accounts/access.ts'
-import {
-  type ContactWriteName,
-  type LimitDependencies,
-  peekForContact,
-  peekForKey,
-  type WriteContext,
-} from '../accounts/write-limits.ts'
+import { type ContactWriteName, type LimitDependencies, peekForContact, peekForKey } from '../accounts/write-limits.ts'
 import { type Refusal, refuse, type Warning } from '../core/refusals.ts'
 import { readEventText } from '../events/event-input.ts'
 import type { UnreadEvent } from '../events/events.ts'
 import type { ContactFields } from '../people/contact-input.ts'
-import { contactWrite } from '../people/contacts.ts'
+import { type ContactContext, contactWrite } from '../people/contacts.ts'
 import type { DeliveryChange, PlannedOutcome } from '../store/plan-types.ts'
 import type { DryRunWrite } from '../store/planned-writes.ts'
 import type { Store } from '../store/store.ts'
@@ -63,7 +57,7 @@ export async function tryEvent(store: Store, app: AppRow, input: EventWrite): Pr
 /** POST or PATCH /contacts. Refusals: those of addContact and updateContact, and rate_limited. */
 export async function dryRunContact(
   deps: Dependencies,
-  context: WriteContext,
+  context: ContactContext,
   { write, fields }: { write: ContactWriteName; fields: ContactFields },
 ): Promise<DryRunContact | Refusal> {
   const { access, app } = context

@@ -3,7 +3,7 @@ import {
   type DeliveryRow,
   type DeliveryWork,
   type MessageContent,
-  type SuppressionReason,
+  type UnwantedReason,
   type Verdict,
 } from '../store/message-types.ts'
 import { findUnconfirmed, isHeld, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
@@ -52,7 +52,7 @@ export type ExplanationInput = {
   zone: string
   lead?: DeliveryRow | null
   /** why the person may not get it today */
-  refusedBy?: SuppressionReason | null
+  refusedBy?: UnwantedReason | null
 }
 
 export const toExplained = ({
@@ -97,13 +97,14 @@ export function explainDelivery({ delivery, lead = null, refusedBy = null, ...ab
   }
 }
 
-const REFUSALS: Record<SuppressionReason, string> = {
+const REFUSALS: Record<UnwantedReason, string> = {
   unsubscribed: 'is unsubscribed',
+  pending: "hasn't confirmed their email address",
   bounced: 'has an address that bounced',
   complained: 'reported an email as spam',
 }
 
-const describeRefusal = (reason: SuppressionReason | null, { person }: DescribedSubject): string[] =>
+const describeRefusal = (reason: UnwantedReason | null, { person }: DescribedSubject): string[] =>
   reason === null
     ? []
     : [`${displayName(person)} ${REFUSALS[reason]}, so this email won't be sent unless that changes.`]
@@ -220,6 +221,7 @@ function describeCause(
 
 const REASONS: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
+    consent: ['not_pending'],
     message: ['message_paused'],
     again: ['again'],
     window: ['window'],

@@ -44,7 +44,7 @@ type Subject = { person: ContactRow; zone: string }
 
 /** `near`: an event that almost matches the trigger. `isTest`: the person was added by the test event of Activation. */
 type Causes = { last: Cause | null; near: EventRow | null; isTest?: boolean }
-type Cause = { at: number; cameAt: number; row: EventRow | null }
+type Cause = { at: number; cameAt: number; row: EventRow | null; isConfirmation?: true }
 
 /** Limited to stored data: erased events and the time a tag was added are unknown. */
 export async function explainMessageFor(
@@ -79,6 +79,11 @@ async function findCauses(store: Store, person: ContactRow, trigger: Trigger): P
   const { appId, id: contactId, createdAt } = person
   const list = (name: string) => store.listEvents({ appId, contactId, name, before: null, limit: CHECKED_EVENTS })
   if ('contact' in trigger) {
+    if (person.status === 'pending') return { last: null, near: null }
+    const confirmedAt = (await store.listConsents(contactId)).find((one) => one.confirmedAt !== null)?.confirmedAt
+    if (confirmedAt) {
+      return { last: { at: confirmedAt, cameAt: confirmedAt, row: null, isConfirmation: true }, near: null }
+    }
     const isTest = (await list(TEST_EVENT)).rows.some(({ receivedAt }) => receivedAt === createdAt)
     return { last: { at: createdAt, cameAt: createdAt, row: null }, near: null, isTest }
   }
@@ -89,10 +94,11 @@ async function findCauses(store: Store, person: ContactRow, trigger: Trigger): P
   return { last: row ? { at: row.occurredAt, cameAt: row.receivedAt, row } : null, near: rows[0] ?? null }
 }
 
-function describeCause({ person, zone }: Subject, { trigger }: MessageContent, { at, cameAt }: Cause): string {
+function describeCause({ person, zone }: Subject, { trigger }: MessageContent, cause: Cause): string {
+  const { at, cameAt, isConfirmation } = cause
   const [name, time] = [displayName(person), formatTimeInZone(at, zone)]
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
-  if (!('event' in trigger)) return `${name} was added on ${time}`
+  if (!('event' in trigger)) return `${name} ${isConfirmation ? 'confirmed their address' : 'was added'} on ${time}`
   return isTooOld({ at: cameAt, occurredAt: at })
     ? `${trigger.event} happened for ${name} on ${time}`
     : `${trigger.event} arrived for ${name} on ${formatTimeInZone(cameAt, zone)}`
@@ -119,7 +125,7 @@ function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: Even
   if ('page' in trigger) return `${name} has not opened ${trigger.page}.`
   if ('tag' in trigger) return describeTagCause(person, trigger.tag)
   if ('api' in trigger) return `Your server has not sent this message to ${name}.`
-  if (!('event' in trigger)) return ''
+  if (!('event' in trigger)) return `${name} has not confirmed their email address yet.`
   if (near === null) return `${trigger.event} has not arrived for ${name} yet.`
   const properties = parseProperties(near.properties)
   const broken = trigger.where?.find((condition) => !compares(propertyOf(properties, condition.property), condition))

@@ -3,7 +3,7 @@ import { createIdRange } from '../core/ids.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import type { Store } from '../store/store.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
-import { LISTED_EVENTS, type MessageContent, type MessageRow, type SuppressionReason } from '../store/message-types.ts'
+import { LISTED_EVENTS, type MessageContent, type MessageRow, type UnwantedReason } from '../store/message-types.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
 import { emailsOf, handOver, matchMessages, planArrival } from './arrivals.ts'
 import { refusedBy } from './decide.ts'
@@ -97,7 +97,7 @@ async function findUnsent(
   return { ...moment, unsent: reason && describeUnsent(contact, reason) }
 }
 
-const describeUnsent = (contact: ContactRow, reason: SuppressionReason): string =>
+const describeUnsent = (contact: ContactRow, reason: UnwantedReason): string =>
   describeReason(reason, displayName(contact), 'skipped')
 
 /** The last email of each of the latest people. */

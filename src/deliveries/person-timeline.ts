@@ -1,6 +1,7 @@
 import type { AppRow } from '../accounts/access.ts'
 import { idAt, timeOfId } from '../core/ids.ts'
 import { eventView } from '../events/events.ts'
+import { type Consent, consentView } from '../people/consent.ts'
 import { type ContactRow, contactView } from '../people/contacts.ts'
 import type { ContactChangeRow } from '../store/contact-changes.ts'
 import type { DeliveryRow } from '../store/message-types.ts'
@@ -17,8 +18,10 @@ export type { ContactChangeRow, PersonReport }
 /** In order of `position`, an ID. `at`: when it was received or done (ms UTC). */
 export type TimelineItem = { position: number; at: number } & (
   | { kind: 'event'; row: EventRow; outcomes: EventOutcome[] }
-  | { kind: 'email'; email: ListedDelivery }
-  | { kind: 'change'; change: ContactChangeRow }
+  /** `consent`: what it asks for */
+  | { kind: 'email'; email: ListedDelivery; consent: Consent | null }
+  /** `consent`: what it confirms */
+  | { kind: 'change'; change: ContactChangeRow; consent: Consent | null }
   | { kind: 'presence'; reports: Presences }
 )
 
@@ -48,11 +51,12 @@ export async function listTimeline(
   { before, limit }: TimelineQuery,
 ): Promise<{ items: TimelineItem[]; next: number | null }> {
   const query = { appId: app.id, contactId: person.id, before, limit: limit + 1 }
-  const [{ rows }, deliveries, changes, { reports, next }] = await Promise.all([
+  const [{ rows }, deliveries, changes, { reports, next }, consents] = await Promise.all([
     store.listEvents({ ...query, name: null }),
     store.listDeliveries({ ...query, messageId: null, states: null, before: null, limit: MAX_EMAILS }),
     store.listContactChanges(person.id, before, limit + 1),
     store.listPersonReports({ contactId: person.id, before, limit: MAX_REPORTS }),
+    store.listConsents(person.id),
   ])
   const stream = [
     ...rows.map((row) => ({ position: row.id, row })),
@@ -78,9 +82,15 @@ export async function listTimeline(
       return [{ kind: 'event', position, at: row.receivedAt, row, outcomes: outcomes.get(row.id) ?? [] }]
     }
     if ('reports' in one) return [{ kind: 'presence', position, at: timeOfId(position), reports: one.reports }]
-    if ('change' in one) return [{ kind: 'change', position, at: one.change.at, change: one.change }]
+    if ('change' in one) {
+      const { change } = one
+      const isConfirmation = change.change.status?.[0] === 'pending' && change.change.status[1] === 'subscribed'
+      const consent = isConfirmation ? consents.find(({ confirmedAt }) => confirmedAt === change.at) : undefined
+      return [{ kind: 'change', position, at: change.at, change, consent: consent ?? null }]
+    }
     const email = emailOf.get(one.delivery.id)
-    return email ? [{ kind: 'email', position, at: timeOf(one.delivery), email }] : []
+    const consent = consents.find(({ id }) => id === one.delivery.id) ?? null
+    return email ? [{ kind: 'email', position, at: timeOf(one.delivery), email, consent }] : []
   })
   const last = page.at(-1)
   return { items, next: last && page.length < found.length ? lowestOf(last) : next }
@@ -115,6 +125,11 @@ function cutPage<Item extends { position: number }>(items: Item[], limit: number
   return last === undefined ? items : items.filter(({ position }, index) => index < limit || position === last.position)
 }
 
+const readConsents = async (store: Store, { id, appId }: ContactRow) =>
+  Promise.all(
+    (await store.listConsents(id)).map(async (one) => consentView(one, await store.findWording(appId, one.wording))),
+  )
+
 /** Read at a time, so that other requests wait a few ms. */
 const EXPORT_ROWS = 200
 
@@ -140,7 +155,7 @@ export async function* exportPerson(
   } while (before !== null)
   const changes = await store.listContactChanges(person.id, null, EXPORT_ROWS)
   const changed = changes.map(({ at, change }) => ({ at: new Date(at).toISOString(), ...change }))
-  yield `],"changes":${JSON.stringify(changed)},"pageReports":[`
+  yield `],"changes":${JSON.stringify(changed)},"consents":${JSON.stringify(await readConsents(store, person))},"pageReports":[`
   separator = ''
   do {
     const found: PersonReports = await store.listPersonReports({ contactId: person.id, before, limit: EXPORT_ROWS })

@@ -4,6 +4,7 @@
  */
 import { DAY_MS } from '../core/clock.ts'
 import { planOnce } from '../accounts/idempotency.ts'
+import { textOf, versionOf, writeRequest } from '../accounts/opt-in.ts'
 import type { KnownOutcomes } from '../store/idempotency.ts'
 import { createIdRange } from '../core/ids.ts'
 import { TEST_EVENT } from '../events/activation.ts'
@@ -14,6 +15,7 @@ import {
   bringsNames,
   type ChangedContact,
   changeContact,
+  confirmPerson,
   fillEmptyNames,
   findPerson,
   isKnown,
@@ -22,7 +24,10 @@ import {
   noPeopleChanges,
   type PeopleChanges,
   type Person,
+  statusOfNew,
 } from '../people/plan.ts'
+import { mayAskFrom } from '../people/consent.ts'
+import type { Confirmation, NewConsent } from '../store/consents.ts'
 import type { Arrival } from '../store/delivery-rules.ts'
 import { LISTED_EVENTS, type MessageContent, type SendWrite, type SentMail } from '../store/message-types.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
@@ -45,7 +50,18 @@ import {
   type Planner,
 } from '../store/plan-types.ts'
 import type { NewOwnText, NewSend } from '../store/sends.ts'
-import type { ContactWrite, EventWrite, NameField, RecordedEvent, Refused, SavedContact } from '../store/types.ts'
+import type {
+  ConfirmedConsent,
+  ConsentWrite,
+  ContactWrite,
+  EventWrite,
+  NameField,
+  PersonWrite,
+  RecordedEvent,
+  Refused,
+  SavedContact,
+  StoredContact,
+} from '../store/types.ts'
 import { type VisitReportWrite, PAGE_NAME, type ReportedItem, type StoredVisitReport } from '../store/visit-reports.ts'
 import { findLastReport, hashReportId, planReport } from '../visits/visit-reports.ts'
 import {
@@ -78,6 +94,7 @@ export const queryFacts: Planner['queryFacts'] = (batch, people) => {
     contacts: [],
     reports: [],
     newcomers: [],
+    asked: [],
     months: [],
     outcomes: [],
     emails: [],
@@ -93,6 +110,7 @@ export const queryFacts: Planner['queryFacts'] = (batch, people) => {
     if (write.name === 'recordEvent') queryForEvent(context, write.input)
     else if (write.name === 'recordVisitReport') queryForReport(context, write.input)
     else if (write.name === 'sendMail') queryForSend(context, write.input)
+    else if (write.name === 'confirmConsent') queryForConsent(context, write.input)
     else if (isKnown(person)) queryForContact(context, person, write.input)
   }
   query.emails.push(...emails.values())
@@ -152,7 +170,8 @@ const eventOf = ({ type, name, path, occurredAt }: ReportedItem, { appId, at }: 
 function queryForContact({ query, emails }: Context, person: KnownPerson, write: ContactWrite): void {
   const { app } = person
   query.contacts.push(person)
-  const { at, tags } = write
+  const { at, tags, asksConsent } = write
+  if (asksConsent) query.asked.push(person)
   const starts = tags.flatMap((tag) => app.rules.byTag.get(tag) ?? [])
   const cancels = changesCancel(app) ? noChange() : null
   if (starts.length > 0 || cancels) {
@@ -173,6 +192,13 @@ function addMatch({ query, emails, person }: Context, source: object, occurrence
 
 function queryForSend({ query, person }: Context, write: SendWrite): void {
   if (isKnown(person) && bringsNames(write)) query.names.push(person)
+}
+
+function queryForConsent({ query, emails, person }: Context, { at }: ConsentWrite): void {
+  if (!isKnown(person)) return
+  query.contacts.push(person)
+  const { onCreated } = person.app.rules
+  if (onCreated.length > 0) queryEmails(emails, { person, matched: matchMessages(onCreated) }, { at, occurredAt: at })
 }
 
 type Concerned = { person: KnownPerson; matched: Matched }
@@ -243,6 +269,8 @@ type Changes = {
   /** by app */
   ownTexts: Map<number, NewOwnText>
   sends: NewSend[]
+  consents: NewConsent[]
+  confirmations: Confirmation[]
   counted: Plan['counted']
   takeId: () => number
 }
@@ -259,11 +287,13 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
     deliveries: [],
     ownTexts: new Map(),
     sends: [],
+    consents: [],
+    confirmations: [],
     counted: [],
     takeId: ids.next,
   }
   const outcomes = batch.map((write, index) => planWrite({ changes, facts, index }, write))
-  const { people, events, reports, deliveries, ownTexts, sends, counted } = changes
+  const { people, events, reports, deliveries, ownTexts, sends, consents, confirmations, counted } = changes
   return {
     outcomes,
     lastId: ids.last(),
@@ -275,6 +305,8 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
     deliveries,
     ownTexts: [...ownTexts.values()],
     sends,
+    consents,
+    confirmations,
     requests: [...changes.outcomes.added.values()].flatMap((parts) => [...parts.values()]),
     counted,
   }
@@ -296,6 +328,7 @@ function planNow(planning: Planning, write: PlannedWrite): PlannedOutcome {
   if (isRefused(write)) return RATE_LIMITED
   if (write.name === 'recordEvent') return recordEvent(planning, write.input)
   if (write.name === 'sendMail') return sendMail(planning, write.input)
+  if (write.name === 'confirmConsent') return confirmConsent(planning, write.input)
   return write.name === 'recordVisitReport' ? recordReport(planning, write.input) : saveContact(planning, write)
 }
 
@@ -341,28 +374,32 @@ function sendMail(planning: Planning, write: SendWrite): SentMail | Refused {
   const person = found ?? addQuietly(planning, { ...write, source: null })
   if ('refusal' in person) return person
   const keptNames = found ? fillEmptyNames(changes.people, { facts: known, person: found }, write) : NO_NAMES
-  const { appId, keyId, properties, mail, unlinked, at } = write
-  const [id, contactId] = [changes.takeId(), person.id]
-  const sent = { id, appId, contactId, messageId: message.id, version: message.version, eventId: null }
-  // each call is an email of its own
-  const dedupeKey = `send ${id}`
-  changes.deliveries.push({
-    change: 'start',
-    ...sent,
-    dedupeKey,
-    triggeredAt: at,
-    dueAt: at,
-    joinedTo: null,
-    at,
-  })
-  changes.sends.push({ deliveryId: id, appId, keyId, properties, mail })
+  const { unlinked } = write
   return {
-    contactId,
-    deliveryId: id,
+    contactId: person.id,
+    deliveryId: sendNow(changes, { ...write, contactId: person.id, message }),
     created: found === null,
     ...(unlinked > 0 ? { unlinked } : {}),
     ...(keptNames.length > 0 ? { keptNames } : {}),
   }
+}
+
+type SentNow = Pick<NewSend, 'appId' | 'keyId' | 'properties' | 'mail'> & {
+  contactId: number
+  message: Pick<LiveMessage, 'id' | 'version'>
+  at: number
+}
+
+/** @returns the id of the delivery */
+function sendNow(changes: Changes, { appId, contactId, message, keyId, properties, mail, at }: SentNow): number {
+  const id = changes.takeId()
+  const sent = { id, appId, contactId, messageId: message.id, version: message.version, eventId: null }
+  // each is an email of its own
+  const dedupeKey = `send ${id}`
+  const times = { triggeredAt: at, dueAt: at, at }
+  changes.deliveries.push({ change: 'start', ...sent, dedupeKey, joinedTo: null, ...times })
+  changes.sends.push({ deliveryId: id, appId, keyId, properties, mail })
+  return id
 }
 
 const OWN_TEXT: MessageContent = {
@@ -372,12 +409,17 @@ const OWN_TEXT: MessageContent = {
 }
 
 /** Null: the message is not live any more. */
-function findSent(
+function findSent(planning: Planning, write: SendWrite): Pick<LiveMessage, 'id' | 'version'> | null {
+  const { rules } = personOf(planning.facts.people, planning.index).app
+  return write.messageId === null ? findOwnText(planning, write) : (rules.bySend.get(write.messageId) ?? null)
+}
+
+/** The message behind all emails that have a text of their own. */
+function findOwnText(
   { changes, facts, index }: Planning,
-  { accountId, appId, messageId, at }: SendWrite,
-): Pick<LiveMessage, 'id' | 'version'> | null {
+  { accountId, appId, at }: Pick<PersonWrite, 'accountId' | 'appId' | 'at'>,
+): Pick<LiveMessage, 'id' | 'version'> {
   const { rules } = personOf(facts.people, index).app
-  if (messageId !== null) return rules.bySend.get(messageId) ?? null
   const own = rules.ownText ?? changes.ownTexts.get(appId)
   if (own) return { id: own.id, version: 1 }
   const made = { id: changes.takeId(), accountId, appId, content: OWN_TEXT, at }
@@ -431,7 +473,8 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   const found = findPerson(changes.people, known)
   if (!found && name === 'updateContact') return { refusal: 'contact_not_found' }
   const { firstName = null, lastName = null, source = null } = write
-  const person = found ?? addPerson(planning, { ...write, firstName, lastName, source })
+  const isPending = write.asksConsent !== undefined
+  const person = found ?? addPerson(planning, { ...write, firstName, lastName, source, isPending })
   if ('refusal' in person) return person
   const changed = changeContact(changes.people, known, write, (stored) =>
     name === 'updateContact' && write.source !== undefined ? write.source : stored.source,
@@ -439,8 +482,39 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   if ('refusal' in changed) return changed
   const { before, after } = changed
   if (before !== after) applyContactChange(planning, changed)
+  const isAsked = askConsent(planning, after, write)
   const contact = addSeenTimes(after, known, changes.events)
-  return { contactId: person.id, created: found === null, contact }
+  return { contactId: person.id, created: found === null, contact, ...(isAsked ? { isAsked } : {}) }
+}
+
+/** Emails a pending person the link that confirms the address, unless they got it lately. */
+function askConsent(planning: Planning, { id: contactId, status }: StoredContact, write: ContactWrite): boolean {
+  const { changes, facts, index } = planning
+  const { app, asked } = personOf(facts.people, index)
+  const { optIn } = app.rules
+  const { appId, at, asksConsent: source } = write
+  if (source === undefined || status !== 'pending' || optIn === null) return false
+  const now = changes.consents.flatMap((one) => (one.contactId === contactId ? one.askedAt : []))
+  if (mayAskFrom(source, [...(asked ?? []), ...now], at) > at) return false
+  const text = textOf(optIn)
+  const sent = { appId, contactId, message: findOwnText(planning, write), at, keyId: null, properties: null }
+  const id = sendNow(changes, { ...sent, mail: writeRequest(text) })
+  changes.consents.push({ id, appId, contactId, askedAt: at, source, wording: versionOf(text), text })
+  return true
+}
+
+/** The messages for new people start now. */
+function confirmConsent(planning: Planning, write: ConsentWrite): ConfirmedConsent | Refused {
+  const { changes, facts, index } = planning
+  const known = personOf(facts.people, index)
+  const { consentId: id, at, address } = write
+  const row = confirmPerson(changes.people, known, at)
+  if (row === null) return { refusal: 'contact_not_found' }
+  const { id: contactId, status } = row
+  if (status !== 'pending') return { contactId, status }
+  changes.confirmations.push({ id, contactId, at, address })
+  startForNew(planning, { contactId, at })
+  return { contactId, status: 'subscribed' }
 }
 
 /** Cancels waiting emails by changed tags and fields, then starts those that added tags trigger. */
@@ -465,19 +539,24 @@ function addQuietly({ changes, facts, index }: Planning, write: Added): Person |
   return makePerson(people, { facts: known, newPeople: facts.newPeople, takeId }, write)
 }
 
+/** Messages for new people start once the person has confirmed the address. */
 function addPerson(planning: Planning, write: Added): Person | Refused {
   const made = addQuietly(planning, write)
+  const isPending = statusOfNew(personOf(planning.facts.people, planning.index), write) === 'pending'
+  if (!('refusal' in made) && !isPending) startForNew(planning, { contactId: made.id, at: write.at })
+  return made
+}
+
+function startForNew(planning: Planning, { contactId, at }: { contactId: number; at: number }): void {
   const { onCreated } = personOf(planning.facts.people, planning.index).app.rules
-  if ('refusal' in made || onCreated.length === 0) return made
-  const { at } = write
+  if (onCreated.length === 0) return
   applyToEmails(planning, matchMessages(onCreated), {
-    contactId: made.id,
+    contactId,
     eventId: null,
     properties: null,
     at,
     occurredAt: at,
   })
-  return made
 }
 
 type EmailCause = {

@@ -1,5 +1,5 @@
 import { type Countdown, formatCountdown, formatShortDuration } from '../core/format-time.ts'
-import type { DeliveryRow, SuppressionReason } from '../store/message-types.ts'
+import type { DeliveryRow, UnwantedReason } from '../store/message-types.ts'
 import { readRecord } from './deliveries.ts'
 import { codeOf, type DecisionReason, enhancedOf, lacksMailbox, type MailReason } from './describe-reason.ts'
 import { reasonOfRule } from './rules.ts'
@@ -19,6 +19,8 @@ const BY_REASON = {
   field: "Field doesn't match",
   status: "Status doesn't match",
   unsubscribed: 'Unsubscribed',
+  pending: 'Address not confirmed',
+  not_pending: 'No confirmation needed',
   bounced: 'Address bounced',
   complained: 'Reported spam',
   message_paused: 'Message not live',
@@ -92,7 +94,7 @@ type Shortened = Pick<
 export type ShortReason = { words: string; countdown?: Countdown }
 
 /** `refusal`: why nothing may be sent to the person now. */
-export function shortenDelivery(delivery: Shortened, refusal: SuppressionReason | null = null): ShortReason {
+export function shortenDelivery(delivery: Shortened, refusal: UnwantedReason | null = null): ShortReason {
   const { state, reason, dueAt: at, byHand } = delivery
   if (state === 'deferred')
     return { words: `${describeCause(delivery, reason ?? 'error')}, due`, countdown: { at, over: 'now' } }

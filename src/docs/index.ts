@@ -25,6 +25,7 @@ import http from './http.md' with { type: 'text' }
 import limits from './limits.md' with { type: 'text' }
 import mcp from './mcp.md' with { type: 'text' }
 import messages from './messages.md' with { type: 'text' }
+import optIn from './opt-in.md' with { type: 'text' }
 import privacy from './privacy.md' with { type: 'text' }
 import requests from './requests.md' with { type: 'text' }
 import results from './results.md' with { type: 'text' }
@@ -50,7 +51,20 @@ const toPages = (sources: Record<string, string>): DocPage[] =>
 export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
   {
     name: 'Guides',
-    pages: toPages({ start, events, retries, contacts, sends, snippet, calls, privacy, consent, mcp, tools }),
+    pages: toPages({
+      start,
+      events,
+      retries,
+      contacts,
+      'opt-in': optIn,
+      sends,
+      snippet,
+      calls,
+      privacy,
+      consent,
+      mcp,
+      tools,
+    }),
   },
   {
     name: 'Messages',

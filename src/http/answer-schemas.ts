@@ -50,7 +50,7 @@ export const ContactRecord = Type.Object(
       description: 'Your own data about the person.',
     }),
     source: orNull(Type.String(), 'Where the person came from.'),
-    status: oneOf(CONTACT_STATUSES, 'Whether this person can get email.'),
+    status: oneOf(CONTACT_STATUSES, 'Whether this person can get email. `pending`: has not confirmed the address yet.'),
     createdAt: time('When the person was added.'),
     updatedAt: time('When a field last changed.'),
     firstSeenAt: timeOrNull('The first page view.'),

@@ -17,13 +17,14 @@ import { publicId } from '../core/ids.ts'
 import { describeMailbox } from '../core/mail-addresses.ts'
 import { recordFault, type TemplateFault } from '../messages/template-faults.ts'
 import type { CapturedMail, JoinedEvent } from '../store/message-types.ts'
+import { confirmUrl } from '../people/consent.ts'
 import { unsubscribeUrl } from '../people/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
 import { handOver, type HandOverDependencies } from './hand-over.ts'
 import type { Turn } from './lanes.ts'
 import { claimOf, type Delivered, done, type Ending, endOf, fail, defer, retry, skip } from './marks.ts'
 import type { Route, Routes } from './routes.ts'
-import { composeSample, renderSample } from './samples.ts'
+import { composeSample, type MailLinks, renderSample } from './samples.ts'
 
 export type DeliverDependencies = HandOverDependencies & {
   baseUrl: string
@@ -61,9 +62,9 @@ export async function prepareMail(
   if ('fault' in route) return skip(deps, fit.work, { reason: route.fault, record: decided.record })
   const problem = await deps.senders.findProblem({ ...fit.work, mail: fit.work.message.content.mail })
   if (problem) return retry(deps, fit.work, { reason: problem.code, isServerFault: true, record: decided.record })
-  const url = unsubscribeUrl(deps.baseUrl, deps.unsubscribeKey, fit.work.contact.id)
+  const links = linksOf(deps, fit.work)
   const render: Render = (one) =>
-    renderSample(deps.templates, one, url, { isAlone: decided.record.isSlow, isSent: true })
+    renderSample(deps.templates, one, links, { isAlone: decided.record.isSlow, isSent: true })
   const { mail, unfit, isOfEvent } = await fill(fit.work, { render, at: decided.record.at })
   const filled = await dropUnfit(deps, fit.work, unfit)
   if (!filled.isMarked) return done('withheld', filled.because)
@@ -74,7 +75,7 @@ export async function prepareMail(
   const composed = await composeSample(work, {
     mail,
     route,
-    url,
+    url: links.url,
     at: deps.clock.now(),
     messageId: messageIdOf(work, route),
     repeatKey: repeatKeyOf(deps, work),
@@ -82,6 +83,14 @@ export async function prepareMail(
   if (composed === null) return retry(deps, work, { reason: 'dkim_key', isServerFault: true, record })
   return { work, route, mail, composed, record, basis }
 }
+
+const linksOf = (
+  { baseUrl, unsubscribeKey: key, clock }: DeliverDependencies,
+  { delivery, contact, settings: { optIn } }: DeliveryWork,
+): MailLinks => ({
+  url: unsubscribeUrl(baseUrl, key, contact.id),
+  confirmUrl: confirmUrl({ baseUrl, key, now: clock.now() }, { consentId: delivery.id, optIn }),
+})
 
 export async function deliver(deps: DeliverDependencies, prepared: Prepared, turn: Turn): Promise<Delivered> {
   if (!('composed' in prepared)) return prepared

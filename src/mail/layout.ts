@@ -12,6 +12,8 @@ export type LayoutFacts = {
   logoUrl: string | null
   colour: string | null
   address: readonly string[]
+  /** asks the person to confirm their address */
+  asksConsent?: boolean
   unsubscribeUrl: string | null
 }
 
@@ -101,18 +103,23 @@ const brandOf = ({ logoUrl, appName }: LayoutFacts): string =>
     ? escape(appName)
     : `<img src="${escape(logoUrl)}" alt="${escape(appName)}" height="32" style="display:block;height:32px;max-width:240px;border:0">`
 
-function footerOf({ appName, address, unsubscribeUrl }: LayoutFacts, { quiet }: Theme): string {
+function footerOf(facts: LayoutFacts, { quiet }: Theme): string {
+  const { address, unsubscribeUrl } = facts
   const unsubscribe =
     unsubscribeUrl === null
       ? ''
       : `<br><a href="${escape(unsubscribeUrl)}" style="color:${quiet};text-decoration:underline">Unsubscribe</a>`
-  return `${[whyOf(appName), ...address].map(escape).join('<br>')}${unsubscribe}`
+  return `${[whyOf(facts), ...address].map(escape).join('<br>')}${unsubscribe}`
 }
 
-const whyOf = (appName: string): string => `You received this email because you use ${appName}.`
+const whyOf = ({ appName, asksConsent }: LayoutFacts): string =>
+  asksConsent
+    ? `You received this email because this address was entered at ${appName}.`
+    : `You received this email because you use ${appName}.`
 
-export function layOutText({ text, appName, address, unsubscribeUrl }: LayoutFacts): string {
-  const lines = [whyOf(appName), ...address]
+export function layOutText(facts: LayoutFacts): string {
+  const { text, address, unsubscribeUrl } = facts
+  const lines = [whyOf(facts), ...address]
   if (unsubscribeUrl !== null) lines.push(`Unsubscribe: ${unsubscribeUrl}`)
   return `${text}\n\n-- \n${lines.join('\n')}\n`
 }

@@ -45,7 +45,7 @@ function assemble(
   { subject, preheader, body, category }: MailTemplate,
   facts: MailFacts,
 ): RenderedMail | TemplateFault {
-  const { app, style, unsubscribeUrl } = facts
+  const { app, style, unsubscribeUrl, confirmUrl } = facts
   const tree = parseMarkdown(body)
   if (isBlank(tree)) return { empty: 'body' }
   const [links, refused] = createLinks(facts)
@@ -59,18 +59,19 @@ function assemble(
     text: renderTextBody(tree, links),
     appName: cleanText(app.name) ?? '',
     locale: app.locale,
+    asksConsent: confirmUrl !== undefined,
     unsubscribeUrl: category === 'lifecycle' ? unsubscribeUrl : null,
   }
   return { subject, html: layOutHtml(layout), text: layOutText(layout), refusedLinks: [...refused] }
 }
 
 /** Checks each target once, for HTML and text. */
-function createLinks({ app, unsubscribeUrl }: MailFacts): [BodyLinks, refused: ReadonlySet<string>] {
+function createLinks({ app, unsubscribeUrl, confirmUrl }: MailFacts): [BodyLinks, refused: ReadonlySet<string>] {
   const [known, refused] = [new Map<string, string | null>(), new Set<string>()]
   const readLink = (target: string): string | null => {
     const before = known.get(target)
     if (before !== undefined) return before
-    const link = readMailLink(target, { ...app, unsubscribeUrl })
+    const link = readMailLink(target, { ...app, own: [unsubscribeUrl, confirmUrl] })
     if ('refused' in link) refused.add(link.refused)
     const href = 'href' in link ? link.href : null
     known.set(target, href)
@@ -93,7 +94,8 @@ function cutLine(text: string, most: number): string {
   return characters.length <= most ? line : `${characters.slice(0, most - 1).join('')}\u2026`
 }
 
-export type LinkFacts = { hosts: readonly string[]; homeUrl: string | null; unsubscribeUrl: string }
+/** `own`: links to Eventpost itself. */
+export type LinkFacts = { hosts: readonly string[]; homeUrl: string | null; own: readonly (string | undefined)[] }
 
 /** `refused`: a URL from an event or person outside the app's hosts. */
 export type MailLink = { href: string } | { refused: string }
@@ -110,7 +112,7 @@ export function readMailLink(target: string, facts: LinkFacts): MailLink {
   const url = parts
     .map((part) => ('plain' in part ? part.plain : isWhole ? part.value : encodeURIComponent(part.value)))
     .join('')
-  if (url === facts.unsubscribeUrl || url === facts.homeUrl) return { href: url }
+  if (facts.own.includes(url) || url === facts.homeUrl) return { href: url }
   if (!parts.some((part) => 'value' in part)) return readAuthorLink(url)
   const linkable = linkableUrl(url, ownHosts(facts.hosts))
   return linkable ? { href: linkable.href } : { refused: url }

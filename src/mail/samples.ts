@@ -4,23 +4,39 @@ import { makeMailbox } from '../core/mail-addresses.ts'
 import { mailFactsOf, mailTemplateOf, type RenderedMail, type Sample } from '../messages/mailer.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { TemplateFault } from '../messages/template-faults.ts'
+import { type OptInText, writeRequest } from '../accounts/opt-in.ts'
 import type { ComposedMail } from './compose.ts'
 import { composeFor } from './provider.ts'
 import type { Route } from './routes.ts'
 import type { MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import { RESULTS_READY } from '../core/field-patterns.ts'
+import { CONFIRM_PATH } from '../people/consent.ts'
+import { TEST_TOKEN } from '../people/unsubscribe.ts'
 import { FIRST_MESSAGES } from '../accounts/first-messages.ts'
+
+/** `url`: unsubscribes. `confirmUrl`: for emails that ask for consent. */
+export type MailLinks = { url: string; confirmUrl: string }
+
+/** They do nothing. */
+export const testLinks = (baseUrl: string): MailLinks => ({
+  url: `${baseUrl}/u/${TEST_TOKEN}`,
+  confirmUrl: `${baseUrl}${CONFIRM_PATH}/${TEST_TOKEN}`,
+})
 
 export function renderSample(
   templates: TemplateWorker,
   sample: Sample,
-  url: string,
+  { url, confirmUrl }: MailLinks,
   how: { isAlone?: boolean; isSent?: boolean } = {},
 ): Promise<RenderedMail | TemplateFault> {
   const mail = {
     template: mailTemplateOf(sample.message.content.mail),
-    facts: mailFactsOf({ ...sample, events: listEvents(sample) }, url),
+    facts: mailFactsOf(
+      { ...sample, events: listEvents(sample) },
+      url,
+      sample.message.content.asksConsent ? confirmUrl : undefined,
+    ),
   }
   return templates.render(sample.app.id, mail, how)
 }
@@ -60,6 +76,13 @@ export async function composeSample({ message, contact }: Sample, composing: Com
 }
 
 const SAMPLE_TIMES = { createdAt: 0, updatedAt: 0 }
+
+/** The email that asks for consent, to preview it. */
+export function makeRequestSample(app: AppRow, settings: MailSettings, text: OptInText): Sample {
+  const { message, ...sample } = makeSenderSample(app, settings)
+  const content = { ...message.content, mail: writeRequest(text), asksConsent: true as const }
+  return { ...sample, event: null, message: { ...message, content } }
+}
 
 /** The first draft with sample data, to preview an app's emails. */
 export function makeSenderSample(app: AppRow, settings: MailSettings): Sample {

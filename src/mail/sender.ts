@@ -7,7 +7,6 @@ import { publicId } from '../core/ids.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
 import { describeService, isApi, readMailUrl } from '../core/mail-apis.ts'
 import type { Mailer } from '../messages/mailer.ts'
-import { TEST_TOKEN } from '../people/unsubscribe.ts'
 import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
 import { createSenders } from '../accounts/senders.ts'
 import { checkApi } from './api-provider.ts'
@@ -19,7 +18,7 @@ import { type Delivered, retry } from './marks.ts'
 import { noteAnswer, type Outcome, type Provider } from './provider.ts'
 import { findNoticeSender } from './notice.ts'
 import { createRoutes, type MailDefaults, type StandIns } from './routes.ts'
-import { renderSample } from './samples.ts'
+import { renderSample, testLinks } from './samples.ts'
 import { API_CHECK_LIMITS, checkServer } from './server-check.ts'
 import { SMTP_LIMITS } from './smtp.ts'
 import { sendTest } from './test-mail.ts'
@@ -86,7 +85,7 @@ export function createSender(sending: SenderDependencies): Sender {
     },
     senders,
     dnsChecks,
-    preview: (sample) => renderSample(templates, sample, `${baseUrl}/u/${TEST_TOKEN}`),
+    preview: (sample) => renderSample(templates, sample, testLinks(baseUrl)),
     sendTest: (sample, to) => sendTest({ ...sending, routes, senders }, sample, to),
     findNoticeSender: (apps) => findNoticeSender({ ...sending, routes }, apps),
     async checkServer({ publicId: appId }, settings) {

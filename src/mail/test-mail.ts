@@ -3,11 +3,10 @@ import type { Sample, TestResult } from '../messages/mailer.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Senders } from '../accounts/senders.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
-import { TEST_TOKEN } from '../people/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
 import { noteAnswer, type NoteServer, type Outcome, type Provider, reasonOf, replyOf } from './provider.ts'
 import type { Routes } from './routes.ts'
-import { composeSample, renderSample } from './samples.ts'
+import { composeSample, renderSample, testLinks } from './samples.ts'
 
 const TEST_MS = 20_000
 
@@ -36,12 +35,19 @@ export async function sendTest(
   const { provider, server } = route.login
   const problem = await senders.findProblem({ ...sample, mail: sample.message.content.mail })
   if (problem) return { is: 'failed', reason: problem.code, detail: problem.message }
-  const url = `${baseUrl}/u/${TEST_TOKEN}`
-  const mail = await renderSample(templates, sample, url)
+  const links = testLinks(baseUrl)
+  const mail = await renderSample(templates, sample, links)
   if (!('html' in mail)) return mail
   const messageId = `${TEST_PREFIX}${crypto.randomUUID()}@${route.from.address.split('@')[1]}`
   const named = { ...mail, subject: `[Test] ${mail.subject}` }
-  const composed = await composeSample(sample, { mail: named, route, url, at: clock.now(), messageId, to: to.address })
+  const composed = await composeSample(sample, {
+    mail: named,
+    route,
+    url: links.url,
+    at: clock.now(),
+    messageId,
+    to: to.address,
+  })
   if (composed === null) return { is: 'failed', reason: 'dkim_key' }
   if (provider === null) return { is: 'kept', raw: composed.raw.toString('utf8') }
   const outcome = await sendSoon(provider, composed)

@@ -35,6 +35,7 @@ type Someone = Pick<TemplateFacts, 'contact' | 'event' | 'events'>
 export function mailFactsOf(
   { contact, event, events, app, settings }: Someone & Pick<Sample, 'app' | 'settings'>,
   url: string,
+  confirmUrl?: string,
 ): MailFacts {
   const { email, firstName, lastName, tags, fields } = contact
   const { logoUrl, colour, postalAddress } = settings
@@ -44,6 +45,7 @@ export function mailFactsOf(
     events: events?.map(({ properties }) => ({ properties })),
     app: { name: app.name, homeUrl: app.homeUrl, hosts: app.hosts, locale: app.locale, timezone: app.timezone },
     unsubscribeUrl: url,
+    ...(confirmUrl === undefined ? {} : { confirmUrl }),
     style: { logoUrl, colour, postalAddress },
   }
 }

@@ -3,10 +3,11 @@ import type { Mail, MailSettings, MessageContent, Trigger } from '../store/messa
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
 import { mailFactsOf, mailTemplateOf } from './mailer.ts'
-import { makeSample } from './message-samples.ts'
+import { makeNewPerson, makeSample } from './message-samples.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { findNearest } from '../core/nearest.ts'
 import { findHostToAdd } from '../accounts/app-settings.ts'
+import { type OptInText, writeRequest } from '../accounts/opt-in.ts'
 import type { Senders } from '../accounts/senders.ts'
 import { describeTemplateFault, type TemplateFault } from './template-faults.ts'
 import type { TemplateFacts } from './template-scope.ts'
@@ -53,6 +54,7 @@ export type LiveCheck = {
 }
 
 const UNSUBSCRIBE_URL = 'https://example.com/unsubscribe'
+const CONFIRM_URL = 'https://example.com/confirm'
 
 type Part = 'subject' | 'preheader' | 'body'
 const PARTS = ['subject', 'preheader', 'body'] as const satisfies Part[]
@@ -124,6 +126,22 @@ export async function inspectMail({ app, templates }: Inspecting, mail: MailText
     (inspected.problems[index] ?? []).map((message) => ({ field: `mail.${part}`, code: 'template', message })),
   )
   return { problems, properties: inspected.properties }
+}
+
+/** An email that asks for consent, for someone of whom only the address is known. */
+export async function checkRequest(
+  { store, app, templates }: Pick<CheckContext, 'store' | 'app' | 'templates'>,
+  text: OptInText,
+): Promise<FieldError[]> {
+  const { subject, body, button } = text
+  const { problems } = await inspectMail({ app, templates }, { subject, body: `${body}\n\n${button}` })
+  if (problems.length > 0) return problems.map((one) => ({ ...one, field: one.field.replace('mail.', '') }))
+  const settings = await store.mailSettings(app.id)
+  const person = { contact: makeNewPerson(app, 'ada@example.com'), event: null, app, settings }
+  const facts = mailFactsOf(person, UNSUBSCRIBE_URL, CONFIRM_URL)
+  const rendered = await templates.render(app.id, { template: mailTemplateOf(writeRequest(text)), facts })
+  if ('html' in rendered) return []
+  return [{ field: 'body', code: 'template', message: describeTemplateFault(rendered) }]
 }
 
 const collects = ({ again }: MessageContent): boolean => collectMsOf(again) !== null

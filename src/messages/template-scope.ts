@@ -16,6 +16,8 @@ export type TemplateFacts = {
   events?: { properties: string | null }[]
   app: { name: string; homeUrl: string | null } & Place
   unsubscribeUrl: string
+  /** only in emails that ask for consent */
+  confirmUrl?: string
 }
 
 /** undefined means missing: nulls and blanks are left out. */
@@ -26,7 +28,14 @@ export const RENDER_MS = 250
 /** Deeper than the API's JSON. */
 const DEPTH_MAX = 16
 
-export function makeTemplateScope({ contact, event, events, app, unsubscribeUrl }: TemplateFacts): TemplateScope {
+export function makeTemplateScope({
+  contact,
+  event,
+  events,
+  app,
+  unsubscribeUrl,
+  confirmUrl,
+}: TemplateFacts): TemplateScope {
   const { email, firstName, lastName, tags, fields } = contact
   const listed = new Set((events ?? (event ? [event] : [])).map(({ properties }) => properties))
   return {
@@ -36,6 +45,7 @@ export function makeTemplateScope({ contact, event, events, app, unsubscribeUrl 
     // null instead of missing: fallbacks are evaluated even when unused
     app: { homeUrl: null, ...asObject(cleanData({ name: app.name, homeUrl: app.homeUrl })) },
     unsubscribeUrl,
+    ...(confirmUrl === undefined ? {} : { confirmUrl }),
   }
 }
 

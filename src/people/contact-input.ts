@@ -24,6 +24,8 @@ export type ContactFields = {
   fields: CustomFields | null
   /** For the limit only; never stored. */
   ip: string | null
+  /** They are asked to confirm the address. */
+  consent?: 'pending'
 }
 
 export type ContactEraseFields = { app: string; email: string }
@@ -73,6 +75,12 @@ const IP = Type.String({
   say: "Send the visitor's IPv4 or IPv6 address, without port or zone.",
 })
 
+const CONSENT = Type.Literal('pending', {
+  description:
+    'The person gets an email whose link confirms the address, and until then no emails that are not transactional. Only for new people, if double opt-in is on for the app.',
+  say: 'Send `pending`, or leave this out.',
+})
+
 const CONTACT_FIELDS = {
   newsletter: fields.NEWSLETTER,
   app: fields.APP,
@@ -90,6 +98,7 @@ export const ContactInput = Type.Object(
       source('Where the person came from, such as `landing page`. Set only if the person has no source yet.'),
     ),
     ip: Type.Optional(IP),
+    consent: Type.Optional(CONSENT),
   },
   {
     title: 'ContactInput',
@@ -128,6 +137,7 @@ export const ContactErase = Type.Object(
   { title: 'ContactErase', description: 'The person to erase.', ...fields.EITHER_APP_NAME },
 )
 
+const ADD_FIELD_NAMES = fields.knownFields(ContactInput)
 const UPDATE_FIELD_NAMES = fields.knownFields(ContactUpdateInput)
 const ERASE_FIELD_NAMES = fields.knownFields(ContactErase)
 
@@ -135,8 +145,9 @@ const ERASE_FIELD_NAMES = fields.knownFields(ContactErase)
 export function readContactInput(body: inputs.Body): inputs.Reading<ContactFields> {
   const reading = readAdded(body, null)
   if ('errors' in reading) return reading
-  const warnings = inputs.warnOfUnknown(body, UPDATE_FIELD_NAMES)
-  if (body.removeTags !== undefined) {
+  const { removeTags, ...sent } = body
+  const warnings = inputs.warnOfUnknown(sent, ADD_FIELD_NAMES)
+  if (removeTags !== undefined) {
     const message = 'This was ignored. Only PATCH removes tags.'
     warnings.unshift({ field: 'removeTags', code: 'ignored_field', message })
   }
@@ -187,7 +198,7 @@ const isTooLarge = (value: unknown): boolean =>
 
 const readAdded = inputs.createReader({
   schema: ContactInput,
-  clean: (sent: Static<typeof ContactInput>) => clean(sent),
+  clean: (sent: Static<typeof ContactInput>) => addConsent(clean(sent), sent),
   rules: () => rules,
 })
 const readChanged = inputs.createReader({
@@ -211,6 +222,9 @@ function cleanErased(sent: Static<typeof ContactErase>): ContactEraseFields | nu
   const person = cleanPerson(sent)
   return person && { app: person.app, email: person.email }
 }
+
+const addConsent = (cleaned: ContactFields | null, { consent }: Static<typeof ContactInput>): ContactFields | null =>
+  cleaned && (consent === undefined ? cleaned : { ...cleaned, consent })
 
 /** Ignores `removeTags` in inputs without it. */
 function clean(

@@ -2,8 +2,9 @@ import { publicId } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
-import type { ContactRow, ContactWrite, Refused, SavedContact } from '../store/types.ts'
+import type { ConsentSource, ContactRow, ContactWrite, Refused, SavedContact } from '../store/types.ts'
 import type { AppRow } from '../accounts/access.ts'
+import { refuseConsent } from './consent.ts'
 import type { ContactFields } from './contact-input.ts'
 import type { WriteContext } from '../accounts/write-limits.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
@@ -12,6 +13,8 @@ type Dependencies = { store: Store; clock: Clock }
 
 export type { ContactRow, SavedContact }
 
+export type ContactContext = Omit<WriteContext, 'via'> & { via: ConsentSource }
+
 export const UNKNOWN_PERSON = refuse('contact_not_found', {
   message: 'This app has no person with this email. Check the email, or add the person first.',
 })
@@ -19,17 +22,17 @@ export const UNKNOWN_PERSON = refuse('contact_not_found', {
 export const explainUnknown = (refusal: Refusal): Refusal =>
   refusal.refusal === 'contact_not_found' ? UNKNOWN_PERSON : refusal
 
-/** Or merges; a known person's status and source stay. */
+/** Or merges; a known person's status and source stay. See `refuseConsent`. */
 export const addContact = (
   deps: Dependencies,
-  context: WriteContext,
+  context: ContactContext,
   fields: ContactFields,
 ): Promise<SavedContact | Refused> => deps.store.addContact(contactWrite(deps, context, fields))
 
 /** Never creates one: contact_not_found. */
 export const updateContact = (
   deps: Dependencies,
-  context: WriteContext,
+  context: ContactContext,
   fields: ContactFields,
 ): Promise<SavedContact | Refused> => deps.store.updateContact(contactWrite(deps, context, fields))
 
@@ -40,10 +43,13 @@ export async function saveByMember(
   deps: Dependencies,
   app: AppRow,
   { fields, actor, isNew }: MemberWrite,
-): Promise<SavedContact | Refused> {
+): Promise<SavedContact | Refused | Refusal> {
   const account = await deps.store.findAccount(app.accountId)
   const plan = { newPeoplePerMonth: account?.plan.newPeoplePerMonth ?? null }
-  const write = { ...contactWrite(deps, { access: { plan }, app, buckets: [], idempotency: null }, fields), actor }
+  const refused = await refuseConsent(deps.store, app, fields)
+  if (refused) return refused
+  const context = { access: { plan }, app, via: 'dashboard' as const, buckets: [], idempotency: null }
+  const write = { ...contactWrite(deps, context, fields), actor }
   return isNew ? deps.store.addContact(write) : deps.store.updateContact(write)
 }
 
@@ -62,9 +68,10 @@ export const contactWrite = (
   {
     access,
     app,
+    via,
     buckets,
     idempotency,
-  }: Pick<WriteContext, 'app' | 'buckets' | 'idempotency'> & {
+  }: Pick<ContactContext, 'app' | 'via' | 'buckets' | 'idempotency'> & {
     access: { plan: Pick<WriteContext['access']['plan'], 'newPeoplePerMonth'> }
   },
   fields: ContactFields,
@@ -83,6 +90,7 @@ export const contactWrite = (
   at: clock.now(),
   buckets,
   idempotency,
+  ...(fields.consent === undefined ? {} : { asksConsent: via }),
 })
 
 export const contactView = (row: ContactRow, app: AppRow) => ({

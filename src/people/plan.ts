@@ -12,6 +12,7 @@ import {
 } from '../store/plan-types.ts'
 import type {
   ContactRow,
+  ContactStatus,
   ContactWrite,
   EventType,
   EventWrite,
@@ -58,7 +59,7 @@ export const findPerson = ({ changed }: PeopleChanges, facts: PersonFacts): Pers
 export const isKnown = (person: PersonFacts): person is KnownPerson => person.id !== null
 
 type NewPerson = Pick<PersonWrite, 'accountId' | 'appId' | 'email' | 'shownEmail' | 'newPeoplePerMonth' | 'at'> &
-  Names & { source: string | null }
+  Names & { source: string | null; isPending?: boolean }
 type Making = { facts: PersonFacts; newPeople: ReadonlyMap<string, number>; takeId: () => number }
 
 /** Refusal: plan_limit_reached, for the calendar month (UTC). */
@@ -68,6 +69,7 @@ export function makePerson(
   person: NewPerson,
 ): Person | Refused {
   const { accountId, appId, email, shownEmail, newPeoplePerMonth, firstName, lastName, source, at } = person
+  const status = statusOfNew(facts, person)
   const month = monthOf(at)
   const key = monthKey({ accountId, month })
   const added = changes.added.get(key) ?? { accountId, month, count: 0 }
@@ -77,13 +79,17 @@ export function makePerson(
   added.count += 1
   changes.added.set(key, added)
   const id = takeId()
-  // the address may be suppressed before the person is known, or after an erasure
-  const status = facts.suppression ?? 'subscribed'
   changes.contacts.push({ id, appId, email, shownEmail, firstName, lastName, source, status, at })
   const made = { id, lacksName: firstName === null || lastName === null, names: { firstName, lastName } }
   changes.changed.set(facts, made)
   return made
 }
+
+/** The address may be suppressed before the person is known, or after an erasure. */
+export const statusOfNew = (
+  { suppression }: Pick<PersonFacts, 'suppression'>,
+  { isPending = false }: Pick<NewPerson, 'isPending'>,
+): ContactStatus => suppression ?? (isPending ? 'pending' : 'subscribed')
 
 /** A contact before and after a write. */
 export type ChangedContact = { before: StoredContact; after: StoredContact }
@@ -114,6 +120,13 @@ export function changeContact(
   changes.current.set(facts, after)
   changes.changed.set(facts, { id: before.id, lacksName: firstName === null || lastName === null, names })
   return { before, after }
+}
+
+/** Makes a pending person subscribed. @returns their row as it was; null if it was not loaded */
+export function confirmPerson(changes: PeopleChanges, facts: PersonFacts, at: number): StoredContact | null {
+  const row = findRow(changes, facts)
+  if (row?.status === 'pending') changes.current.set(facts, { ...row, status: 'subscribed', updatedAt: at })
+  return row
 }
 
 /** With the batch's changes so far; null if it was not loaded. */

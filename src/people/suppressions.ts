@@ -15,13 +15,17 @@ const WHY_CHARACTERS = 200
 
 /** Bounces and complaints replace unsubscribing, because they also block transactional emails. Otherwise the first stays. */
 export const outweighs: SuppressionRules['outweighs'] = (wanted, current) =>
-  current === null || current === 'subscribed' || (current === 'unsubscribed' && wanted !== 'unsubscribed')
+  current === null ||
+  current === 'subscribed' ||
+  current === 'pending' ||
+  (current === 'unsubscribed' && wanted !== 'unsubscribed')
 
 const UNDO_MS = 30 * DAY_MS
 
 /** People can take back what they chose themselves, for a while; the link that they used may be forwarded. */
 export const mayResubscribe: SuppressionRules['mayResubscribe'] = (current, change, at) =>
   current === 'subscribed' ||
+  current === 'pending' ||
   (current === 'unsubscribed' &&
     change?.status === 'unsubscribed' &&
     change.actor === null &&
@@ -267,7 +271,7 @@ export async function removeSuppression(
   { input: { email, why }, actor }: Changing<RemovalText>,
 ): Promise<{ done: true } | Refused | 'not_listed'> {
   const contact = await store.findContact(appId, email)
-  const isRefusing = contact !== null && contact.status !== 'subscribed'
+  const isRefusing = contact !== null && contact.status !== 'subscribed' && contact.status !== 'pending'
   if (!isRefusing && (await store.findSuppression(appId, email)) === null) return 'not_listed'
   return store.unsuppress({ appId, email, at: clock.now(), by: { accountId, actor, why } })
 }

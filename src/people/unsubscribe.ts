@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../core/mail-addresses.ts'
 import type { RefusalCode } from '../core/refusals.ts'
-import type { ContactStatus } from '../store/types.ts'
+import type { AppRow, ContactStatus } from '../store/types.ts'
 import { mayResubscribe } from './suppressions.ts'
 
 /** Eight bytes of id, sixteen of proof. Needs no table, so it works as long as the person exists. */
@@ -41,16 +41,43 @@ export const isLinkUnreachable = (baseUrl: string): boolean => isLoopback(new UR
 export const describeLostUrl = (url: string): string =>
   `Recipients can't unsubscribe: links in emails lead to ${url}, which only this machine can open.`
 
-/** Without an app and status if the person was erased. */
-export type Unsubscribing = {
-  contactId: number
+/** What the pages behind links in emails show of an app and a person. */
+export type RecipientLook = {
   /** such as "a•••@example.com", because emails are forwarded with their links */
   address: string | null
   appName: string | null
-  status: ContactStatus | null
-  mayUndo: boolean
   logoUrl: string | null
   colour: string | null
+}
+
+/** Without an app and status if the person was erased. */
+export type Unsubscribing = RecipientLook & {
+  contactId: number
+  status: ContactStatus | null
+  mayUndo: boolean
+}
+
+export type RecipientApp = RecipientLook & { app: AppRow; email: string; status: ContactStatus }
+
+/** Whom a link in an email was sent to; null: the person was erased. */
+export async function findRecipientApp(store: Store, contactId: number): Promise<RecipientApp | null> {
+  const contact = await store.byId(contactId)
+  const app = contact && (await store.findApp(contact.appId))
+  if (!contact || !app) return null
+  const [{ logoUrl, colour }, suppression] = await Promise.all([
+    store.mailSettings(app.id),
+    store.findSuppression(app.id, contact.email),
+  ])
+  const isHttps = URL.parse(logoUrl ?? '')?.protocol === 'https:'
+  return {
+    app,
+    email: contact.email,
+    status: suppression ?? contact.status,
+    address: maskEmail(contact.email),
+    appName: app.name,
+    logoUrl: isHttps ? logoUrl : null,
+    colour,
+  }
 }
 
 const maskEmail = (email: string): string => {
@@ -65,26 +92,12 @@ export async function findUnsubscribing(
 ): Promise<Unsubscribing | null> {
   const contactId = readUnsubscribeToken(unsubscribeKey, token)
   if (contactId === null) return null
-  const contact = await store.byId(contactId)
-  const app = contact && (await store.findApp(contact.appId))
-  if (!contact || !app)
+  const [found, change] = await Promise.all([findRecipientApp(store, contactId), store.findStatusChange(contactId)])
+  if (!found)
     return { contactId, address: null, appName: null, status: null, mayUndo: false, logoUrl: null, colour: null }
-  const [{ logoUrl, colour }, suppression, change] = await Promise.all([
-    store.mailSettings(app.id),
-    store.findSuppression(app.id, contact.email),
-    store.findStatusChange(contactId),
-  ])
-  const status = suppression ?? contact.status
-  const isHttps = URL.parse(logoUrl ?? '')?.protocol === 'https:'
-  return {
-    contactId,
-    address: maskEmail(contact.email),
-    appName: app.name,
-    status,
-    mayUndo: status === 'unsubscribed' && mayResubscribe(status, change, clock.now()),
-    logoUrl: isHttps ? logoUrl : null,
-    colour,
-  }
+  const { address, appName, status, logoUrl, colour } = found
+  const mayUndo = status === 'unsubscribed' && mayResubscribe(status, change, clock.now())
+  return { contactId, address, appName, status, mayUndo, logoUrl, colour }
 }
 
 /** Repeatable. Resolves when saved and mail servers have answered. Refusals: unavailable, commit_unconfirmed. */

@@ -2,7 +2,7 @@ import { DAY_MS } from '../core/clock.ts'
 import type { Database } from 'bun:sqlite'
 import { UNSURE, USES_DEDUPE_KEY } from './delivery-states.ts'
 import { readTimezone } from '../core/local-time.ts'
-import type { FindMailSource, MailSource, MessageContent, MessageRow, Rule } from './message-types.ts'
+import type { FindMailSource, MailSource, MessageContent, MessageRow, OptIn, Rule } from './message-types.ts'
 
 const CACHED_APPS = 10_000
 /** 10 MB; the cache is cleared when full. */
@@ -21,6 +21,8 @@ export type AppRules = {
   bySend: Map<number, LiveMessage>
   /** the message behind emails with a text of their own; null: there is none yet */
   ownText: LiveMessage | null
+  /** null: the app doesn't ask people to confirm their address */
+  optIn: OptIn | null
   /** rules whose result an event can change, and the event names that change it */
   cancelledBy: Set<Rule['rule']>
   cancellingEvents: Set<string>
@@ -54,8 +56,9 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
          ON deliveries.message_id = messages.id AND reason = '${UNSURE}' AND state = 'deferred'
      WHERE messages.app_id = ?`,
   )
-  const app = db.prepare<{ timezone: string | null; hosts: string }, [number]>(
+  const app = db.prepare<{ timezone: string | null; optIn: string | null; hosts: string }, [number]>(
     `SELECT (SELECT timezone FROM app_mail_settings WHERE app_id = ?1) AS timezone,
+       (SELECT opt_in FROM app_mail_settings WHERE app_id = ?1) AS optIn,
        (SELECT json_group_array(host) FROM app_hosts WHERE app_id = ?1) AS hosts`,
   )
   const apps = new Map<number, AppRules>()
@@ -76,6 +79,8 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
     const versions = select.all(appId).map((row) => ({ ...row, content: JSON.parse(row.content) as MessageContent }))
     const found = app.get(appId)
     const rules = emptyRules(readTimezone(found?.timezone), JSON.parse(found?.hosts ?? '[]') as string[])
+    const optIn = JSON.parse(found?.optIn ?? 'null') as OptIn | null
+    rules.optIn = optIn?.isOn ? optIn : null
     rules.hasDeliveries = oneDelivery.get(appId) !== null
     for (const { id, status, version, current, content } of versions) {
       // deliveries of older versions may still be waiting
@@ -159,6 +164,7 @@ const emptyRules = (timezone: string, hosts: string[]): AppRules => ({
   onCreated: [],
   bySend: new Map(),
   ownText: null,
+  optIn: null,
   cancelledBy: new Set(),
   cancellingEvents: new Set(),
   goalEvents: new Map(),

@@ -34,6 +34,7 @@ export const NO_SETTINGS: MailSettings = {
   timezone: null,
   locale: null,
   giveUpHours: null,
+  optIn: null,
 }
 
 const toMailSettings = (

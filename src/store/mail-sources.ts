@@ -51,6 +51,7 @@ const SETTINGS_FIELDS = {
   timezone: 'timezone',
   locale: 'locale',
   giveUpHours: 'give_up_hours',
+  optIn: 'json(opt_in)',
 } satisfies Record<keyof MailSettings, string>
 
 type StoredApp = Omit<AppRow, 'hosts' | 'timezone' | 'locale'>

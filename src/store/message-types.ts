@@ -24,6 +24,8 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number]
 
 export const SUPPRESSION_REASONS = ['unsubscribed', 'bounced', 'complained'] as const
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
+/** Why a person may not get an email. */
+export type UnwantedReason = SuppressionReason | 'pending'
 
 export const COMPARISONS = ['equal', 'notEqual', 'contains', 'above', 'below', 'present', 'absent'] as const
 export type Comparison = (typeof COMPARISONS)[number]
@@ -93,6 +95,8 @@ export type MessageContent = {
   mail: Mail
   /** the one message of an app whose emails each have the text of their call; no member sees it */
   isOwnText?: true
+  /** asks the person to confirm the address; such a text is stored with its delivery */
+  asksConsent?: true
 }
 
 export type MessageRow = {
@@ -128,6 +132,16 @@ export const NO_COUNTS = {
  */
 export type SendWindow = { days: number[]; from: string; until: string }
 
+/** Double opt-in. `days`: how long a link works. Texts: null is the default. `storesIp`: of who confirmed. */
+export type OptIn = {
+  isOn: boolean
+  days: number | null
+  storesIp: boolean
+} & { [text in keyof OptInText]: OptInText[text] | null }
+
+/** The email that asks, and the button in it. */
+export type OptInText = { subject: string; body: string; button: string }
+
 /**
  * `txt`, `dkim`: found in DNS. `operator`: bound by a command. `existing`: in use before a second account was added.
  */
@@ -161,6 +175,7 @@ export type MailSettings = {
   timezone: string | null
   locale: string | null
   giveUpHours: number | null
+  optIn: OptIn | null
 }
 
 /** The result of one rule. `isUnknown`: the rule's `ifUnknown` decided. */
@@ -227,8 +242,8 @@ export type DeliveryRow = {
   joinedTo: number | null
 }
 
-/** What a call of the API sent. `properties`: JSON. `mail` null: that of the message. */
-export type StoredSend = { keyId: string; properties: string | null; mail: Mail | null }
+/** What was sent at once. `keyId` null: it asks for consent. `properties`: JSON. `mail` null: that of the message. */
+export type StoredSend = { keyId: string | null; properties: string | null; mail: Mail | null }
 
 /** `messageId` null: the email has a text of its own. */
 export type SendWrite = PersonWrite & {

@@ -3,6 +3,7 @@
  * same transaction. Times are ms UTC.
  */
 import type { AccountRules } from './account-rules.ts'
+import type { Confirmation, NewConsent } from './consents.ts'
 import type { ReportRules } from './delivery-reports.ts'
 import type { Arrival, DeliveryRules, EndPlan, Finish } from './delivery-rules.ts'
 import type { KeyedOutcomes, NewOutcome, PlanOnce } from './idempotency.ts'
@@ -13,6 +14,9 @@ import type { MessageRules } from './messages.ts'
 import type { NewOwnText, NewSend } from './sends.ts'
 import type { SuppressionRules } from './suppressions.ts'
 import type {
+  ConfirmedConsent,
+  ConsentWrite,
+  ContactStatus,
   ContactWrite,
   EventWrite,
   FieldValue,
@@ -33,9 +37,10 @@ export type PlannedWrite =
   | { name: 'recordVisitReport'; input: VisitReportWrite }
   | { name: 'addContact' | 'updateContact'; input: ContactWrite }
   | { name: 'sendMail'; input: SendWrite }
+  | { name: 'confirmConsent'; input: ConsentWrite }
 export const isRefused = (write: PlannedWrite): boolean => write.name === 'recordEvent' && write.isRefused === true
 
-export type PlannedOutcome = RecordedEvent | StoredVisitReport | SavedContact | SentMail | Refused
+export type PlannedOutcome = RecordedEvent | StoredVisitReport | SavedContact | SentMail | ConfirmedConsent | Refused
 
 export type Names = { [name in NameField]: string | null }
 
@@ -53,6 +58,8 @@ export type PersonFacts = {
   contact: { row: StoredContact; seen: SeenTimes } | null
   /** why a new address is suppressed */
   suppression: SuppressionReason | null
+  /** when they were asked to confirm the address (ms UTC) */
+  asked: number[] | null
   emails: EmailFacts | null
 }
 
@@ -149,6 +156,8 @@ export type FactQuery = {
   contacts: KnownPerson[]
   reports: ReportQueries
   newcomers: Newcomer[]
+  /** asked to confirm, or maybe to be asked */
+  asked: KnownPerson[]
   months: AccountMonth[]
   outcomes: Idempotency[]
   emails: EmailQuery[]
@@ -167,7 +176,7 @@ export type Facts = {
 export const monthKey = ({ accountId, month }: AccountMonth): string => `${accountId} ${month}`
 
 export type NewContact = Pick<EventWrite, 'appId' | 'email' | 'shownEmail' | 'at'> &
-  Names & { id: number; source: string | null; status: SuppressionReason | 'subscribed' }
+  Names & { id: number; source: string | null; status: ContactStatus }
 export type FilledNames = Names & { change: 'names'; appId: number; email: string; id: number; at: number }
 export type NewEvent = {
   id: number
@@ -237,6 +246,8 @@ export type Plan = {
   deliveries: DeliveryChange[]
   ownTexts: NewOwnText[]
   sends: NewSend[]
+  consents: NewConsent[]
+  confirmations: Confirmation[]
   requests: NewOutcome[]
   counted: Pick<PersonWrite, 'buckets' | 'at'>[]
 }

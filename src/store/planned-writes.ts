@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { createComparedReads, createComparedWrites } from './compared-people.ts'
 import { createChangeActor } from './contact-changes.ts'
 import type { ContactIndex } from './search/contact-index.ts'
+import { createConsentReads, createConsentWrites } from './consents.ts'
 import { createContactReads } from './contacts.ts'
 import { TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
 import { createMessageUses, IS_OF_MESSAGE, type MessageOfPerson, type UsedFacts } from './message-uses.ts'
@@ -142,6 +143,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
   )
   const contacts = createContactReads(db)
   const suppressions = createSuppressionList(db)
+  const { listConsents } = createConsentReads(db)
   const newPeople = db.prepare<{ count: number }, [string, string]>(
     'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
   )
@@ -153,7 +155,8 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
     const found = people.find(app.id, email)
     const [id, lacksName] = found === null ? [null, true] : [found.id, found.lacksName]
     const isUnsure = id !== null && live.isUnsure(id, at)
-    return { app, isAlone: true, isUnsure, id, lacksName, names: null, contact: null, suppression: null, emails: null }
+    const unloaded = { names: null, contact: null, suppression: null, asked: null, emails: null }
+    return { app, isAlone: true, isUnsure, id, lacksName, ...unloaded }
   }
 
   return {
@@ -182,6 +185,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
       for (const person of queries.names) person.names ??= names.get(person.id)
       for (const person of queries.contacts) person.contact ??= contacts.findWithTimes(person.id)
       for (const { email, person } of queries.newcomers) person.suppression = suppressions.find(person.app.id, email)
+      for (const person of queries.asked) person.asked ??= listConsents(person.id).map(({ askedAt }) => askedAt)
       for (const query of queries.reports) if (query) query.isRepeated = isRepeated(query)
       for (const query of queries.emails) query.person.emails = loadEmails(query)
       return {
@@ -376,11 +380,12 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   const addOutcome = createOutcomeWrites(db)
   const nameActor = createChangeActor(db)
   const { addSend, addOwnText } = createSendWrites(db)
+  const { addConsent, confirmConsent } = createConsentWrites(db)
 
   const applyPeople = ({ contacts, newPeople, personChanges }: Plan): void => {
     for (const { id, appId, email, shownEmail, firstName, lastName, source, status, at } of contacts) {
       addContact.run(id, appId, email, shownEmail, firstName, lastName, source, status, at, at)
-      if (status !== 'subscribed') suppressions.name(appId, email)
+      if (status !== 'subscribed' && status !== 'pending') suppressions.name(appId, email)
       people.remember(appId, email, { id, lacksName: firstName === null || lastName === null })
     }
     for (const { accountId, month, count } of newPeople) addNew.run(accountId, month, count)
@@ -451,6 +456,8 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
     }
     for (const change of plan.deliveries) applyChange(change)
     for (const send of plan.sends) addSend(send)
+    for (const consent of plan.consents) addConsent(consent)
+    for (const confirmation of plan.confirmations) confirmConsent(confirmation)
     for (const request of plan.requests) addOutcome(request)
   }
 }

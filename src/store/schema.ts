@@ -4,7 +4,7 @@
  */
 import { isNotNull, isNull } from 'drizzle-orm'
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
-import { MESSAGE_STATUSES, type MessageContent, SENDER_PROOFS, type SendWindow } from './message-types.ts'
+import { MESSAGE_STATUSES, type MessageContent, type OptIn, SENDER_PROOFS, type SendWindow } from './message-types.ts'
 import { NOTE_KINDS } from './types.ts'
 
 export const accounts = sqliteTable('accounts', {
@@ -222,6 +222,7 @@ export const appMailSettings = sqliteTable('app_mail_settings', {
   locale: text('locale'),
   hookSecrets: text('hook_secrets'),
   connections: integer('connections'),
+  optIn: text('opt_in', { mode: 'json' }).$type<OptIn>(),
 })
 
 export const senderDomains = sqliteTable(

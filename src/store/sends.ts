@@ -1,13 +1,14 @@
-/** What the API sends at once, beside its deliveries. */
+/** What the API sends at once, and what asks for consent, beside its deliveries. */
 import type { Database } from 'bun:sqlite'
 import type { Mail, MessageContent, MessageRow, SendWrite, StoredSend } from './message-types.ts'
 import type { EventRow, StoredContact } from './types.ts'
 
-export type NewSend = Pick<SendWrite, 'appId' | 'keyId' | 'properties' | 'mail'> & { deliveryId: number }
+export type NewSend = Pick<SendWrite, 'appId' | 'properties' | 'mail'> &
+  Pick<StoredSend, 'keyId'> & { deliveryId: number }
 /** The message of an app whose emails each have a text of their own. */
 export type NewOwnText = { id: number; accountId: string; appId: number; content: MessageContent; at: number }
 
-type Stored = { deliveryId: number; keyId: string; properties: string | null; mail: string | null }
+type Stored = { deliveryId: number; keyId: string | null; properties: string | null; mail: string | null }
 
 const COLUMNS = 'delivery_id AS deliveryId, key_id AS keyId, properties, mail'
 
@@ -32,10 +33,16 @@ export function createSendReads(db: Database) {
   }
 }
 
-/** The message of an email. A text of its own is called by its subject. */
+const ASKING_NAME = 'Confirm email address'
+
+/** The message of an email. A text of its own is called by its subject, except one that asks for consent. */
 export function applySend<M extends Pick<MessageRow, 'name' | 'content'>>(message: M, send: StoredSend | null): M {
-  const mail = send?.mail ?? null
-  return mail === null ? message : { ...message, name: mail.subject, content: { ...message.content, mail } }
+  if (send === null || send.mail === null) return message
+  const { keyId, mail } = send
+  const content = { ...message.content, mail }
+  return keyId === null
+    ? { ...message, name: ASKING_NAME, content: { ...content, asksConsent: true } }
+    : { ...message, name: mail.subject, content }
 }
 
 /** The values of a call, as those of an event. */

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { idSince } from '../core/ids.ts'
+import { idAt, idSince } from '../core/ids.ts'
 import { readLocale, readTimezone } from '../core/local-time.ts'
 import { type StoredReport, toReport, type ReportRow } from './visit-reports.ts'
 import { VISIT_REPORT_TYPES, selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
@@ -63,6 +63,10 @@ export function createSimulationReads(db: Database, { until }: { until: number }
      WHERE id IN (${selectIds('events', { contact: '?1', types: `IN (${event}, ${action})`, from: '?2' })})
        AND name_id = ?3 AND ${HAPPENED} >= ?4 AND received_at <= ?5 ORDER BY id`,
   )
+  const confirmed = db.prepare<{ contactId: number; at: number }, [number, number, number]>(
+    `SELECT contact_id AS contactId, confirmed_at AS at FROM consents
+     WHERE app_id = ? AND confirmed_at BETWEEN ? AND ? ORDER BY confirmed_at DESC`,
+  )
   const reports = db.prepare<StoredReport & { id: number }, [number, number, number, number]>(
     `SELECT id, page_load AS pageLoad, batch_number AS reportNumber, received_at AS receivedAt,
        received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
@@ -120,13 +124,27 @@ export function createSimulationReads(db: Database, { until }: { until: number }
 
     newestViews: (range: Range): Iterable<TriggerHappening> => newestEventsOf(range, `= ${page}`, 'TRUE'),
 
-    newestPeople: (range: Range): Iterable<TriggerHappening> =>
-      newestOf(
+    /** Who was asked to confirm the address counts from the confirmation on. */
+    *newestPeople(range: Range): Generator<TriggerHappening> {
+      const { appId, from, contactId } = range
+      const only = contactId === undefined ? '' : ` AND contacts.id = ${contactId}`
+      const added = newestOf<TriggerHappening>(
         'contacts',
         range,
-        `created_at BETWEEN ${range.from} AND ${until}${range.contactId === undefined ? '' : ` AND id = ${range.contactId}`}`,
+        `created_at BETWEEN ${from} AND ${until}${only} AND status <> 'pending'
+           AND NOT EXISTS (SELECT 1 FROM consents WHERE contact_id = contacts.id)`,
         'id, id AS contactId, created_at AS at, created_at AS occurredAt, NULL AS path, NULL AS properties',
-      ),
+      )
+      const waiting = confirmed
+        .all(appId, from, until)
+        .filter((one) => contactId === undefined || one.contactId === contactId)
+        .map(({ at, ...one }) => ({ id: idAt(at), at, occurredAt: at, ...one, path: null, properties: null }))
+      for (const one of added) {
+        while (waiting[0] && waiting[0].id > one.id) yield* waiting.splice(0, 1)
+        yield one
+      }
+      yield* waiting
+    },
 
     listViews: (contactId: number, since: number): ViewHappening[] =>
       views.all(contactId, idSince(since), since, until),

@@ -3,6 +3,7 @@ import { createAccountReads } from './accounts.ts'
 import { createActivationReads } from './activation.ts'
 import { createAppReads } from './apps.ts'
 import { createAuditReads } from './audit.ts'
+import { createConsentReads } from './consents.ts'
 import { createChangeReads } from './contact-changes.ts'
 import { createContactSearch } from './search/contact-search.ts'
 import { createContactReads } from './contacts.ts'
@@ -88,6 +89,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createContactReads(db),
   ...createContactSearch(db),
   ...createChangeReads(db),
+  ...createConsentReads(db),
   ...createEventReads(db),
   ...createHistoryReads(db),
   ...createReportReads(db),

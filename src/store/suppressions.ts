@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
+import { IS_UNCONFIRMED } from './consents.ts'
 import { createChangeActor, createStatusChangeRead, createStatusNote, type StatusChange } from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
@@ -168,7 +169,8 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const remove = db.prepare('DELETE FROM suppressions WHERE app_id = ? AND email_hash = ?')
   const setStatus = db.prepare('UPDATE contacts SET status = ?, updated_at = ? WHERE id = ?')
   const resubscribe = db.prepare(
-    `UPDATE contacts SET status = 'subscribed', updated_at = ? WHERE app_id = ? AND email = ? AND status <> 'subscribed'`,
+    `UPDATE contacts SET status = iif(${IS_UNCONFIRMED}, 'pending', 'subscribed'), updated_at = ?
+     WHERE app_id = ? AND email = ? AND status NOT IN ('subscribed', 'pending')`,
   )
   const byId = db.prepare<Person, [number]>('SELECT app_id AS appId, email FROM contacts WHERE id = ?')
   const findStatusChange = createStatusChangeRead(db)

@@ -6,7 +6,8 @@ export type EventType = (typeof EVENT_TYPES)[number]
 export const VIAS = ['api', 'browser', 'mcp', 'import'] as const
 export type Via = (typeof VIAS)[number]
 
-export const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
+/** `pending`: has not confirmed the address yet. */
+export const CONTACT_STATUSES = ['subscribed', 'pending', 'unsubscribed', 'bounced', 'complained'] as const
 export type ContactStatus = (typeof CONTACT_STATUSES)[number]
 export type KeyScope = 'standard' | 'ingest' | 'manage'
 
@@ -87,7 +88,15 @@ export type ContactWrite = PersonWrite & {
   fields: Record<string, FieldValue | null> | null
   /** a member's id */
   actor?: string
+  /** who asks a person who is new or pending to confirm the address */
+  asksConsent?: ConsentSource
 }
+
+/** Where a request to confirm came from; `page`: the person, after a link expired. */
+export type ConsentSource = 'api' | 'mcp' | 'dashboard' | 'page'
+
+/** `address`: of the client; null: the app doesn't store it. */
+export type ConsentWrite = PersonWrite & { consentId: number; address: string | null }
 
 /** Without seen times, which cost three index lookups. */
 export type StoredContact = {
@@ -137,7 +146,16 @@ export type RecordedEvent = {
   replayed?: true
 }
 export type NameField = 'firstName' | 'lastName'
-export type SavedContact = { contactId: number; created: boolean; contact: ContactRow; replayed?: true }
+/** `isAsked`: they get an email that asks them to confirm the address. */
+export type SavedContact = {
+  contactId: number
+  created: boolean
+  contact: ContactRow
+  isAsked?: true
+  replayed?: true
+}
+/** `status`: after the confirmation, which changes only `pending`. */
+export type ConfirmedConsent = { contactId: number; status: ContactStatus }
 
 export type Plan = {
   newPeoplePerMonth: number | null

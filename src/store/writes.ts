@@ -40,7 +40,15 @@ import { createKnownReports } from './timeline/known-reports.ts'
 import { INDEXED_UNTIL } from './timeline/timeline-reads.ts'
 import { createTimeline } from './timeline/timeline.ts'
 import { createTwoStepWrites } from './two-step.ts'
-import type { ContactWrite, EventWrite, RecordedEvent, Refused, SavedContact } from './types.ts'
+import type {
+  ConfirmedConsent,
+  ConsentWrite,
+  ContactWrite,
+  EventWrite,
+  RecordedEvent,
+  Refused,
+  SavedContact,
+} from './types.ts'
 import { createUpkeep } from './upkeep.ts'
 import type { VisitReportWrite, StoredVisitReport } from './visit-reports.ts'
 
@@ -52,6 +60,7 @@ type PlannedWrites = {
   addContact: (input: ContactWrite) => SavedContact | Refused
   updateContact: (input: ContactWrite) => SavedContact | Refused
   sendMail: (input: SendWrite) => SentMail | Refused
+  confirmConsent: (input: ConsentWrite) => ConfirmedConsent | Refused
 }
 export type WriteName = keyof Writes
 export type Job<N extends WriteName = WriteName> = { name: N; input: Parameters<Writes[N]>[0] }
@@ -65,6 +74,7 @@ const PLANNED: Record<keyof PlannedWrites, true> = {
   addContact: true,
   updateContact: true,
   sendMail: true,
+  confirmConsent: true,
 }
 
 /** Includes the timeline's position, because ids must not be reused after their rows were erased. */

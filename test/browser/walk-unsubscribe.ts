@@ -1,6 +1,9 @@
-/** Walks through the pages behind the unsubscribe link of an email. */
+/** Walks through the pages behind the links of emails. */
 import type { Page } from 'playwright-core'
+import { makeConfirmToken } from '../../src/people/consent.ts'
 import { makeUnsubscribeToken, TEST_TOKEN } from '../../src/people/unsubscribe.ts'
+import { DAY } from '../helper.ts'
+import { contactWrite } from '../store/samples.ts'
 import type { Served } from './chromium.ts'
 
 type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
@@ -11,6 +14,48 @@ async function linkOf({ parts, first, url }: Served, email: string): Promise<str
   const contact = app && (await store.findContact(app.id, email))
   return `${url}/u/${makeUnsubscribeToken(unsubscribeKey, contact?.id ?? 0)}`
 }
+
+/** A person who is asked to confirm their address, and the link. */
+async function linkOfPending(server: Served, email: string, days: number): Promise<string> {
+  const { parts, first, url, clock } = server
+  const { store, unsubscribeKey } = parts()
+  const app = await store.findAppByPublicId(first.appId)
+  const by = { accountId: first.accountId, appId: app?.id ?? 0, actor: 'test', at: clock.now() }
+  const texts = { subject: null, body: null, button: null }
+  await store.setMailSettings({ ...by, settings: { optIn: { isOn: true, days: null, storesIp: false, ...texts } } })
+  // keys are revoked by now
+  const { actor: _, ...write } = by
+  await store.addContact(contactWrite({ ...write, email, asksConsent: 'api' }))
+  const contact = app && (await store.findContact(app.id, email))
+  const [consent] = await store.listConsents(contact?.id ?? 0)
+  const link = { consentId: consent?.id ?? 0, expiresAt: clock.now() + days * DAY }
+  return `${url}/confirm/${makeConfirmToken(unsubscribeKey, link)}`
+}
+
+export const CONFIRM_STEPS: Step[] = [
+  {
+    name: 'confirm',
+    isOpen: true,
+    go: async (page, server) => page.goto(await linkOfPending(server, 'new@example.com', 7)),
+  },
+  { name: 'confirm-done', isOpen: true, go: (page) => page.click('main .primary') },
+  {
+    name: 'confirm-expired',
+    isOpen: true,
+    go: async (page, server) => page.goto(await linkOfPending(server, 'late@example.com', -1)),
+  },
+  { name: 'confirm-again', isOpen: true, go: (page) => page.click('main .primary') },
+  {
+    name: 'person-pending',
+    go: async (page, { url, first }) => {
+      await page.goto(`${url}/apps/${first.appId}/people`)
+      await page.fill('#search', 'late@example.com')
+      await page.click('.finder > button')
+    },
+  },
+  { name: 'person-new-asked', go: (page, { url, first }) => page.goto(`${url}/apps/${first.appId}/people/new`) },
+  { name: 'sender-opt-in', go: (page, { url, first }) => page.goto(`${url}/apps/${first.appId}/sender/opt-in`) },
+]
 
 export const UNSUBSCRIBE_STEPS: Step[] = [
   {

@@ -129,6 +129,29 @@ describe('limits per person', () => {
   })
 })
 
+describe('a person with consent pending', () => {
+  const pending = { contact: { status: 'pending' as const, tags: [], fields: {} } }
+  const transactional = { mail: { subject: 'S', body: 'B', category: 'transactional' as const } }
+
+  test('gets transactional emails only, also from a member', () => {
+    expect(outcomeOf({}, pending)).toBe('pending')
+    expect(outcomeOf({}, { ...pending, isByHand: true })).toBe('pending')
+    expect(outcomeOf(transactional, pending)).toBe('send')
+    expect(outcomeOf({}, { ...pending, suppression: 'unsubscribed' })).toBe('unsubscribed')
+    expect(outcomeOf(transactional, { ...pending, suppression: 'bounced' })).toBe('bounced')
+  })
+
+  test('alone is asked to confirm', () => {
+    const asking = { ...transactional, asksConsent: true as const }
+    expect(outcomeOf(asking, pending)).toBe('send')
+    for (const status of ['subscribed', 'unsubscribed'] as const) {
+      const contact = { status, tags: [], fields: {} }
+      expect(outcomeOf(asking, { contact })).toBe('not_pending')
+      expect(outcomeOf(asking, { contact, isByHand: true })).toBe('not_pending')
+    }
+  })
+})
+
 describe('giving up', () => {
   const settings = { sendWindow: window('09:00', '17:00', [1]), giveUpHours: 24 }
   const opensIn = 2 * DAY + 21 * HOUR

@@ -56,6 +56,8 @@ describe('each reason has its own sentence', () => {
     'came_back',
     'left_too_recently',
     ...SUPPRESSION_REASONS,
+    'pending',
+    'not_pending',
     ...decided,
     ...sending,
     ...server,

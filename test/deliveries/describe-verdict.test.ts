@@ -10,6 +10,9 @@ describe('describes a rule', () => {
   test.each<[Verdict, string]>([
     [pass('suppression', null, null), 'Ada can be emailed.'],
     [fail('suppression', null, 'unsubscribed'), 'Ada had unsubscribed.'],
+    [fail('suppression', null, 'pending'), 'Ada had not confirmed their email address yet.'],
+    [pass('consent', null, 'pending'), 'Ada had not confirmed their email address yet.'],
+    [fail('consent', null, 'subscribed'), 'Ada no longer had to confirm their email address.'],
     [fail('message', null, 'paused'), 'The message was paused.'],
     [pass('message', null, 'live'), 'The message was live.'],
     [
@@ -121,7 +124,7 @@ describe('describes a rule', () => {
   })
 
   test('of any kind', () => {
-    const decided = 'suppression message again window perDay perWeek giveUp holdback template link'.split(' ')
+    const decided = 'suppression consent message again window perDay perWeek giveUp holdback template link'.split(' ')
     expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(CANCELLATION_REASONS), ...decided].sort())
   })
 })

@@ -13,9 +13,9 @@ import {
   type Plan,
   type PlannedWrite,
 } from '../../src/store/plan-types.ts'
-import type { EventWrite } from '../../src/store/types.ts'
+import type { ContactWrite, EventWrite } from '../../src/store/types.ts'
 import { DAY, MINUTE } from '../durations.ts'
-import { AT, eventWrite, idempotency } from '../store/samples.ts'
+import { AT, contactWrite, eventWrite, idempotency } from '../store/samples.ts'
 
 const FIRST_ID = 1_600
 const KNOWN = 7
@@ -34,6 +34,7 @@ const rulesOf = (messages: LiveMessage[]): AppRules => {
     onCreated: [],
     bySend: new Map(),
     ownText: null,
+    optIn: null,
     cancelledBy: new Set(),
     cancellingEvents: new Set(),
     goalEvents: new Map(),
@@ -65,6 +66,7 @@ const NOBODY = {
   names: null,
   contact: null,
   suppression: null,
+  asked: null,
   emails: null,
 }
 const ADA: Person = { ...NOBODY, id: KNOWN }
@@ -185,6 +187,57 @@ describe('what a call sends', () => {
     const { outcomes, sends } = planSends([keyed, keyed], { person: ADA })
     expect(sends).toHaveLength(1)
     expect(outcomes).toMatchObject([{ deliveryId: FIRST_ID }, { deliveryId: FIRST_ID, replayed: true }])
+  })
+})
+
+describe('consent', () => {
+  const optIn = { isOn: true, days: null, storesIp: false, subject: null, body: 'Yes?', button: null }
+  const welcome = message({ trigger: { contact: 'created' } }, 2)
+  const add = (changes: Partial<ContactWrite> = {}): PlannedWrite => ({
+    name: 'addContact',
+    input: contactWrite({ asksConsent: 'api', ...changes }),
+  })
+  const confirm: PlannedWrite = { name: 'confirmConsent', input: { ...contactWrite(), consentId: 5, address: null } }
+  const planFor = (batch: PlannedWrite[], person: Person = NOBODY, isOn = true): Plan => {
+    const people = peopleOf(
+      batch.map(({ input }) => input),
+      { messages: [welcome], person },
+    )
+    for (const one of people) if (one) one.app.rules.optIn = isOn ? optIn : null
+    const { matches, reports } = queryFacts(batch, people)
+    return planWrites(batch, { people, firstId: FIRST_ID, newPeople: new Map(), outcomes: new Map(), reports, matches })
+  }
+  const messagesOf = ({ deliveries }: Plan) => deliveries.flatMap((one) => ('messageId' in one ? one.messageId : []))
+
+  test('a new person is pending and asked once, and starts no other message', () => {
+    const plan = planFor([add(), add()])
+    expect(plan.contacts).toMatchObject([{ status: 'pending' }])
+    expect(plan.consents).toMatchObject([{ contactId: FIRST_ID, source: 'api', askedAt: AT, text: { body: 'Yes?' } }])
+    expect(messagesOf(plan)).toEqual(plan.ownTexts.map(({ id }) => id))
+    expect(plan.sends).toMatchObject([{ deliveryId: plan.consents[0]?.id, keyId: null }])
+  })
+
+  test('a suppressed address is neither pending nor asked', () => {
+    const plan = planFor([add()], { ...NOBODY, suppression: 'unsubscribed' })
+    expect([plan.contacts, plan.consents]).toMatchObject([[{ status: 'unsubscribed' }], []])
+  })
+
+  test('without settings, a new person is pending but not asked', () => {
+    const plan = planFor([add()], NOBODY, false)
+    expect([plan.contacts, plan.consents]).toMatchObject([[{ status: 'pending' }], []])
+  })
+
+  test('confirming subscribes once, and starts the messages for new people', () => {
+    const plan = planFor([add(), confirm, confirm, add()])
+    expect(plan.outcomes.slice(1, 3)).toEqual([
+      { contactId: FIRST_ID, status: 'subscribed' },
+      { contactId: FIRST_ID, status: 'subscribed' },
+    ])
+    expect(plan.confirmations).toEqual([{ id: 5, contactId: FIRST_ID, at: AT, address: null }])
+    expect(plan.consents).toHaveLength(1)
+    expect(messagesOf(plan).filter((id) => id === 2)).toHaveLength(1)
+    expect(plan.outcomes.at(-1)).toMatchObject({ contact: { status: 'subscribed' } })
+    expect(planFor([confirm]).outcomes).toEqual([{ refusal: 'contact_not_found' }])
   })
 })
 
@@ -397,7 +450,7 @@ describe('the facts asked for', () => {
   test('are none if no live message needs them', () => {
     const { matches, reports, ...asked } = askOf([{}, { name: 'other' }], { person: ADA, hasDeliveries: true })
     expect([asked, matches.size, reports.length]).toEqual([
-      { names: [], contacts: [], newcomers: [], months: [], outcomes: [], emails: [] },
+      { names: [], contacts: [], newcomers: [], asked: [], months: [], outcomes: [], emails: [] },
       0,
       0,
     ])

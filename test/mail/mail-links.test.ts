@@ -3,7 +3,7 @@ import { fillTemplate } from '../../src/messages/templates.ts'
 import { readMailLink } from '../../src/mail/render.ts'
 
 const UNSUBSCRIBE = 'https://post.elsewhere.example/u/1'
-const FACTS = { hosts: ['example.com'], homeUrl: 'https://www.other.example/', unsubscribeUrl: UNSUBSCRIBE }
+const FACTS = { hosts: ['example.com'], homeUrl: 'https://www.other.example/', own: [UNSUBSCRIBE] }
 
 function read(target: string, value: string) {
   const filling = fillTemplate(target, { event: { url: value } })

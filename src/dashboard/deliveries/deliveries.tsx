@@ -201,7 +201,7 @@ async function readActors({ store }: PageDependencies, { account }: Viewer, { wo
   const nameOf = (actor: string): string => describeActor({ actor }, { members, keys })
   return {
     cancelled: cancelled === undefined ? null : { at: cancelled.at, by: nameOf(cancelled.actor) },
-    sentBy: send && nameOf(send.keyId),
+    sentBy: send?.keyId ? nameOf(send.keyId) : null,
   }
 }
 

@@ -149,7 +149,7 @@ const FactsSection = ({ viewer, shown: { work }, sentBy }: DeliveryProps) => {
 
 const MessageFact = ({ appId, work: { delivery, message } }: { appId: string; work: FoundDelivery['work'] }) =>
   message.content.isOwnText ? (
-    <Fact name="Subject">
+    <Fact name={message.content.asksConsent ? 'Email' : 'Subject'}>
       <SentText>{message.name}</SentText>
     </Fact>
   ) : (
@@ -312,9 +312,10 @@ function ResendForm(props: DeliveryProps) {
   )
 }
 
-/** Unsubscribed people can't be emailed, so resending isn't offered. */
+/** These people can't be emailed, so resending isn't offered. */
 const UNWANTED = {
   unsubscribed: "This email can't be sent: the person unsubscribed.",
+  pending: "This email can't be sent: the person hasn't confirmed their address.",
   bounced: "This email can't be sent: the address bounced.",
   complained: "This email can't be sent: the person complained.",
 }

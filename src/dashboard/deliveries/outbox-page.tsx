@@ -5,7 +5,6 @@ import { Frame, pathOf } from '../layout/frame.tsx'
 import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
 import { type DeliveryRow, MOST_RESENT } from '../../deliveries/delivery-lists.ts'
-import type { SuppressionReason } from '../../people/suppressions.ts'
 import { CAPTURED_COUNTS, DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import { ActionForm } from '../ui/button.tsx'
 import { Badge } from '../ui/badge.tsx'
@@ -15,6 +14,7 @@ import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
+import type { UnwantedReason } from '../../store/message-types.ts'
 import type { Viewer } from '../layout/viewer.ts'
 
 /** A captured email; `capturedAt` is in ms UTC. `unwanted`: why the person can't get it now. */
@@ -24,7 +24,7 @@ export type Captured = {
   subject: string
   capturedAt: number
   delivery: DeliveryRow
-  unwanted: SuppressionReason | null
+  unwanted: UnwantedReason | null
 }
 
 type OutboxProps = {
@@ -133,8 +133,9 @@ const SendNext = (props: OutboxProps) => {
   )
 }
 
-const UNWANTED: Record<SuppressionReason, string> = {
+const UNWANTED: Record<UnwantedReason, string> = {
   unsubscribed: 'Unsubscribed',
+  pending: 'Address not confirmed',
   bounced: 'Address bounced',
   complained: 'Complained',
 }

@@ -37,7 +37,15 @@ const FIRST_OF_SETUP = 'sender'
 export type PageName = keyof typeof PAGES | 'you' | 'new-app' | 'docs' | 'unknown'
 
 type SubPage =
-  'overview/people' | 'feed' | 'outbox' | 'suppressions' | 'audit' | 'sender/server' | 'sender/domain' | 'sender/limits'
+  | 'overview/people'
+  | 'feed'
+  | 'outbox'
+  | 'suppressions'
+  | 'audit'
+  | 'sender/server'
+  | 'sender/domain'
+  | 'sender/limits'
+  | 'sender/opt-in'
 
 export const pathOf = (appId: string, page: PageName | SubPage): string => `/apps/${appId}/${page}`
 

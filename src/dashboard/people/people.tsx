@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { hasRole } from '../../accounts/members.ts'
+import { askAgain } from '../../people/consent.ts'
 import { type ContactRow, eraseContact, saveByMember } from '../../people/contacts.ts'
 import { EXPORT_FORMATS, exportPeople } from '../../people/people-lists.ts'
 import { explainPerson, listDeliveries } from '../../deliveries/delivery-lists.ts'
@@ -53,7 +54,7 @@ export const peopleRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/people/new', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) =>
         hasRole(viewer.member.role, 'editor')
-          ? formAnswer(request, viewer, { status: 200, person: null, text: NO_PERSON })
+          ? formAnswer(deps, request, viewer, { status: 200, person: null, text: NO_PERSON })
           : refuseRole(deps, request, viewer),
       ),
     )
@@ -63,13 +64,14 @@ export const peopleRoutes = (deps: PageDependencies) =>
         if (!hasRole(viewer.member.role, 'editor')) return refuseRole(deps, request, viewer)
         const found = await readPerson(deps, viewer, person)
         if (!found) return missingAnswer(request, viewer, 'person_unknown')
-        return formAnswer(request, viewer, { status: 200, person: found, text: toPersonText(found) })
+        return formAnswer(deps, request, viewer, { status: 200, person: found, text: toPersonText(found) })
       }),
     )
     .post('/apps/:app/people/:person/edit', onForm(deps, PERSON_FORM, editPerson), { parse: 'none' })
     .get('/apps/:app/people/:person', ({ request, params: { app, person } }) =>
       showPage(deps, request, app, (viewer) => showPerson(deps, request, viewer, person)),
     )
+    .post('/apps/:app/people/:person/ask', onForm(deps, { role: 'editor' }, askPerson), { parse: 'none' })
     .use(exportRoutes(deps, '/apps/:app/people/:person/export', { page: 'people', find: findExportedPerson }))
     .post(
       '/apps/:app/people/:person/erase',
@@ -162,12 +164,14 @@ async function showPerson(
   if (!person) return missingAnswer(request, viewer, 'person_unknown')
   const before = readPublicId('evt', new URL(request.url).searchParams.get('before') ?? '')
   const newest = { ...ALL_EMAILS, contactId: person.id, limit: MOST_SHOWN }
-  const [{ items, next }, members, keys, messages, emails] = await Promise.all([
+  const [{ items, next }, members, keys, messages, emails, consents, isOptInOn] = await Promise.all([
     listTimeline(deps.store, viewer.app, person, { before, limit: FEED_ROWS }),
     deps.store.listMembers(viewer.account.id),
     deps.store.listKeys(viewer.account.id),
     before === null ? explainPerson(deps.store, person) : [],
     before === null ? listDeliveries(deps.store, viewer.app, newest) : NO_EMAILS,
+    deps.store.listConsents(person.id),
+    isAsking(deps, viewer),
   ])
   const page = (
     <PersonPage
@@ -178,6 +182,8 @@ async function showPerson(
       keys={new Map(keys.map((key) => [key.id, key.name]))}
       isFirst={before === null}
       messages={messages}
+      consents={consents}
+      isOptInOn={isOptInOn}
       emails={emails.deliveries}
       isMore={emails.next !== null}
       older={next === null ? null : timelineCursor(next)}
@@ -197,8 +203,19 @@ type Shown = {
   notice?: string
 }
 
-const formAnswer = (request: Request, viewer: Viewer, { status, errors = [], ...shown }: Shown): Response =>
-  pageAnswer(request, status, <PersonFormPage {...{ viewer, errors, ...shown }} />)
+async function formAnswer(
+  deps: PageDependencies,
+  request: Request,
+  viewer: Viewer,
+  { status, errors = [], ...shown }: Shown,
+): Promise<Response> {
+  const isOptInOn = await isAsking(deps, viewer)
+  return pageAnswer(request, status, <PersonFormPage {...{ viewer, errors, isOptInOn, ...shown }} />)
+}
+
+/** Whether people can be asked to confirm their address. */
+const isAsking = async ({ store }: PageDependencies, { app }: Viewer): Promise<boolean> =>
+  (await store.mailSettings(app.id)).optIn?.isOn === true
 
 async function addPerson(
   deps: PageDependencies,
@@ -211,7 +228,7 @@ async function addPerson(
   const address = readEmail(text.email)
   if (address && (await deps.store.findContact(viewer.app.id, address.email))) {
     const errors = [{ field: 'email', code: 'exists', message: 'This app already has a person with this email.' }]
-    return formAnswer(request, viewer, { ...asked, status: 409, errors })
+    return formAnswer(deps, request, viewer, { ...asked, status: 409, errors })
   }
   return savePerson(deps, request, { viewer, asked, reading: readNewPerson(text, viewer.app) })
 }
@@ -227,11 +244,11 @@ async function editPerson(
   const [typed, shown, stored] = [readPersonForm(form), readShown(form), toPersonText(person)]
   const asked = { person, text: typed, shown }
   const errors = findWrongNames(typed)
-  if (errors.length > 0) return formAnswer(request, viewer, { ...asked, status: 400, errors })
+  if (errors.length > 0) return formAnswer(deps, request, viewer, { ...asked, status: 400, errors })
   const { text, conflicts } = mergePersonText(typed, shown, stored)
   if (conflicts.length > 0) {
     const notice = await describePersonConflict(deps, viewer, person, conflicts)
-    return formAnswer(request, viewer, { status: 409, person, text, shown: stored, notice })
+    return formAnswer(deps, request, viewer, { status: 409, person, text, shown: stored, notice })
   }
   return savePerson(deps, request, { viewer, asked, reading: readPersonChange(text, stored, viewer.app) })
 }
@@ -262,19 +279,40 @@ async function savePerson(
   request: Request,
   { viewer, asked, reading }: Saving,
 ): Promise<Response> {
-  if ('errors' in reading) return formAnswer(request, viewer, { ...asked, status: 400, errors: reading.errors })
+  if ('errors' in reading) return formAnswer(deps, request, viewer, { ...asked, status: 400, errors: reading.errors })
   const { person } = asked
   const write = { fields: reading.input, actor: viewer.member.id, isNew: person === null }
   const saved = await saveByMember(deps, viewer.app, write)
   if ('refusal' in saved) {
-    const { status, message } = REFUSALS[saved.refusal]
-    return formAnswer(request, viewer, { ...asked, status, notice: message })
+    const { status, message } = { ...REFUSALS[saved.refusal], ...saved }
+    return formAnswer(deps, request, viewer, { ...asked, status, notice: message })
   }
   const path = personPath(viewer.app.publicId, saved.contact.id)
   return redirectAnswer(path, [flashCookie(deps.baseUrl, person ? 'person_saved' : 'person_added')])
 }
 
 type OfPerson = Who & { params: { person: string } }
+
+/** For a pending person: another email with the link that confirms the address. */
+async function askPerson(
+  deps: PageDependencies,
+  request: Request,
+  _: FormInput,
+  { viewer, params }: OfPerson,
+): Promise<Response> {
+  const person = await readPerson(deps, viewer, params.person)
+  if (!person) return missingAnswer(request, viewer, 'person_unknown')
+  const outcome = await askAgain(deps, { app: viewer.app, email: person.email }, 'dashboard')
+  if ('refusal' in outcome) return showPerson(deps, request, viewer, params.person, REFUSALS[outcome.refusal])
+  if (!outcome.isAsked) return showPerson(deps, request, viewer, params.person, NOT_ASKED)
+  return redirectAnswer(personPath(viewer.app.publicId, person.id), [flashCookie(deps.baseUrl, 'consent_asked')])
+}
+
+const NOT_ASKED = {
+  status: 429,
+  message:
+    'No email was sent: the person has confirmed, double opt-in is off, or the last email is less than an hour old.',
+}
 
 const findErased: Confirm['find'] = async (deps, { viewer, params }) => {
   const person = await readPerson(deps, viewer, params.person ?? '')

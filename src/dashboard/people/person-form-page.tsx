@@ -3,6 +3,7 @@ import type { ContactRow } from '../../people/contacts.ts'
 import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import { Toggle } from '../ui/choice.tsx'
 import { Field, type FormError } from '../ui/field.tsx'
 import { Form, describeUnsaved } from '../ui/form.tsx'
 import { type PersonText, writeShown } from './person-form.ts'
@@ -16,12 +17,15 @@ type PersonFormProps = {
   shown?: PersonText
   errors: FormError[]
   notice?: string
+  /** people can be asked to confirm their address */
+  isOptInOn: boolean
 }
 
 const EMPTY_ROWS = 3
 
 /** For editors: adds or changes a person. */
-export const PersonFormPage = ({ viewer, person, text, shown = text, errors, notice }: PersonFormProps) => {
+export const PersonFormPage = (props: PersonFormProps) => {
+  const { viewer, person, text, shown = text, errors, notice, isOptInOn } = props
   const people = pathOf(viewer.app.publicId, 'people')
   const path = person ? personPath(viewer.app.publicId, person.id) : people
   return (
@@ -71,6 +75,14 @@ export const PersonFormPage = ({ viewer, person, text, shown = text, errors, not
           optional
         />
         <FieldRows {...{ person, text, errors }} />
+        {!person && isOptInOn && (
+          <Toggle
+            name="asksConsent"
+            label="Ask them to confirm the address"
+            hint="Until they do, they get transactional emails only."
+            isOn={text.asksConsent}
+          />
+        )}
       </Form>
     </Frame>
   )

@@ -15,6 +15,8 @@ export type PersonText = {
   source: string
   tags: string
   fields: FieldRow[]
+  /** a new person gets an email that asks them to confirm the address */
+  asksConsent: boolean
 }
 
 type FieldValue = string | number | boolean
@@ -34,7 +36,15 @@ function readValue(text: string): FieldValue {
   return text === 'true' || text === 'false' ? text === 'true' : Number(text)
 }
 
-export const NO_PERSON: PersonText = { email: '', firstName: '', lastName: '', source: '', tags: '', fields: [] }
+export const NO_PERSON: PersonText = {
+  email: '',
+  firstName: '',
+  lastName: '',
+  source: '',
+  tags: '',
+  fields: [],
+  asksConsent: false,
+}
 
 export const toPersonText = (person: ContactRow): PersonText => ({
   email: person.email,
@@ -43,6 +53,7 @@ export const toPersonText = (person: ContactRow): PersonText => ({
   source: person.source ?? '',
   tags: (person.tags ?? []).join('\n'),
   fields: Object.entries(person.fields ?? {}).map(([name, value]) => ({ name, value: writeValue(value) })),
+  asksConsent: false,
 })
 
 /** A form has no more rows of fields, so that it stays small. */
@@ -69,6 +80,7 @@ function readTexts(form: FormInput, prefix: string): PersonText {
     source: text('source'),
     tags: text('tags'),
     fields: rows.filter(({ name, value }) => name !== '' || value !== ''),
+    asksConsent: text('asksConsent') !== '',
   }
 }
 
@@ -159,7 +171,14 @@ const FORM_ORDER = ['app', 'email', 'firstName', 'lastName', 'source', 'tags', '
 type Reading = { input: ContactFields } | { errors: FieldError[] }
 
 export const readNewPerson = (text: PersonText, app: AppRow): Reading =>
-  read(text, NO_PERSON, (body) => readContactInput({ ...body, app: app.publicId, email: text.email.trim() }))
+  read(text, NO_PERSON, (body) =>
+    readContactInput({
+      ...body,
+      app: app.publicId,
+      email: text.email.trim(),
+      ...(text.asksConsent && { consent: 'pending' }),
+    }),
+  )
 
 /** Only what differs from `stored` is written. */
 export const readPersonChange = (text: PersonText, stored: PersonText, app: AppRow): Reading =>

@@ -6,6 +6,7 @@ type Status = ContactRow['status']
 
 export const STATUSES: Record<Status, { word: string; mood: Mood | null }> = {
   subscribed: { word: 'Subscribed', mood: null },
+  pending: { word: 'Not confirmed', mood: 'caution' },
   unsubscribed: { word: 'Unsubscribed', mood: 'quiet' },
   bounced: { word: 'Bounced', mood: 'bad' },
   complained: { word: 'Complained', mood: 'bad' },
@@ -20,6 +21,7 @@ export function StatusBadge({ status }: { status: Status }) {
 const NO_EMAILS = 'No further emails go to this address.'
 
 const NOTES: Partial<Record<Status, string>> = {
+  pending: 'Gets transactional emails only, until they confirm the address.',
   unsubscribed: 'Gets transactional emails only.',
   bounced: NO_EMAILS,
   complained: NO_EMAILS,

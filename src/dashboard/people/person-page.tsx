@@ -11,6 +11,8 @@ import { Notice } from '../ui/notice.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
+import type { Consent } from '../../people/consent.ts'
+import { ConsentSection } from './person-consent.tsx'
 import { type PersonEmails, PersonMail } from './person-mail.tsx'
 import { PersonTimeline, type TimelineProps } from './person-timeline.tsx'
 import { nameOfPerson, StatusBadge, StatusNote } from './person-labels.tsx'
@@ -22,6 +24,8 @@ type PersonProps = {
   person: ContactRow
   /** first page only, like its emails */
   messages: MessageExplanation[]
+  consents: Consent[]
+  isOptInOn: boolean
   /** error of the last action */
   notice?: string
 } & PersonEmails &
@@ -47,6 +51,7 @@ export const PersonPage = (props: PersonProps) => (
       </div>
       <aside aria-label="Details">
         <FactsSection {...props} />
+        <ConsentSection {...props} />
         <FieldsSection {...props} />
         <EraseSection {...props} />
       </aside>

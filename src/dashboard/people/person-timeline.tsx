@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ContactChangeRow, PersonReport, Presences, TimelineItem } from '../../deliveries/person-timeline.ts'
-import { describeAfter, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import { describeAfter } from '../../deliveries/delivery-lists.ts'
+import type { Consent } from '../../people/consent.ts'
 import type { EventOutcome } from '../../deliveries/message-explanations.ts'
 import { publicId } from '../../core/ids.ts'
 import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
@@ -9,6 +10,7 @@ import { describeEventName, KINDS, LATE_MS, previewOf } from '../events/event-la
 import { eventPath } from '../events/feed.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { openPath } from '../messages/messages-page.tsx'
+import { describeAsked } from './person-consent.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Pager } from '../ui/table.tsx'
@@ -72,9 +74,9 @@ function toMoment(props: TimelineProps, item: TimelineItem): Moment {
     case 'event':
       return { ...about, ...ofEvent(props.viewer.app.publicId, item) }
     case 'email':
-      return { ...about, ...ofEmail(props, item.email) }
+      return { ...about, ...ofEmail(props, item) }
     case 'change':
-      return { ...about, ...ofChange(props.members, item.change) }
+      return { ...about, ...ofChange(props.members, item) }
     case 'presence':
       return { ...about, ...ofPresence(item) }
   }
@@ -126,7 +128,10 @@ const Unstarted = ({ appId, outcome }: { appId: string; outcome: EventOutcome })
   </>
 )
 
-const ofEmail = ({ viewer, explained: above, keys, now }: TimelineProps, email: ListedDelivery): Content => {
+const ofEmail = (
+  { viewer, explained: above, keys, now }: TimelineProps,
+  { email, consent }: TimelineItem & { kind: 'email' },
+): Content => {
   const {
     work: { delivery, message, send },
     explained,
@@ -149,13 +154,18 @@ const ofEmail = ({ viewer, explained: above, keys, now }: TimelineProps, email: 
     ) : (
       <SentText most={MOST_DETAIL}>{withAfter(explained.why, describeAfter(delivery))}</SentText>
     ),
-    followed: send
-      ? [
-          <span key="key" class="hint">
-            Sent by the API key <SentText>{keys.get(send.keyId) ?? send.keyId}</SentText>
-          </span>,
-        ]
-      : [],
+    followed: [
+      ...(send?.keyId
+        ? [
+            <span key="key" class="hint">
+              Sent by the API key <SentText>{keys.get(send.keyId) ?? send.keyId}</SentText>
+            </span>,
+          ]
+        : []),
+      ...(consent
+        ? [<span key="consent" class="hint">{`${describeAsked(consent)}. Wording ${consent.wording}`}</span>]
+        : []),
+    ],
   }
 }
 
@@ -200,16 +210,20 @@ function ofPresence({ at, reports }: { at: number; reports: Presences }): Conten
 
 const STATUS_CHANGES = {
   subscribed: 'Resubscribed',
+  pending: 'Has to confirm the address',
   unsubscribed: 'Unsubscribed',
   bounced: 'Address bounced',
   complained: 'Reported an email as spam',
 } as const
 
-function ofChange(members: TimelineProps['members'], { actor, change }: ContactChangeRow): Content {
-  const differences = listDifferences(change)
+function ofChange(
+  members: TimelineProps['members'],
+  { change: { actor, change }, consent }: TimelineItem & { kind: 'change' },
+): Content {
+  const differences = [...listDifferences(change), ...(consent ? listEvidence(consent) : [])]
   return {
     kind: 'Change',
-    what: change.status ? STATUS_CHANGES[change.status[1]] : 'Details changed',
+    what: describeStatusChange(change),
     detail: describeActor(members, { actor, change }),
     followed: differences.map(({ name, text }) => (
       <span key={name}>
@@ -219,13 +233,26 @@ function ofChange(members: TimelineProps['members'], { actor, change }: ContactC
   }
 }
 
+function describeStatusChange({ status }: ContactChangeRow['change']): string {
+  if (status === null) return 'Details changed'
+  const [before, after] = status
+  return before === 'pending' && after === 'subscribed' ? 'Confirmed their email address' : STATUS_CHANGES[after]
+}
+
+const listEvidence = ({ wording, address }: Consent): Difference[] => [
+  { name: 'Wording', text: wording },
+  ...(address === null ? [] : [{ name: 'IP address', text: address }]),
+]
+
 /** Only people themselves unsubscribe without a member: by a link in an email, or a button of their mail program. */
 function describeActor(
   members: TimelineProps['members'],
   { actor, change }: Pick<ContactChangeRow, 'actor' | 'change'>,
 ): string | undefined {
   if (actor !== null) return `By ${members.get(actor) ?? 'a former member'}`
-  return change.status?.[1] === 'unsubscribed' ? 'With the link in an email' : undefined
+  const [before, after] = change.status ?? []
+  const isByLink = after === 'unsubscribed' || (before === 'pending' && after === 'subscribed')
+  return isByLink ? 'With the link in an email' : undefined
 }
 
 type Difference = { name: string; text: string }

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import type { ComponentChildren, VNode } from 'preact'
 import { describeStillSending, type StoppedEmails, type HandOvers } from '../../core/hand-overs.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Store } from '../../store/store.ts'
@@ -12,10 +11,18 @@ import {
   unsubscribe,
   type Unsubscribing,
 } from '../../people/unsubscribe.ts'
-import { findTheme } from '../../mail/theme.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { AppLayout } from '../layout/layout.tsx'
 import { ActionForm } from '../ui/button.tsx'
+import {
+  lookAnswer,
+  nameOf,
+  type Recipient,
+  recipientAnswer,
+  RecipientPage,
+  toOf,
+  unknownLink,
+} from './recipient-page.tsx'
 
 type Dependencies = { store: Store; clock: Clock; mailer: HandOvers; unsubscribeKey: string }
 
@@ -30,9 +37,9 @@ export const unsubscribeRoutes = (deps: Dependencies) =>
     .get('/u/:token', async ({ params, request }) => {
       const found = await findUnsubscribing(deps, params.token)
       if (!found) return unknownLink(request)
-      const shown = { ...found, token: params.token }
-      const isUnsubscribed = found.status !== 'subscribed'
-      return appAnswer(
+      const shown = { ...found, path: pathOf(params.token) }
+      const isUnsubscribed = found.status !== 'subscribed' && found.status !== 'pending'
+      return recipientAnswer(
         request,
         200,
         shown,
@@ -41,20 +48,20 @@ export const unsubscribeRoutes = (deps: Dependencies) =>
     })
     .get('/u/:token/look.css', async ({ params }) => {
       const found = await findUnsubscribing(deps, params.token)
-      return new Response(writeLook(found?.colour ?? null), { headers: LOOK_HEADERS })
+      return lookAnswer(found)
     })
     .post(
       '/u/:token',
       async ({ params, request }) => {
         const found = await findUnsubscribing(deps, params.token)
         if (!found) return unknownLink(request)
-        const shown = { ...found, token: params.token }
+        const shown = { ...found, path: pathOf(params.token) }
         const outcome = await unsubscribe(deps, found.contactId)
         if (!('refusal' in outcome)) {
           const after = { ...shown, ...(await findUnsubscribing(deps, params.token)) }
-          return appAnswer(request, 200, after, <DonePage {...after} {...outcome} />)
+          return recipientAnswer(request, 200, after, <DonePage {...after} {...outcome} />)
         }
-        return appAnswer(request, REFUSALS[outcome.refusal].status, shown, <FailedPage {...shown} />)
+        return recipientAnswer(request, REFUSALS[outcome.refusal].status, shown, <FailedPage {...shown} />)
       },
       { parse: 'none' },
     )
@@ -63,12 +70,12 @@ export const unsubscribeRoutes = (deps: Dependencies) =>
       async ({ params, request }) => {
         const found = await findUnsubscribing(deps, params.token)
         if (!found) return unknownLink(request)
-        const shown = { ...found, token: params.token }
+        const shown = { ...found, path: pathOf(params.token) }
         const outcome = await resubscribe(deps, found.contactId)
         if ('refusal' in outcome) {
-          return appAnswer(request, REFUSALS[outcome.refusal].status, shown, <UndoFailedPage {...shown} />)
+          return recipientAnswer(request, REFUSALS[outcome.refusal].status, shown, <UndoFailedPage {...shown} />)
         }
-        return appAnswer(
+        return recipientAnswer(
           request,
           200,
           shown,
@@ -78,30 +85,9 @@ export const unsubscribeRoutes = (deps: Dependencies) =>
       { parse: 'none' },
     )
 
-const LOOK_HEADERS = { 'Content-Type': 'text/css; charset=utf-8', 'Cache-Control': 'no-store' }
+type Found = Unsubscribing & Recipient
 
-/** The colour of the app's emails, for buttons. */
-function writeLook(colour: string | null): string {
-  if (colour === null) return ''
-  const { button, onButton } = findTheme(colour).light
-  return `.button.primary,.button.primary:hover{background:${button};color:${onButton}}\n`
-}
-
-type Found = Unsubscribing & { token: string }
-
-/** Lets the page show the app's logo. */
-function appAnswer(request: Request, status: number, { logoUrl }: Found, page: VNode): Response {
-  const answer = pageAnswer(request, status, page)
-  const origin = logoUrl === null ? '' : new URL(logoUrl).origin
-  // a host may hold a semicolon, which would begin another directive
-  if (/^https:\/\/[\w.-]+(?::\d+)?$/.test(origin)) {
-    const policy = answer.headers.get('Content-Security-Policy') ?? ''
-    answer.headers.set('Content-Security-Policy', policy.replace('img-src', `img-src ${origin}`))
-  }
-  return answer
-}
-
-const nameOf = ({ appName }: Found): string => appName ?? 'the sender'
+const pathOf = (token: string): string => `/u/${token}`
 
 /** `appName` null: the person was erased. */
 const describeDone = (found: Found): string =>
@@ -109,28 +95,20 @@ const describeDone = (found: Found): string =>
     ? "You won't get any more of these emails."
     : `${found.appName} won't send any more of these emails${toOf(found)}.`
 
-type PageProps = Found & { title: string; lead: string; children?: ComponentChildren }
-
-const UnsubscribePage = ({ appName, logoUrl, colour, token, ...page }: PageProps) => (
-  <AppLayout {...page} {...{ appName, logoUrl }} look={colour === null ? undefined : `/u/${token}/look.css`} />
-)
-
-const toOf = ({ address }: Found): string => (address === null ? '' : ` to ${address}`)
-
 const AskPage = (found: Found) => (
-  <UnsubscribePage
+  <RecipientPage
     {...found}
     title={`Unsubscribe from ${nameOf(found)}?`}
     lead={`${nameOf(found)} will stop sending these emails${toOf(found)}.`}
   >
-    <ActionForm action={`/u/${found.token}`} kind="primary">
+    <ActionForm action={found.path} kind="primary">
       Unsubscribe
     </ActionForm>
-  </UnsubscribePage>
+  </RecipientPage>
 )
 
 const DonePage = ({ stillSending, ...found }: Found & StoppedEmails) => (
-  <UnsubscribePage
+  <RecipientPage
     {...found}
     title="You're unsubscribed"
     lead={`${describeDone(found)}${stillSending === 0 ? '' : ` ${describeStillSending(stillSending)}`}`}
@@ -138,36 +116,36 @@ const DonePage = ({ stillSending, ...found }: Found & StoppedEmails) => (
     {found.mayUndo && (
       <>
         <p class="hint">Unsubscribed by mistake?</p>
-        <UndoForm token={found.token} />
+        <UndoForm path={found.path} />
       </>
     )}
-  </UnsubscribePage>
+  </RecipientPage>
 )
 
-const UndoForm = ({ token }: { token: string }) => <ActionForm action={`/u/${token}/undo`}>Resubscribe</ActionForm>
+const UndoForm = ({ path }: { path: string }) => <ActionForm action={`${path}/undo`}>Resubscribe</ActionForm>
 
 const UndonePage = (found: Found) => (
-  <UnsubscribePage
+  <RecipientPage
     {...found}
     title="You're subscribed again"
     lead={`${nameOf(found)} will send these emails${toOf(found)} again.`}
   >
-    <ActionForm action={`/u/${found.token}`}>Unsubscribe</ActionForm>
-  </UnsubscribePage>
+    <ActionForm action={found.path}>Unsubscribe</ActionForm>
+  </RecipientPage>
 )
 
 const FailedPage = (found: Found) => (
-  <UnsubscribePage {...found} title="This didn't work" lead="You are not unsubscribed yet. Try again in a minute.">
-    <ActionForm action={`/u/${found.token}`} kind="primary">
+  <RecipientPage {...found} title="This didn't work" lead="You are not unsubscribed yet. Try again in a minute.">
+    <ActionForm action={found.path} kind="primary">
       Try again
     </ActionForm>
-  </UnsubscribePage>
+  </RecipientPage>
 )
 
 const UndoFailedPage = (found: Found) => (
-  <UnsubscribePage {...found} title="This didn't work" lead="You are still unsubscribed. Try again in a minute.">
-    <UndoForm token={found.token} />
-  </UnsubscribePage>
+  <RecipientPage {...found} title="This didn't work" lead="You are still unsubscribed. Try again in a minute.">
+    <UndoForm path={found.path} />
+  </RecipientPage>
 )
 
 /** A test email has no recipient person. */
@@ -178,14 +156,3 @@ const TestPage = () => (
     lead="In a real email, this link lets the recipient unsubscribe. Nobody was unsubscribed."
   />
 )
-
-const unknownLink = (request: Request): Response =>
-  pageAnswer(
-    request,
-    404,
-    <AppLayout
-      appName={null}
-      title="This link does not work"
-      lead="The link may be incomplete. Open it from the email again, or copy the whole link."
-    />,
-  )

@@ -33,6 +33,7 @@ const PAGES = {
   'sender/server': { name: 'Mail server', title: 'Mail server' },
   'sender/domain': { name: 'Domain', title: 'Domain' },
   'sender/limits': { name: 'Hours and limits', title: 'Hours and limits' },
+  'sender/opt-in': { name: 'Double opt-in', title: 'Double opt-in' },
 } as const
 
 export type SenderPageName = keyof typeof PAGES

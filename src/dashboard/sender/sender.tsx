@@ -79,6 +79,7 @@ export async function readSenderFacts(deps: PageDependencies, viewer: Viewer): P
       dkim: markOf('dkim'),
       reports: markOf('reports'),
       webhooks: markOf('webhooks'),
+      optIn: markOf('optIn'),
     },
     baseUrl: deps.baseUrl,
     topicToken: topicTokenOf(deps.previewKey, viewer.app.publicId),
@@ -218,6 +219,7 @@ function listChangedFields(settings: MailSettings, names: string[]): ChangedFiel
   const text = new Map<string, unknown>(Object.entries({ ...writeFrom(settings), ...limits }))
   return names.flatMap((name): ChangedField[] => {
     if (name === 'sendWindow') return [{ label: 'Sending hours', now: describeWindow(limits) }]
+    if (name === 'optIn') return [{ label: 'Double opt-in', now: settings.optIn?.isOn ? 'on' : 'off' }]
     const [label, secret] = [SETTING_LABELS.get(name), SECRET_LABELS.get(name)]
     if (secret !== undefined) return [{ label: secret }]
     return label === undefined ? [] : [{ label, now: String(text.get(name)).replaceAll('\n', ', ') }]

@@ -14,6 +14,7 @@ export const SETTING_LABELS = new Map(
     giveUpHours: 'Give up after',
     perPersonDay: 'Lifecycle emails per day',
     perPersonWeek: 'Lifecycle emails per week',
+    optIn: 'Double opt-in',
   }),
 )
 /** Never shown: they are secret. */

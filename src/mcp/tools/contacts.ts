@@ -9,6 +9,7 @@ import {
   readContactUpdate,
 } from '../../people/contact-input.ts'
 import { dryRunContact, type DryRunContact } from '../../deliveries/dry-runs.ts'
+import { refuseConsent } from '../../people/consent.ts'
 import * as contacts from '../../people/contacts.ts'
 import type { PeopleFilter } from '../../people/people-lists.ts'
 import { CONTACT_STATUSES } from '../../store/types.ts'
@@ -21,7 +22,7 @@ import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued
 import { ContactQuery, findUnknown, readContactsFilter, writeContactCursor, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { contactView } from '../../people/contacts.ts'
-import { type ContactWriteName, takeForContact, type WriteContext } from '../../accounts/write-limits.ts'
+import { type ContactWriteName, takeForContact } from '../../accounts/write-limits.ts'
 import { createArguments, emailOf, type Names, findAsked, withoutNulls } from '../arguments.ts'
 import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeWithin } from '../budget.ts'
 import type { Caller } from '../caller.ts'
@@ -113,7 +114,7 @@ const INDEXING = 'People added before the upgrade are still being indexed. Some 
 export const searchContacts: schemas.Tool = {
   name: 'search_contacts',
   title: 'Search people',
-  description: 'Newest first; with `updatedAfter`, by last change. `search`: start of an email or part of a name.',
+  description: 'Newest first, or last changed with `updatedAfter`. `search`: start of email or part of name.',
   kind: 'read',
   input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), FILTERS),
   output: schemas.RESULT,
@@ -152,7 +153,7 @@ const fitPeople = (rows: contacts.ContactRow[], app: AppRow) =>
 export const addContact: schemas.Tool = {
   name: 'add_contact',
   title: 'Add a person',
-  description: 'Adds or updates a person. Lists the emails it queued.',
+  description: 'Adds or updates a person. Lists queued emails.',
   kind: 'write',
   hints: { reachesOut: true },
   input: schemas.inputSchema(ContactInput, { dryRun: DRY_RUN }),
@@ -163,7 +164,7 @@ export const addContact: schemas.Tool = {
 export const updateContact: schemas.Tool = {
   name: 'update_contact',
   title: 'Change a person',
-  description: 'Changes a known person; null clears names and source. Lists the emails it queued.',
+  description: 'Changes a known person; null clears names and source. Lists queued emails.',
   kind: 'write',
   hints: { destructive: true, reachesOut: true },
   input: schemas.inputSchema(ContactUpdateInput, { dryRun: DRY_RUN }),
@@ -191,7 +192,9 @@ async function save(
   const { input } = reading
   const app = findApp(access, input.app)
   if (!app) return refuse('app_not_found')
-  const context: WriteContext = { access, app, via: 'mcp', buckets: [], idempotency: null }
+  const unmet = await refuseConsent(deps.store, app, input)
+  if (unmet) return unmet
+  const context: contacts.ContactContext = { access, app, via: 'mcp', buckets: [], idempotency: null }
   const saved = await (dryRun === true ? dryRunContact : saveContact)(deps, context, { write, fields: input })
   if (isRefusal(saved)) return contacts.explainUnknown(saved)
   const warnings = cleanValue(joinWarnings(caller.warnings, [...reading.warnings, ...unknown]))
@@ -207,7 +210,7 @@ type Saved = contacts.SavedContact & { queued: QueuedMessage[] }
 
 async function saveContact(
   deps: ToolDependencies,
-  context: WriteContext,
+  context: contacts.ContactContext,
   { write, fields }: Wanted,
 ): Promise<Saved | Refusal> {
   const { access, app } = context

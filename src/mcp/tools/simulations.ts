@@ -57,7 +57,7 @@ function readPlace(text: string, now: number): { skip: number; at: number } | Fa
 export const simulateTool: Tool = {
   name: 'simulate_message',
   title: 'Simulate a message',
-  description: "Who would have got it in recent days, and why others wouldn't.",
+  description: "Who would have got it recently, and why others wouldn't.",
   kind: 'read',
   input: ASKED,
   output: outputSchema('simulation', 'data', 'nextCursor'),

@@ -118,6 +118,7 @@ const PLANNED: ReadonlySet<WriteName> = new Set([
   'addContact',
   'updateContact',
   'sendMail',
+  'confirmConsent',
 ])
 
 function createJobs({ writes, runPlanned, readEvent }: Parts) {

@@ -498,7 +498,7 @@ const hasTag = (appId: number, tag: string): Condition =>
     sql('EXISTS (SELECT 1 FROM contact_tags WHERE app_id = ? AND tag = ? AND contact_id = c.id)', appId, tag),
   )
 
-const REFUSING = ['unsubscribed', 'bounced', 'complained'] as const
+const REFUSING = ['pending', 'unsubscribed', 'bounced', 'complained'] as const
 /** Found in the index, which has no others. */
 const IS_REFUSING = `status IN ('${REFUSING.join("', '")}') AND status <> 'subscribed'`
 

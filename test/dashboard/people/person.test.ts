@@ -224,7 +224,13 @@ describe('editing a person', () => {
         removeTags: [],
         fields: null,
       }
-      const context = { access: { plan: { newPeoplePerMonth: null } }, app, buckets: [], idempotency: null }
+      const context = {
+        access: { plan: { newPeoplePerMonth: null } },
+        app,
+        via: 'api' as const,
+        buckets: [],
+        idempotency: null,
+      }
       pages.clock.ms += 1
       await pages.store.updateContact(contactWrite(pages, context, { ...fields, ip: null, ...changes }))
       pages.clock.ms += 1

@@ -8,7 +8,8 @@ import {
 } from '../../../src/deliveries/simulation/index.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import type { MessageContent } from '../../../src/store/message-types.ts'
-import { DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'
+import type { AppRow } from '../../../src/store/types.ts'
+import { CONTACTS, DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'
 import { leave, messageOf, MINUTE, type Messaging, page } from '../../messaging.ts'
 import { openSimulating, type Simulating } from './simulating.ts'
 
@@ -20,6 +21,16 @@ beforeEach(async () => {
   ;({ server, messaging } = at)
 })
 afterEach(() => at.close())
+
+const contactWrite = ({ accountId, id: appId }: AppRow, email: string) => ({
+  accountId,
+  appId,
+  email,
+  shownEmail: null,
+  newPeoplePerMonth: null,
+  buckets: [],
+  idempotency: null,
+})
 
 const of = (email: string) => ({ email, properties: { url: 'https://first.example/results/1' } })
 
@@ -69,6 +80,44 @@ test('decides as the live message did', async () => {
   expect(lines.filter(([, outcome]) => outcome !== 'again').toSorted()).toEqual(live.toSorted())
   expect(live.map(([, outcome]) => outcome).toSorted()).toEqual(['done', 'not_away', 'seen', 'send', 'send', 'send'])
   expect(simulation).toMatchObject({ triggered: 7, counts: { send: 3, not_away: 1, seen: 1, done: 1, again: 1 } })
+})
+
+test('counts a person who confirmed the address as new from then on, and nobody who has not', async () => {
+  const content = { trigger: { contact: 'created' as const } }
+  const optIn = { isOn: true, days: null, storesIp: false, subject: null, body: null, button: null }
+  await messaging.set({ optIn })
+  await messaging.put(messageOf({ name: 'Live', ...content }))
+  const [asked, silent, added] = ['asked@example.com', 'silent@example.com', 'added@example.com']
+  for (const [email, consent] of [
+    [asked, 'pending'],
+    [silent, 'pending'],
+    [added, undefined],
+  ])
+    await server.call('POST', CONTACTS, { body: { newsletter: server.first.appId, email, consent } })
+  server.clock.tick(HOUR)
+  const store = messaging.store()
+  const person = await store.findContact(messaging.app.id, asked)
+  const [consent] = await store.listConsents(person?.id ?? 0)
+  const confirming = { ...contactWrite(messaging.app, asked), at: server.clock.now(), address: null }
+  await store.confirmConsent({ ...confirming, consentId: consent?.id ?? 0 })
+  server.clock.tick(MINUTE)
+  const byMessage = async () =>
+    (await messaging.decide()).flatMap(({ name, email, verdict }) => (name === 'Live' ? [[email, verdict]] : []))
+  expect(await byMessage()).toEqual([
+    [added, 'send'],
+    [asked, 'send'],
+  ])
+  const { lines, triggered } = await at.simulate(content)
+  expect([
+    triggered,
+    lines.map(({ email, outcome, triggeredAt }) => [email, outcome, server.clock.now() - triggeredAt]),
+  ]).toEqual([
+    2,
+    [
+      [asked, 'send', MINUTE],
+      [added, 'send', HOUR + MINUTE],
+    ],
+  ])
 })
 
 test('lists and counts one person alone, also behind hundreds of later ones', async () => {

@@ -12,6 +12,8 @@ import { createMessaging, MINUTE, recordOf } from '../../messaging.ts'
 import { eventWrite } from '../../store/samples.ts'
 import { PEOPLE, type Person, type Step, type Story } from './random-stories.ts'
 
+const OPT_IN = { isOn: true, days: null, storesIp: false, subject: null, body: null, button: null }
+
 /** After the story's past. */
 const LIVE_AT = NOW + 41 * DAY
 /** The simulation doesn't include these days. */
@@ -50,12 +52,15 @@ async function openStory({ content, settings, drafts, setUp }: Story) {
   const messaging = await createMessaging(server)
   const { app, by, store } = messaging
   await saveSnippet(server.parts(), app, { hosts: [], addsPeople: true })
-  await messaging.set(settings)
+  await messaging.set({ ...settings, optIn: OPT_IN })
   for (const person of setUp) await addPerson(person)
   let messageId: number | null = null
 
-  async function addPerson({ email, tags, fields, isUnsubscribed }: Person): Promise<void> {
-    await server.call('POST', CONTACTS, { body: { newsletter: server.first.appId, email, tags, fields } })
+  async function addPerson({ email, tags, fields, isUnsubscribed, isPending }: Person): Promise<void> {
+    const consent = isPending ? 'pending' : undefined
+    await server.call('POST', CONTACTS, { body: { newsletter: server.first.appId, email, tags, fields, consent } })
+    // the email that asks is none of the message's
+    await server.sender().sendDue()
     if (isUnsubscribed) await store().suppress({ appId: app.id, email, reason: 'unsubscribed', at: server.clock.now() })
   }
 
@@ -167,7 +172,8 @@ async function openStory({ content, settings, drafts, setUp }: Story) {
       const { lines } = simulateNow()
       const again = lines.filter(({ outcome }) => outcome === 'again')
       const simulated = lines.filter((line) => !again.includes(line))
-      const live = await Promise.all((await messaging.deliveries()).map(tellLive))
+      const own = (await messaging.deliveries()).filter((one) => one.messageId === messageId)
+      const live = await Promise.all(own.map(tellLive))
       const explain = (line: SimulationLine): Said => {
         const person = { firstName: null, email: line.email }
         return { ...line, why: explainSimulation(line, { ...context, person }).why }
@@ -180,8 +186,8 @@ async function openStory({ content, settings, drafts, setUp }: Story) {
         predicted: { ends: simulated.map((line) => toText(explain(line))).toSorted(), refused },
       })
       const ofPerson = ({ contactId }: SimulationLine): number => contactId
-      for (const [contactId, own] of Map.groupBy(lines, ofPerson))
-        played.compared.push({ live: own, predicted: simulateNow(contactId).lines })
+      for (const [contactId, ofOne] of Map.groupBy(lines, ofPerson))
+        played.compared.push({ live: ofOne, predicted: simulateNow(contactId).lines })
       played.outcomes.push(...lines.map(({ outcome }) => outcome))
     },
   }

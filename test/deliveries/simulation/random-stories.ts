@@ -21,7 +21,13 @@ export type Story = {
   steps: Step[]
   moments: number[]
 }
-export type Person = { email: string; tags: string[]; fields: Record<string, string>; isUnsubscribed: boolean }
+export type Person = {
+  email: string
+  tags: string[]
+  fields: Record<string, string>
+  isUnsubscribed: boolean
+  isPending: boolean
+}
 
 export const PEOPLE = ['ada@example.com', 'bob@example.com', 'eve@example.com'] as const
 const LONG_AGO_MS = 40 * DAY
@@ -210,6 +216,7 @@ function makePerson({ isOften, pick }: Random, email: string): Person {
     tags: isOften(0.5) ? ['beta'] : [],
     fields: isOften(0.7) ? { plan: pick(['pro', 'free']) } : {},
     isUnsubscribed: isOften(0.04),
+    isPending: isOften(0.04),
   }
 }
 

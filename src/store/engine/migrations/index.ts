@@ -37,6 +37,7 @@ import peopleCountedLater from './0036_people_counted_later.sql' with { type: 't
 import providerReports from './0037_provider_reports.sql' with { type: 'text' }
 import sends from './0038_sends.sql' with { type: 'text' }
 import mailLimits from './0039_mail_limits.sql' with { type: 'text' }
+import consents from './0040_consents.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -82,6 +83,7 @@ export const MIGRATIONS: readonly string[] = [
   providerReports,
   sends,
   mailLimits,
+  consents,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

@@ -1,0 +1,110 @@
+/** @jsxImportSource preact */
+import { daysOf, type OptInForm, writeOptIn } from '../../accounts/opt-in.ts'
+import type { RenderedMail } from '../../messages/mailer.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { Toggle } from '../ui/choice.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { MailPreview } from '../ui/mail-preview.tsx'
+import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+
+type OptInProps = {
+  facts: SenderFacts
+  refused: Refused<OptInForm>
+  /** as it is saved; null if it can't be rendered */
+  sample: { mail: RenderedMail; from: string } | null
+}
+
+export const OptInPage = ({ facts, refused, sample }: OptInProps) => {
+  const { viewer, settings, marks } = facts
+  const path = pathOf(viewer.app.publicId, 'sender/opt-in')
+  const text = refused.text ?? writeOptIn(settings.optIn)
+  return (
+    <SenderFrame facts={facts} current="sender/opt-in" state={<State {...facts} />} refused={refused}>
+      <div class="editor">
+        <Form
+          action={path}
+          hidden={{ basedOn: refused.basedOn ?? marks.optIn }}
+          errors={refused.errors}
+          isLocked={!isOwner(viewer)}
+          submit="Save"
+        >
+          <OptInFields text={text} />
+        </Form>
+        {sample && (
+          <aside aria-label="Saved email">
+            <section>
+              <h2>Saved email</h2>
+              <MailPreview name="sample" mail={{ ...sample.mail, from: sample.from, src: `${path}/sample` }} />
+            </section>
+          </aside>
+        )}
+      </div>
+    </SenderFrame>
+  )
+}
+
+const State = ({ settings: { optIn } }: SenderFacts) => (
+  <>
+    {optIn?.isOn
+      ? `People with consent pending get a link that works for ${countDays(daysOf(optIn))}.`
+      : 'Off: nobody can be added with consent pending.'}{' '}
+    <a href="/docs/opt-in">How it works</a>
+  </>
+)
+
+const countDays = (days: number): string => (days === 1 ? 'a day' : `${days} days`)
+
+const OptInFields = ({ text }: { text: OptInForm }) => (
+  <>
+    <section>
+      <h2>Double opt-in</h2>
+      <Toggle
+        name="isOn"
+        label="Ask people to confirm their address"
+        hint="Only those who are added with consent pending."
+        isOn={text.isOn}
+      />
+      <Toggle
+        name="storesIp"
+        label="Store the IP address of who confirms"
+        hint="Time, source and wording are always stored."
+        isOn={text.storesIp}
+      />
+      <div class="pair short">
+        <Field
+          name="days"
+          label="Links work for"
+          hint="Days. Default: 7."
+          value={text.days}
+          autocomplete="off"
+          optional
+        />
+      </div>
+    </section>
+    <section>
+      <h2>Email</h2>
+      <Field name="subject" label="Subject" value={text.subject} autocomplete="off" />
+      <Field
+        name="body"
+        label="Text"
+        kind="lines"
+        rows={8}
+        hint={
+          <>
+            Markdown, with <a href="/docs/content">variables</a> of the person and the app.
+          </>
+        }
+        value={text.body}
+        autocomplete="off"
+      />
+      <Field
+        name="button"
+        label="Button"
+        hint="Below the text. It leads to a page that asks once more."
+        value={text.button}
+        autocomplete="off"
+      />
+    </section>
+  </>
+)

@@ -1,0 +1,68 @@
+/** Whom an app asked to confirm their address, in which words, and who did. */
+import type { Database } from 'bun:sqlite'
+import type { OptInText } from './message-types.ts'
+import type { ConsentSource } from './types.ts'
+
+/** Times are ms UTC. `wording`: a version. `address`: of who confirmed; null: not stored. */
+export type Consent = {
+  id: number
+  contactId: number
+  askedAt: number
+  source: ConsentSource
+  wording: string
+  confirmedAt: number | null
+  address: string | null
+}
+
+/** `id`: of the delivery that asks. */
+export type NewConsent = Pick<Consent, 'id' | 'contactId' | 'askedAt' | 'source' | 'wording'> & {
+  appId: number
+  text: OptInText
+}
+
+/** `id`: of the consent. */
+export type Confirmation = Pick<Consent, 'id' | 'contactId' | 'address'> & { at: number }
+
+const COLUMNS =
+  'id, contact_id AS contactId, asked_at AS askedAt, source, wording, confirmed_at AS confirmedAt, address'
+
+/** Of a person who was asked and never confirmed. */
+export const IS_UNCONFIRMED = `EXISTS (SELECT 1 FROM consents WHERE contact_id = contacts.id)
+  AND NOT EXISTS (SELECT 1 FROM consents WHERE contact_id = contacts.id AND confirmed_at IS NOT NULL)`
+
+export function createConsentReads(db: Database) {
+  const one = db.prepare<Consent, [number]>(`SELECT ${COLUMNS} FROM consents WHERE id = ?`)
+  const ofContact = db.prepare<Consent, [number]>(
+    `SELECT ${COLUMNS} FROM consents WHERE contact_id = ? ORDER BY id DESC`,
+  )
+  const wording = db.prepare<OptInText, [number, string]>(
+    'SELECT subject, body, button FROM consent_wordings WHERE app_id = ? AND version = ?',
+  )
+  return {
+    findConsent: (id: number): Consent | null => one.get(id),
+    /** Newest first. */
+    listConsents: (contactId: number): Consent[] => ofContact.all(contactId),
+    findWording: (appId: number, version: string): OptInText | null => wording.get(appId, version),
+  }
+}
+
+export function createConsentWrites(db: Database) {
+  const add = db.prepare(
+    'INSERT INTO consents (id, app_id, contact_id, asked_at, source, wording) VALUES (?, ?, ?, ?, ?, ?)',
+  )
+  const addWording = db.prepare('INSERT OR IGNORE INTO consent_wordings VALUES (?, ?, ?, ?, ?)')
+  const confirm = db.prepare('UPDATE consents SET confirmed_at = ?, address = ? WHERE id = ? AND contact_id = ?')
+  const subscribe = db.prepare(
+    `UPDATE contacts SET status = 'subscribed', updated_at = ? WHERE id = ? AND status = 'pending'`,
+  )
+  return {
+    addConsent({ id, appId, contactId, askedAt, source, wording, text }: NewConsent): void {
+      add.run(id, appId, contactId, askedAt, source, wording)
+      addWording.run(appId, wording, text.subject, text.body, text.button)
+    },
+    confirmConsent({ id, contactId, at, address }: Confirmation): void {
+      confirm.run(at, address, id, contactId)
+      subscribe.run(at, contactId)
+    },
+  }
+}
