@@ -8,7 +8,7 @@ import { readStub } from '../src/assets.ts'
 import { SETTINGS } from '../src/config.ts'
 import { MAX_BATCH_ITEMS } from '../src/visits/visit-reports.ts'
 import { ABUSE_LIMITS } from '../src/http/abuse-limits.ts'
-import { COSTLY_TOOL_LIMIT } from '../src/mcp/tools/tool.ts'
+import { COSTLY_CALL_LIMIT } from '../src/accounts/costly-calls.ts'
 import { type Limit, RATE_LIMITS } from '../src/accounts/limits.ts'
 import * as schema from '../src/store/schema.ts'
 import { SERVER_CHECKS } from '../src/mail/server-check.ts'
@@ -212,7 +212,7 @@ describe('the documentation', () => {
     expect(said('contact adds, per key')).toBe(quote(RATE_LIMITS.contactAdds))
     expect(said("contact adds with a visitor's `ip`, per app and IP address")).toBe(quote(RATE_LIMITS.addsPerVisitor))
     expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
-    expect(said('MCP calls to `simulate_message` or `send_test_message`, per key')).toBe(quote(COSTLY_TOOL_LIMIT))
+    expect(said('simulations, and test emails, per key')).toBe(quote(COSTLY_CALL_LIMIT))
     expect(said('refused requests, per key')).toBe(quote(ABUSE_LIMITS.key))
     expect(said('requests without a valid key, per IP address')).toBe(quote(ABUSE_LIMITS.address))
     expect(said('page views and actions from the browser script, per person')).toBe(quote(SNIPPET_LIMITS.person))

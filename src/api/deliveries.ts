@@ -1,28 +1,41 @@
+import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { formatCount } from '../core/count.ts'
+import { readEmail } from '../core/email.ts'
+import { EMAIL, emailRule, shortText } from '../core/field-schemas.ts'
+import { faultOf } from '../core/inputs.ts'
 import { isRefusal, type Refusal, refuse, withWarnings } from '../core/refusals.ts'
 import {
   cancelDelivery,
   type ChangedDelivery,
   DeliveryInput,
   findDelivery,
+  findListed,
+  MAX_REASON_CHARACTERS,
+  MOST_RESENT,
+  resendMatching,
+  toFailed,
   sendDeliveryEarly,
   readDelivery,
   viewDeliveries,
 } from '../deliveries/delivery-lists.ts'
-import { readPublicId } from '../core/ids.ts'
+import { idOf, publicId, readPublicId } from '../core/ids.ts'
 import { explanationView } from '../deliveries/explanations.ts'
-import { DeliveryAnswer, DeliveryFoundAnswer, DeliveryPage } from '../http/answer-schemas.ts'
+import { DeliveryAnswer, DeliveryFoundAnswer, DeliveryPage, ResentAnswer } from '../http/answer-schemas.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { type IdempotencyGuard, REPLAYED, replayOf } from '../http/idempotency.ts'
 import { AppQuery, DeliveryQuery, readAppQuery, readDeliveriesQuery, writeIdCursor } from '../http/queries.ts'
 import { readRequest } from '../http/request-input.ts'
-import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import type { ApiDependencies } from './dependencies.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
+import { createBody, ofBody } from './bodies.ts'
+import { NAMES } from './message-inputs.ts'
+import { refuseCall } from './messages.ts'
+import { messageIdField } from '../messages/drafts.ts'
 import { readPage } from './page.ts'
 
-/** GET /deliveries and /deliveries/ID, POST /deliveries/cancel and /deliveries/send-now. */
+/** GET /deliveries and /deliveries/ID, POST /deliveries/cancel, /deliveries/send-now and /deliveries/resend-failed. */
 export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard) =>
   new Elysia()
     .get(
@@ -31,10 +44,10 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
         const given = await readPage(deps, request, readDeliveriesQuery)
         if ('refused' in given) return refusalAnswer(request, given.refused)
         const { app, input } = given
-        const { email, state, before, limit } = input
-        const person = email === null ? null : await deps.store.findContact(app.id, email)
-        if (email !== null && !person) return refusalAnswer(request, UNKNOWN_PERSON)
-        const of = { appId: app.id, messageId: null, contactId: person?.id ?? null, states: state && [state] }
+        const { state, before, limit } = input
+        const about = await findListed(deps.store, app, input)
+        if (isRefusal(about)) return refuseCall(request, about)
+        const of = { ...about, appId: app.id, states: state && [state] }
         const rows = await deps.store.listDeliveries({ ...of, before, limit: limit + 1 })
         const data = await viewDeliveries(deps, app, rows.slice(0, limit))
         const last = rows[limit - 1]
@@ -48,7 +61,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
           example: EXAMPLES.getDeliveries,
           query: DeliveryQuery,
           answers: { 200: DeliveryPage },
-          refusals: ['contact_not_found', 'insufficient_scope'],
+          refusals: ['contact_not_found', 'message_not_found', 'insufficient_scope'],
         }),
       },
     )
@@ -119,6 +132,19 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
       },
     )
 
+    .post('/deliveries/resend-failed', ({ request }) => resendFailed(deps, request), {
+      parse: 'none',
+      detail: describeCall({
+        summary: 'Send failed emails again',
+        description: `Sends the newest ${formatCount(MOST_RESENT)} failed emails that match, with the same version of the message. Rules aren't checked again. Suppressions still apply. Sending this again is safe: it finds only emails that are failed then. Needs a key with scope \`manage\`.`,
+        example: EXAMPLES.resendFailed,
+        body: FailedEmails,
+        answers: { 200: ResentAnswer },
+        refusals: ['contact_not_found', 'message_not_found', 'insufficient_scope'],
+        takesKey: false,
+      }),
+    })
+
 const UNKNOWN_DELIVERY = refuse('delivery_not_found', {
   message: 'This app has no delivery with this ID. Send an `id` from GET /deliveries.',
 })
@@ -157,3 +183,48 @@ async function changeDelivery(
 
 const explainRefusal = (refusal: Refusal, inUse: Refusal): Refusal =>
   refusal.refusal === 'delivery_not_found' ? UNKNOWN_DELIVERY : refusal.refusal === 'delivery_in_use' ? inUse : refusal
+
+const UNTIL = Type.String({
+  description: '`next` of the last answer, to go on from there.',
+  say: 'Send `next` of the last answer.',
+})
+
+/** POST /deliveries/resend-failed. */
+export const FailedEmails = ofBody(
+  {
+    messageId: Type.Optional({ ...messageIdField(NAMES), description: 'Only emails of this message, `msg_...`.' }),
+    email: Type.Optional({ ...EMAIL, description: 'Only emails to this person.' }),
+    reason: Type.Optional(shortText(MAX_REASON_CHARACTERS, 'a reason', 'Only emails with this `reason`.')),
+    until: Type.Optional(UNTIL),
+  },
+  { title: 'FailedEmails', description: 'The failed emails to send again; without a filter, all of them.' },
+)
+
+const readFailed = createBody(
+  FailedEmails,
+  ({ messageId, email, reason = null, until }) => ({
+    messageId: messageId === undefined ? null : idOf('msg', messageId),
+    email: email === undefined ? null : (readEmail(email)?.email ?? null),
+    reason,
+    until: until === undefined ? null : readPublicId('dlv', until),
+  }),
+  {
+    email: emailRule,
+    until: (until) =>
+      typeof until === 'string' && readPublicId('dlv', until) === null ? faultOf(UNTIL, 'invalid', until) : null,
+  },
+)
+
+async function resendFailed(deps: ApiDependencies, request: Request): Promise<Response> {
+  const given = await readRequest(deps, request, readFailed, 'manage')
+  if ('refused' in given) return refusalAnswer(request, given.refused)
+  const { access, app, input, warnings } = given
+  const about = await findListed(deps.store, app, input)
+  if (isRefusal(about)) return refuseCall(request, about)
+  const { reason, until } = input
+  const filter = toFailed({ ...about, reason, before: null })
+  const outcome = await resendMatching(deps, app, { filter, until, actor: access.key.id })
+  if (isRefusal(outcome)) return refusalAnswer(request, outcome)
+  const next = outcome.next === null ? null : publicId('dlv', outcome.next)
+  return answer(request, 200, withWarnings({ ok: true, ...outcome, next }, warnings))
+}

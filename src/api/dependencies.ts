@@ -6,10 +6,14 @@ import type { EventRecorder } from '../events/events.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
 import type { TakeHook } from '../mail/hooks.ts'
 import type { Mailer } from '../messages/mailer.ts'
+import type { Simulations } from '../deliveries/simulation/index.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { Store } from '../store/store.ts'
 
-/** Of the endpoints below /api/v1. `addressKey`: hashes visitor addresses in the names of limits. */
+/**
+ * Of the endpoints below /api/v1. `addressKey`: hashes visitor addresses in the names of limits. `previewKey`: proves that
+ * a message was previewed.
+ */
 export type ApiDependencies = {
   store: Store
   clock: Clock
@@ -20,6 +24,8 @@ export type ApiDependencies = {
   notes: Notes
   mailer: Mailer
   templates: TemplateWorker
+  simulations: Simulations
+  previewKey: string
   addressKey: string
   takeHook: TakeHook
 }

@@ -63,6 +63,42 @@ const DELIVERY = {
   email: 'ada@example.com',
 }
 
+const CONTENT = {
+  name: 'Pictures ready',
+  trigger: { event: 'results_ready' },
+  wait: { minutes: 10 },
+  mail: {
+    subject: '{{ event.headline }}',
+    body: 'Hello, [see your pictures]({{ event.url | default: app.homeUrl }}).',
+  },
+}
+
+const MESSAGE = {
+  id: DELIVERY.messageId,
+  name: CONTENT.name,
+  status: 'live',
+  version: 1,
+  createdAt: '2026-05-15T11:00:00.000Z',
+  updatedAt: '2026-05-15T11:05:00.000Z',
+}
+
+const SAVED = {
+  ok: true,
+  messageId: DELIVERY.messageId,
+  status: 'draft',
+  version: 1,
+  updatedAt: '2026-05-15T11:00:00.000Z',
+  change: 'created',
+  waiting: 0,
+}
+
+const TOKEN = 'q3mC0gYb8T1nXv5kJd7wR2hLzPa9sEuF4iOtWcGyKxM'
+
+const CHECKS = [
+  { rule: 'suppression', verdict: 'pass', sentence: 'Ada can be emailed.' },
+  { rule: 'message', verdict: 'pass', sentence: 'The message was live.' },
+]
+
 const RECORDED = { ok: true, contactId: PERSON, created: true }
 
 /** `send`: the body, or the query of a GET. */
@@ -71,7 +107,7 @@ export type Example = {
   /** parameters in the path */
   path?: Record<string, string>
   answer: Record<string, unknown>
-  /** if the person already exists */
+  /** if the person or message already exists */
   again?: Record<string, unknown>
 }
 
@@ -145,10 +181,7 @@ export const EXAMPLES = {
       delivery: { ...DELIVERY, state: 'sent', sentAt: '2026-05-15T12:10:00.000Z' },
       why: 'It was sent on 15 May 2026, 12:10 UTC.',
       decidedAt: '2026-05-15T12:10:00.000Z',
-      rules: [
-        { rule: 'suppression', verdict: 'pass', sentence: 'Ada can be emailed.' },
-        { rule: 'message', verdict: 'pass', sentence: 'The message was live.' },
-      ],
+      rules: CHECKS,
     },
   },
   cancelDelivery: {
@@ -158,6 +191,115 @@ export const EXAMPLES = {
   sendDelivery: {
     send: { app: APP, delivery: DELIVERY.id },
     answer: { ok: true, delivery: { ...DELIVERY, dueAt: '2026-05-15T12:05:00.000Z' } },
+  },
+  getMessages: {
+    send: { app: APP, limit: '1' },
+    answer: {
+      ok: true,
+      data: [{ ...MESSAGE, trigger: CONTENT.trigger, counts: { sent: 12, cameBack: 5 } }],
+      nextCursor: null,
+    },
+  },
+  postMessage: {
+    send: { app: APP, message: CONTENT },
+    answer: SAVED,
+    again: { ...SAVED, status: 'live', version: 2, change: 'changed', waiting: 3 },
+  },
+  getMessage: {
+    path: { message: MESSAGE.id },
+    send: { app: APP },
+    answer: {
+      ok: true,
+      id: MESSAGE.id,
+      status: MESSAGE.status,
+      version: MESSAGE.version,
+      createdAt: MESSAGE.createdAt,
+      updatedAt: MESSAGE.updatedAt,
+      counts: { sent: 12, skipped: 3, cameBack: 5, opened: 4 },
+      results: {
+        days: 30,
+        started: 15,
+        wouldSend: 12,
+        sent: 12,
+        cameBack: 5,
+        opened: 4,
+        reachedGoal: 0,
+        heldBack: 0,
+        notSent: [{ reason: 'seen', emails: 3 }],
+      },
+      message: CONTENT,
+    },
+  },
+  previewMessage: {
+    path: { message: MESSAGE.id },
+    send: { app: APP, email: 'ada@example.com' },
+    answer: {
+      ok: true,
+      mail: {
+        to: 'ada@example.com',
+        eventId: STORED_EVENT.id,
+        isMadeUp: false,
+        subject: 'Your 12 pictures are ready.',
+        html: '<!doctype html>...',
+        text: 'Hello, see your pictures: https://app.example.com/results/1 ...',
+        refusedLinks: [],
+        fault: null,
+      },
+      problems: [],
+      warnings: [],
+      token: TOKEN,
+    },
+  },
+  simulateMessage: {
+    path: { message: MESSAGE.id },
+    send: { app: APP, days: '7', limit: '1' },
+    answer: {
+      ok: true,
+      simulation: {
+        from: '2026-05-08T12:00:00.000Z',
+        until: '2026-05-15T12:00:00.000Z',
+        triggered: 1,
+        counts: { send: 1 },
+        estimated: 0,
+        notes: ['Daily and weekly limits per person are ignored, because they depend on other messages.'],
+      },
+      data: [
+        {
+          email: 'ada@example.com',
+          contactId: PERSON,
+          triggeredAt: '2026-05-15T11:00:00.000Z',
+          dueAt: '2026-05-15T11:10:00.000Z',
+          outcome: 'send',
+          why: 'It would have been sent on 15 May 2026, 11:10 UTC.',
+          rules: [{ rule: 'suppression', verdict: 'pass', sentence: 'ada@example.com can be emailed.', isToday: true }],
+        },
+      ],
+      nextCursor: null,
+    },
+  },
+  explainMessage: {
+    path: { message: MESSAGE.id },
+    send: { app: APP, email: 'ada@example.com' },
+    answer: {
+      ok: true,
+      why: 'It was sent on 15 May 2026, 12:10 UTC.',
+      decidedAt: '2026-05-15T12:10:00.000Z',
+      rules: CHECKS,
+      message: { id: MESSAGE.id, name: MESSAGE.name, status: MESSAGE.status },
+      delivery: { ...DELIVERY, state: 'sent', sentAt: '2026-05-15T12:10:00.000Z' },
+    },
+  },
+  postStatus: {
+    send: { app: APP, messageId: MESSAGE.id, status: 'live', token: TOKEN },
+    answer: { ok: true, messageId: MESSAGE.id, status: 'live' },
+  },
+  postTest: {
+    send: { app: APP, messageId: MESSAGE.id, to: 'grace@example.com' },
+    answer: { ok: true, outcome: 'sent', reason: null },
+  },
+  resendFailed: {
+    send: { app: APP, reason: 'smtp_550' },
+    answer: { ok: true, sent: 2, refused: 0, gone: 0, next: null },
   },
   postVisit: {
     send: {

@@ -3,6 +3,7 @@ import { formatLimit } from '../core/count.ts'
 import { MINUTE_MS } from '../core/clock.ts'
 import { ERROR_CODES } from '../http/answer-schemas.ts'
 import { ABUSE_LIMITS } from '../http/abuse-limits.ts'
+import { COSTLY_CALL_LIMIT } from '../accounts/costly-calls.ts'
 import { type Limit, RATE_LIMITS } from '../accounts/limits.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { BATCH_BYTES, BODY_BYTES } from '../http/request-input.ts'
@@ -46,6 +47,7 @@ const limits = (): string =>
         limitRow('POST /contacts, per key', RATE_LIMITS.contactAdds),
         limitRow('POST /contacts with `ip`, per app and visitor', RATE_LIMITS.addsPerVisitor),
         limitRow('PATCH /contacts, per key', RATE_LIMITS.contactUpdates),
+        limitRow('Simulations, and test emails, per key', COSTLY_CALL_LIMIT),
         limitRow('Refused requests, per key', ABUSE_LIMITS.key),
         limitRow('Requests without a valid key, per IP address', ABUSE_LIMITS.address),
       ],

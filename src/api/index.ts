@@ -11,6 +11,7 @@ import { contactRoutes } from './contacts.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { eventRoutes } from './events.ts'
 import { hookRoutes } from './hooks.ts'
+import { messageRoutes } from './messages.ts'
 import { sendRoutes } from './sends.ts'
 import { createIdempotencyGuard } from '../http/idempotency.ts'
 import { createOpenApi, type OpenApi } from './openapi.ts'
@@ -29,6 +30,7 @@ export function apiRoutes(deps: ApiDependencies & VisitDependencies & { baseUrl:
     .use(contactRoutes(deps, idempotency))
     .use(deliveryRoutes(deps, idempotency))
     .use(sendRoutes(deps, idempotency))
+    .use(messageRoutes(deps, idempotency))
   const described = new Elysia().use(calls).use(collectRoutes(deps)).use(bounceRoutes(deps)).use(hookRoutes(deps))
   let made: OpenApi | undefined
   // at the first request: it takes as long as half of a start (measured)

@@ -7,18 +7,19 @@ import { type FieldError, refuseApp, refuseFields } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { authenticate, type Refused } from '../http/request-input.ts'
 
-type Read<T> = (query: Record<string, string>) => { input: T } | { errors: FieldError[] }
+type Read<T> = (query: Record<string, string>, now: number) => { input: T } | { errors: FieldError[] }
 
 /** Refuses with 401, 403 for the scope, 400, 404 for the app, in this order. */
 export async function readPage<T extends { app: string }>(
   deps: { access: KeyAccess; abuseLimits: AbuseLimits; clock: Clock },
   request: Request,
   read: Read<T>,
+  need: 'read' | 'manage' = 'read',
 ): Promise<{ access: Access; app: AppRow; input: T } | Refused> {
-  const allowed = await authenticate(deps, request, 'read')
+  const allowed = await authenticate(deps, request, need)
   if ('refused' in allowed) return allowed
   const query = readParameters(new URL(request.url).searchParams)
-  const reading = 'errors' in query ? query : read(query.input)
+  const reading = 'errors' in query ? query : read(query.input, deps.clock.now())
   if ('errors' in reading) return { refused: refuseFields(reading.errors) }
   const app = findApp(allowed.access, reading.input.app)
   factsOf(request).app = app ?? undefined

@@ -61,6 +61,12 @@ export function readPublicId(prefix: NumberedPrefix, text: string): number | nul
   return Number.isSafeInteger(id) ? id : null
 }
 
+/** Never a stored id. */
+const NO_ID = 0
+
+/** What is no ID answers like one that isn't stored. */
+export const idOf = (prefix: NumberedPrefix, text: string): number => readPublicId(prefix, text) ?? NO_ID
+
 export type TextPrefix = 'acc' | 'app' | 'site' | 'key' | 'mem' | 'sec' | 'aud' | 'ses'
 
 /** Characters of the count. */

@@ -215,7 +215,7 @@ export const LIMIT_NAMES = {
   contact_updates_per_hour: 'contact updates per hour',
   contact_adds_per_ip: 'contact adds per 10 minutes in this app',
   mcp_calls_per_minute: 'MCP calls per minute',
-  mcp_tool_calls_per_minute: 'calls of this tool per minute',
+  costly_calls_per_minute: 'calls of this kind per minute',
   refused_requests_per_minute: 'refused requests per minute',
   requests_without_key_per_minute: 'requests per minute without a valid API key',
 } as const
@@ -253,7 +253,7 @@ export function refuseLimited({ name, key, address, limit, retryAfter, at }: Lim
 }
 
 /** A name may hide or reorder text around it. */
-const visibleName = (name: string): string => name.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '')
+export const visibleName = (name: string): string => name.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '')
 
 export const refuse = (refusal: RefusalCode, more: Omit<Refusal, 'refusal'> = {}): Refusal => ({ refusal, ...more })
 

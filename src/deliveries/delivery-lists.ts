@@ -31,7 +31,7 @@ import { HELD_BACK, refusedBy } from './decide.ts'
 import { namesReply } from './describe-reason.ts'
 import { CANCELLED, isCancellable, isSendableEarly, isResendable, isResent, isUnwritable } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
-import type { ContactRow } from '../people/contacts.ts'
+import { type ContactRow, UNKNOWN_PERSON } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
 import {
   countDeferrals,
@@ -230,6 +230,18 @@ export async function viewDeliveries({ store }: { store: Store }, app: AppRow, r
   }))
 }
 
+/** A list can be about one message or person. Refusals: message_not_found, contact_not_found. */
+export async function findListed(
+  store: Store,
+  app: AppRow,
+  { messageId, email }: { messageId: number | null; email: string | null },
+): Promise<{ messageId: number | null; contactId: number | null } | Refusal> {
+  if (messageId !== null && !(await store.findMessage(app.id, messageId))) return refuse('message_not_found')
+  if (email === null) return { messageId, contactId: null }
+  const contact = await store.findContact(app.id, email)
+  return contact ? { messageId, contactId: contact.id } : UNKNOWN_PERSON
+}
+
 export async function listFollowing(
   store: Store,
   app: AppRow,
@@ -329,16 +341,30 @@ export const sendDeliveryEarly = (deps: Clocked, app: AppRow, change: ByActor): 
 
 type Clocked = { store: Store; clock: Clock }
 
-const CAPTURED = { contactId: null, messageId: null, states: ['kept'] } as const
+const CAPTURED = { contactId: null, messageId: null, states: ['kept'], before: null } as const satisfies DeliveryFilter
 
 /** In the outbox, up to `MOST_COUNTED` + 1. */
 export const countCaptured = (store: Store, { id: appId }: AppRow): Promise<number> =>
-  store.countMatching({ ...CAPTURED, appId, before: null })
+  store.countMatching({ ...CAPTURED, appId })
 
-type SendingCaptured = { until: number; actor: string }
+export const MAX_REASON_CHARACTERS = 200
 
-/** `refused`: how many stay captured. `gone`: no longer captured. `next`: the newest one that is left; null if none is. */
-export type SentCaptured = { sent: number; refused: number; gone: number; next: number | null }
+/** Failed emails that match a filter, each with all its events. */
+export const toFailed = (filter: Omit<DeliveryFilter, 'states'>): DeliveryFilter => ({
+  ...filter,
+  states: ['failed'],
+  or: [],
+  isLead: true,
+})
+
+/** `until`: the newest one, such as the newest that a member saw; null: all. */
+type Resending = { filter: DeliveryFilter; until: number | null; actor: string }
+
+/**
+ * `refused`: how many stay as they are. `gone`: no longer in this state. `next`: the newest one that is left; null if
+ * none is.
+ */
+export type Resent = { sent: number; refused: number; gone: number; next: number | null }
 
 /** In one request, which takes a second or two. */
 export const MOST_RESENT = 1_000
@@ -346,25 +372,19 @@ export const MOST_RESENT = 1_000
 /** Each waits for the same commit. */
 const RESENT_AT_ONCE = 250
 
-/**
- * Sends the newest captured emails up to a number, from `until` on: the newest that a member saw. Refusals:
- * no_mail_server, mail_server_unreadable, unavailable if none was sent.
- */
-export async function sendCaptured(
-  deps: { store: Store; clock: Clock } & { mailer: Mailer },
-  app: AppRow,
-  { until, actor }: SendingCaptured,
-): Promise<SentCaptured | Refused | Refusal> {
-  const { server, isUnreadable } = deps.mailer.findMailRoute({ settings: await deps.store.mailSettings(app.id), app })
-  if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
-  const captured = { ...CAPTURED, appId: app.id }
-  const rows = await deps.store.listDeliveries({ ...captured, before: until + 1, limit: MOST_RESENT + 1 })
-  const by = { accountId: app.accountId, actor }
+/** Sends the newest ones that match, up to a number. Refusals: unavailable if none was sent. */
+export async function resendMatching(
+  { store, clock }: { store: Store; clock: Clock },
+  { id: appId, accountId }: AppRow,
+  { filter, until, actor }: Resending,
+): Promise<Resent | Refused> {
+  const before = until === null ? filter.before : Math.min(until + 1, filter.before ?? Number.POSITIVE_INFINITY)
+  const rows = await store.listDeliveries({ ...filter, appId, before, limit: MOST_RESENT + 1 })
+  const by = { accountId, actor }
   const counts = { sent: 0, refused: 0, gone: 0 }
   for (let index = 0; index < MOST_RESENT; index += RESENT_AT_ONCE) {
     const ids = rows.slice(index, Math.min(MOST_RESENT, index + RESENT_AT_ONCE)).map(({ id }) => id)
-    const resend = (id: number) => deps.store.resendDelivery({ appId: app.id, id, at: deps.clock.now(), by })
-    const outcomes = await Promise.all(ids.map(resend))
+    const outcomes = await Promise.all(ids.map((id) => store.resendDelivery({ appId, id, at: clock.now(), by })))
     const refusals = outcomes.map((outcome) => ('refusal' in outcome ? outcome.refusal : null))
     const failed = refusals.indexOf('unavailable')
     for (const refusal of refusals) {
@@ -376,6 +396,17 @@ export async function sendCaptured(
     if (failed >= 0) return counts.sent === 0 ? UNAVAILABLE : { ...counts, next: ids[failed] ?? null }
   }
   return { ...counts, next: rows[MOST_RESENT]?.id ?? null }
+}
+
+/** All captured emails. Refusals: no_mail_server, mail_server_unreadable, unavailable if none was sent. */
+export async function sendCaptured(
+  deps: { store: Store; clock: Clock } & { mailer: Mailer },
+  app: AppRow,
+  resending: Omit<Resending, 'filter'>,
+): Promise<Resent | Refused | Refusal> {
+  const { server, isUnreadable } = deps.mailer.findMailRoute({ settings: await deps.store.mailSettings(app.id), app })
+  if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
+  return resendMatching(deps, app, { ...resending, filter: CAPTURED })
 }
 
 const UNAVAILABLE: Refused = { refusal: 'unavailable' }

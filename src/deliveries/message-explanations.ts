@@ -29,6 +29,10 @@ import {
   statusAt,
 } from '../messages/message-history.ts'
 import { formatTimeInZone } from '../core/format-time.ts'
+import type { AppRow } from '../accounts/access.ts'
+import { publicId } from '../core/ids.ts'
+import { type Refusal, refuse } from '../core/refusals.ts'
+import { UNKNOWN_PERSON } from '../people/contacts.ts'
 
 const CHECKED_EVENTS = 100
 
@@ -45,6 +49,25 @@ type Subject = { person: ContactRow; zone: string }
 /** `near`: an event that almost matches the trigger. `isTest`: the person was added by the test event of Activation. */
 type Causes = { last: Cause | null; near: EventRow | null; isTest?: boolean }
 type Cause = { at: number; cameAt: number; row: EventRow | null; isConfirmation?: true }
+
+/** Refusals: message_not_found, contact_not_found. */
+export async function findExplanation(
+  store: Store,
+  app: AppRow,
+  { messageId, email }: { messageId: number; email: string },
+): Promise<MessageExplanation | Refusal> {
+  const message = await store.findMessage(app.id, messageId)
+  if (!message) return refuse('message_not_found')
+  const person = await store.findContact(app.id, email)
+  return person ? explainMessageFor(store, person, message) : UNKNOWN_PERSON
+}
+
+/** The message of an explanation, as the API and MCP show it. */
+export const explainedMessageView = ({ message: { id, name, status } }: MessageExplanation) => ({
+  id: publicId('msg', id),
+  name,
+  status,
+})
 
 /** Limited to stored data: erased events and the time a tag was added are unknown. */
 export async function explainMessageFor(

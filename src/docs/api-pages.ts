@@ -101,10 +101,8 @@ const overview = ({ version, description }: ApiDescription['info'], rows: string
   `${[
     '# API overview',
     `The HTTP API, version ${version}: JSON over HTTPS, with an API key.`,
-    '## Calls',
     table(['Call', 'Does'], rows),
-    'This reference is also available as [openapi.json](/api/v1/openapi.json).',
-    `Calls name the app in the field \`${APP}\`, which you can also send as \`${OTHER_APP}\`. If you send both, they must be the same.`,
+    `This reference is also available as [openapi.json](/api/v1/openapi.json). Calls name the app in the field \`${APP}\`, which you can also send as \`${OTHER_APP}\`. If you send both, they must be the same.`,
     '## Authentication',
     'Send JSON with `Content-Type: application/json` and an API key as `Authorization: Bearer mc_...`. Create a key on the API keys page or with `eventpost key create`. Call from your server only: anyone who has the key can send events, add people and, unless its scope is `ingest`, email them. Use a timeout of 10 seconds and log failures, so that Eventpost never slows down or breaks your service.',
     '## Errors',
@@ -171,10 +169,14 @@ const MEANINGS = new Map([
   ['error', 'A stable code for programs. [All codes](/docs/errors).'],
   ['contact', 'The person, as stored now.'],
   ['delivery', 'The delivery, as stored now.'],
+  ['message', 'The message.'],
+  ['results', 'Its results of the last 30 days.'],
+  ['mail', 'The email as it would be sent.'],
+  ['simulation', 'What the simulation found in all.'],
 ])
 
 const meaningOf = (name: string, { description, const: value }: Schema): string =>
-  name === 'warnings'
+  name === 'warnings' && description?.includes('unknown_field') === true
     ? WARNINGS
     : (description ?? MEANINGS.get(name) ?? (value === true ? 'The request succeeded.' : ''))
 

@@ -23,6 +23,7 @@ import events from './events.md' with { type: 'text' }
 import frequency from './frequency.md' with { type: 'text' }
 import http from './http.md' with { type: 'text' }
 import limits from './limits.md' with { type: 'text' }
+import manage from './manage.md' with { type: 'text' }
 import mcp from './mcp.md' with { type: 'text' }
 import messages from './messages.md' with { type: 'text' }
 import optIn from './opt-in.md' with { type: 'text' }
@@ -58,6 +59,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       contacts,
       'opt-in': optIn,
       sends,
+      manage,
       snippet,
       calls,
       privacy,

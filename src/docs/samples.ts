@@ -124,6 +124,20 @@ export const PAGE_SAMPLES: ReadonlyMap<string, CodeSample[]> = new Map(
         properties: { number: 'R-7', total: '$29.00', url: '{home_url}/receipts/7' },
       },
     }),
+    'save-message': requestSamples({
+      method: 'POST',
+      url: '{base_url}/api/v1/messages',
+      body: {
+        app: '{app_id}',
+        message: {
+          name: 'Trial ended',
+          trigger: { event: 'trial_ended' },
+          wait: { minutes: 60 },
+          onlyIf: [{ rule: 'notDone', event: 'checkout.paid' }],
+          mail: { subject: 'Your trial has ended', body: 'Hello, [choose a plan]({home_url}/plans) to go on.' },
+        },
+      },
+    }),
     'read-events': requestSamples({ method: 'GET', url: '{base_url}/api/v1/events?app={app_id}' }),
   }),
 )

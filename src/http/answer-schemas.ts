@@ -4,11 +4,12 @@ import { DELIVERY_STATES } from '../store/message-types.ts'
 import { CONTACT_STATUSES, EVENT_TYPES } from '../store/types.ts'
 import type { LimitName, RefusalCode, ScriptLimitName } from '../core/refusals.ts'
 
-const TRUE = Type.Literal(true)
-const time = (description: string) => Type.String({ description, format: 'date-time' })
-const orNull = <S extends TSchema>(schema: S, description: string) => Type.Union([schema, Type.Null()], { description })
-const timeOrNull = (description: string) => orNull(Type.String({ format: 'date-time' }), description)
-const oneOf = <T extends string>(values: readonly T[], description: string, title?: string) =>
+export const TRUE = Type.Literal(true)
+export const time = (description: string) => Type.String({ description, format: 'date-time' })
+export const orNull = <S extends TSchema>(schema: S, description: string) =>
+  Type.Union([schema, Type.Null()], { description })
+export const timeOrNull = (description: string) => orNull(Type.String({ format: 'date-time' }), description)
+export const oneOf = <T extends string>(values: readonly T[], description: string, title?: string) =>
   Type.Union(
     values.map((value) => Type.Literal(value)),
     title === undefined ? { description } : { title, description },
@@ -30,13 +31,13 @@ export const FieldErrorItem = Type.Object(ISSUE, {
   description: 'An invalid field.',
 })
 
-const WARNINGS = Type.Optional(
+export const WARNINGS = Type.Optional(
   Type.Array(WarningItem, {
     description:
-      'Absent if there are no warnings. `unknown_field`: the field is unknown and was ignored. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: a key is in the JSON more than once; the last value was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person already has another name. `url_missing`: `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails do not link to this `url`. `url_trimmed`: emails link to `url` without the whitespace around it. `still_sending`: the mail server already has emails to this person. They may still arrive.',
+      'Absent if there are no warnings. `unknown_field`: the field is unknown and was ignored. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: a key is in the JSON more than once; the last value was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person already has another name. `url_missing`: `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails do not link to this `url`. `url_trimmed`: emails link to `url` without the whitespace around it. `still_sending`: the mail server already has emails of this message or to this person. They may still arrive.',
   }),
 )
-const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })
+export const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })
 
 export const ContactRecord = Type.Object(
   {
@@ -156,11 +157,27 @@ export const DeliveryAnswer = Type.Object(
   { title: 'DeliveryChanged', description: '`delivery` is the email after this call.' },
 )
 
-const ExplainedRule = Type.Object(
+const emails = (description: string) => Type.Integer({ description, minimum: 0 })
+
+export const ResentAnswer = Type.Object(
+  {
+    ok: TRUE,
+    sent: emails('How many go out in a moment, except to people who are suppressed.'),
+    refused: emails('How many stay failed, because another email of the same message was sent or is waiting.'),
+    gone: emails('How many were no longer failed.'),
+    next: orNull(Type.String(), 'If more are left: the newest of them. Send it as `until`.'),
+    warnings: WARNINGS,
+  },
+  { title: 'EmailsResent' },
+)
+
+export const ExplainedRule = Type.Object(
   {
     rule: Type.String({ description: 'The rule or limit that was checked, such as `away` or `suppression`.' }),
     verdict: oneOf(['pass', 'fail'], 'Whether it allowed the email.'),
     sentence: Type.String({ description: 'The result in one sentence.' }),
+    isToday: Type.Optional(Type.Literal(true, { description: 'It was checked with what is stored now.' })),
+    isEstimated: Type.Optional(Type.Literal(true, { description: 'Only page views were left to decide it.' })),
   },
   { title: 'CheckedRule', description: 'One check before sending.' },
 )
@@ -185,7 +202,7 @@ export const BounceAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS }, { titl
 
 export const WebhookAnswer = Type.Object({ ok: TRUE }, { title: 'WebhookTaken' })
 
-const pageOf = <S extends TSchema>(title: string, item: S) =>
+export const pageOf = <S extends TSchema>(title: string, item: S) =>
   Type.Object(
     {
       ok: TRUE,
@@ -220,6 +237,8 @@ export const ERROR_CODES = [
   'not_found',
   'method_not_allowed',
   'message_not_live',
+  'message_changed',
+  'message_name_taken',
   'delivery_in_use',
   'idempotency_in_progress',
   'too_large',
@@ -238,6 +257,7 @@ const API_LIMIT_NAMES = [
   'contact_adds_per_ip',
   'refused_requests_per_minute',
   'requests_without_key_per_minute',
+  'costly_calls_per_minute',
   'person_items_per_hour',
   'site_items_per_hour',
   'reports_per_minute',

@@ -4,12 +4,13 @@ import { readEmail } from '../core/email.ts'
 import * as fields from '../core/field-schemas.ts'
 import * as limits from '../core/field-limits.ts'
 import { TIME_PATTERN } from '../core/field-patterns.ts'
-import { publicId, readPublicId } from '../core/ids.ts'
-import { type Body, createReader, type Fault, faultOf, type Rules } from '../core/inputs.ts'
+import { idOf, publicId, readPublicId } from '../core/ids.ts'
+import { HOUR_MS } from '../core/clock.ts'
+import { type Body, createReader, type Fault, faultOf, isFault, type Rules } from '../core/inputs.ts'
 import { listNames, quoteName } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { ContactCursor } from '../store/contacts.ts'
-import { DELIVERY_STATES, type DeliveryState } from '../store/message-types.ts'
+import { DELIVERY_STATES } from '../store/message-types.ts'
 
 export type EventsQuery = {
   app: string
@@ -18,8 +19,6 @@ export type EventsQuery = {
   before: number | null
   limit: number
 }
-
-export type DeliveriesQuery = Omit<EventsQuery, 'event'> & { state: DeliveryState | null }
 
 export type ContactsQuery = {
   app: string
@@ -64,6 +63,9 @@ const EMAIL = {
   say: unlessSpace(fields.INVALID_EMAIL, 'Send one email address. Encode each `+` as `%2B`.'),
 }
 
+/** With its own description. */
+export const queryEmail = (description: string) => ({ ...EMAIL, description })
+
 const UPDATED_AFTER = Type.String({
   description: 'Only people changed after this time, ISO 8601 with a timezone.',
   brief: 'ISO 8601 with a timezone',
@@ -104,6 +106,11 @@ export const EventQuery = Type.Object(
   fields.EITHER_APP_NAME,
 )
 
+const MESSAGE_ID = Type.String({
+  description: 'Only deliveries of this message, `msg_...`.',
+  say: 'Send a message ID from GET /messages.',
+})
+
 const STATE = Type.Union(
   DELIVERY_STATES.map((state) => Type.Literal(state)),
   { description: 'Only deliveries in this state.', say: `Send one of ${DELIVERY_STATES.join(', ')}.` },
@@ -114,6 +121,7 @@ export const DeliveryQuery = Type.Object(
   {
     app: fields.APP,
     newsletter: fields.NEWSLETTER,
+    messageId: Type.Optional(MESSAGE_ID),
     email: Type.Optional(EMAIL),
     state: Type.Optional(STATE),
     ...PAGE,
@@ -140,6 +148,42 @@ export function readParameters(sent: URLSearchParams): Read<Query> {
 
 type JsonReader<C, R> = (body: Body, context: C) => Read<R>
 
+const DEFAULT_SIMULATED_DAYS = 7
+const MOST_SIMULATED_DAYS = 30
+/** Later pages belong to the first page's simulation for this long. */
+const SIMULATED_PAGES_MS = HOUR_MS
+
+/** Of a simulation. Later pages are those of the first page's time. */
+export const SIMULATED = {
+  days: Type.Optional(
+    count(MOST_SIMULATED_DAYS, { description: 'How many days back.', default: DEFAULT_SIMULATED_DAYS }),
+  ),
+  ...PAGE,
+}
+
+type Simulated = { days?: number; cursor?: string; limit?: number }
+
+/** `skip`: lines shown so far. `at`: the time of the simulation (ms UTC). */
+export function readSimulated({ days = DEFAULT_SIMULATED_DAYS, cursor, limit }: Simulated, now: number) {
+  const place = cursor === undefined ? { skip: 0, at: now } : readPlace(cursor, now)
+  return isFault(place) ? null : { days, ...place, limit: limit ?? limits.DEFAULT_PAGE_ITEMS }
+}
+
+export const simulatedRules = (now: number): Rules => ({
+  cursor: (cursor) => (typeof cursor === 'string' ? faultIn(readPlace(cursor, now)) : null),
+})
+
+const faultIn = (read: object): Fault | null => (isFault(read) ? read : null)
+
+const EXPIRED: Fault = { code: 'invalid', message: 'This cursor has expired. Start again without a cursor.' }
+
+function readPlace(text: string, now: number): { skip: number; at: number } | Fault {
+  const place = readContactCursor(text, true)
+  if (!place || place.updatedAt === null) return faultOf(CURSOR, 'invalid', text)
+  const isRecent = place.updatedAt <= now && place.updatedAt > now - SIMULATED_PAGES_MS
+  return isRecent ? { skip: place.id, at: place.updatedAt } : EXPIRED
+}
+
 /** Unlike in a body, unknown names are refused: a mistyped filter would list everyone. */
 export function refuseUnknown<C, R>(
   read: JsonReader<C, R>,
@@ -153,12 +197,16 @@ export function refuseUnknown<C, R>(
   return 'errors' in reading || errors.length > 0 ? { errors } : reading
 }
 
-/** Whole numbers of a query string become numbers; everything else stays text. */
+/** Whole numbers, true and false become values; everything else stays text. */
 const parseQuery = ({ properties }: TObject, query: Query): Body =>
   Object.fromEntries(Object.entries(query).map(([name, text]) => [name, parseParameter(properties[name], text)]))
 
 const parseParameter = (schema: TSchema | undefined, text: string): unknown =>
-  schema?.type === 'integer' && /^\d{1,3}$/.test(text) ? Number(text) : text
+  schema?.type === 'integer' && /^\d{1,3}$/.test(text)
+    ? Number(text)
+    : schema?.type === 'boolean' && (text === 'true' || text === 'false')
+      ? text === 'true'
+      : text
 
 /** GET /events. */
 const readEvents = createReader({ schema: EventQuery, clean: cleanEventsQuery, rules: () => EVENT_RULES })
@@ -194,36 +242,40 @@ export const idCursorRule = cursorRule((text) => readIdCursor(text) !== null)
 
 const EVENT_RULES: Rules = { ...fields.appRules(EventQuery), email: emailRule, cursor: idCursorRule }
 
-/** GET /deliveries. */
-const readDeliveries = createReader({
-  schema: DeliveryQuery,
-  clean: cleanDeliveriesQuery,
-  rules: () => ({ ...fields.appRules(DeliveryQuery), email: emailRule, cursor: idCursorRule }),
-})
-const DELIVERY_NAMES = new Set(Object.keys(DeliveryQuery.properties))
+type WithEmail = { email?: string }
 
-export const readDeliveriesQuery = (query: Query): Read<DeliveriesQuery> =>
-  refuseUnknown(readDeliveries, parseQuery(DeliveryQuery, query), null, DELIVERY_NAMES)
-
-function cleanDeliveriesQuery(sent: Static<typeof DeliveryQuery>): DeliveriesQuery | null {
-  const app = fields.findAppId(sent)
-  const email = cleanEmail(sent.email)
-  const before = sent.cursor === undefined ? null : readIdCursor(sent.cursor)
-  if (app === null || email === undefined || (sent.cursor !== undefined && before === null)) return null
-  return { app, email, state: sent.state ?? null, before, limit: sent.limit ?? limits.DEFAULT_PAGE_ITEMS }
+/** Reads the query of a GET that names an app, and maybe a person. `clean` returns null for what `rules` refuse. */
+export function createQuery<S extends TObject, R extends object>(
+  schema: S,
+  clean: (sent: Static<S>, now: number) => R | null,
+  rules: (now: number) => Rules = () => ({}),
+): (query: Query, now: number) => Read<{ app: string; email: string | null } & R> {
+  const read = createReader({
+    schema: schema as TObject,
+    clean: (sent: Body, now: number) => {
+      const [app, email] = [fields.findAppId(sent), cleanEmail((sent as WithEmail).email)]
+      const isRefused = Object.entries(rules(now)).some(([name, rule]) => rule(sent[name], sent) !== null)
+      const cleaned = app === null || email === undefined || isRefused ? null : clean(sent as Static<S>, now)
+      return app === null || email === undefined || cleaned === null ? null : { app, email, ...cleaned }
+    },
+    rules: (now) => ({ ...fields.appRules(schema), email: emailRule, ...rules(now) }),
+  })
+  const known = new Set(Object.keys(schema.properties))
+  return (query, now) => refuseUnknown(read, parseQuery(schema, query), now, known)
 }
 
-const readApp = createReader({
-  schema: AppQuery,
-  clean: (sent: Static<typeof AppQuery>) => {
-    const app = fields.findAppId(sent)
-    return app === null ? null : { app }
-  },
-  rules: () => fields.appRules(AppQuery),
-})
-const APP_NAMES = new Set(Object.keys(AppQuery.properties))
+export const readDeliveriesQuery = createQuery(
+  DeliveryQuery,
+  ({ messageId, state = null, cursor, limit = limits.DEFAULT_PAGE_ITEMS }) => ({
+    messageId: messageId === undefined ? null : idOf('msg', messageId),
+    state,
+    before: cursor === undefined ? null : readIdCursor(cursor),
+    limit,
+  }),
+  () => ({ cursor: idCursorRule }),
+)
 
-export const readAppQuery = (query: Query): Read<{ app: string }> => refuseUnknown(readApp, query, null, APP_NAMES)
+export const readAppQuery = createQuery(AppQuery, () => ({}))
 
 /** GET /contacts. */
 const readContacts = createReader({ schema: ContactQuery, clean: cleanContactsQuery, rules: () => CONTACT_RULES })

@@ -30,7 +30,7 @@ export type RequestInput<T> = {
 export type Refused = { refused: Refusal }
 
 /** Keys with scope `ingest` only write. */
-type Need = 'read' | 'write' | 'erase' | 'send'
+type Need = 'read' | 'write' | 'erase' | 'send' | 'manage'
 
 /** Checks the key (401), then the abuse limit, then the scope. */
 export function authenticate(deps: Dependencies, request: Request, need: Need): Admission | Promise<Admission> {
@@ -47,13 +47,18 @@ function admit(deps: Dependencies, request: Request, need: Need, access: Access 
   const facts = factsOf(request)
   if (!access) return { refused: deps.abuseLimits.checkAddress(facts.address()) ?? WRONG_KEY }
   facts.access = access
-  facts.isWrite = need !== 'read'
+  facts.isWrite = need !== 'read' && need !== 'manage'
   deps.access.noteUse(access, isFromBrowser(request.headers))
   const abuse = deps.abuseLimits.checkKey(access.key)
   if (abuse) return { refused: abuse }
+  if (need === 'manage' && access.key.scope !== 'manage') return { refused: NOT_MANAGING }
   if (need !== 'write' && access.key.scope === 'ingest') return { refused: refuse('insufficient_scope') }
   return { access }
 }
+
+const NOT_MANAGING = refuse('insufficient_scope', {
+  message: 'This call requires a key with scope `manage`. Create one on the API keys page.',
+})
 
 /** The same for every missing, malformed, wrong and revoked key. */
 export const WRONG_KEY = refuse('invalid_api_key', {

@@ -6,7 +6,6 @@ import * as fields from '../core/field-schemas.ts'
 import { type Body, createReader, type Fault, type Rules } from '../core/inputs.ts'
 import type { MessageRow } from '../messages/messages.ts'
 import type { Store } from '../store/store.ts'
-import { readPublicId } from '../core/ids.ts'
 import { readEmail } from '../core/email.ts'
 import { refuseUnknown } from '../http/queries.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseApp, refuseFields } from '../core/refusals.ts'
@@ -68,13 +67,6 @@ export function createArguments<S extends TObject, C, R extends object>({
 /** The identity form of an optional email; null if absent. */
 export const emailOf = (text: string | undefined): string | null =>
   text === undefined ? null : (readEmail(text)?.email ?? null)
-
-/** Never a stored id, so foreign ids answer like unknown ones. */
-const NO_ID = 0
-
-export const messageIdOf = (text: string): number => readPublicId('msg', text) ?? NO_ID
-
-export const readDeliveryId = (text: string): number => readPublicId('dlv', text) ?? NO_ID
 
 /** 400, then 404 for the app, then 404 for the message. */
 export async function findMessage<T extends { app: string; messageId: number }>(

@@ -1,5 +1,5 @@
 /** What a save, a change of status and a deletion may do. Pure. */
-import type { MessageContent, MessageRow } from '../store/message-types.ts'
+import type { MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
 import type { MessageRules, SavePlan } from '../store/messages.ts'
 
 /** All drafts together: an unknown message before an outdated one before a taken name. */
@@ -13,12 +13,19 @@ const refuseDrafts: MessageRules['refuseDrafts'] = (drafts) => {
   return isTaken ? { refusal: 'message_name_taken' } : null
 }
 
+/** What an email says depends on what triggered it. */
+export const mayMove = (from: MessageContent, to: MessageContent): boolean =>
+  Bun.deepEquals(bare(from.trigger), bare(to.trigger), true)
+
+/** Its conditions were checked already. */
+const bare = (trigger: Trigger): Trigger => ('event' in trigger ? { event: trigger.event } : trigger)
+
 /** A draft without deliveries is overwritten. Any other message gets a new version with new content. */
 const planSave: MessageRules['planSave'] = (draft, { old, hasDeliveries, at }) => {
   const status = draft.status ?? old?.status ?? 'draft'
   if (!old) {
     const created = { change: 'created', status, version: 1, updatedAt: at, storesContent: true } as const
-    return plan(created, { isSaved: true, isRenamed: false, before: 'draft' })
+    return plan(created, { isSaved: true, isRenamed: false, before: 'draft', movesWaiting: false })
   }
   const isSameContent = isEqual(draft.content, old.content)
   const isRenamed = draft.name !== old.name
@@ -28,16 +35,18 @@ const planSave: MessageRules['planSave'] = (draft, { old, hasDeliveries, at }) =
   const change = isUnchanged ? 'unchanged' : 'changed'
   const updatedAt = isUnchanged ? old.updatedAt : nextUpdate(old, at)
   const saved: Omit<SavePlan, 'actions'> = { change, status, version, updatedAt, storesContent: !isSameContent }
-  return plan(saved, { isSaved: !isSameContent, isRenamed, before: old.status })
+  const { movesWaiting = false } = draft
+  return plan(saved, { isSaved: !isSameContent, isRenamed, before: old.status, movesWaiting })
 }
 
-type Made = { isSaved: boolean; isRenamed: boolean; before: MessageRow['status'] }
+type Made = { isSaved: boolean; isRenamed: boolean; before: MessageRow['status']; movesWaiting: boolean }
 
-const plan = (saved: Omit<SavePlan, 'actions'>, { isSaved, isRenamed, before }: Made): SavePlan => ({
+const plan = (saved: Omit<SavePlan, 'actions'>, { isSaved, isRenamed, before, movesWaiting }: Made): SavePlan => ({
   ...saved,
   actions: [
     ...(isRenamed ? ['message.rename'] : []),
     ...(isSaved ? ['message.save'] : []),
+    ...(movesWaiting ? ['message.move_waiting'] : []),
     ...(saved.status === before ? [] : [`message.${saved.status}`]),
   ],
 })
@@ -58,7 +67,7 @@ const refuseDeletion: MessageRules['refuseDeletion'] = ({ old, hasDeliveries }) 
   return mayDelete(old, hasDeliveries) ? null : { refusal: 'message_in_use' }
 }
 
-export const MESSAGE_RULES: MessageRules = { refuseDrafts, planSave, planStatus, refuseDeletion }
+export const MESSAGE_RULES: MessageRules = { refuseDrafts, planSave, planStatus, refuseDeletion, mayMove }
 
 /** Differs after each change, so that `basedOn` finds two within a millisecond. */
 const nextUpdate = ({ updatedAt }: MessageRow, at: number): number => Math.max(at, updatedAt + 1)

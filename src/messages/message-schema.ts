@@ -178,22 +178,39 @@ const MailSchema = object(
   'Send `mail` with `subject` and `body`.',
 )
 
-/** A message as the editor, a file and MCP write it. */
+const about = <S extends TSchema>(schema: S, description: string): S => ({ ...schema, description })
+
+/** A message as the editor, a file, the API and MCP write it. */
 export const MessageSchema = object({
-  name: text(MAX_NAME_CHARACTERS, `Enter a name of 1 to ${MAX_NAME_CHARACTERS} characters.`),
+  name: about(
+    text(MAX_NAME_CHARACTERS, `Enter a name of 1 to ${MAX_NAME_CHARACTERS} characters.`),
+    'Unique in the app. Only your team sees it.',
+  ),
   status: Type.Optional(oneOf(MESSAGE_STATUSES)),
-  trigger: TriggerSchema,
-  wait: Type.Optional(WaitSchema),
+  trigger: about(TriggerSchema, 'What [triggers](/docs/messages#trigger) it.'),
+  wait: Type.Optional(about(WaitSchema, 'How long it [waits](/docs/messages#trigger).')),
   onlyIf: Type.Optional(
-    Type.Array(RuleSchema, { maxItems: MAX_RULES, say: `Send a list of up to ${MAX_RULES} rules.` }),
+    Type.Array(RuleSchema, {
+      description: 'The [rules](/docs/rules) about who gets it.',
+      maxItems: MAX_RULES,
+      say: `Send a list of up to ${MAX_RULES} rules.`,
+    }),
   ),
-  again: Type.Optional(AgainSchema),
-  goal: Type.Optional(GoalSchema),
+  again: Type.Optional(about(AgainSchema, '[How often](/docs/frequency) a person gets it.')),
+  goal: Type.Optional(about(GoalSchema, 'What its [results](/docs/results) count.')),
   holdback: Type.Optional(
-    whole(1, MAX_HOLDBACK_PERCENT, `Enter a whole percentage from 1 to ${MAX_HOLDBACK_PERCENT}.`),
+    about(
+      whole(1, MAX_HOLDBACK_PERCENT, `Enter a whole percentage from 1 to ${MAX_HOLDBACK_PERCENT}.`),
+      'The percentage of people who are [left out for comparison](/docs/holdback).',
+    ),
   ),
-  ifUnconfirmed: Type.Optional(oneOf(['resend', 'leave'])),
-  mail: MailSchema,
+  ifUnconfirmed: Type.Optional(
+    about(
+      oneOf(['resend', 'leave']),
+      "What to do if [delivery isn't confirmed](/docs/content#if-delivery-isnt-confirmed).",
+    ),
+  ),
+  mail: about(MailSchema, '[What it says](/docs/content).'),
 })
 
 export type MessageInput = Static<typeof MessageSchema>

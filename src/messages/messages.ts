@@ -7,12 +7,13 @@ import {
   NO_COUNTS,
 } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
-import type { AppRow, Refused } from '../store/types.ts'
+import type { AppRow, Idempotency, Refused } from '../store/types.ts'
 import { type CheckContext, checkLive, type LiveCheck } from './message-checks.ts'
 import type { Mailer } from './mailer.ts'
 import type { StoppedEmails } from '../core/hand-overs.ts'
 import { readMessage } from './message-input.ts'
 import { timingSafeEqual } from 'node:crypto'
+import { mayMove } from './message-changes.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
 export type { Compared, MessageContent, Rule, Trigger } from '../store/message-types.ts'
@@ -21,8 +22,15 @@ export type { MessageChange, MessageCounts, MessageRow, MessageStatus, SavedMess
 
 export type CountedMessage = MessageRow & { counts: MessageCounts }
 
-export const listMessages = async (store: Store, app: AppRow): Promise<CountedMessage[]> =>
-  addCounts(store, await store.listMessages(app.id))
+/** Oldest first, from the one after `after` on. */
+export async function listMessages(
+  store: Store,
+  app: AppRow,
+  { after, most }: { after: number; most: number },
+): Promise<CountedMessage[]> {
+  const rows = await store.listMessages(app.id)
+  return addCounts(store, rows.filter(({ id }) => id > after).slice(0, most))
+}
 
 export async function addCounts(store: Store, rows: MessageRow[]): Promise<CountedMessage[]> {
   const counted = await store.countEmailsOf(rows.map(({ id }) => id))
@@ -41,15 +49,23 @@ async function findProblems(context: SavingContext, content: MessageContent): Pr
   return check.problems.map(({ field, code, message }) => ({ field, code, message }))
 }
 
+type Saving = {
+  id: number | null
+  value: unknown
+  basedOn?: number
+  movesWaiting?: boolean
+  idempotency?: Idempotency | null
+}
+
 /**
- * Creates a draft (`id` null) or edits the message. Live edits make a new version and must pass the check; waiting
- * deliveries keep theirs. `basedOn`: the `updatedAt` that was read. Refusals: invalid_field, message_not_found,
- * message_changed.
+ * Creates a draft (`id` null) or edits the message. Live edits make a new version and must pass the check. Waiting
+ * emails keep their version, unless `movesWaiting`. `basedOn`: the `updatedAt` that was read. Refusals: invalid_field,
+ * message_not_found, message_changed.
  */
 export async function saveMessage(
   context: SavingContext,
   by: MessageChange,
-  { id, value, basedOn }: { id: number | null; value: unknown; basedOn?: number },
+  { id, value, basedOn, movesWaiting = false, idempotency }: Saving,
 ): Promise<(SavedMessage & StoppedEmails) | Refusal | Refused> {
   const reading = readMessage(value)
   if ('errors' in reading) return refuseFields(reading.errors)
@@ -58,23 +74,64 @@ export async function saveMessage(
   if (id !== null && !old) return refuse('message_not_found')
   // a name without an id finds the existing message, which is for files only
   if (id === null && (await store.findMessageByName(app.id, reading.input.name))) return refuse('message_name_taken')
+  if (movesWaiting && old && !mayMove(old.content, reading.input.content)) return OTHER_TRIGGER
   const unlisted = await context.senders.findUnlisted(app, reading.input.content.mail)
   if (unlisted.length > 0) return refuseFields(unlisted)
   const status = reading.input.status ?? old?.status ?? 'draft'
   const problems = status === 'live' ? await findProblems(context, reading.input.content) : []
   if (problems.length > 0) return refuseFields(problems)
-  const draft = { id, ...reading.input, basedOn: basedOn ?? old?.updatedAt ?? null }
-  const outcome = await store.saveMessages({ ...by, drafts: [draft] })
+  const draft = { id, ...reading.input, basedOn: basedOn ?? old?.updatedAt ?? null, movesWaiting }
+  const outcome = await store.saveMessages({ ...by, drafts: [draft], idempotency })
   if (isRefusal(outcome)) return old || outcome.refusal !== 'message_changed' ? outcome : refuse('message_name_taken')
   const [saved] = outcome.saved
-  return saved ? { ...saved, ...(await settleStopped(context, saved)) } : refuse('internal_error')
+  if (!saved) return refuse('internal_error')
+  const refused = movesWaiting ? await moveWaiting(store, saved) : null
+  return refused ?? { ...saved, ...(await settleStopped(context, saved)) }
 }
+
+export const MOVE_WAITING = 'moveWaiting'
+
+const OTHER_TRIGGER = refuse('invalid_field', {
+  field: MOVE_WAITING,
+  message: "Waiting emails can't use a version with another trigger. Save without moving them; they keep theirs.",
+})
+
+/** Other writes go in between (measured: 100,000 emails in 200 parts of 1.3 ms). */
+const MOVED_AT_ONCE = 500
+
+/** To the saved version. What was moved stays so, whatever happens. Refusals: unavailable. */
+export async function moveWaiting(
+  store: Store,
+  { id: messageId, version }: Pick<SavedMessage, 'id' | 'version'>,
+): Promise<Refusal | null> {
+  for (let after: number | null = 0; after !== null;) {
+    const moved: { next: number | null } | Refused = await store.moveWaiting({
+      messageId,
+      version,
+      after,
+      most: MOVED_AT_ONCE,
+    })
+    if ('refusal' in moved) return HALF_MOVED
+    after = moved.next
+  }
+  return null
+}
+
+const HALF_MOVED = refuse('unavailable', {
+  message: 'The message was saved, but some waiting emails keep their version. Save it again to move them too.',
+})
 
 async function settleStopped(
   { mailer }: SavingContext,
   { id, status }: Pick<MessageRow, 'id' | 'status'>,
 ): Promise<StoppedEmails> {
   return { stillSending: status === 'live' ? 0 : await mailer.waitForReplies({ messageId: id }) }
+}
+
+type Turning = {
+  message: Pick<MessageRow, 'id' | 'content'>
+  status: MessageStatus
+  idempotency?: Idempotency | null
 }
 
 /**
@@ -84,11 +141,11 @@ async function settleStopped(
 export async function setMessageStatus(
   context: SavingContext,
   by: MessageChange,
-  { message: { id, content }, status }: { message: Pick<MessageRow, 'id' | 'content'>; status: MessageStatus },
+  { message: { id, content }, status, idempotency }: Turning,
 ): Promise<StoppedEmails | Refusal | Refused> {
   const problems = status === 'live' ? await findProblems(context, content) : []
   if (problems.length > 0) return refuseFields(problems)
-  const change = { ...by, id, status, ...(status === 'live' ? { content } : {}) }
+  const change = { ...by, id, status, idempotency, ...(status === 'live' ? { content } : {}) }
   const outcome = await context.store.setMessageStatus(change)
   return isRefusal(outcome) ? outcome : settleStopped(context, { id, status })
 }

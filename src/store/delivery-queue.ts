@@ -103,6 +103,13 @@ export function prepareDeliveryStatements(db: Database) {
          by_hand AS byHand
        FROM deliveries WHERE id = ? AND app_id = ?`,
     ),
+    // one state at a time, in order of the index
+    waiting: db.prepare<{ id: number; version: number; handedAt: number | null }, [number, string, number, number]>(
+      `SELECT id, version, handed_at AS handedAt FROM deliveries INDEXED BY deliveries_by_message
+       WHERE message_id = ? AND state = ? AND id > ? ORDER BY id LIMIT ?`,
+    ),
+    move: db.prepare('UPDATE deliveries SET version = ?1 WHERE id = ?2'),
+    moveJoined: db.prepare(`UPDATE deliveries SET version = ?1 WHERE joined_to = ?2 AND state = 'joined'`),
     sendEarly: db.prepare('UPDATE deliveries SET due_at = ?, updated_at = ? WHERE id = ?'),
     // OR IGNORE: another delivery may have the deduplication key by now
     resendByHand: db.prepare(

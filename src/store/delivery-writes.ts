@@ -45,6 +45,10 @@ type Changing = Resending & { by: ByActor; idempotency: Idempotency | null }
 /** `delivery`: after the change. */
 export type ChangedDelivery = { done: true; contactId: number; delivery: DeliveryRow; replayed?: true }
 
+type Moving = { messageId: number; version: number; after: number; most: number }
+
+const WAITING_STATES = ['waiting', 'deferred'] as const
+
 type HandingOver = Claim & { record: string; basis?: Basis; isCapturing?: boolean }
 
 type Skipping = Claim & Pick<Finish, 'isOfEvent' | 'isCapturing'> & { reason: string; record: string | null }
@@ -216,6 +220,24 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
       if (isUnconfirmed) statements.resendJoined.run(id, id)
       if (by) audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
       return { done: true }
+    },
+
+    /**
+     * Emails that wait in an earlier version use this one from now on, in parts: `next` is where to go on, null at the
+     * end. Those that a mail server may have had keep theirs: it recognizes a repeated email by its text.
+     */
+    moveWaiting({ messageId, version, after, most }: Moving): { next: number | null } {
+      const content = live.contentOf(messageId, version)
+      const rows = WAITING_STATES.flatMap((state) => statements.waiting.all(messageId, state, after, most))
+        .sort((a, b) => a.id - b.id)
+        .slice(0, most)
+      for (const { id, version: from, handedAt } of rows) {
+        const isMoved = from < version && handedAt === null && rules.mayMove(live.contentOf(messageId, from), content)
+        if (!isMoved) continue
+        statements.move.run(version, id)
+        statements.moveJoined.run(version, id)
+      }
+      return { next: rows.length < most ? null : (rows.at(-1)?.id ?? null) }
     },
 
     /** With all its events. A sender that has claimed it loses its claim. */

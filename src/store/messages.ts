@@ -7,19 +7,26 @@ import { createDeliveryCounts } from './delivery-counts.ts'
 import type { LiveMessages } from './live-messages.ts'
 import { MESSAGE_STATUSES, type MessageContent, type MessageRow, type MessageStatus } from './message-types.ts'
 import { auditEntries, messages, messageVersions } from './schema.ts'
-import type { Refused } from './types.ts'
+import type { AccountRules } from './account-rules.ts'
+import { createOnce, type OnceOutcome, type PlanOnce } from './idempotency.ts'
+import type { Idempotency, Refused } from './types.ts'
 import { OWN_TEXT_NAME } from './sends.ts'
 import { prepareLazily } from './engine/statements.ts'
 
 export type MessageChange = { accountId: string; appId: number; actor: string; at: number }
-/** Null `id`: found by name, or created. Null `status`: unchanged. `basedOn`: refuse if `updatedAt` differs (null: if it exists). */
+/**
+ * Null `id`: found by name, or created. Null `status`: unchanged. `basedOn`: refuse if `updatedAt` differs (null: if it
+ * exists). `movesWaiting`: for the audit log; see `moveWaiting`.
+ */
 export type MessageDraft = {
   id: number | null
   name: string
   content: MessageContent
   status: MessageStatus | null
   basedOn?: number | null
+  movesWaiting?: boolean
 }
+/** `waiting`: emails that wait, in any version. */
 export type SavedMessage = {
   id: number
   name: string
@@ -27,8 +34,10 @@ export type SavedMessage = {
   status: MessageStatus
   updatedAt: number
   change: Change
+  waiting: number
 }
-type StatusChange = MessageChange & { id: number; status: MessageStatus; content?: MessageContent }
+type Once = { idempotency?: Idempotency | null }
+type StatusChange = MessageChange & Once & { id: number; status: MessageStatus; content?: MessageContent }
 type Change = 'created' | 'changed' | 'unchanged'
 
 /** `old`: found by the draft's id, or by its name if it has no id. `namesake`: has the name of a draft with an id. */
@@ -55,10 +64,17 @@ export type MessageRules = {
     old: MessageRow | null,
   ) => Pick<SavePlan, 'status' | 'updatedAt'> | Refused
   refuseDeletion: (facts: { old: MessageRow | null; hasDeliveries: () => boolean }) => Refused | null
+  /** whether an email of one version can use the other */
+  mayMove: (from: MessageContent, to: MessageContent) => boolean
 }
 
 /** `actor`: who wrote it; null where an older installation did not store it. */
 export type MessageVersion = { version: number; createdAt: number; content: MessageContent; actor: string | null }
+
+export type SavedMessages = { saved: SavedMessage[] } & OnceOutcome
+
+/** Erasing a person keeps the outcome of a key that changed a message. */
+const OF_NOBODY = { contactId: 0 }
 
 type StatusChanged = { messageId: number; at: number; status: MessageStatus }
 
@@ -172,7 +188,12 @@ export function createMessageReads(db: Database) {
   }
 }
 
-type Parts = { db: Database; ids: IdSequence; live: LiveMessages; rules: MessageRules }
+type Parts = {
+  db: Database
+  ids: IdSequence
+  live: LiveMessages
+  rules: MessageRules & Pick<AccountRules, 'expiredUntil'> & { planOnce: PlanOnce }
+}
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
 export function createMessageWrites({ db, ids, live, rules }: Parts) {
@@ -180,7 +201,8 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
   const reads = createMessageReads(db)
 
   const audit = createAudit(db)
-  const { hasDeliveries } = createDeliveryCounts(db)
+  const once = createOnce(db, rules)
+  const { hasDeliveries, countEmails } = createDeliveryCounts(db)
 
   const addVersion = (messageId: number, version: number, content: MessageContent, by: MessageChange): void => {
     const written = { content, createdAt: by.at, actor: by.actor }
@@ -217,39 +239,50 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
     const facts = { old, at: by.at, hasDeliveries: () => old !== null && hasDeliveries(old.id) }
     const plan = rules.planSave(draft, facts)
     const { status, version, updatedAt, change: made } = plan
-    if (old && made === 'unchanged') return { id: old.id, name, version, status, updatedAt, change: made }
     const id = old ? change(old.id, name, plan) : add(by, name, plan)
     if (plan.storesContent) addVersion(id, version, content, by)
     for (const action of plan.actions) {
       const isRename = old !== null && action === 'message.rename'
       audit(by, action, isRename ? writeMessageSubject(id, old.name, name) : writeMessageSubject(id, name))
     }
-    return { id, name, version, status, updatedAt, change: made }
+    return { id, name, version, status, updatedAt, change: made, waiting: old ? countEmails(id).waiting : 0 }
   }
 
   return {
     /** All or none. Refusals: message_not_found, message_name_taken, message_changed. */
-    saveMessages({ drafts, ...by }: MessageChange & { drafts: MessageDraft[] }): { saved: SavedMessage[] } | Refused {
-      const refused = rules.refuseDrafts(drafts.map((draft) => ({ draft, ...findFacts(by.appId, draft) })))
-      if (refused) return refused
-      const saved = drafts.map((draft) => save(by, draft))
-      live.drop(by.appId)
-      return { saved }
-    },
+    saveMessages: ({
+      drafts,
+      idempotency = null,
+      ...by
+    }: MessageChange & Once & { drafts: MessageDraft[] }): SavedMessages | Refused =>
+      once(idempotency, () => {
+        const refused = rules.refuseDrafts(drafts.map((draft) => ({ draft, ...findFacts(by.appId, draft) })))
+        if (refused) return refused
+        const saved = drafts.map((draft) => save(by, draft))
+        live.drop(by.appId)
+        return { saved, ...OF_NOBODY }
+      }),
 
     /**
      * Deliveries that come due while the message is not live are skipped. `content`: refuse with message_changed if
      * it is outdated.
      */
-    setMessageStatus({ id, status, content, ...by }: StatusChange): Done | Refused {
-      const old = reads.findMessage(by.appId, id)
-      const planned = rules.planStatus({ status, content, at: by.at }, old)
-      if ('refusal' in planned) return planned
-      orm.update(messages).set(planned).where(eq(messages.id, id)).run()
-      audit(by, `message.${planned.status}`, writeMessageSubject(id, old?.name ?? ''))
-      live.drop(by.appId)
-      return DONE
-    },
+    setMessageStatus: ({
+      id,
+      status,
+      content,
+      idempotency = null,
+      ...by
+    }: StatusChange): (Done & OnceOutcome) | Refused =>
+      once(idempotency, () => {
+        const old = reads.findMessage(by.appId, id)
+        const planned = rules.planStatus({ status, content, at: by.at }, old)
+        if ('refusal' in planned) return planned
+        orm.update(messages).set(planned).where(eq(messages.id, id)).run()
+        audit(by, `message.${planned.status}`, writeMessageSubject(id, old?.name ?? ''))
+        live.drop(by.appId)
+        return { ...DONE, ...OF_NOBODY }
+      }),
 
     /** Refusals: message_not_found, message_in_use. */
     deleteMessage({ id, ...by }: MessageChange & { id: number }): Done | Refused {

@@ -8,6 +8,8 @@ import { type Answer, API, BATCH, CONTACTS, createTestServer, EVENTS, type Given
 import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
 import { publicId } from '../../src/core/ids.ts'
 import { createMessaging, messageOf, type Messaging } from '../messaging.ts'
+import { COSTLY_CALL_LIMIT } from '../../src/accounts/costly-calls.ts'
+import { joinFirst } from '../mcp/client.ts'
 import { appOf, page, report, saveSnippet, send, track } from './reports.ts'
 
 type Response = { content: { 'application/json': { schema: object } } }
@@ -27,7 +29,6 @@ const CALLS = new Set<keyof Store>([
   'eraseContact',
   'listEvents',
   'listContacts',
-  'listDeliveries',
   'findWork',
   'cancelDelivery',
   'sendDeliveryEarly',
@@ -35,18 +36,24 @@ const CALLS = new Set<keyof Store>([
   'suppress',
   'reportDeliveries',
   'sendMail',
+  'saveMessages',
+  'setMessageStatus',
+  'resendDelivery',
 ])
+/** They only break: their callers would take a refusal for what was found. */
+const READ_CALLS = new Set<keyof Store>(['listDeliveries', 'listMessages', 'findMessage'])
 /** Whether an event is refused in any case, and only its input is looked at. */
 const isOnlyRead = (input: unknown): boolean =>
   typeof input === 'object' && input !== null && 'refusal' in input && input.refusal !== undefined
 const wrapStore = (real: Store): Store =>
   Object.fromEntries(
     Object.entries(real).map(([name, method]) => {
-      if (!CALLS.has(name as keyof Store)) return [name, method]
+      const isRead = READ_CALLS.has(name as keyof Store)
+      if (!isRead && !CALLS.has(name as keyof Store)) return [name, method]
       const call = async (...given: unknown[]): Promise<unknown> => {
-        if (!isOnlyRead(given[0])) await paused
+        if (!isRead && !isOnlyRead(given[0])) await paused
         if (store === 'breaks') throw new Error('broken')
-        if (store === 'refuses') return { refusal: 'unavailable' }
+        if (store === 'refuses' && !isRead) return { refusal: 'unavailable' }
         return (method as (...all: unknown[]) => unknown)(...given)
       }
       return [name, call]
@@ -90,7 +97,8 @@ function check(method: string, path: string, { status, body }: Answer): void {
 async function ask(method: string, url: string, given: Given, status: number): Promise<Answer> {
   const answer = await server.call(method, url, given)
   expect([method, url, given, answer.status]).toEqual([method, url, given, status])
-  check(method, (url.split('?')[0] ?? '').replace(/\bdlv_\w+$/, '{delivery}'), answer)
+  const path = (url.split('?')[0] ?? '').replace(/\bdlv_\w+$/, '{delivery}').replace(/\bmsg_\w+/, '{message}')
+  check(method, path, answer)
   return answer
 }
 
@@ -133,6 +141,106 @@ async function waiting(more: object = {}): Promise<object> {
   await messaging.event({ event: 'waits', email: `${crypto.randomUUID()}@example.com` })
   const id = (await messaging.deliveries()).at(-1)?.id ?? 0
   return { app: server.first.appId, delivery: publicId('dlv', id), ...more }
+}
+
+const MESSAGES = `${API}/messages`
+const RESEND = `${DELIVERIES}/resend-failed`
+const WRITTEN = { name: 'Written', trigger: { event: 'ready' }, mail: { subject: 'S', body: 'B' } }
+
+/** Of a message: the reads, and the writes with a body that succeeds. */
+const readsOf = (id: string): string[] => [
+  `${MESSAGES}/${id}`,
+  `${MESSAGES}/${id}/preview`,
+  `${MESSAGES}/${id}/simulation`,
+  `${MESSAGES}/${id}/explanation`,
+]
+const writesOf = (messageId: string): [path: string, body: object][] => [
+  [MESSAGES, { message: { ...WRITTEN, name: crypto.randomUUID() } }],
+  [`${MESSAGES}/status`, { messageId, status: 'paused' }],
+  [`${MESSAGES}/test`, { messageId, to: 'first@owner.example' }],
+  [RESEND, {}],
+]
+
+/** In every way that calls about messages can be answered, except by faults. */
+async function askAboutMessages(key: string): Promise<string> {
+  const app = server.first.appId
+  const post = (path: string, body: object, status: number, given: Given = {}) =>
+    ask('POST', path, { body: { app, ...body }, key, ...given }, status)
+  const get = (path: string, query: string, status: number, given: Given = {}) =>
+    ask('GET', `${path}?app=${app}${query}`, { key, ...given }, status)
+  await joinFirst(server)
+  await server.call('POST', EVENTS, { body: { ...bodyFor('POST', EVENTS), event: 'ready' } })
+  const { body: created } = await post(MESSAGES, { message: WRITTEN, x: 1 }, 201)
+  const messageId = String(created.messageId)
+  const based = { messageId, basedOn: created.updatedAt }
+  const message = { ...WRITTEN, goal: { event: 'paid', days: 3 }, holdback: 10 }
+  const { body: saved } = await post(MESSAGES, { ...based, message, moveWaiting: true }, 200)
+  await post(MESSAGES, { ...based, message: WRITTEN }, 409)
+  await post(MESSAGES, { messageId: 'msg_00000000001', basedOn: created.updatedAt, message: WRITTEN }, 404)
+  await get(`${MESSAGES}/${messageId}/preview`, '&several=true', 200)
+  const { body: preview } = await get(`${MESSAGES}/${messageId}/preview`, '&email=ada@example.com', 200)
+  await post(`${MESSAGES}/status`, { messageId, status: 'live', token: preview.token }, 200)
+  await messaging.event({ event: 'ready' })
+  await messaging.decide()
+  for (const path of readsOf(messageId)) {
+    const isAbout = path.endsWith('/explanation')
+    const query = isAbout ? '&email=ada@example.com' : ''
+    await get(path, query, 200)
+    await get(path, '&sort=newest', 400)
+    await get(path.replace(messageId, 'msg_00000000001'), query, 404)
+    await get(path, query, 403, { key: server.first.apiKey })
+    await get(path, query, 401, { key: null })
+  }
+  const { body: page } = await get(MESSAGES, '&limit=1', 200)
+  await get(MESSAGES, `&cursor=${String(page.nextCursor)}`, 200)
+  await get(MESSAGES, '&limit=0', 400)
+  await ask('GET', `${MESSAGES}?app=none`, { key }, 404)
+  await get(MESSAGES, '', 403, { key: server.first.apiKey })
+  await get(MESSAGES, '', 401, { key: null })
+  for (const [path, body] of writesOf(messageId)) {
+    const headers = { 'Idempotency-Key': path }
+    const status = path === MESSAGES ? 201 : 200
+    if (path === MESSAGES || path.endsWith('/status')) {
+      let release = (): void => {}
+      paused = new Promise((resolve) => (release = resolve))
+      const first = server.call('POST', path, { body: { app, ...body }, key, headers })
+      await Bun.sleep(1)
+      await post(path, body, 409, { headers })
+      release()
+      paused = null
+      check('POST', path, await first)
+      await post(path, body, status, { headers })
+      await post(path, { ...body, x: 2 }, 422, { headers })
+    } else await post(path, body, status)
+    await post(path, { ...body, app: 'none' }, 404)
+    await post(path, { ...body, messageId: 7 }, 400)
+    await post(path, body, 403, { key: server.first.apiKey })
+    await post(path, body, 401, { key: null })
+    await post(path, {}, 415, { body: '{}', headers: { 'Content-Type': 'text/plain' } })
+    await post(path, {}, 413, { body: { a: 'x'.repeat(300_000) } })
+  }
+  // simulations and tests are limited
+  const { max } = COSTLY_CALL_LIMIT
+  const simulate = `${MESSAGES}/${messageId}/simulation?app=${app}`
+  for (let count = 0; count < max; count += 1) await server.call('GET', simulate, { key })
+  await get(`${MESSAGES}/${messageId}/simulation`, '', 429)
+  expect(saved).toMatchObject({ change: 'changed' })
+  return messageId
+}
+
+/** An email that no mail server took. */
+async function addFailed(): Promise<void> {
+  await messaging.put(messageOf({ name: 'Fails', trigger: { event: 'fails' } }))
+  await messaging.event({ event: 'fails' })
+  const at = server.clock.now()
+  const claimed = await messaging
+    .store()
+    .claimDeliveries({ claimedBy: 'test', now: at, leaseMs: 1, most: 10, skipApps: [] })
+  const works = 'refusal' in claimed ? [] : claimed.works
+  for (const { delivery } of works) {
+    const claim = { id: delivery.id, claimedBy: 'test', attempt: delivery.attempt, at }
+    await messaging.store().markFailed({ ...claim, reason: 'smtp_550', record: '{"at":0,"verdicts":[]}' })
+  }
 }
 
 const BOUNCES = '/hooks/bounces/{app}'
@@ -278,6 +386,9 @@ test('every answer matches its schema', async () => {
   }
   await ask('GET', `${DELIVERIES}/dlv_00000000001?${query}`, {}, 404)
 
+  const manage = (await server.makeKey('manage')).apiKey
+  const messageId = await askAboutMessages(manage)
+
   // refusals
   for (const [method, path] of WRITES) {
     const body = bodyFor(method, path)
@@ -355,10 +466,13 @@ test('every answer matches its schema', async () => {
   for (const [method, path] of [...WRITES, ...READS]) await ask(method, path, { key: null }, 429)
   for (const path of CHANGES) await ask('POST', path, { key: null }, 429)
   await ask('GET', `${DELIVERIES}/dlv_00000000001`, { key: null }, 429)
+  for (const path of [MESSAGES, ...readsOf(messageId)]) await ask('GET', path, { key: null }, 429)
+  for (const [path] of writesOf(messageId)) await ask('POST', path, { key: null }, 429)
 
   // our own faults
   await addAda()
   const left = await waiting()
+  await addFailed()
   for (const [behaviour, status] of [
     ['refuses', 503],
     ['breaks', 500],
@@ -372,6 +486,19 @@ test('every answer matches its schema', async () => {
     await takeSigned(resendEvent('email.delivered', OF_TEST), status)
     if (status === 500) for (const [method, path] of READS) await ask(method, `${path}?${query}`, {}, status)
     if (status === 500) await ask('GET', `${DELIVERIES}/dlv_00000000001?${query}`, {}, status)
+    for (const [path, body] of writesOf(messageId)) {
+      if (status === 503 && path.endsWith('/test')) continue
+      await ask('POST', path, { body: { app: server.first.appId, ...body }, key: manage }, status)
+    }
+    if (status === 500) {
+      for (const path of [MESSAGES, ...readsOf(messageId)])
+        await ask(
+          'GET',
+          `${path}?${query}${path.endsWith('/explanation') ? '&email=a@b.example' : ''}`,
+          { key: manage },
+          500,
+        )
+    }
     store = 'works'
   }
 
@@ -381,11 +508,14 @@ test('every answer matches its schema', async () => {
     ),
   )
   const missing = promised.filter((name) => !described.has(name))
-  // reads wait for no commit: only a crowd of requests is refused so
+  // reads and tests wait for no commit: only a crowd of requests is refused so
   expect(missing).toEqual([
     `GET ${EVENTS} 503`,
     `GET ${CONTACTS} 503`,
     `GET ${DELIVERIES} 503`,
     `GET ${DELIVERIES}/{delivery} 503`,
+    `GET ${MESSAGES} 503`,
+    ...readsOf('{message}').map((path) => `GET ${path} 503`),
+    `POST ${MESSAGES}/test 503`,
   ])
 }, 60_000)

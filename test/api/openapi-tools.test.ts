@@ -57,6 +57,15 @@ const CALLS: [example: keyof typeof EXAMPLES, path: string, method: string, stat
   ['getDelivery', '/api/v1/deliveries/{delivery}', 'get', 200],
   ['cancelDelivery', '/api/v1/deliveries/cancel', 'post', 200],
   ['sendDelivery', '/api/v1/deliveries/send-now', 'post', 200],
+  ['resendFailed', '/api/v1/deliveries/resend-failed', 'post', 200],
+  ['getMessages', '/api/v1/messages', 'get', 200],
+  ['postMessage', '/api/v1/messages', 'post', 201],
+  ['getMessage', '/api/v1/messages/{message}', 'get', 200],
+  ['previewMessage', '/api/v1/messages/{message}/preview', 'get', 200],
+  ['simulateMessage', '/api/v1/messages/{message}/simulation', 'get', 200],
+  ['explainMessage', '/api/v1/messages/{message}/explanation', 'get', 200],
+  ['postStatus', '/api/v1/messages/status', 'post', 200],
+  ['postTest', '/api/v1/messages/test', 'post', 200],
   ['postVisit', '/c', 'post', 202],
   ['postBounce', '/hooks/bounces/{app}', 'post', 202],
 ]
@@ -64,7 +73,11 @@ const CALLS: [example: keyof typeof EXAMPLES, path: string, method: string, stat
 const toCode = ([name, path, method, status]: (typeof CALLS)[number]): string => {
   const call = `paths['${path}']['${method}']`
   const { send, answer } = EXAMPLES[name]
-  const query = { ...send, ...('limit' in send ? { limit: Number(send.limit) } : {}) }
+  const query = {
+    ...send,
+    ...('limit' in send ? { limit: Number(send.limit) } : {}),
+    ...('days' in send ? { days: Number(send.days) } : {}),
+  }
   const sent =
     method === 'get'
       ? `NonNullable<${call}['parameters']['query']> = ${JSON.stringify(query)}`

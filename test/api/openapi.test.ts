@@ -5,6 +5,7 @@ import { FormatRegistry, type TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { EXAMPLES } from '../../src/api/examples.ts'
 import * as answers from '../../src/http/answer-schemas.ts'
+import * as messageAnswers from '../../src/api/message-answers.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
 import { PRESENCE_MS } from '../../src/visits/presence.ts'
 import { MINUTE } from '../durations.ts'
@@ -12,6 +13,7 @@ import * as schemas from '../inputs.ts'
 import { publicId } from '../../src/core/ids.ts'
 import { API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
 import { createMessaging, messageOf } from '../messaging.ts'
+import { joinFirst } from '../mcp/client.ts'
 
 if (!FormatRegistry.Has('date-time')) FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)))
 
@@ -42,6 +44,7 @@ const readAnswer = async (response: Response) => ({
 const BOUNCES = '/hooks/bounces/{app}'
 const DELIVERIES = `${API}/deliveries`
 const SEND = `${API}/send`
+const MESSAGES = `${API}/messages`
 
 let server: TestServer
 let document: Document
@@ -113,14 +116,23 @@ describe('the document', () => {
         `GET ${DELIVERIES}/{delivery}`,
         `POST ${DELIVERIES}/cancel`,
         `POST ${DELIVERIES}/send-now`,
+        `POST ${DELIVERIES}/resend-failed`,
         `POST ${SEND}`,
+        `GET ${MESSAGES}`,
+        `POST ${MESSAGES}`,
+        `GET ${MESSAGES}/{message}`,
+        `GET ${MESSAGES}/{message}/preview`,
+        `GET ${MESSAGES}/{message}/simulation`,
+        `GET ${MESSAGES}/{message}/explanation`,
+        `POST ${MESSAGES}/status`,
+        `POST ${MESSAGES}/test`,
         'POST /c',
         `POST ${BOUNCES}`,
         'POST /hooks/{provider}/{app}',
         'POST /hooks/{provider}/{app}/{token}',
       ].sort(),
     )
-    for (const path of [EVENTS, BATCH, CONTACTS, DELIVERIES, `${DELIVERIES}/cancel`, SEND]) {
+    for (const path of [EVENTS, BATCH, CONTACTS, DELIVERIES, `${DELIVERIES}/cancel`, SEND, MESSAGES]) {
       const { headers } = await server.call('PUT', path)
       const methods = headers
         .get('allow')
@@ -215,6 +227,8 @@ describe('each call', () => {
       `POST ${DELIVERIES}/cancel`,
       `POST ${DELIVERIES}/send-now`,
       `POST ${SEND}`,
+      `POST ${MESSAGES}`,
+      `POST ${MESSAGES}/status`,
     ])
     for (const [, { responses }] of taking) expect(responses).toContainKeys(['409', '422'])
   })
@@ -283,6 +297,12 @@ test('no schema makes typed clients fall back to "anything"', () => {
 })
 
 describe('examples', () => {
+  /** As a query has them. */
+  const withNumbers = (send: object) =>
+    Object.fromEntries(
+      Object.entries(send).map(([name, value]) => [name, ['limit', 'days'].includes(name) ? Number(value) : value]),
+    )
+
   const PAIRS: [keyof typeof EXAMPLES, TSchema, TSchema][] = [
     ['postEvent', schemas.EventInput, answers.EventAnswer],
     ['postBatch', schemas.BatchInput, answers.BatchAnswer],
@@ -296,12 +316,21 @@ describe('examples', () => {
     ['getDelivery', schemas.AppQuery, answers.DeliveryFoundAnswer],
     ['cancelDelivery', schemas.DeliveryInput, answers.DeliveryAnswer],
     ['sendDelivery', schemas.DeliveryInput, answers.DeliveryAnswer],
+    ['resendFailed', schemas.FailedEmails, answers.ResentAnswer],
+    ['getMessages', schemas.MessagesQuery, messageAnswers.MessagePage],
+    ['postMessage', schemas.MessageSave, messageAnswers.MessageCreatedAnswer],
+    ['getMessage', schemas.AppQuery, messageAnswers.MessageFoundAnswer],
+    ['previewMessage', schemas.PreviewQuery, messageAnswers.PreviewAnswer],
+    ['simulateMessage', schemas.SimulationQuery, messageAnswers.SimulationAnswer],
+    ['explainMessage', schemas.ExplanationQuery, messageAnswers.ExplanationAnswer],
+    ['postStatus', schemas.MessageStatusInput, messageAnswers.MessageStatusAnswer],
+    ['postTest', schemas.MessageTestInput, messageAnswers.TestAnswer],
     ['postVisit', schemas.VisitReport, answers.VisitAnswer],
     ['postBounce', schemas.BounceReport, answers.BounceAnswer],
   ]
   test.each(PAIRS)('%s has the shape of its schemas', (name, sent, answered) => {
     const { send, answer } = EXAMPLES[name]
-    const query = 'limit' in send ? { ...send, limit: Number(send.limit) } : send
+    const query = withNumbers(send)
     expect([...TypeCompiler.Compile(sent).Errors(query)]).toEqual([])
     expect([...TypeCompiler.Compile(answered).Errors(answer)]).toEqual([])
   })
@@ -358,5 +387,52 @@ describe('examples', () => {
       const isExact = !(name === 'postContact' && status === 200) && !ALTERED.has(name)
       if (isExact) expect(shapeOf(answer.body, server.first.appId)).toBe(shapeOf(EXAMPLES[name].answer, app))
     }
+  })
+
+  test('requests of examples about messages get the documented answers', async () => {
+    const { first } = server
+    const { apiKey } = await server.makeKey('manage')
+    await joinFirst(server)
+    const ids = { message: '', token: '' }
+    const call = async (name: keyof typeof EXAMPLES, method: string, path: string, status: number) => {
+      const app = EXAMPLES.postEvent.send.app
+      const text = JSON.stringify(EXAMPLES[name].send)
+        .replaceAll(app, first.appId)
+        .replaceAll(/msg_\w+/g, ids.message)
+        .replaceAll(EXAMPLES.previewMessage.answer.token, ids.token)
+        .replaceAll('grace@example.com', 'first@owner.example')
+        .replaceAll('Pictures ready', 'Others ready')
+      const send = JSON.parse(text) as Record<string, string>
+      const isRead = method === 'GET'
+      const url = path.replace('{message}', ids.message) + (isRead ? `?${new URLSearchParams(send)}` : '')
+      const answer = await server.call(method, url, { key: apiKey, ...(isRead ? {} : { body: send }) })
+      expect([name, answer.status, answer.body.error]).toEqual([name, status, undefined])
+      const documented: object = EXAMPLES[name].answer
+      expect([name, Object.keys(answer.body)]).toEqual([name, Object.keys(documented)])
+      return answer.body as Record<string, unknown>
+    }
+    const saved = await call('postMessage', 'POST', MESSAGES, 201)
+    expect(shapeOf(saved, first.appId)).toBe(shapeOf(EXAMPLES.postMessage.answer, first.appId))
+    ids.message = String(saved.messageId)
+    await server.call('POST', EVENTS, {
+      body: {
+        app: first.appId,
+        email: 'ada@example.com',
+        event: 'results_ready',
+        createContact: true,
+        properties: { headline: 'Ready.' },
+      },
+    })
+    const preview = await call('previewMessage', 'GET', `${MESSAGES}/{message}/preview`, 200)
+    expect(Object.keys(preview.mail as object)).toEqual(Object.keys(EXAMPLES.previewMessage.answer.mail))
+    ids.token = String(preview.token)
+    await call('simulateMessage', 'GET', `${MESSAGES}/{message}/simulation`, 200)
+    await call('explainMessage', 'GET', `${MESSAGES}/{message}/explanation`, 200)
+    await call('getMessage', 'GET', `${MESSAGES}/{message}`, 200)
+    await call('getMessages', 'GET', MESSAGES, 200)
+    await call('postTest', 'POST', `${MESSAGES}/test`, 200)
+    const turned = await call('postStatus', 'POST', `${MESSAGES}/status`, 200)
+    expect(shapeOf(turned, first.appId)).toBe(shapeOf(EXAMPLES.postStatus.answer, first.appId))
+    await call('resendFailed', 'POST', `${DELIVERIES}/resend-failed`, 200)
   })
 })

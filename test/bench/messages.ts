@@ -6,7 +6,7 @@
 import { Database } from 'bun:sqlite'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { COSTLY_TOOL_LIMIT } from '../../src/mcp/tools/tool.ts'
+import { COSTLY_CALL_LIMIT } from '../../src/accounts/costly-calls.ts'
 import { createDeliveryQueue } from '../../src/store/delivery-queue.ts'
 import { sendLoad, type Target } from './load.ts'
 import {
@@ -108,15 +108,15 @@ function measureQueue(db: Database, now: number): number {
 }
 
 /** A little longer than the service counts a call. */
-const CALL_MS = COSTLY_TOOL_LIMIT.windowMs + 1_000
+const CALL_MS = COSTLY_CALL_LIMIT.windowMs + 1_000
 
 /** Each key may simulate so often a minute: one after the other, and the first again once its calls are forgotten. */
 function createTurns(keys: readonly string[]): () => Promise<string> {
   const takenAt: number[] = []
   return async () => {
-    const before = takenAt.at(-keys.length * COSTLY_TOOL_LIMIT.max)
+    const before = takenAt.at(-keys.length * COSTLY_CALL_LIMIT.max)
     if (before !== undefined) await Bun.sleep(Math.max(0, before + CALL_MS - performance.now()))
-    const turn = Math.floor(takenAt.length / COSTLY_TOOL_LIMIT.max) % keys.length
+    const turn = Math.floor(takenAt.length / COSTLY_CALL_LIMIT.max) % keys.length
     takenAt.push(performance.now())
     return keys[turn] ?? ''
   }

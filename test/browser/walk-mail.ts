@@ -170,7 +170,7 @@ export const MAIL_STEPS: Step[] = [
     go: async (page, server) => {
       await setMailServer(server, 'smtp://127.0.0.1:1')
       await page.reload()
-      await page.click('[popovertarget=send-captured]')
+      await page.click('[popovertarget=send-all]')
       await setMailServer(server, null)
     },
   },

@@ -14,7 +14,7 @@ import { makeSnippetTag, stubHash } from '../../src/visits/snippet-tag.ts'
 import { DOC_PAGES, writeDocPage } from '../../src/docs/index.ts'
 import { EXAMPLE_VALUES, fillSample, PAGE_SAMPLES } from '../../src/docs/samples.ts'
 import { retryDelay } from '../../src/mail/marks.ts'
-import { COSTLY_TOOL_LIMIT } from '../../src/mcp/tools/tool.ts'
+import { COSTLY_CALL_LIMIT } from '../../src/accounts/costly-calls.ts'
 import { TOOL_NAMES } from '../../src/mcp/tools/index.ts'
 import { CANCELLATION_REASONS } from '../../src/store/message-types.ts'
 
@@ -23,7 +23,7 @@ const rowsOf = (slug: string) =>
   new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|/gm), ([, a, b]) => [a, b]))
 
 test('every page has a title, a summary and the address of the installation', () => {
-  const slugs = `start events retries contacts opt-in sends snippet calls privacy consent mcp tools messages rules frequency content results holdback sending delivery states bounces
+  const slugs = `start events retries contacts opt-in sends manage snippet calls privacy consent mcp tools messages rules frequency content results holdback sending delivery states bounces
     senders providers ses hosting settings backups accounts limits errors requests http security sessions data cryptography asvs asvs-v8 development commands`
   expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(slugs.split(/\s+/))
   for (const page of DOC_PAGES) {
@@ -68,8 +68,8 @@ describe('the pages are correct about', () => {
     const { mcpCallsPerMinute } = effectivePlan({ ...none, mcpCallsPerMinute: null, snippetLimits: true })
     const inMinute = (most: number): string => `${most.toLocaleString('en')} in any minute`
     expect(rows.get('MCP calls, per key')).toBe(inMinute(mcpCallsPerMinute))
-    const ofCostly = 'MCP calls to `simulate_message` or `send_test_message`, per key'
-    expect(rows.get(ofCostly)).toBe(inMinute(COSTLY_TOOL_LIMIT.max))
+    const ofCostly = 'simulations, and test emails, per key'
+    expect(rows.get(ofCostly)).toBe(inMinute(COSTLY_CALL_LIMIT.max))
     expect(rows.get('refused requests, per key')).toBe(inMinute(ABUSE_LIMITS.key.max))
     expect(rows.get('requests without a valid key, per IP address')).toBe(inMinute(ABUSE_LIMITS.address.max))
     const { person, site, address, badSignatures } = SNIPPET_LIMITS
@@ -103,7 +103,7 @@ describe('the pages are correct about', () => {
   test('the tools of MCP', () => {
     const named = Array.from(rowsOf('tools').keys(), (cell) => cell?.match(/[a-z]+_[a-z_]+/g) ?? []).flat()
     expect(named.sort()).toEqual([...TOOL_NAMES].sort())
-    expect(markdownOf('tools')).toContain(`are limited to ${COSTLY_TOOL_LIMIT.max} calls a minute`)
+    expect(markdownOf('tools')).toContain(`are limited to ${COSTLY_CALL_LIMIT.max} calls a minute`)
   })
 
   test('the example message and the list of rules', () => {

@@ -15,7 +15,9 @@ import {
   serverSamples,
 } from '../../src/docs/samples.ts'
 import { createApiPages } from '../../src/docs/api-pages.ts'
+import { EXAMPLES } from '../../src/api/examples.ts'
 import type { OpenApi } from '../../src/api/openapi.ts'
+import { joinFirst } from '../mcp/client.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 import { createMessaging, messageOf, type Messaging } from '../messaging.ts'
 import { publicId } from '../../src/core/ids.ts'
@@ -75,6 +77,7 @@ beforeAll(async () => {
   server = await createTestServer()
   messaging = await createMessaging(server)
   await messaging.put(messageOf({ trigger: { event: 'waits' }, wait: { minutes: 10 } }))
+  await joinFirst(server)
   http = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => server.send(request) })
   // replaces the packages of Next.js
   mkdirSync(join(folder, 'node_modules/server-only'), { recursive: true })
@@ -127,12 +130,38 @@ const IS_ALL = process.env.SAMPLES === 'all'
 const RUN = IS_ALL ? Object.keys(HOW) : ['curl', 'node', 'bun', 'python', 'nextjs']
 /** `bun run samples` also calls these in the other languages, whose programs start slowly. */
 const OF_DELIVERIES = ['List deliveries', 'Find a delivery', 'Cancel an email', 'Send an email now']
+const OF_MESSAGES = [
+  'Send failed emails again',
+  'List messages',
+  'Save a message',
+  'Find a message',
+  'Preview a message',
+  'Simulate a message',
+  'Explain a message to one person',
+  'Set the status of a message',
+  'Send a test email',
+]
 const RUN_WITH_DELIVERIES = IS_ALL ? RUN : ['curl', 'bun']
 
 /** The ID of a new email that waits. */
 async function addWaiting(): Promise<string> {
   await messaging.event({ event: 'waits', email: `${crypto.randomUUID()}@example.com` })
   return publicId('dlv', (await messaging.deliveries()).at(-1)?.id ?? 0)
+}
+
+/** About a message that may go live, under another name than those before. */
+async function ofMessage(code: string): Promise<string> {
+  const app = server.first.appId
+  const { apiKey: key } = await server.makeKey('manage')
+  const { status: _, ...message } = messageOf({ name: crypto.randomUUID(), trigger: { event: 'ready' } })
+  const saved = await server.call('POST', '/api/v1/messages', { key, body: { app, message } })
+  const id = String(saved.body.messageId)
+  const { body } = await server.call('GET', `/api/v1/messages/${id}/preview?app=${app}`, { key })
+  return code
+    .replaceAll(/\bmsg_\w+/g, id)
+    .replaceAll(EXAMPLES.previewMessage.answer.token, String(body.token))
+    .replaceAll('grace@example.com', 'first@owner.example')
+    .replaceAll('Pictures ready', crypto.randomUUID())
 }
 
 const eventCount = async (): Promise<number> =>
@@ -301,15 +330,19 @@ describe('of the API reference', () => {
         'Find people',
         'Erase a person',
         ...OF_DELIVERIES,
+        'Send failed emails again',
         'Send an email',
+        ...OF_MESSAGES.slice(1),
       ])
       for (const { samples, title } of pages) {
-        if (OF_DELIVERIES.includes(title) && !RUN_WITH_DELIVERIES.includes(id)) continue
+        if ([...OF_DELIVERIES, ...OF_MESSAGES].includes(title) && !RUN_WITH_DELIVERIES.includes(id)) continue
         const [block] = samples.get('request')?.find((one) => one.id === id)?.blocks ?? []
         const filled = fillSample(block?.code ?? '', { base_url: `http://127.0.0.1:${http.port}` })
         const ofApp = filled.replaceAll('APP_ID', server.first.appId)
-        const code = ofApp.includes('dlv_') ? ofApp.replace(/\bdlv_\w+/, await addWaiting()) : ofApp
-        const { code: status, out, err } = await run(id, code)
+        const ofEmail = ofApp.includes('dlv_') ? ofApp.replace(/\bdlv_\w+/, await addWaiting()) : ofApp
+        const code = OF_MESSAGES.includes(title) ? await ofMessage(ofEmail) : ofEmail
+        const { apiKey } = OF_MESSAGES.includes(title) ? await server.makeKey('manage') : server.first
+        const { code: status, out, err } = await run(id, code, { SERVICE_API_KEY: apiKey })
         expect([title, status, err]).toEqual([title, 0, ''])
         // the batch of the example has one unknown person
         expect([title, out]).toEqual([title, expect.stringMatching(/['"]?(ok|accepted)['"]?\s*:\s*(true|True|1)/)])

@@ -303,6 +303,10 @@ test('the names of all fields of the API and of tools can be logged', async () =
   const inputs = [
     'EventInput',
     'SendInput',
+    'MessageSave',
+    'MessageStatusInput',
+    'MessageTestInput',
+    'FailedEmails',
     'BatchInput',
     'ContactInput',
     'ContactUpdateInput',

@@ -4,7 +4,7 @@ import { MESSAGE_RULES } from '../../src/messages/message-changes.ts'
 import type { MessageContent, MessageRow } from '../../src/store/message-types.ts'
 import type { MessageDraft } from '../../src/store/messages.ts'
 
-const { refuseDrafts, planSave, planStatus, refuseDeletion } = MESSAGE_RULES
+const { refuseDrafts, planSave, planStatus, refuseDeletion, mayMove } = MESSAGE_RULES
 const AT = 1_000
 const contentOf = (body: string): MessageContent => ({ trigger: { event: 'ready' }, mail: { subject: 'S', body } })
 const [CONTENT, OTHER] = [contentOf('B'), contentOf('other')]
@@ -82,6 +82,13 @@ describe('a save', () => {
     expect(found.actions).toEqual([])
   })
 
+  test('notes that waiting emails move, but not of a new message', () => {
+    const moving = { content: OTHER, movesWaiting: true }
+    expect(planOf(moving, rowOf({ status: 'live' })).actions).toEqual(['message.save', 'message.move_waiting'])
+    expect(planOf({ movesWaiting: true }, rowOf({ status: 'live' })).actions).toEqual(['message.move_waiting'])
+    expect(planOf(moving, null).actions).toEqual(['message.save'])
+  })
+
   test('always gets a later time', () =>
     expect(planOf({ content: OTHER }, rowOf({ updatedAt: AT + 7 })).updatedAt).toBe(AT + 8))
 })
@@ -129,4 +136,22 @@ test('only a message that is not live and has no deliveries is deleted', () => {
   expect([refuse(rowOf()), refuse(rowOf({ status: 'paused' }))]).toEqual([null, null])
   expect(refuse(rowOf({ status: 'live' }))).toEqual({ refusal: 'message_in_use' })
   expect(refuse(rowOf(), true)).toEqual({ refusal: 'message_in_use' })
+})
+
+test('an email can use a version with the same trigger, whatever its conditions', () => {
+  const triggered = (trigger: MessageContent['trigger']): MessageContent => ({ ...CONTENT, trigger })
+  const where = [{ property: 'plan', is: 'equal' as const, to: 'pro' }]
+  expect(mayMove(CONTENT, { ...OTHER, wait: { minutes: 5 } })).toBe(true)
+  expect(mayMove(CONTENT, triggered({ event: 'ready', where }))).toBe(true)
+  const others = [
+    { event: 'other' },
+    { page: '/ready' },
+    { tag: 'ready' },
+    { contact: 'created' },
+    { api: 'send' },
+  ] as const
+  for (const trigger of others) {
+    expect([trigger, mayMove(CONTENT, triggered(trigger))]).toEqual([trigger, false])
+    expect([trigger, mayMove(triggered(trigger), triggered(trigger))]).toEqual([trigger, true])
+  }
 })

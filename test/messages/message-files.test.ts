@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { exportMessages, importMessages } from '../../src/messages/message-files.ts'
-import { listMessages } from '../../src/messages/messages.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 import { createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
 
@@ -14,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 const names = async () =>
-  (await listMessages(messaging.store(), messaging.app)).map(({ name, status, version }) => [name, status, version])
+  (await messaging.store().listMessages(messaging.app.id)).map(({ name, status, version }) => [name, status, version])
 
 describe('a file', () => {
   const read = (file: unknown, more: object = {}) =>
@@ -82,7 +81,7 @@ describe('a file', () => {
     const outcome = await importMessages(context, messaging.by, { file: [other, draft], status: null, dryRun: false })
     racing.mockRestore()
     expect(outcome).toEqual({ refusal: 'message_changed', message: expect.stringContaining('nothing was imported') })
-    const saved = await listMessages(store, messaging.app)
+    const saved = await store.listMessages(messaging.app.id)
     expect(saved.filter(({ content }) => content.mail.body.includes('nofilter'))).toEqual([])
     expect(saved.some((one) => one.name === 'Other')).toBe(false)
   })

@@ -3,7 +3,7 @@ import { checkLive, describeUntried } from '../../src/messages/message-checks.ts
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { exportMessages } from '../../src/messages/message-files.ts'
 import { mayDelete } from '../../src/messages/message-changes.ts'
-import { deleteMessage, listMessages, saveMessage, setMessageStatus } from '../../src/messages/messages.ts'
+import { deleteMessage, saveMessage, setMessageStatus } from '../../src/messages/messages.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { appOf } from '../api/reports.ts'
 import { createTestSenders, createTestServer, type TestServer } from '../helper.ts'
@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 const names = async () =>
-  (await listMessages(messaging.store(), messaging.app)).map(({ name, status, version }) => [name, status, version])
+  (await messaging.store().listMessages(messaging.app.id)).map(({ name, status, version }) => [name, status, version])
 const save = (value: object, id: number | null = null) => saveMessage(messaging.context(), messaging.by, { id, value })
 const rowOf = async (id: number) => {
   const row = await messaging.store().findMessage(messaging.app.id, id)

@@ -51,6 +51,7 @@ const ACTIONS = new Map<string, string>([
   ['two_step.use_recovery_code', 'used a recovery code'],
   ['message.rename', 'renamed the message {}'],
   ['message.save', 'saved the message {}'],
+  ['message.move_waiting', 'moved the waiting emails of {} to its newest version'],
   ['message.live', 'made the message {} live'],
   ['message.paused', 'paused the message {}'],
   ['message.draft', 'made the message {} a draft'],

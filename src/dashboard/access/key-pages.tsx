@@ -26,7 +26,11 @@ export const SCOPES = [
     hint: 'Reads and writes people and events, over HTTP and MCP. Over HTTP, it also erases people, and sends and cancels emails.',
   },
   { value: 'ingest', label: 'Ingest', hint: 'Adds and updates people and sends events, over HTTP. Reads nothing.' },
-  { value: 'manage', label: 'Manage', hint: 'Everything in Standard, and AI clients can change messages.' },
+  {
+    value: 'manage',
+    label: 'Manage',
+    hint: 'Everything in Standard. Also changes messages and sends failed emails again.',
+  },
 ]
 
 export const NewKeyPage = ({ viewer, form, input, errors, notice }: NewKeyProps) => {

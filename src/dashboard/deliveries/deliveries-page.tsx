@@ -34,8 +34,10 @@ import {
   listKept,
   NO_FILTER,
 } from './deliveries-view.ts'
+import { hasRole } from '../../accounts/members.ts'
 import { describeState, isGroup, SINGLE_STATES, STATE_GROUPS } from './delivery-labels.tsx'
 import { DeliveryHeads, DeliveryRow } from './delivery-row.tsx'
+import { ResendAll, ResendNext } from './resend-all.tsx'
 
 type DeliveriesProps = {
   viewer: Viewer
@@ -46,6 +48,8 @@ type DeliveriesProps = {
   error?: string
   /** of the days */
   fault: string | null
+  /** of the last action */
+  notice?: string
   messages: MessageRow[]
   /** codes that occur */
   reasons: string[]
@@ -54,10 +58,15 @@ type DeliveriesProps = {
   count: number
   /** whether this is the first page, which gets new deliveries */
   isFirst: boolean
+  /** emails that failed, if only those are shown */
+  failed: FailedEmails | null
   /** last delivery of this page, if there is another page */
   older: number | null
   now: number
 }
+
+/** Counts up to `MOST_COUNTED` + 1. `next`: from where on the `left` ones are sent, after some were. */
+export type FailedEmails = { count: number; next: number | null; left: number }
 
 /** Those of one message are a page of that message. */
 export function DeliveriesPage(props: DeliveriesProps) {
@@ -74,8 +83,11 @@ export function DeliveriesPage(props: DeliveriesProps) {
           <State count={count} isNarrowed={isNarrowed(view)} />
         </span>
       }
+      action={<SendAllAgain {...props} />}
       islands={['feed']}
     >
+      {props.notice && <Notice kind="error">{props.notice}</Notice>}
+      <SendNext {...props} />
       <MailNotices viewer={viewer} state={mail} />
       {message ? (
         <MessageTabs viewer={viewer} message={message} page="deliveries" />
@@ -85,6 +97,29 @@ export function DeliveriesPage(props: DeliveriesProps) {
       {isNothing(props) ? <FeedSection {...props} /> : <FilteredList {...props} />}
     </Frame>
   )
+}
+
+/** Editors, once emails can leave. */
+const maySend = ({ viewer, mail }: DeliveriesProps): boolean =>
+  !mail.isCapturing && !mail.isUnreadable && hasRole(viewer.member.role, 'editor')
+
+const resendingOf = ({ viewer, view }: DeliveriesProps) => ({
+  state: 'failed',
+  action: deliveriesPath(viewer.app.publicId, view, { page: 'deliveries/resend' }),
+})
+
+const SendAllAgain = (props: DeliveriesProps) => {
+  const { failed, deliveries, isFirst } = props
+  const newest = deliveries[0]?.work.delivery
+  if (!failed || failed.count === 0 || !newest || !isFirst || !maySend(props)) return null
+  const resending = { ...resendingOf(props), count: failed.count, until: newest.id }
+  return <ResendAll opener="Send all again" title="Send {} again?" {...resending} />
+}
+
+const SendNext = (props: DeliveriesProps) => {
+  const { failed } = props
+  if (!failed || failed.next === null || failed.left === 0 || !maySend(props)) return null
+  return <ResendNext {...resendingOf(props)} count={failed.left} until={failed.next} />
 }
 
 const isNothing = ({ deliveries, view, isFirst, error }: DeliveriesProps): boolean =>

@@ -1,7 +1,13 @@
 import { DAY_MS } from '../../core/clock.ts'
 import { idAt, publicId, readPublicId } from '../../core/ids.ts'
 import { fromLocalTime, localTime } from '../../core/local-time.ts'
-import { type DeliveryFilter, type DeliveryOutcome, HELD_BACK, OUTCOMES } from '../../deliveries/delivery-lists.ts'
+import {
+  type DeliveryFilter,
+  type DeliveryOutcome,
+  HELD_BACK,
+  MAX_REASON_CHARACTERS,
+  OUTCOMES,
+} from '../../deliveries/delivery-lists.ts'
 import { readDay } from '../layout/days.ts'
 import { readStateFilter, type StateFilter, statesOf } from './delivery-labels.tsx'
 
@@ -58,8 +64,6 @@ export const NO_FILTER: DeliveriesView = {
   isLead: false,
 }
 
-const REASON_MOST = 200
-
 const isOutcome = (text: string): text is DeliveryOutcome => Object.hasOwn(OUTCOMES, text)
 
 /** From an address or a form; what can't be read is any. */
@@ -69,7 +73,7 @@ export function readView(textOf: (name: string) => string): DeliveriesView {
     contactId: readPublicId('con', textOf('person')),
     messageId: readPublicId('msg', textOf('message')),
     state: readStateFilter(textOf('state')),
-    reason: textOf('reason').slice(0, REASON_MOST),
+    reason: textOf('reason').slice(0, MAX_REASON_CHARACTERS),
     outcome: isOutcome(outcome) ? outcome : null,
     from: cleanDay(textOf('from')),
     to: cleanDay(textOf('to')),
@@ -114,16 +118,19 @@ function writeView(view: DeliveriesView): URLSearchParams {
   return new URLSearchParams(Object.entries(texts).filter(([, text]) => text !== ''))
 }
 
-type Page = 'deliveries' | 'deliveries/export' | 'deliveries-live'
+type Page = 'deliveries' | 'deliveries/export' | 'deliveries/resend' | 'deliveries-live'
 
-/** `before`: the last delivery of the previous page. */
+/** `before`: the last delivery of the previous page. `next`: the newest failed email that is left to send. */
+type Place = { page?: Page; before?: number | null; next?: number | null }
+
 export function deliveriesPath(
   appId: string,
   view: Partial<DeliveriesView>,
-  { page = 'deliveries', before = null }: { page?: Page; before?: number | null } = {},
+  { page = 'deliveries', before = null, next = null }: Place = {},
 ): string {
   const query = writeView({ ...NO_FILTER, ...view })
   if (before !== null) query.set('before', publicId('dlv', before))
+  if (next !== null) query.set('next', publicId('dlv', next))
   return `/apps/${appId}/${page}${query.size === 0 ? '' : `?${query}`}`
 }
 

@@ -7,6 +7,7 @@ import { describeMailbox } from '../../core/mail-addresses.ts'
 import { type CapturedMail, readCaptured } from '../../mail/captured-mail.ts'
 import {
   cancelDelivery,
+  type DeliveryFilter,
   exportDeliveries,
   findDelivery,
   findResent,
@@ -14,14 +15,16 @@ import {
   sendDeliveryEarly,
   listDeliveries,
   resendDelivery,
+  resendMatching,
   type ShownDelivery,
+  toFailed,
 } from '../../deliveries/delivery-lists.ts'
 import { readEmail } from '../../core/email.ts'
 import { readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { type Exported, exportRoutes, nameFilters } from '../access/export.tsx'
 import { nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { DeliveriesPage } from './deliveries-page.tsx'
+import { DeliveriesPage, type FailedEmails } from './deliveries-page.tsx'
 import { DeliveryPage, type ReadableMail } from './delivery-page.tsx'
 import { followDeliveries, PAGE_ROWS } from './deliveries-live.tsx'
 import {
@@ -38,6 +41,7 @@ import { onForm, openStream, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { findOrderFault, readDay } from '../layout/days.ts'
 import { type FlashCode, flashCookie } from '../layout/flash.ts'
+import { describeResent } from './resend-all.tsx'
 import type { FormInput } from '../layout/forms.ts'
 import { NO_FILTER as EVERYONE, toFilter as toPeopleFilter } from '../people/people-view.ts'
 import { mailAnswer } from './mail-frames.ts'
@@ -51,6 +55,7 @@ export const deliveriesRoutes = (deps: PageDependencies) =>
       showPage(deps, request, app, (viewer) => showDeliveries(deps, request, viewer)),
     )
     .post('/apps/:app/deliveries', onForm(deps, { role: 'viewer' }, filterDeliveries), { parse: 'none' })
+    .post('/apps/:app/deliveries/resend', onForm(deps, { role: 'editor' }, resendFailed), { parse: 'none' })
     .use(exportRoutes(deps, '/apps/:app/deliveries/export', { page: 'deliveries', find: findExported }))
     .get('/apps/:app/deliveries-live', ({ request, params: { app } }) =>
       openStream(deps, request, app, (viewer) => followDeliveries(deps, request, viewer)),
@@ -98,13 +103,14 @@ async function readDelivery(
 }
 
 type Wrong = { view: DeliveriesView; email: string; error: string }
+type Problem = { status: number; message: string }
 
-/** `wrong`: a form with a person that isn't known. */
+/** `wrong`: a form with a person that isn't known. `problem`: of the last action. */
 async function showDeliveries(
   deps: PageDependencies,
   request: Request,
   viewer: Viewer,
-  wrong?: Wrong,
+  { wrong, problem }: { wrong?: Wrong; problem?: Problem } = {},
 ): Promise<Response> {
   const { store, clock } = deps
   const { id: appId } = viewer.app
@@ -113,21 +119,55 @@ async function showDeliveries(
   const before = readPublicId('dlv', new URL(request.url).searchParams.get('before') ?? '')
   const messages = await store.listMessages(appId)
   const page = { ...filter, before: before ?? filter.before, limit: PAGE_ROWS, messages }
-  const [{ deliveries, next }, count, mail, reasons, person] = await Promise.all([
+  const [{ deliveries, next }, count, mail, reasons, person, failed] = await Promise.all([
     listDeliveries(store, viewer.app, page),
     store.countMatching({ ...filter, appId }),
     readMailState(deps, viewer.app),
     store.listReasons(appId),
     view.contactId === null ? null : store.byId(view.contactId),
+    view.state === 'failed' ? countFailed(deps, request, viewer, filter) : null,
   ])
   const email = wrong?.email ?? (person?.appId === appId ? person.email : '')
   const errors = { error: wrong?.error, fault: findOrderFault(readDay(view.from), readDay(view.to)) }
-  const shown = { viewer, mail, view, email, ...errors, messages, reasons, deliveries, count, older: next }
+  const shown = { viewer, mail, view, email, ...errors, messages, reasons, deliveries, count, failed, older: next }
   return pageAnswer(
     request,
-    wrong || shown.fault ? 400 : 200,
-    <DeliveriesPage {...shown} isFirst={before === null} now={clock.now()} />,
+    problem?.status ?? (wrong || shown.fault ? 400 : 200),
+    <DeliveriesPage {...shown} notice={problem?.message} isFirst={before === null} now={clock.now()} />,
   )
+}
+
+async function countFailed(
+  { store }: Pick<PageDependencies, 'store'>,
+  request: Request,
+  { app }: Viewer,
+  filter: DeliveryFilter,
+): Promise<FailedEmails> {
+  const failed = toFailed(filter)
+  const next = readPublicId('dlv', new URL(request.url).searchParams.get('next') ?? '')
+  const [count, left] = await Promise.all([
+    store.countMatching({ ...failed, appId: app.id }),
+    next === null ? 0 : store.countMatching({ ...failed, appId: app.id, before: next + 1 }),
+  ])
+  return { count, next, left }
+}
+
+/** Failed emails that the list shows, from the newest that the member saw. */
+async function resendFailed(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
+  const { app, member } = viewer
+  const view = readAddress(request.url)
+  const filter = toFailed(toFilter(view, app.timezone))
+  const until = readPublicId('dlv', form.text('until'))
+  if (view.state !== 'failed' || until === null) return redirectAnswer(deliveriesPath(app.publicId, view))
+  const outcome = await resendMatching(deps, app, { filter, until, actor: member.id })
+  if ('refusal' in outcome) return showDeliveries(deps, request, viewer, { problem: REFUSALS[outcome.refusal] })
+  const rest = deliveriesPath(app.publicId, view, { next: outcome.next })
+  return redirectAnswer(rest, [flashCookie(deps.baseUrl, ...describeResent('failed', outcome))])
 }
 
 /** To the address of what the form asks for. */
@@ -141,7 +181,7 @@ async function filterDeliveries(
   const email = form.text('email').trim()
   const found = email === '' ? { contactId: null } : await findPerson(deps, viewer, email)
   if (!('error' in found)) return redirectAnswer(deliveriesPath(viewer.app.publicId, { ...view, ...found }))
-  return showDeliveries(deps, request, viewer, { view: { ...view, contactId: null }, email, ...found })
+  return showDeliveries(deps, request, viewer, { wrong: { view: { ...view, contactId: null }, email, ...found } })
 }
 
 /** By the email, or as in People if that finds one person only. */

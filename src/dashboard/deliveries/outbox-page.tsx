@@ -1,14 +1,11 @@
 /** @jsxImportSource preact */
-import { formatCount, formatCounted } from '../../core/count.ts'
 import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
+import { ResendAll, ResendNext } from './resend-all.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { hasRole } from '../../accounts/members.ts'
-import { publicId } from '../../core/ids.ts'
-import { type DeliveryRow, MOST_RESENT } from '../../deliveries/delivery-lists.ts'
+import type { DeliveryRow } from '../../deliveries/delivery-lists.ts'
 import { CAPTURED_COUNTS, DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
-import { ActionForm } from '../ui/button.tsx'
 import { Badge } from '../ui/badge.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
@@ -88,49 +85,22 @@ export const OutboxPage = (props: OutboxProps) => {
 const maySend = ({ viewer, state }: Pick<OutboxProps, 'viewer' | 'state'>): boolean =>
   !state.isCapturing && !state.isUnreadable && hasRole(viewer.member.role, 'editor')
 
+const actionOf = ({ app }: Viewer): string => `${pathOf(app.publicId, 'outbox')}/send`
+
 const SendAll = (props: OutboxProps) => {
   const { viewer, mails, isFirst, count } = props
   const newest = mails[0]
   if (!newest || !isFirst || count === 0 || !maySend(props)) return null
-  const emails = count === 1 ? '1 captured email' : `${formatCounted(count)} captured emails`
-  const most = `the newest ${formatCount(MOST_RESENT)}`
-  return (
-    <Dialog id="send-captured" opener="Send all" title={`Send ${emails}?`}>
-      <p>
-        {count === 1 ? 'It is' : 'They are'} rendered again with the same version of the message and sent now. Rules
-        aren't checked again. Suppressions still apply.
-        {count > MOST_RESENT && ` Up to ${formatCount(MOST_RESENT)} are sent at a time.`}
-      </p>
-      <SendForm viewer={viewer} until={newest.deliveryId}>
-        {count > MOST_RESENT ? `Send ${most}` : `Send ${emails}`}
-      </SendForm>
-    </Dialog>
-  )
+  const resending = { state: CAPTURED, count, until: newest.deliveryId, action: actionOf(viewer) }
+  return <ResendAll opener="Send all" title="Send {}?" {...resending} />
 }
 
-type SendFormProps = { viewer: Viewer; until: number; children: string }
-
-const SendForm = ({ viewer, until, children }: SendFormProps) => (
-  <ActionForm
-    action={`${pathOf(viewer.app.publicId, 'outbox')}/send`}
-    fields={{ until: publicId('dlv', until) }}
-    kind="primary"
-  >
-    {children}
-  </ActionForm>
-)
+const CAPTURED = 'captured'
 
 const SendNext = (props: OutboxProps) => {
   const { viewer, next, left } = props
   if (next === null || left === 0 || !maySend(props)) return null
-  return (
-    <Notice kind="info">
-      {left === 1 ? 'One captured email is left.' : `${formatCounted(left)} captured emails are left.`}
-      <SendForm viewer={viewer} until={next}>
-        {`Send the next ${formatCount(Math.min(left, MOST_RESENT))}`}
-      </SendForm>
-    </Notice>
-  )
+  return <ResendNext state={CAPTURED} count={left} until={next} action={actionOf(viewer)} />
 }
 
 const UNWANTED: Record<UnwantedReason, string> = {

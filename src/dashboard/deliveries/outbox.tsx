@@ -3,15 +3,16 @@ import { Elysia } from 'elysia'
 import { type ListedCapture, readCaptured } from '../../mail/captured-mail.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
-import { describeDeliveries, refusedBy, sendCaptured, type SentCaptured } from '../../deliveries/delivery-lists.ts'
+import { describeDeliveries, refusedBy, sendCaptured } from '../../deliveries/delivery-lists.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { countFlash, type Flash, flashCookie } from '../layout/flash.ts'
+import { flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { onForm, showPage } from '../layout/require-member.tsx'
 import { type PageDependencies, type Viewer, type Who } from '../layout/viewer.ts'
 import { readMailState } from './mail-state.ts'
 import { type Captured, OutboxPage } from './outbox-page.tsx'
+import { describeResent } from './resend-all.tsx'
 
 const PAGE_ROWS = 36
 
@@ -30,17 +31,8 @@ async function sendAll(deps: PageDependencies, request: Request, form: FormInput
   if ('refusal' in outcome) return showOutbox(deps, request, viewer, REFUSALS[outcome.refusal])
   const path = pathOf(viewer.app.publicId, 'outbox')
   const rest = outcome.next === null ? path : `${path}?next=${publicId('dlv', outcome.next)}`
-  return redirectAnswer(rest, [flashCookie(deps.baseUrl, ...describeSent(outcome))])
+  return redirectAnswer(rest, [flashCookie(deps.baseUrl, ...describeResent('captured', outcome))])
 }
-
-const describeSent = ({ sent, refused, gone }: SentCaptured): Flash[] =>
-  sent === 0 && refused === 0
-    ? ['captured_none']
-    : [
-        ...countFlash('captured_sent', sent),
-        ...countFlash('captured_refused', refused),
-        ...countFlash('captured_gone', gone),
-      ]
 
 async function showOutbox(
   deps: PageDependencies,

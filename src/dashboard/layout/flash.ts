@@ -41,7 +41,7 @@ const FLASHES = {
   consent_asked: 'The email with the link goes out in a moment.',
   person_erased: 'The person and all their data were erased.',
   sent_on: "The email goes out in a moment, unless the person can't be emailed. Reload to see the result.",
-  captured_none: 'These emails were already sent or removed.',
+  resent_none: 'These emails were already sent or removed.',
   sending_early: "The email's rules are checked in a moment. Reload to see the result.",
   email_cancelled: 'The email was cancelled.',
   sender_saved: 'The sender was saved. It applies from the next email.',
@@ -58,6 +58,7 @@ const FLASHES = {
   address_freed: 'The address was removed from suppressions. It can receive emails again.',
   message_saved: 'The message was saved.',
   message_changed_live: 'The message was saved. New triggers use this version; waiting emails keep theirs.',
+  message_moved: 'The message was saved. Waiting emails use this version too.',
   message_live: 'The message is live. It now sends emails.',
   message_live_captured: 'The message is live. Its emails are captured until a mail server is set up.',
   message_paused: 'The message is paused. It sends no emails until it is live again.',
@@ -77,7 +78,7 @@ const describeAssumed = (count: number, reason: SuppressionReason): string =>
 
 /** Messages with a number, and what belongs to it. */
 const COUNTED = {
-  captured_sent: (count) =>
+  resent: (count) =>
     countOf(
       count,
       "One email goes out in a moment, unless the person can't be emailed.",
@@ -85,7 +86,9 @@ const COUNTED = {
     ),
   captured_refused: (count) =>
     `${countOf(count, 'One stays', 'stay')} captured, because another email of the same message was sent or is waiting.`,
-  captured_gone: (count) => `${countOf(count, 'One was', 'were')} already sent or removed.`,
+  failed_refused: (count) =>
+    `${countOf(count, 'One stays', 'stay')} failed, because another email of the same message was sent or is waiting.`,
+  resent_gone: (count) => `${countOf(count, 'One was', 'were')} already sent or removed.`,
   addresses_added: (count) => `${countOf(count, '1 address was', 'addresses were')} added.`,
   addresses_listed: (count) => `${countOf(count, '1 was', 'were')} already on the list.`,
   lines_as_unsubscribed: (count) => describeAssumed(count, 'unsubscribed'),
@@ -150,6 +153,7 @@ const CAUTIONS: readonly string[] = [
   'server_saved_unchecked',
   'still_sending',
   'captured_refused',
+  'failed_refused',
   'lines_as_unsubscribed',
   'lines_as_bounced',
   'lines_as_complained',

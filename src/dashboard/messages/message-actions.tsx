@@ -16,6 +16,7 @@ import {
   deleteMessage,
   type MessageContent,
   type MessageStatus,
+  MOVE_WAITING,
   saveMessage,
   setMessageStatus,
 } from '../../messages/messages.ts'
@@ -95,13 +96,19 @@ function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal, check
   if (refusal.refusal === 'message_name_taken') {
     return answerEditor(editing, { fields, errors: [{ field: 'name', code: 'conflict', message: text }], status })
   }
-  if (refusal.refusal !== 'invalid_field') return answerEditor(editing, { fields, notice: text, status })
+  if (refusal.refusal !== 'invalid_field' || refusal.field === MOVE_WAITING)
+    return answerEditor(editing, { fields, notice: text, status })
   const errors = refusal.errors ?? [{ field: refusal.field ?? '', code: 'invalid', message: text }]
   return answerEditor(editing, { fields, errors, check })
 }
 
 type SaveFlash =
-  'message_saved' | 'message_changed_live' | 'message_live' | 'message_live_captured' | 'message_restored'
+  | 'message_saved'
+  | 'message_changed_live'
+  | 'message_moved'
+  | 'message_live'
+  | 'message_live_captured'
+  | 'message_restored'
 
 async function save(
   editing: Editing,
@@ -112,14 +119,18 @@ async function save(
   const { message } = editing
   const typed = message && saysSame(fields, message) ? { name: message.name, ...message.content } : readFields(fields)
   const value = status === null ? typed : { ...typed, status }
-  const draft = message ? { id: message.id, value, basedOn: Number(textOf(fields, 'basedOn')) } : { id: null, value }
+  const movesWaiting = textOf(fields, MOVE_WAITING) !== ''
+  const draft = message
+    ? { id: message.id, value, basedOn: Number(textOf(fields, 'basedOn')), movesWaiting }
+    : { id: null, value }
   let check: LiveCheck | undefined
   const context = { ...readContext(editing), noteCheck: (found: LiveCheck) => (check = found) }
   const outcome = await saveMessage(context, byMember(editing), draft)
   if (isRefusal(outcome) && outcome.refusal === 'message_changed') return answerChanged(editing, fields)
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome, check)
   const path = messagePath(editing.viewer.app.publicId, outcome.id)
-  return redirectAnswer(path, [flashCookie(editing.deps.baseUrl, ...withStillSending(flash, outcome))])
+  const done = movesWaiting && status === null ? 'message_moved' : flash
+  return redirectAnswer(path, [flashCookie(editing.deps.baseUrl, ...withStillSending(done, outcome))])
 }
 
 /** Saves an earlier version again. If it can't be saved, the editor shows it with what is wrong. */

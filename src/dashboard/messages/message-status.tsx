@@ -6,7 +6,8 @@ import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
 import { creditActor } from '../../accounts/audit.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
-import { type MessageCounts, type MessageRow, type MessageStatus } from '../../messages/messages.ts'
+import { type MessageCounts, type MessageRow, type MessageStatus, MOVE_WAITING } from '../../messages/messages.ts'
+import { textOf } from './message-field-names.ts'
 import { STATE_GROUPS, type StateGroup } from '../deliveries/delivery-labels.tsx'
 import { Button } from '../ui/button.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
@@ -60,6 +61,7 @@ export function HeadActions({ message, ...rest }: EditorProps) {
       <span class="unsaved" id="unsaved" hidden>
         Unsaved changes
       </span>
+      <WaitingChoice {...rest} />
       <Button
         kind={message && !isLive ? 'plain' : 'primary'}
         name="do"
@@ -71,6 +73,18 @@ export function HeadActions({ message, ...rest }: EditorProps) {
       </Button>
       {message && (isLive ? <PauseDialog counts={rest.counts} /> : <LiveDialog {...rest} message={message} />)}
     </div>
+  )
+}
+
+/** Without it, they keep their version. */
+function WaitingChoice({ counts, fields }: Pick<EditorProps, 'counts' | 'fields'>) {
+  const waiting = counts ? countWaiting(counts) : 0
+  if (waiting === 0) return null
+  return (
+    <label class="option waiting-choice">
+      <input type="checkbox" name={MOVE_WAITING} form={EDITOR} checked={textOf(fields, MOVE_WAITING) !== ''} />
+      {waiting === 1 ? 'Also change the waiting email' : `Also change the ${formatCount(waiting)} waiting emails`}
+    </label>
   )
 }
 

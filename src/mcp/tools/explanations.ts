@@ -1,20 +1,17 @@
 import { Type } from '@sinclair/typebox'
 import { emailRule } from '../../core/field-schemas.ts'
 import type { AppRow } from '../../accounts/access.ts'
-import { UNKNOWN_PERSON } from '../../people/contacts.ts'
-import {
-  explainDelivery,
-  type Explanation,
-  explanationView,
-  ruleView,
-  toExplained,
-} from '../../deliveries/explanations.ts'
+import { explainDelivery, explanationView, type ruleView, toExplained } from '../../deliveries/explanations.ts'
 import { type Body, type Fault, faultOf } from '../../core/inputs.ts'
-import { explainMessageFor, type MessageExplanation } from '../../deliveries/message-explanations.ts'
+import {
+  explainedMessageView,
+  findExplanation,
+  type MessageExplanation,
+} from '../../deliveries/message-explanations.ts'
 import { deliveryView } from '../../deliveries/deliveries.ts'
-import { publicId } from '../../core/ids.ts'
+import { idOf } from '../../core/ids.ts'
 import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
-import { createArguments, emailOf, findAsked, messageIdOf, readDeliveryId } from '../arguments.ts'
+import { createArguments, emailOf, findAsked } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, cleanValue, UNTRUSTED } from '../untrusted.ts'
 import { APP, EMAIL, outputSchema, MESSAGE_ID, takes, type Tool, type ToolDependencies } from './tool.ts'
@@ -41,9 +38,9 @@ const readAsked = createArguments({
   schema: ASKED,
   clean: ({ deliveryId, messageId = '', email }): { asked: Asked } | null => {
     if (deliveryId !== undefined)
-      return messageId === '' && email === undefined ? { asked: { deliveryId: readDeliveryId(deliveryId) } } : null
+      return messageId === '' && email === undefined ? { asked: { deliveryId: idOf('dlv', deliveryId) } } : null
     const person = emailOf(email)
-    return person === null ? null : { asked: { messageId: messageIdOf(messageId), email: person } }
+    return person === null ? null : { asked: { messageId: idOf('msg', messageId), email: person } }
   },
   rules: () => ({
     deliveryId: (value, { messageId, email }) =>
@@ -65,7 +62,9 @@ export const explainTool: Tool = {
     if (isRefusal(asked)) return asked
     const { app } = asked
     const about = asked.input.asked
-    const found = await ('deliveryId' in about ? explainOne(deps, app, about.deliveryId) : explainFor(deps, app, about))
+    const found = await ('deliveryId' in about
+      ? explainOne(deps, app, about.deliveryId)
+      : findExplanation(deps.store, app, about))
     return isRefusal(found) ? found : { untrusted: UNTRUSTED, ok: true, ...cleanExplanation(found) }
   },
 }
@@ -76,31 +75,20 @@ async function explainOne({ store }: ToolDependencies, app: AppRow, id: number):
   return { ...explainDelivery(toExplained(work)), message: work.message, delivery: work.delivery, send: work.send }
 }
 
-async function explainFor(
-  { store }: ToolDependencies,
-  app: AppRow,
-  { messageId, email }: { messageId: number; email: string },
-): Promise<MessageExplanation | Refusal> {
-  const message = await store.findMessage(app.id, messageId)
-  if (!message) return refuse('message_not_found')
-  const person = await store.findContact(app.id, email)
-  return person ? explainMessageFor(store, person, message) : UNKNOWN_PERSON
-}
-
-export const rulesView = ({ rules }: Pick<Explanation, 'rules'>) =>
-  rules.map((rule) => ({ ...ruleView(rule), sentence: cleanText(rule.sentence) }))
+export const cleanRules = (rules: ReturnType<typeof ruleView>[]) =>
+  rules.map((rule) => ({ ...rule, sentence: cleanText(rule.sentence) }))
 
 const RULES_BYTES = PAGE_BYTES - 4 * 1024
 
 function cleanExplanation(found: MessageExplanation) {
-  const all = rulesView(found)
+  const { why, decidedAt, rules: checks, ...reply } = explanationView(found)
+  const all = cleanRules(checks)
   const rules = takeWithin(all, RULES_BYTES)
-  const { id, name, status } = found.message
-  const { why, decidedAt, rules: _, ...reply } = explanationView(found)
+  const message = explainedMessageView(found)
   return {
     why: cleanText(why),
     ...reply,
-    message: found.message.content.isOwnText ? null : { id: publicId('msg', id), name: cleanText(name), status },
+    message: found.message.content.isOwnText ? null : { ...message, name: cleanText(message.name) },
     delivery: found.delivery && cleanValue(deliveryView(found.delivery, found.send)),
     decidedAt,
     rules,

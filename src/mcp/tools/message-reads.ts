@@ -1,5 +1,5 @@
-import { lastDays, readGoals, readResults } from '../../deliveries/results.ts'
-import { countsView, messageView, resultsView } from '../message-views.ts'
+import { countsView, messageView, viewOutcome } from '../../deliveries/message-views.ts'
+import { idOf } from '../../core/ids.ts'
 import { listMessages as listAll, type MessageCounts, type MessageRow } from '../../messages/messages.ts'
 import { DEFAULT_PAGE_ITEMS } from '../../core/field-limits.ts'
 import {
@@ -12,7 +12,7 @@ import {
   writeIdCursor,
 } from '../../http/queries.ts'
 import { isRefusal, refuseFields } from '../../core/refusals.ts'
-import { createArguments, findAsked, findMessage, messageIdOf } from '../arguments.ts'
+import { createArguments, findAsked, findMessage } from '../arguments.ts'
 import { fitMessage, fitText, PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, cleanWritten, UNTRUSTED } from '../untrusted.ts'
 import { APP, outputSchema, RESULT, MESSAGE_ID, takes, type Tool } from './tool.ts'
@@ -41,7 +41,7 @@ export const listMessages: Tool = {
     const asked = findAsked(access, readListed(args, null))
     if (isRefusal(asked)) return asked
     const { after, limit } = asked.input
-    const rows = (await listAll(store, asked.app)).filter(({ id }) => id > after)
+    const rows = await listAll(store, asked.app, { after, most: limit + 1 })
     const data = takeWithin(rows.slice(0, limit).map(describe), PAGE_BYTES)
     const last = rows[data.length - 1]
     const nextCursor = rows.length > data.length && last ? writeIdCursor(last.id) : null
@@ -62,7 +62,7 @@ const ONE = takes({ app: APP, messageId: MESSAGE_ID, cursor: PAGE.cursor })
 const readOne = createArguments({
   schema: ONE,
   clean: ({ messageId, cursor }) => ({
-    messageId: messageIdOf(messageId),
+    messageId: idOf('msg', messageId),
     place: cursor === undefined ? null : readContactCursor(cursor, true),
   }),
   rules: () => ({ cursor: cursorRule((text) => readContactCursor(text, true) !== null) }),
@@ -71,7 +71,7 @@ const readOne = createArguments({
 export const getMessage: Tool = {
   name: 'get_message',
   title: 'Get a message',
-  description: 'In the format for saving. If parts are `omitted`, `cursor` pages the JSON.',
+  description: 'In the format for saving. If parts are `omitted`, `cursor` returns all.',
   kind: 'read',
   input: ONE,
   output: outputSchema('id', 'status', 'version', 'message', 'json', 'nextCursor'),
@@ -86,22 +86,15 @@ export const getMessage: Tool = {
       const isSame = input.place.updatedAt === message.updatedAt
       return isSame ? { ...shown, ...takePiece(written, message, input.place.id) } : refuseFields([CHANGED])
     }
-    const counts = countsView(await deps.store.countDeliveries(message.id))
-    const range = lastDays(RESULT_DAYS, deps.clock.now())
-    const results = await readResults(deps.store, message.id, range)
-    const goals = await readGoals(deps.store, message, range)
     const fitted = fitMessage(written, PAGE_BYTES - ENVELOPE_BYTES)
     return {
       ...shown,
-      counts,
-      results: resultsView(results, goals),
+      ...(await viewOutcome(deps, message)),
       ...fitted,
       nextCursor: fitted.omitted ? cursorTo(message, 0) : null,
     }
   },
 }
-
-const RESULT_DAYS = 30
 
 const CHANGED = { field: 'cursor', code: 'invalid', message: 'The message has changed. Start again without a cursor.' }
 

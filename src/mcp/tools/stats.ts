@@ -5,7 +5,7 @@ import { count, CURSOR, PAGE } from '../../http/queries.ts'
 import { isRefusal } from '../../core/refusals.ts'
 import { listEventNames as listNames, MOST_STAT_DAYS, readStats } from '../../events/stats.ts'
 import { lastDays, readAppResults } from '../../deliveries/results.ts'
-import { appResultsView } from '../message-views.ts'
+import { appResultsView } from '../../deliveries/message-views.ts'
 import { createArguments, findAsked } from '../arguments.ts'
 import { UNTRUSTED } from '../untrusted.ts'
 import { APP, RESULT, takes, type Tool } from './tool.ts'
@@ -48,7 +48,7 @@ const readDays = createArguments({ schema: STATS, clean: ({ days = DEFAULT_DAYS 
 export const getStats: Tool = {
   name: 'get_stats',
   title: 'Get stats',
-  description: 'Top 20 events by day (UTC), new people this month, email results.',
+  description: 'Top 20 events by UTC day, new people this month, email results.',
   kind: 'read',
   input: STATS,
   output: RESULT,

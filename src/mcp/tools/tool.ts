@@ -3,18 +3,18 @@ import * as fields from '../../core/field-schemas.ts'
 import { type Body, type Say, WORD } from '../../core/inputs.ts'
 import type { CallLog } from '../../accounts/call-log.ts'
 import type { Limits } from '../../accounts/limits.ts'
-import { type Clock, MINUTE_MS } from '../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Simulations } from '../../deliveries/simulation/index.ts'
 import type { Notes } from '../../events/activation.ts'
 import type { EventRecorder } from '../../events/events.ts'
+import { type CallNames, messageIdField } from '../../messages/drafts.ts'
 import type { Mailer } from '../../messages/mailer.ts'
 import type { TemplateWorker } from '../../messages/template-worker.ts'
 import type { Store } from '../../store/store.ts'
-import { type Refusal, type Warning, refuseLimited } from '../../core/refusals.ts'
+import type { Refusal, Warning } from '../../core/refusals.ts'
 import type { SnippetSource } from '../../visits/snippet-tag.ts'
 import type { Names } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
-import type { Access } from '../../accounts/access.ts'
 
 /** `manage` needs a key of that scope. */
 export type ToolKind = 'read' | 'write' | 'manage'
@@ -52,12 +52,13 @@ export type Tool = {
 
 export const APP = Type.String()
 export const EMAIL = fields.EMAIL
-export const MESSAGE_ID = Type.String({
-  say: {
-    missing: 'Send a message ID from list_messages.',
-    invalid: 'Send a message ID from list_messages.',
-  },
-})
+export const NAMES: CallNames = {
+  list: 'list_messages',
+  get: 'get_message',
+  preview: 'preview_message',
+  docs: 'get_docs, page messages,',
+}
+export const MESSAGE_ID = messageIdField(NAMES)
 
 /** One of a list of words; without `type` if the words are enough for a model. */
 export const oneOf = <const T extends readonly string[]>(words: T, say: Say, type?: 'string') =>
@@ -119,17 +120,3 @@ export const nameApp = <T extends Warning>(errors: T[]): T[] =>
       ? { ...error, field: 'app', message: error.message.replace('`newsletter`', '`app`') }
       : error,
   )
-
-/** Tools that read many events or send email: per key and tool. */
-export const COSTLY_TOOL_LIMIT = { max: 20, windowMs: MINUTE_MS }
-
-export function takeCostly(
-  { limits, clock }: { limits: Limits; clock: Clock },
-  { key }: Access,
-  tool: string,
-): Refusal | null {
-  const { allowed, retryAfterSeconds: retryAfter } = limits.take(`${tool}:${key.id}`, COSTLY_TOOL_LIMIT)
-  if (allowed > 0) return null
-  const { max: limit } = COSTLY_TOOL_LIMIT
-  return refuseLimited({ name: 'mcp_tool_calls_per_minute', key, limit, retryAfter, at: clock.now() })
-}

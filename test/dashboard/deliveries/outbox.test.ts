@@ -84,7 +84,7 @@ describe('the outbox', () => {
 describe('sending all captured emails', () => {
   const EMAILS = ['bob@example.com', 'eve@example.com', 'zoe@example.com']
   const capture = () => keep(EMAILS.map((email) => ({ email, headline: email })))
-  const offered = async (query = '') => textOf(await see(query), '#send-captured form button')
+  const offered = async (query = '') => textOf(await see(query), '#send-all form button')
   const setServer = async (url: string | null): Promise<void> => {
     const app = await appOf(pages)
     const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
@@ -102,7 +102,7 @@ describe('sending all captured emails', () => {
     expect(await attributesOf(server, '.notice.info a', 'href')).toEqual([pages.at('outbox')])
     await pages.addMember('vic@example.com', 'viewer')
     const viewer = await pages.signedIn('vic@example.com')
-    expect((await viewer.get(pages.at('outbox'))).html).not.toContain('send-captured')
+    expect((await viewer.get(pages.at('outbox'))).html).not.toContain('send-all')
   })
 
   test('sends those that the member saw, but to nobody who unsubscribed', async () => {
@@ -120,7 +120,7 @@ describe('sending all captured emails', () => {
         why: 'x',
         reason: 'unsubscribed',
       })
-      const until = (await attributesOf(html, '#send-captured [name=until]', 'value'))[0] ?? ''
+      const until = (await attributesOf(html, '#send-all [name=until]', 'value'))[0] ?? ''
       const { location } = await browser.post(pages.at('outbox/send'), { until })
       const done = async () => textOf((await browser.get(location ?? '')).html, '[role=status]')
       expect(await done()).toEqual(["Done: 3 emails go out in a moment, except to people who can't be emailed."])
@@ -147,12 +147,12 @@ describe('sending all captured emails', () => {
       const states = async () => textOf(await see(), 'td[data-label=State]')
       expect(await states()).toEqual(['Captured', 'Address bounced', 'Captured'])
       const html = await see()
-      expect((await textOf(html, '#send-captured p'))[0]).toStartWith('They are rendered again with the same version')
-      const until = (await attributesOf(html, '#send-captured [name=until]', 'value'))[0] ?? ''
+      expect((await textOf(html, '#send-all p'))[0]).toStartWith('They are rendered again with the same version')
+      const until = (await attributesOf(html, '#send-all [name=until]', 'value'))[0] ?? ''
       await browser.post(pages.at('outbox/send'), { until })
       await sendDue(pages)
       expect(await states()).toEqual(['Failed'])
-      expect(await see()).not.toContain('send-captured')
+      expect(await see()).not.toContain('send-all')
     } finally {
       await mailServer.stop()
     }
@@ -161,7 +161,7 @@ describe('sending all captured emails', () => {
   test('says how many were sent before the service could not save any more', async () => {
     await capture()
     await setServer('smtp://127.0.0.1:1')
-    const [until] = await attributesOf(await see(), '#send-captured [name=until]', 'value')
+    const [until] = await attributesOf(await see(), '#send-all [name=until]', 'value')
     const real = pages.store.resendDelivery
     let calls = 0
     const failing = spyOn(pages.store, 'resendDelivery').mockImplementation((resending) => {
@@ -194,7 +194,7 @@ describe('sending all captured emails', () => {
     db.close()
     await setServer('smtp://127.0.0.1:1')
     expect(await offered()).toEqual([`Send the newest ${MOST_RESENT}`])
-    const [until] = await attributesOf(await see(), '#send-captured [name=until]', 'value')
+    const [until] = await attributesOf(await see(), '#send-all [name=until]', 'value')
     const first = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
     expect(first.location).toStartWith(`${pages.at('outbox')}?next=dlv_`)
     const { html } = await browser.get(first.location ?? '')
@@ -210,7 +210,7 @@ describe('sending all captured emails', () => {
   test('twice says that nothing was left to send', async () => {
     await capture()
     await setServer('smtp://127.0.0.1:1')
-    const [until] = await attributesOf(await see(), '#send-captured [name=until]', 'value')
+    const [until] = await attributesOf(await see(), '#send-all [name=until]', 'value')
     const other = await pages.signedIn()
     const sendAs = async (member: Browser) => {
       const { location } = await member.post(pages.at('outbox/send'), { until: until ?? '' })

@@ -47,6 +47,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['deliveries/export', 'viewer', {}],
   ['suppressions/export', 'viewer', {}],
   ['requests/export', 'viewer', {}],
+  ['deliveries/resend', 'editor', {}],
   ['deliveries/:delivery/resend', 'editor', {}],
   ['deliveries/:delivery/cancel', 'editor', {}],
   ['deliveries/:delivery/send-now', 'editor', {}],

@@ -60,6 +60,40 @@ describe('saving', () => {
     expect((await pages.browser.get(`${pages.path}/versions?version=4`)).status).toBe(404)
   })
 
+  test('offers to move waiting emails, which keep their version by default', async () => {
+    await pages.press(pages.path, 'live', { wait: 'minutes', 'wait.minutes': '30' })
+    const offered = async () => textOf((await pages.browser.get(pages.path)).html, '.page-head label')
+    expect(await offered()).toEqual([])
+    await pages.event()
+    expect(await offered()).toEqual(['Also change the waiting email'])
+    const versions = async () => {
+      const query = { appId: pages.app.id, messageId: null, contactId: null, states: null, before: null, limit: 10 }
+      return (await pages.store.listDeliveries(query)).map(({ version }) => version)
+    }
+    await pages.press(pages.path, 'save', { 'mail.subject': 'Two' })
+    expect(await versions()).toEqual([1])
+    await pages.press(pages.path, 'save', { 'mail.subject': 'Three', moveWaiting: 'on' })
+    expect(await versions()).toEqual([3])
+    const { html } = await pages.browser.get(pages.path)
+    expect(await textOf(html, '.notice.done')).toEqual([
+      'Done: The message was saved. Waiting emails use this version too.',
+    ])
+    const other = { 'trigger.event': 'another', moveWaiting: 'on' }
+    const refused = await pages.press(pages.path, 'save', other)
+    expect([refused.status, (await textOf(refused.html, '[role=alert]'))[0]]).toEqual([
+      400,
+      expect.stringContaining("Waiting emails can't use a version with another trigger."),
+    ])
+    expect(await attributesOf(refused.html, '[name=moveWaiting]', 'checked')).toHaveLength(1)
+    const audit = await pages.store.listAudit({
+      accountId: pages.app.accountId,
+      kind: 'changes',
+      before: null,
+      limit: 1,
+    })
+    expect(audit).toMatchObject([{ action: 'message.move_waiting' }])
+  })
+
   test('refuses a duplicate name next to the field', async () => {
     const { status, html } = await pages.press(pages.path, 'save', { name: 'Results not opened yet' })
     expect(status).toBe(409)

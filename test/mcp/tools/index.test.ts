@@ -52,8 +52,8 @@ describe('tools/list', () => {
       ])
     }
     const reaching = tools.filter((tool) => tool.annotations.openWorldHint).map(({ name }) => name)
-    const manage = ['send_test_message', 'set_message_status']
-    expect(reaching.sort()).toEqual(['add_contact', 'send_event', ...manage, 'update_contact'])
+    const manage = ['save_message_draft', 'send_test_message', 'set_message_status']
+    expect(reaching.sort()).toEqual(['add_contact', 'send_event', ...manage, 'update_contact'].sort())
     const { annotations } = tools.find(({ name }) => name === 'send_event') ?? {}
     expect(annotations).toEqual({
       readOnlyHint: false,

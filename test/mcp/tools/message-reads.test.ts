@@ -50,7 +50,7 @@ describe('get_message', () => {
     expect('omitted' in data).toBe(false)
     const { id: messageId, updatedAt: basedOn, message } = data
     const { data: again } = await call('save_message_draft', { messageId, basedOn, message })
-    const unchanged = { status: 'draft', version: 1, updatedAt: basedOn, change: 'unchanged' }
+    const unchanged = { status: 'draft', version: 1, updatedAt: basedOn, change: 'unchanged', waiting: 0 }
     expect(again as unknown).toEqual({ ok: true, messageId, ...unchanged })
   })
   test('keeps lines and drops invisible characters', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { inviteMember } from '../../../src/accounts/members.ts'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
-import { COSTLY_TOOL_LIMIT } from '../../../src/mcp/tools/tool.ts'
+import { COSTLY_CALL_LIMIT } from '../../../src/accounts/costly-calls.ts'
 import { createTestServer, inTurns } from '../../helper.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
 import { RESULT } from '../../messaging.ts'
@@ -233,11 +233,11 @@ describe('send_test_message', () => {
     await mailServer.stop()
   })
   test('is limited per minute', async () => {
-    const outcomes = await inTurns(COSTLY_TOOL_LIMIT.max, async () => (await sendTest()).ok)
+    const outcomes = await inTurns(COSTLY_CALL_LIMIT.max, async () => (await sendTest()).ok)
     expect(new Set(outcomes)).toEqual(new Set([true]))
-    const { max: limit } = COSTLY_TOOL_LIMIT
+    const { max: limit } = COSTLY_CALL_LIMIT
     expect(await sendTest()).toMatchObject({ error: 'rate_limited', scope: 'key', limit, retryAfter: 60 })
-    server().clock.tick(COSTLY_TOOL_LIMIT.windowMs)
+    server().clock.tick(COSTLY_CALL_LIMIT.windowMs)
     expect(await sendTest()).toMatchObject({ ok: true })
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { publicId } from '../../../src/core/ids.ts'
-import { COSTLY_TOOL_LIMIT } from '../../../src/mcp/tools/tool.ts'
+import { COSTLY_CALL_LIMIT } from '../../../src/accounts/costly-calls.ts'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'
 import { createMessaging, messageOf, type Messaging, MINUTE, page } from '../../messaging.ts'
@@ -139,12 +139,12 @@ describe('simulate_message', () => {
     expect(await simulate('All', { days })).toMatchObject({ error: 'invalid_field', field: 'days' })
   })
   test('is limited per minute', async () => {
-    server.clock.tick(COSTLY_TOOL_LIMIT.windowMs)
-    await inTurns(COSTLY_TOOL_LIMIT.max, () => simulate('Tagged'))
-    expect(await simulate('All')).toMatchObject({ error: 'rate_limited', limit: COSTLY_TOOL_LIMIT.max, retryAfter: 60 })
+    server.clock.tick(COSTLY_CALL_LIMIT.windowMs)
+    await inTurns(COSTLY_CALL_LIMIT.max, () => simulate('Tagged'))
+    expect(await simulate('All')).toMatchObject({ error: 'rate_limited', limit: COSTLY_CALL_LIMIT.max, retryAfter: 60 })
   })
   test('marks estimates by page views alone', async () => {
-    server.clock.tick(COSTLY_TOOL_LIMIT.windowMs)
+    server.clock.tick(COSTLY_CALL_LIMIT.windowMs)
     await call('send_event', { email: 'ada@example.com', event: 'signed_up', createContact: true })
     await messaging.browse('a', page('/wait'))
     server.clock.tick(MINUTE)

@@ -1,5 +1,16 @@
-import type { AppResults, Comparison, Difference, GoalPeriod, Results } from '../deliveries/results.ts'
+import {
+  type AppResults,
+  type Comparison,
+  type Difference,
+  type GoalPeriod,
+  lastDays,
+  readGoals,
+  readResults,
+  type Results,
+} from './results.ts'
+import type { Clock } from '../core/clock.ts'
 import type { MessageCounts, MessageRow } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
 import { publicId } from '../core/ids.ts'
 
 const iso = (at: number): string => new Date(at).toISOString()
@@ -7,6 +18,19 @@ const iso = (at: number): string => new Date(at).toISOString()
 /** States without deliveries are left out. */
 export const countsView = (counts: MessageCounts): Record<string, number> =>
   Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+
+const RESULT_DAYS = 30
+
+/** What became of its emails, as the API and MCP show it. */
+export async function viewOutcome({ store, clock }: { store: Store; clock: Clock }, message: MessageRow) {
+  const range = lastDays(RESULT_DAYS, clock.now())
+  const [counts, results, goals] = await Promise.all([
+    store.countDeliveries(message.id),
+    readResults(store, message.id, range),
+    readGoals(store, message, range),
+  ])
+  return { counts: countsView(counts), results: resultsView(results, goals) }
+}
 
 const LISTED_REASONS = 5
 
@@ -16,7 +40,7 @@ const LISTED_GOALS = 5
  * `extra`: people more than without the email, with the margin of the 95% interval; null: too few people to tell.
  * `goals`: only if emails had different ones, until those times.
  */
-export const resultsView = (
+const resultsView = (
   { funnel, days, heldBack, reasons, compared }: Results,
   { compared: goals }: { compared: GoalPeriod[] },
 ) => ({

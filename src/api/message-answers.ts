@@ -1,0 +1,209 @@
+/** Schemas of answers about messages. Times are ISO 8601 UTC. A `title` makes a named type in openapi.json. */
+import { type TProperties, Type } from '@sinclair/typebox'
+import {
+  CONTACT_ID,
+  DeliveryRecord,
+  ExplainedRule,
+  FieldErrorItem,
+  oneOf,
+  orNull,
+  pageOf,
+  time,
+  timeOrNull,
+  TRUE,
+  WarningItem,
+  WARNINGS,
+} from '../http/answer-schemas.ts'
+import { ContentSchema } from '../messages/drafts.ts'
+import { MESSAGE_STATUSES } from '../store/message-types.ts'
+
+const count = (description: string) => Type.Integer({ description, minimum: 0 })
+const text = (description: string) => Type.String({ description })
+const counts = (description: string) => Type.Record(Type.String(), Type.Integer(), { description })
+
+const MESSAGE_ID = text('The ID of the message, `msg_...`.')
+const STATUS = oneOf(MESSAGE_STATUSES, 'Only a `live` message sends emails.')
+const VERSION = Type.Integer({ description: 'The version, from 1.', minimum: 1 })
+const UPDATED_AT = time('When it last changed. Send it as `basedOn` to change the message.')
+
+const MESSAGE = {
+  id: MESSAGE_ID,
+  status: STATUS,
+  version: VERSION,
+  createdAt: time('When it was created.'),
+  updatedAt: UPDATED_AT,
+}
+const COUNTS = counts(
+  'Deliveries by [state](/docs/states), and of those sent how many people came back (`cameBack`), opened the result (`opened`) and reached the goal (`reachedGoal`). Numbers of zero are left out.',
+)
+
+const ListedMessage = Type.Object(
+  { ...MESSAGE, name: text('Its name.'), trigger: ContentSchema.properties.trigger, counts: COUNTS },
+  { title: 'ListedMessage', description: 'A message in a list.' },
+)
+
+export const MessagePage = pageOf('MessagePage', ListedMessage)
+
+const share = (description: string) =>
+  Type.Object({ people: count('How many.'), reached: count('How many of them did.') }, { description })
+
+const Compared = Type.Object(
+  {
+    emailed: share('People who were emailed.'),
+    heldBack: share('People who were held back.'),
+    extra: orNull(Type.Integer(), 'How many more people did because of the email; null if there are too few to tell.'),
+    margin: Type.Optional(Type.Integer({ description: 'Of the 95 % interval of `extra`.' })),
+  },
+  { title: 'ComparedPeople', description: 'Emailed people next to those who were held back.' },
+)
+
+const MessageResults = Type.Object(
+  {
+    days: count('How many days, up to today.'),
+    started: count('Emails that were triggered.'),
+    wouldSend: count('Of these, those that the rules allowed.'),
+    sent: count('Of these, those that were sent.'),
+    cameBack: count('Sent emails whose people came back.'),
+    opened: count('Sent emails whose people opened the result.'),
+    reachedGoal: count('Sent emails whose people reached the goal.'),
+    goals: Type.Optional(
+      Type.Array(
+        Type.Object({ event: orNull(Type.String(), 'The event.'), until: timeOrNull('Null: it is the goal now.') }),
+        {
+          description: 'If emails had different goals: the goals, oldest first.',
+        },
+      ),
+    ),
+    heldBack: count('Emails that were held back.'),
+    notSent: Type.Array(Type.Object({ reason: text('Why.'), emails: count('How many.') }), {
+      description: 'The five most frequent reasons why emails were not sent.',
+    }),
+    compared: Type.Optional(
+      Type.Record(Type.String(), Compared, {
+        description: 'With a holdback: `cameBack`, `opened` and `reachedGoal` of both groups.',
+      }),
+    ),
+  },
+  { title: 'MessageResults', description: 'Results of the last 30 days.' },
+)
+
+export const MessageFoundAnswer = Type.Object(
+  { ok: TRUE, ...MESSAGE, counts: COUNTS, results: MessageResults, message: ContentSchema },
+  { title: 'MessageFound' },
+)
+
+const SAVED = {
+  ok: TRUE,
+  messageId: MESSAGE_ID,
+  status: STATUS,
+  version: VERSION,
+  updatedAt: UPDATED_AT,
+}
+const WAITING = count('How many of its emails were waiting. With `moveWaiting`, they use this version.')
+
+const savedAnswer = (title: string, change: TProperties[string]) =>
+  Type.Object({ ...SAVED, change, waiting: WAITING, warnings: WARNINGS }, { title })
+
+export const MessageCreatedAnswer = savedAnswer(
+  'MessageCreated',
+  Type.Literal('created', { description: 'It is new.' }),
+)
+export const MessageSavedAnswer = savedAnswer(
+  'MessageSaved',
+  oneOf(['changed', 'unchanged'], '`unchanged`: it already was the same.'),
+)
+
+export const MessageStatusAnswer = Type.Object(
+  { ok: TRUE, messageId: MESSAGE_ID, status: STATUS, warnings: WARNINGS },
+  { title: 'MessageStatusSet' },
+)
+
+const PreviewedMail = Type.Object(
+  {
+    to: text('The email of the person.'),
+    eventId: orNull(Type.String(), 'The stored event that it is about.'),
+    isMadeUp: Type.Boolean({ description: 'Whether it uses sample data.' }),
+    subject: orNull(Type.String(), 'Null: see `fault`.'),
+    html: orNull(Type.String(), 'The HTML part. Null: see `fault`.'),
+    text: orNull(Type.String(), 'The text part. Null: see `fault`.'),
+    refusedLinks: Type.Array(Type.String(), { description: "URLs in values that aren't on the app's domains." }),
+    fault: orNull(Type.String(), 'Why nothing can be shown.'),
+  },
+  { title: 'PreviewedMail', description: 'The email as it would be sent.' },
+)
+
+export const PreviewAnswer = Type.Object(
+  {
+    ok: TRUE,
+    mail: PreviewedMail,
+    problems: Type.Array(FieldErrorItem, { description: 'What must be fixed before it can go live.' }),
+    warnings: Type.Array(WarningItem, { description: 'What you should look at before it goes live.' }),
+    token: orNull(Type.String(), 'For POST /messages/status. Null while there are `problems` or a `fault`.'),
+  },
+  { title: 'MessagePreview' },
+)
+
+const SimulationSummary = Type.Object(
+  {
+    from: time('The start of the period.'),
+    until: time('Its end.'),
+    triggered: count('How often it would have been triggered.'),
+    counts: counts('Emails by outcome: `send`, `waiting`, `joined`, or the reason why not.'),
+    estimated: count('How many were decided by page views only.'),
+    notes: Type.Array(Type.String(), { description: 'What to keep in mind.' }),
+  },
+  { title: 'SimulationSummary', description: 'All triggers of the period.' },
+)
+
+const SimulatedEmail = Type.Object(
+  {
+    email: orNull(Type.String(), "The person's email; null if they were just erased."),
+    contactId: CONTACT_ID,
+    triggeredAt: time('When its trigger happened.'),
+    dueAt: time('When it would have been due.'),
+    outcome: text('`send`, `waiting`, `joined`, or the reason why not.'),
+    why: text('Why the person would have got it or not, in one sentence.'),
+    rules: Type.Array(ExplainedRule, { description: 'Every check, in order.' }),
+  },
+  { title: 'SimulatedEmail', description: 'What would have become of one trigger.' },
+)
+
+const { properties: simulated } = pageOf('', SimulatedEmail)
+
+export const SimulationAnswer = Type.Object(
+  { ok: TRUE, simulation: SimulationSummary, data: simulated.data, nextCursor: simulated.nextCursor },
+  { title: 'Simulation' },
+)
+
+const ExplainedMessage = Type.Object(
+  { id: MESSAGE_ID, name: text('Its name.'), status: STATUS },
+  { title: 'ExplainedMessage', description: 'The message, as it is now.' },
+)
+
+export const ExplanationAnswer = Type.Object(
+  {
+    ok: TRUE,
+    why: text('Why the person got the email or not, in one or two sentences.'),
+    serverReply: Type.Optional(text("The mail server's refusal, explained; absent if it didn't refuse the email.")),
+    message: ExplainedMessage,
+    delivery: Type.Union([DeliveryRecord, Type.Null()], {
+      description: 'The last one; null if nothing started an email.',
+    }),
+    decidedAt: timeOrNull('When the rules were checked; null if they were not checked yet.'),
+    rules: Type.Array(ExplainedRule, { description: 'Every check, in order.' }),
+  },
+  { title: 'Explanation' },
+)
+
+export const TestAnswer = Type.Object(
+  {
+    ok: TRUE,
+    outcome: oneOf(
+      ['sent', 'kept', 'failed', 'unknown'],
+      '`kept`: captured, because no mail server is set up. `unknown`: the mail server did not confirm it.',
+    ),
+    reason: orNull(Type.String(), 'Why it failed, or may have.'),
+    warnings: WARNINGS,
+  },
+  { title: 'TestSent' },
+)

@@ -1,0 +1,83 @@
+/** A message as programs preview it, over MCP and the API: the email for one person, and what is left before going live. */
+import { Type } from '@sinclair/typebox'
+import type { AppRow } from '../accounts/access.ts'
+import { EMAIL } from '../core/field-schemas.ts'
+import type { Fault, Rules } from '../core/inputs.ts'
+import type { Clock } from '../core/clock.ts'
+import { publicId } from '../core/ids.ts'
+import { type FieldError, isRefusal, type Refusal } from '../core/refusals.ts'
+import { checkLive, proposeFallback, warnOfUntried } from '../messages/message-checks.ts'
+import { type Mailer, type RenderedMail } from '../messages/mailer.ts'
+import { makeLiveToken } from '../messages/messages.ts'
+import { describeTemplateFault, type TemplateFault } from '../messages/template-faults.ts'
+import type { TemplateWorker } from '../messages/template-worker.ts'
+import type { MessageRow } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
+import { type FoundSample, findSample } from './person-samples.ts'
+
+export const PREVIEW_FIELDS = {
+  email: Type.Optional({
+    ...EMAIL,
+    description: 'The person to preview it for. By default, who triggered it last, else sample data.',
+  }),
+  several: Type.Optional(
+    Type.Boolean({ description: 'Whether to use sample data with several events.', say: 'Send true or false.' }),
+  ),
+}
+
+const MADE_UP: Fault = { code: 'conflict', message: '`several` uses sample events. Send either this or `email`.' }
+
+export const PREVIEW_RULES: Rules = {
+  several: (isSeveral, { email }) => (isSeveral === true && email !== undefined ? MADE_UP : null),
+}
+
+type Dependencies = { store: Store; clock: Clock; mailer: Mailer; templates: TemplateWorker; previewKey: string }
+
+type Asked = { app: AppRow; message: MessageRow; email: string | null; isSeveral: boolean }
+
+/** `token`: for going live; null while there are problems or nothing can be shown. */
+export type DraftPreview = {
+  found: FoundSample
+  mail: RenderedMail | TemplateFault
+  problems: FieldError[]
+  warnings: FieldError[]
+  token: string | null
+}
+
+/** Refusals: contact_not_found. */
+export async function previewDraft(deps: Dependencies, asked: Asked): Promise<DraftPreview | Refusal> {
+  const { app, message } = asked
+  const found = await findSample(deps, asked)
+  if (isRefusal(found)) return found
+  const mail = await deps.mailer.preview(found.sample)
+  const { store, templates, mailer } = deps
+  const check = await checkLive({ store, app, templates, senders: mailer.senders }, message.content)
+  // nothing may go live by an empty preview
+  const isReady = check.problems.length === 0 && 'html' in mail
+  const unsent = found.unsent === null ? [] : [{ field: 'email', code: 'no_email', message: found.unsent }]
+  return {
+    found,
+    mail,
+    problems: check.problems.map(({ field, code, message }) => ({ field, code, message })),
+    warnings: [...unsent, ...check.warnings, ...warnOfUntried(check)],
+    token: isReady ? makeLiveToken(deps.previewKey, app, message) : null,
+  }
+}
+
+/** As the API and MCP show it. `html` and `text` null: see `fault`. */
+export function previewView({ found, mail }: Pick<DraftPreview, 'found' | 'mail'>) {
+  const { contact, event } = found.sample
+  const { isMadeUp } = found
+  const shown = { to: contact.email, eventId: event && !isMadeUp ? publicId('evt', event.id) : null, isMadeUp }
+  return 'html' in mail
+    ? { ...shown, ...mail, fault: null }
+    : { ...shown, subject: null, html: null, text: null, refusedLinks: [], fault: describeFault(mail, found) }
+}
+
+/** Why nothing can be shown. */
+export function describeFault(fault: TemplateFault, { sample: { contact, app }, isMadeUp }: FoundSample): string {
+  const begin = `Nothing can be shown for ${isMadeUp ? 'this person' : contact.email}: `
+  return 'missing' in fault
+    ? `${begin}${fault.missing} has no value and no fallback, so this person gets no email. Write ${proposeFallback(fault.missing, app)}.`
+    : `${begin}${describeTemplateFault(fault)}`
+}
