@@ -5,7 +5,7 @@
 import { createSinkCount } from './sink-count.ts'
 
 /** As Postmark, Resend and Amazon SES name the recipient. */
-const RECIPIENT = /"(?:To|to|ToAddresses)":\[?"([^"]+)/
+const RECIPIENT = /"(?:To|to|ToAddresses)":\[?"((?:[^"\\]|\\.)+)"/
 /** What each of them answers, in one. */
 const TAKEN = { MessageID: '1', MessageId: '1', id: '1', ErrorCode: 0, Message: 'OK' }
 

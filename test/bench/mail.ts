@@ -133,8 +133,8 @@ async function send(executable: string, prepared: string, folder: string, to = S
   const data = join(folder, 'sending')
   cpSync(prepared, data, { recursive: true })
   const sink = await startService([process.execPath, join(import.meta.dir, to.file)], folder)
-  const serve = [executable, 'serve', '--data', data, '--port', '0', '--smtp-url', to.urlOf(sink.url)]
-  const service = await startService(serve, folder)
+  const env = { EVENTPOST_SMTP_URL: to.urlOf(sink.url) }
+  const service = await startService([executable, 'serve', '--data', data, '--port', '0'], folder, env)
   const until = performance.now() + GIVE_UP_MS
   while (readTaken(sink.log).mails < MAILS && performance.now() < until) await Bun.sleep(100)
   await service.stop()

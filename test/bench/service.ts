@@ -8,9 +8,14 @@ export const EXECUTABLE = join(ROOT, 'dist/eventpost')
 export type Service = { url: string; pid: number; /** file of what it said */ log: string; stop(): Promise<void> }
 
 /** Starts a command and waits for its line "listening on URL". Its output goes to a file, as it would in production. */
-export async function startService(command: string[], folder: string): Promise<Service> {
+export async function startService(command: string[], folder: string, env = {}): Promise<Service> {
   const log = join(folder, `out-${Math.random().toString(36).slice(2)}.log`)
-  const child = Bun.spawn(command, { cwd: folder, stdout: openSync(log, 'w'), stderr: 'inherit' })
+  const child = Bun.spawn(command, {
+    cwd: folder,
+    env: { ...process.env, ...env },
+    stdout: openSync(log, 'w'),
+    stderr: 'inherit',
+  })
   const url = await waitFor(() => /^listening on (\S+)$/m.exec(readFileSync(log, 'utf8').slice(0, 2000))?.[1])
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM')
