@@ -30,6 +30,8 @@ export type MailProvider = {
   }
   /** for emails sent over SMTP, so that webhooks name the delivery; without it, only those of the API do */
   smtpHeaders?: (delivery: string) => [name: string, value: string][]
+  /** to every email; Gmail counts none if there are two */
+  addsFeedbackId?: true
 }
 
 export const MAIL_PROVIDERS: readonly MailProvider[] = [
@@ -42,6 +44,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     hint: 'Change us-east-1 to your region. Use SMTP credentials, not AWS keys.',
     hosts: /^email(?:-smtp(?:-fips)?)?\.[a-z0-9-]+\.amazonaws\.com$/,
     spf: 'include:amazonses.com',
+    addsFeedbackId: true,
     api: {
       name: 'ses',
       key: 'Secret access key',
@@ -66,6 +69,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     hint: 'Use the server API token as username and password.',
     hosts: /^(?:smtp(?:-broadcasts)?|api)\.postmarkapp\.com$/,
     spf: null,
+    addsFeedbackId: true,
     api: {
       name: 'postmark',
       key: 'Server API token',
@@ -95,6 +99,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     hint: 'Use an API key as the password.',
     hosts: /^(?:smtp|api)\.resend\.com$/,
     spf: null,
+    addsFeedbackId: true,
     api: {
       name: 'resend',
       key: 'API key',
@@ -116,6 +121,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     hint: "In the EU, use smtp.eu.mailgun.org. Use your domain's SMTP credentials.",
     hosts: /^smtp(?:\.eu)?\.mailgun\.org$/,
     spf: 'include:mailgun.org',
+    addsFeedbackId: true,
     hooks: {
       name: 'mailgun',
       hint: 'In Mailgun, open Sending, then Webhooks. Add the URL for delivered messages, permanent failures, temporary failures and spam complaints.',
@@ -133,6 +139,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     hint: 'The username is apikey. The password is an API key.',
     hosts: /^smtp(?:\.eu)?\.sendgrid\.net$/,
     spf: 'include:sendgrid.net',
+    addsFeedbackId: true,
     hooks: {
       name: 'sendgrid',
       hint: 'In SendGrid, open Mail Settings, then Event Webhooks. Choose the deliverability events and turn on the signature.',
@@ -149,6 +156,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     hint: 'Find the login and SMTP key under SMTP & API.',
     hosts: /^smtp-relay\.(?:brevo|sendinblue)\.com$/,
     spf: 'include:spf.brevo.com',
+    addsFeedbackId: true,
     hooks: {
       name: 'brevo',
       hint: 'In Brevo, open Transactional, Settings, then Webhooks. Choose delivered, deferred, soft bounce, hard bounce, invalid, blocked, error and complaint.',

@@ -1,4 +1,5 @@
 /** The mail server of an app, as a form shows it; it is stored as a URL. */
+import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { foldHost } from '../core/domains.ts'
 import { SECURE_PORT, type SmtpServer, SUBMISSION_PORT } from '../core/mail-addresses.ts'
@@ -10,12 +11,22 @@ import type { TypedSecret } from './typed-secrets.ts'
 
 export const UNREADABLE_SERVER = "The saved mail server can't be read, so no email is sent."
 
-export const SERVER_FIELDS = ['smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpPassword'] as const
+export const SERVER_FIELDS = [
+  'smtpHost',
+  'smtpPort',
+  'smtpSecurity',
+  'smtpUser',
+  'smtpPassword',
+  'smtpCertificates',
+] as const
 
 export type ServerText = Record<(typeof SERVER_FIELDS)[number], string>
 
 export const readServerText = (text: (name: string) => string): ServerText =>
-  Object.fromEntries(SERVER_FIELDS.map((name) => [name, text(name)])) as ServerText
+  Object.fromEntries(SERVER_FIELDS.map((name) => [name, withoutKeys(text(name))])) as ServerText
+
+/** A private key that was pasted by mistake is not shown again. */
+const withoutKeys = (text: string): string => text.replaceAll(/(PRIVATE KEY-----)[\w+/=\s]+/g, '$1\n')
 
 const securityOf = ({ isSecure, isTlsOptional }: SmtpServer): Security =>
   isTlsOptional ? 'optional' : isSecure ? 'tls' : 'starttls'
@@ -27,7 +38,17 @@ export const writeServer = (server: SmtpServer): ServerText => ({
   smtpSecurity: securityOf(server),
   smtpUser: server.login?.user ?? '',
   smtpPassword: '',
+  smtpCertificates: (server.certificates ?? []).map(toPem).join(''),
 })
+
+/** In lines of 64, as programs write them (RFC 7468). */
+const toPem = (der: string): string => {
+  const lines =
+    Buffer.from(der, 'base64url')
+      .toString('base64')
+      .match(/.{1,64}/g) ?? []
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
+}
 
 export const NO_SERVER: ServerText = {
   smtpHost: '',
@@ -35,6 +56,7 @@ export const NO_SERVER: ServerText = {
   smtpSecurity: 'starttls',
   smtpUser: '',
   smtpPassword: '',
+  smtpCertificates: '',
 }
 
 export const writeProvider = ({ host, port, security, user = '' }: MailProvider): ServerText => ({
@@ -43,6 +65,7 @@ export const writeProvider = ({ host, port, security, user = '' }: MailProvider)
   smtpSecurity: security,
   smtpUser: user,
   smtpPassword: '',
+  smtpCertificates: '',
 })
 
 const PORTS: Record<Security, number> = { tls: SECURE_PORT, starttls: SUBMISSION_PORT, optional: 25 }
@@ -61,6 +84,30 @@ function readPort(text: string, security: Security): number | null {
   if (text === '') return PORTS[security]
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0
   return port >= 1 && port <= MAX_PORT ? port : null
+}
+
+const MAX_CERTIFICATES = 5
+const MAX_CERTIFICATE_CHARACTERS = 20_000
+const PEM = /-----BEGIN CERTIFICATE-----([\w+/=\s]+)-----END CERTIFICATE-----/g
+
+/** DER in base64url; a text is what is wrong. */
+function readCertificates(text: string): string[] | string {
+  if (text.length > MAX_CERTIFICATE_CHARACTERS) return `Enter up to ${MAX_CERTIFICATES} certificates.`
+  if (text.includes('PRIVATE KEY-----')) return 'This is a private key. Paste the certificate only.'
+  const found = Array.from(text.matchAll(PEM), ([, base64 = '']) => readCertificate(base64))
+  if (found.length > MAX_CERTIFICATES) return `Enter up to ${MAX_CERTIFICATES} certificates.`
+  if (found.length === 0 && text !== '') return 'Paste a certificate in PEM, from -----BEGIN CERTIFICATE----- on.'
+  const broken = found.indexOf(null)
+  if (broken !== -1) return `Certificate ${broken + 1} can't be read. Copy all of its lines.`
+  return found.flatMap((one) => one ?? [])
+}
+
+function readCertificate(base64: string): string | null {
+  try {
+    return new X509Certificate(Buffer.from(base64, 'base64')).raw.toString('base64url')
+  } catch {
+    return null
+  }
 }
 
 /** Passwords that an empty field stands for, each for its own host and user only. */
@@ -87,10 +134,15 @@ export function readServer(text: ServerText, known: readonly KnownLogin[]): { se
     fault('smtpPassword', isKnown ? 'Enter the password again for this host and username.' : 'Enter the password.')
   }
   if (user !== '' && security === 'optional') fault('smtpSecurity', 'Passwords are sent only over TLS or STARTTLS.')
+  const certificates = readCertificates(text.smtpCertificates.trim())
+  if (typeof certificates === 'string') fault('smtpCertificates', certificates)
+  if (certificates.length > 0 && security === 'optional') fault('smtpSecurity', 'A certificate needs TLS or STARTTLS.')
   if (host === null || port === null || errors.length > 0) return { errors }
   const login = user === '' ? null : { user, password: password ?? '' }
   const isSecure = security === 'tls'
-  return { server: { host, port, isSecure, login, ...(security === 'optional' ? { isTlsOptional: true } : {}) } }
+  const isOwn = typeof certificates !== 'string' && certificates.length > 0
+  const trust = security === 'optional' ? { isTlsOptional: true as const } : isOwn ? { certificates } : {}
+  return { server: { host, port, isSecure, login, ...trust } }
 }
 
 type Faults = { errors: FieldError[] }

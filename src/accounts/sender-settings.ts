@@ -3,6 +3,7 @@ import type { Store } from '../store/store.ts'
 import type { MailSettings, SendWindow } from '../store/message-types.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { readEmail } from '../core/email.ts'
+import { formatLimit } from '../core/count.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { cleanText } from '../core/visible-text.ts'
 
@@ -41,6 +42,8 @@ type LimitsSettings = Pick<MailSettings, (typeof SENDER_FORMS.limits)[number]>
 /** The settings that each form of Sender saves. */
 const SENDER_FORMS = {
   from: FROM_FIELDS,
+  layout: ['layout'],
+  texts: ['texts'],
   server: ['smtpUrl'],
   limits: ['perSecond', 'connections', 'giveUpHours', 'perPersonDay', 'perPersonWeek', 'sendWindow'],
   dkim: ['dkimDomain', 'dkimSelector', 'dkimKey'],
@@ -137,6 +140,16 @@ function readLogo(read: Read<FromText>): string | null {
   const url = URL.parse(text)
   const isFit = url?.protocol === 'https:' && url.username === '' && url.password === '' && text.length <= 1_000
   return isFit ? url.href : fault(read, 'logoUrl', 'Enter an image URL that starts with https://.')
+}
+
+const LAYOUT_CHARACTERS = 50_000
+
+/** null: the default layout. Whether it can be used is for the template thread to say. */
+export function readLayout(text: string, standard: string): Reading<Pick<MailSettings, 'layout'>> {
+  const layout = text.replaceAll('\r\n', '\n').trim()
+  const message = `Enter up to ${formatLimit(LAYOUT_CHARACTERS)} characters.`
+  if (layout.length > LAYOUT_CHARACTERS) return { errors: [{ field: 'layout', code: 'invalid', message }] }
+  return { settings: { layout: layout === '' || layout === standard.trim() ? null : layout } }
 }
 
 function readColour(read: Read<FromText>): string | null {

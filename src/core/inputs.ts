@@ -25,8 +25,8 @@ type Sentence = string | ((value: unknown) => string)
 export type Say =
   Sentence | ({ invalid: Sentence } & Partial<Record<'missing' | 'too_long' | 'too_large' | 'key', Sentence>>)
 
-/** `isKind`: the property that distinguishes the variants of a union. */
-type Node = TSchema & { say?: Say; isKind?: boolean }
+/** `isKind`: the property that distinguishes the variants of a union. `isByName`: errors in a record name their key. */
+type Node = TSchema & { say?: Say; isKind?: boolean; isByName?: boolean }
 
 /** A list of words as `enum`. TypeBox publishes `enum` without checking it. */
 export const WORD = 'Word'
@@ -232,6 +232,10 @@ function visitRecord(schema: Node, value: unknown, path: string, problems: Field
   if (names.length > Number(schema.maxProperties)) return void problems.push(problem(schema, 'too_large', path, value))
   if (!names.every((name) => key.test(name))) return void problems.push(problem(schema, 'key', path, value))
   const found: FieldError[] = []
+  if (schema.isByName) {
+    for (const [name, one] of Object.entries(value)) visit(inner, one, join(path, name), problems)
+    return
+  }
   for (const one of Object.values(value)) visit(inner, one, path, found)
   const first = found.find(({ code }) => code === 'invalid') ?? found[0]
   if (first) problems.push(first)

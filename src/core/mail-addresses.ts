@@ -15,6 +15,8 @@ export type SmtpServer = {
   login: { user: string; password: string } | null
   /** allows no TLS or an untrusted certificate; never with a password */
   isTlsOptional?: true
+  /** trusted instead of the public ones: CAs, or the server's own (DER in base64url) */
+  certificates?: string[]
 }
 
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/
@@ -52,11 +54,14 @@ export const SMTP_URL_MESSAGE =
   'Enter an address such as smtps://user:password@smtp.example.com:465. `?tls=optional` works only with smtp:// and without a password.'
 
 const TLS_OPTIONAL = '?tls=optional'
+const CERTIFICATES = /^\?ca=([\w-]+(?:\.[\w-]+)*)$/
 
 export function readSmtpUrl(text: string): SmtpServer | null {
   const url = URL.parse(text)
   if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
-  if (!/^\/?$/.test(url.pathname) || !['', TLS_OPTIONAL].includes(url.search) || url.hash !== '') return null
+  const certificates = CERTIFICATES.exec(url.search)?.[1]?.split('.')
+  const isKnown = certificates !== undefined || ['', TLS_OPTIONAL].includes(url.search)
+  if (!/^\/?$/.test(url.pathname) || !isKnown || url.hash !== '') return null
   const isSecure = url.protocol === 'smtps:'
   const isTlsOptional = url.search === TLS_OPTIONAL
   const hasLogin = url.username !== ''
@@ -67,15 +72,17 @@ export function readSmtpUrl(text: string): SmtpServer | null {
     const port = url.port === '' ? (isSecure ? SECURE_PORT : SUBMISSION_PORT) : Number(url.port)
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
     const login = hasLogin ? { user, password } : null
-    return { host, port, isSecure, login, ...(isTlsOptional ? { isTlsOptional } : {}) }
+    const trust = isTlsOptional ? { isTlsOptional } : certificates ? { certificates } : {}
+    return { host, port, isSecure, login, ...trust }
   } catch {
     return null
   }
 }
 
 /** `readSmtpUrl` reads the same server from it. */
-export function composeSmtpUrl({ host, port, isSecure, login, isTlsOptional }: SmtpServer): string {
+export function composeSmtpUrl({ host, port, isSecure, login, isTlsOptional, certificates }: SmtpServer): string {
   const account = login === null ? '' : `${encodeURIComponent(login.user)}:${encodeURIComponent(login.password)}@`
   const address = host.includes(':') ? `[${host}]` : host
-  return `${isSecure ? 'smtps' : 'smtp'}://${account}${address}:${port}${isTlsOptional ? TLS_OPTIONAL : ''}`
+  const trust = certificates ? `?ca=${certificates.join('.')}` : ''
+  return `${isSecure ? 'smtps' : 'smtp'}://${account}${address}:${port}${isTlsOptional ? TLS_OPTIONAL : trust}`
 }

@@ -26,6 +26,8 @@ import { senderWebhookRoutes } from './sender/webhooks.tsx'
 import { senderDomainRoutes } from './sender/domain.tsx'
 import { senderOptInRoutes } from './sender/opt-in.tsx'
 import { senderServerRoutes } from './sender/server.tsx'
+import { layoutRoutes } from './sender/layout.tsx'
+import { textsRoutes } from './sender/texts.tsx'
 import { senderRoutes } from './sender/sender.tsx'
 import { settingsRoutes } from './settings/settings.tsx'
 import { setupRoutes } from './access/setup.tsx'
@@ -79,6 +81,8 @@ function dashboardRoutes(deps: DocsDependencies & { host?: string }) {
       .use(requestsRoutes(deps))
       .use(secretRoutes(deps))
       .use(senderRoutes(deps))
+      .use(layoutRoutes(deps))
+      .use(textsRoutes(deps))
       .use(senderServerRoutes(deps))
       .use(senderOptInRoutes(deps))
       .use(senderDomainRoutes(deps))

@@ -7,6 +7,7 @@ import {
   type Marked,
   type StoredSend,
   CANCELLATION_REASONS,
+  EMAIL_FINDINGS,
   type UnfitEvent,
   type Verdict,
 } from '../store/message-types.ts'
@@ -54,9 +55,9 @@ const decideFinally: DecideFinally = (reads, work, { at, record, isUnchanged }) 
   if (decided.outcome !== 'send') return decided
   const { isCompared } = decided
   if (known) return { outcome: 'send', record, isCompared, unfit: [] }
-  // links are not checked again
-  const links = record.verdicts.filter(({ rule }) => rule === 'link')
-  const verdicts = [...decided.record.verdicts, ...links]
+  // the email is not rendered again
+  const found = record.verdicts.filter(({ rule }) => EMAIL_FINDINGS.includes(rule))
+  const verdicts = [...decided.record.verdicts, ...found]
   const { repeatable } = record
   const rest = forgetReply({ ...decided.record, verdicts, repeatable })
   return { outcome: 'send', isCompared, unfit: decided.unfit, record: rest }
@@ -163,7 +164,8 @@ function lastTryOf({
 /** Keeps what the rules said; replaces what was found about the email itself. */
 function addByHand(delivery: DeliveryRow, found: readonly Verdict[], at: number): DecisionRecord {
   const earlier = readRecord(delivery)
-  const verdicts = earlier?.verdicts.filter(({ rule }) => !['link', 'template', 'giveUp'].includes(rule)) ?? []
+  const verdicts =
+    earlier?.verdicts.filter(({ rule }) => ![...EMAIL_FINDINGS, 'template', 'giveUp'].includes(rule)) ?? []
   return (
     found.reduce<DecisionRecord | null>(
       (record, verdict) => addVerdict(record, verdict, at),

@@ -13,6 +13,7 @@ import type { Check } from './decide.ts'
 import { quietMsOf } from './rules.ts'
 import { readFault, type TemplateFault } from '../messages/template-faults.ts'
 import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
+import { nameLanguage } from '../core/languages.ts'
 import { upperFirst } from '../core/text.ts'
 
 function describeDistance(time: number, { content, triggeredAt }: DescribedSubject): string {
@@ -63,8 +64,9 @@ const BY_RULE = {
   holdback: ({ about, value }, subject) =>
     `${displayName(subject.person)} is ${value === true ? '' : 'not '}in the holdback group, the ${about}% of people who don't get this message.`,
   template: (verdict) => describeTemplateFault(readFault(verdict)),
+  language: describeLanguage,
   link: ({ about }) => `The email does not link to ${formatValue(about)}, which is not on a domain of this app.`,
-} satisfies Record<Rule['rule'] | Check | 'template' | 'link', Describe>
+} satisfies Record<Rule['rule'] | Check | 'template' | 'link' | 'language', Describe>
 
 export const VERDICT_TEXTS: ReadonlyMap<string, Describe> = new Map(Object.entries<Describe>(BY_RULE))
 
@@ -81,6 +83,15 @@ const NAMES_OF_PEOPLE = new Map([
   ['contact.firstName', 'first name'],
   ['contact.lastName', 'last name'],
 ])
+
+/** `about`: the language of the text; null: the message's own. `value`: the person's locale. */
+function describeLanguage({ about, value }: Verdict, subject: DescribedSubject): string {
+  const which = about === null ? "The message's own text" : `The text in ${nameLanguage(about)}`
+  const name = displayName(subject.person)
+  if (value === null) return `${which} was used, because ${name} has no locale.`
+  const why = about === null ? `no other is in ${name}'s locale` : `it fits ${name}'s locale`
+  return `${which} was used, because ${why}, ${formatValue(value)}.`
+}
 
 /** "The event had no headline" */
 function describeMissing(variable: string): string {

@@ -3,10 +3,11 @@ import type { Mailer, RenderedMail, Sample } from '../messages/mailer.ts'
 import type { Store } from '../store/store.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { MessageContent, MessageRow } from '../store/message-types.ts'
-import type { AppRow } from '../store/types.ts'
+import type { AppRow, ContactRow } from '../store/types.ts'
+import { findVariant } from '../messages/mail-texts.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import type { FieldError } from '../core/refusals.ts'
-import { inspectMail } from '../messages/message-checks.ts'
+import { findTemplateFaults } from '../messages/message-checks.ts'
 import { collectMsOf } from '../messages/again.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import { findFrom } from '../accounts/senders.ts'
@@ -29,13 +30,23 @@ export type Preview = {
   /** the trigger can have a person's data; what your server sends has none before */
   isTriggered: boolean
   properties: string[]
+  /** the language of the text; null: the message's own */
+  variant: string | null
   from: Mailbox | null
   mail: RenderedMail | TemplateFault
   /** what is wrong with the texts, whoever the email is for */
   problems: FieldError[]
 }
 
-type Asked = { content: MessageContent; sampleId: string }
+/** `language`: one of the message's, or OWN_TEXT; else the person's. */
+type Asked = { content: MessageContent; sampleId: string; language?: string }
+
+export const OWN_TEXT = 'own'
+
+function chooseVariant({ content: { mail }, language = '' }: Asked, contact: ContactRow): string | null {
+  if (language === OWN_TEXT) return null
+  return Object.hasOwn(mail.variants ?? {}, language) ? language : findVariant(mail, contact)
+}
 
 /** For the chosen sample, else the latest. Sends nothing. */
 export async function previewMessage(deps: Dependencies, app: AppRow, asked: Asked): Promise<Preview> {
@@ -50,9 +61,10 @@ export async function previewMessage(deps: Dependencies, app: AppRow, asked: Ask
   })
   const mail = await deps.mailer.preview(work)
   const isFaulty = 'missing' in mail || 'broken' in mail
-  const { problems } = isFaulty ? await inspectMail({ ...deps, app }, asked.content.mail) : { problems: [] }
+  const problems = isFaulty ? await findTemplateFaults({ ...deps, app }, asked.content.mail) : []
   const isTriggered = !('api' in asked.content.trigger)
-  return { choices, sample, isTriggered, properties: [...new Set(properties)].sort(), from, mail, problems }
+  const { variant = null } = work
+  return { choices, sample, isTriggered, properties: [...new Set(properties)].sort(), variant, from, mail, problems }
 }
 
 /** To a member, without any rule. `whose`: null for sample data. */
@@ -65,8 +77,9 @@ export async function sendTestMail({ deps, app, to }: { deps: Dependencies; app:
 async function prepareSample(
   { store, clock, templates }: { store: Store; clock: Clock; templates: TemplateWorker },
   app: AppRow,
-  { content, sampleId }: Asked,
+  asked: Asked,
 ): Promise<{ choices: SampleChoice[]; sample: SampleChoice | null; work: Sample }> {
+  const { content, sampleId } = asked
   const [real, at] = [(await listSamples(store, app, content)).map(withId), clock.now()]
   const several = collectMsOf(content.again) === null ? [] : [await makeSeveral(templates, app, { content, at })]
   const choices = [...real, ...several]
@@ -74,7 +87,8 @@ async function prepareSample(
   const chosen = choices.find(({ id }) => id === sampleId)
   const sample = chosen ?? (await pickFilled(templates, { app, content, settings }, real)) ?? null
   const { contact, event, joined } = sample ?? (await makeSampleFor(templates, app, { content, at }))
-  return { choices, sample, work: { message: wrap(app, content), contact, event, joined, app, settings } }
+  const variant = chooseVariant(asked, contact)
+  return { choices, sample, work: { message: wrap(app, content), contact, event, joined, app, settings, variant } }
 }
 
 const makeSeveral = async (...given: Parameters<typeof makeSampleFor>): Promise<SampleChoice> => {

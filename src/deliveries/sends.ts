@@ -10,8 +10,9 @@ import { readPublicId } from '../core/ids.ts'
 import * as inputs from '../core/inputs.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
 import { CREATE_CONTACT, PROPERTIES, readProperties } from '../events/event-input.ts'
-import { inspectMail, proposeFallback } from '../messages/message-checks.ts'
+import { findTemplateFaults, proposeFallback } from '../messages/message-checks.ts'
 import { MAX_NAME_CHARACTERS, MessageSchema } from '../messages/message-schema.ts'
+import { findVariant } from '../messages/mail-texts.ts'
 import { mailFactsOf, mailTemplateOf, type RenderedMail } from '../messages/mailer.ts'
 import { makeNewPerson } from '../messages/message-samples.ts'
 import { describeTemplateFault, type TemplateFault } from '../messages/template-faults.ts'
@@ -39,7 +40,8 @@ const MESSAGE = Type.String({
 /** What a text of its own consists of. */
 const OWN_TEXT = {
   subject: Type.Optional(described(TEXTS.subject, 'Without `message`: the subject, in Liquid.')),
-  body: Type.Optional(described(TEXTS.body, 'Without `message`: the text, in Markdown with Liquid.')),
+  body: described({ ...TEXTS.body, minLength: 1 }, 'Without `message`: the text, in Markdown with Liquid.'),
+  html: described(TEXTS.html, 'Without `message`: a whole email in HTML with Liquid. `body` is then its plain text.'),
   preheader: described(TEXTS.preheader, 'Without `message`: the preview text.'),
   fromName: described(TEXTS.fromName, "Without `message`: the sender name. Default: the app's."),
   fromEmail: described(
@@ -85,13 +87,13 @@ function findChoiceFault(message: unknown, body: inputs.Body): inputs.Fault | nu
   const own = OWN_NAMES.filter((name) => body[name] !== undefined)
   if (message !== undefined) return own.length === 0 ? null : { code: 'conflict', message: EITHER, field: own[0] }
   if (own.length === 0) return inputs.faultOf(MESSAGE, 'missing', message)
-  const lacked = (['subject', 'body'] as const).find((name) => body[name] === undefined)
+  const lacked = body.subject === undefined ? 'subject' : (body.body ?? body.html) === undefined ? 'body' : undefined
   return lacked === undefined ? null : { code: 'missing', message: LACKED[lacked], field: lacked }
 }
 
 const LACKED = {
-  subject: 'Send a `subject` together with `body`, or name a `message`.',
-  body: 'Send a `body` together with `subject`, or name a `message`.',
+  subject: 'Send a `subject` together with `body` or `html`, or name a `message`.',
+  body: 'Send a `body` or `html` together with `subject`, or name a `message`.',
 } as const
 
 const findAddressFault = (value: unknown): inputs.Fault | null =>
@@ -228,8 +230,9 @@ async function render(
   const { email, firstName, lastName, properties } = input
   const person: StoredContact = stored ?? makeNewPerson(app, email)
   const contact = { ...person, firstName: person.firstName ?? firstName, lastName: person.lastName ?? lastName }
-  const facts = mailFactsOf({ contact, event: { properties }, app, settings }, UNSUBSCRIBE_URL)
-  const whole = { template: mailTemplateOf(mail), facts }
+  const variant = findVariant(mail, contact)
+  const facts = mailFactsOf({ contact, event: { properties }, app, settings, variant }, UNSUBSCRIBE_URL)
+  const whole = { template: mailTemplateOf(mail, variant), facts }
   const first = await templates.render(app.id, whole, { isSent: true })
   return 'slow' in first ? templates.render(app.id, whole, { isSent: true, isAlone: true }) : first
 }
@@ -239,9 +242,10 @@ type Faulty = { fault: TemplateFault; mail: Mail; found: MessageRow | null }
 /** Named by what the caller can change: a value, or the text. */
 async function describeFault(deps: Dependencies, app: AppRow, { fault, mail, found }: Faulty): Promise<FieldError[]> {
   if ('missing' in fault && fault.missing !== 'subject') return [describeMissing(fault.missing, app)]
-  const own = found === null ? (await inspectMail({ ...deps, app }, mail)).problems : []
-  if (own.length > 0) return own.map(toOwnField)
-  const field = found === null ? ('missing' in fault ? 'subject' : 'body') : 'message'
+  const faults = found === null ? await findTemplateFaults({ ...deps, app }, mail) : []
+  if (faults.length > 0) return faults.map(toOwnField)
+  const own = 'missing' in fault ? 'subject' : mail.html === undefined ? 'body' : 'html'
+  const field = found === null ? own : 'message'
   const message = 'missing' in fault ? 'The subject is empty.' : describeTemplateFault(fault)
   return [{ field, code: 'template', message }]
 }

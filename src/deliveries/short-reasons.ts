@@ -61,6 +61,8 @@ const BY_REASON = {
   eshared: 'Shared mail server',
   enologin: 'No login offered',
   euntrusted: 'Untrusted certificate',
+  eexpired: 'Expired certificate',
+  ename: 'Wrong certificate name',
   eplain: 'No TLS on this port',
   erequiretls: 'Required TLS missing',
   eauth: 'Wrong login',

@@ -21,7 +21,10 @@ import content from './content.md' with { type: 'text' }
 import errors from './errors.md' with { type: 'text' }
 import events from './events.md' with { type: 'text' }
 import frequency from './frequency.md' with { type: 'text' }
+import html from './html.md' with { type: 'text' }
 import http from './http.md' with { type: 'text' }
+import languages from './languages.md' with { type: 'text' }
+import layout from './layout.md' with { type: 'text' }
 import limits from './limits.md' with { type: 'text' }
 import manage from './manage.md' with { type: 'text' }
 import mcp from './mcp.md' with { type: 'text' }
@@ -39,6 +42,7 @@ import sending from './sending.md' with { type: 'text' }
 import snippet from './snippet.md' with { type: 'text' }
 import start from './start.md' with { type: 'text' }
 import states from './states.md' with { type: 'text' }
+import texts from './texts.md' with { type: 'text' }
 import tools from './tools.md' with { type: 'text' }
 import { type DocPage, toPage } from './page.ts'
 import { PAGE_SAMPLES } from './samples.ts'
@@ -75,6 +79,10 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       rules,
       frequency,
       content,
+      layout,
+      html,
+      languages,
+      texts,
       results,
       holdback,
       sending,

@@ -13,6 +13,7 @@ import type { EventWrite } from '../store/types.ts'
 import { findApp, findNamedApp } from '../accounts/apps.ts'
 import { findKeyFault, hashRequest } from '../accounts/idempotency.ts'
 import { warnOfUrl } from '../accounts/links.ts'
+import { createSharedPaths } from './shared-paths.ts'
 import type { OwnHosts } from '../accounts/app-hosts.ts'
 
 /** Older events are stored but trigger nothing. */
@@ -192,6 +193,9 @@ const IN_FUTURE: inputs.Fault = {
  * tenth, because an event crosses threads as text (measured).
  */
 
+/** Of the writer thread, which reads all events. */
+const sharedPaths = createSharedPaths()
+
 /** Refuses with 400, 404 for the app, 409, in this order. */
 export function readEventText(event: EventText): ReturnType<ReadEvent> {
   const { text, sender, at, idempotency, refusal } = event
@@ -211,7 +215,7 @@ export function readEventText(event: EventText): ReturnType<ReadEvent> {
   const warnings = repeated.length > 0 ? joinWarnings(warnOfRepeated(repeated), reading.warnings) : reading.warnings
   return {
     write: eventWrite(event, { app, input, object }),
-    warnings: warnings.concat(warnOfUrl(input, app.hosts as OwnHosts)),
+    warnings: warnings.concat(warnOfUrl(input, app.hosts as OwnHosts), sharedPaths.warn({ ...input, appId: app.id })),
   }
 }
 

@@ -178,7 +178,7 @@ function describeKeyless({ headers }: Request, route: string): string {
 /** Others are names that the caller made up. */
 export const LOGGED_FIELDS: ReadonlySet<string> = new Set(
   `app basedOn body consent createContact cursor days delivery deliveryId dryRun email event events field fields firstName fromEmail
-  fromName id Idempotency-Key ip kind language lastName limit message messageId moveWaiting newsletter occurredAt page preheader properties
+  fromName html id Idempotency-Key ip kind language lastName limit message messageId moveWaiting newsletter occurredAt page preheader properties
   provider reason removeTags replyTo search several signature site source state status subject tag tags to token until updatedAfter v`.split(
     /\s+/,
   ),

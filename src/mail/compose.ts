@@ -14,6 +14,8 @@ export type EmailFields = {
   /** tells a provider's API that an email is repeated; default: the Message-ID */
   repeatKey?: string
   unsubscribeUrl: string | null
+  /** what Gmail's Postmaster Tools count complaints by; null: the mail provider adds its own */
+  feedbackId?: string | null
   dkim: DkimKey | null
   /** for the email provider */
   headers?: readonly [name: string, value: string][]
@@ -39,13 +41,14 @@ export async function composeMail(fields: EmailFields): Promise<ComposedMail> {
 }
 
 function writeHead(fields: EmailFields, { MimeNode }: Mime, boundary: string): string {
-  const { mail, from, replyTo, to, messageId, at, unsubscribeUrl, headers = [] } = fields
+  const { mail, from, replyTo, to, messageId, at, unsubscribeUrl, feedbackId, headers = [] } = fields
   // nodemailer only encodes the headers: its streams for the parts triple the time per email
   const root = new MimeNode(`multipart/alternative; boundary="${boundary}"`)
   const folded = (value: string) => ({ prepared: true, foldLines: true, value })
   for (const [name, value] of listHeaders(unsubscribeUrl))
     root.addHeader(name, name === 'List-Unsubscribe' ? folded(value) : value)
   for (const [name, value] of headers) root.addHeader(name, folded(value))
+  if (feedbackId) root.addHeader('Feedback-ID', feedbackId)
   root.setHeader('from', from)
   root.setHeader('to', to)
   if (replyTo !== null) root.setHeader('reply-to', replyTo)

@@ -16,7 +16,8 @@ import type { TemplateWorker } from '../messages/template-worker.ts'
 import { publicId } from '../core/ids.ts'
 import { describeMailbox } from '../core/mail-addresses.ts'
 import { recordFault, type TemplateFault } from '../messages/template-faults.ts'
-import type { CapturedMail, JoinedEvent } from '../store/message-types.ts'
+import { findVariant, LANGUAGE_FIELD } from '../messages/mail-texts.ts'
+import type { CapturedMail, JoinedEvent, Verdict } from '../store/message-types.ts'
 import { confirmUrl } from '../people/consent.ts'
 import { unsubscribeUrl } from '../people/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
@@ -71,7 +72,7 @@ export async function prepareMail(
   const { work } = filled
   if ('slow' in mail) return endSlow(deps, work, decided.record)
   if (!('html' in mail)) return skip(deps, work, { ...faultOf(mail, decided.record), isOfEvent })
-  const record = withLinks(decided.record, mail)
+  const record = withFindings(decided.record, work, mail)
   const composed = await composeSample(work, {
     mail,
     route,
@@ -168,14 +169,24 @@ function endSlow(deps: DeliverDependencies, work: DeliveryWork, record: Decision
   return defer(deps, work, { reason: 'template_slow', dueAt, record: { ...record, isSlow: true } })
 }
 
-/** Refused links don't stop an email; they are recorded. */
-const withLinks = (record: DecisionRecord, { refusedLinks }: RenderedMail): DecisionRecord => ({
+/** What was found about the email: its language, and refused links. They don't stop it. */
+const withFindings = (record: DecisionRecord, work: DeliveryWork, { refusedLinks }: RenderedMail): DecisionRecord => ({
   ...record,
   verdicts: [
     ...record.verdicts,
+    ...findLanguage(work),
     ...refusedLinks.map((about) => ({ rule: 'link', about, value: false, verdict: 'pass' as const })),
   ],
 })
+
+/** Nothing where the message has one text. */
+function findLanguage({ message, contact }: DeliveryWork): Verdict[] {
+  const { mail } = message.content
+  if (mail.variants === undefined) return []
+  const locale = contact.fields?.[LANGUAGE_FIELD]
+  const value = typeof locale === 'string' ? locale : null
+  return [{ rule: 'language', about: findVariant(mail, contact), value, verdict: 'pass' }]
+}
 
 const contentOf = ({ to }: ComposedMail, { from }: Route, { subject, html, text }: RenderedMail): CapturedMail => ({
   from: describeMailbox(from),

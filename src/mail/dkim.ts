@@ -19,6 +19,7 @@ const SIGNED = [
   'list-unsubscribe',
   'list-unsubscribe-post',
   'auto-submitted',
+  'feedback-id',
 ]
 /** Without the leading space, within the 78 characters of a header line. */
 const SIGNATURE_CHARACTERS = 76

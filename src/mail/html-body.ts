@@ -54,7 +54,7 @@ const showLink = (text: string, href: string | null, look: Theme): string =>
 const showButton = (text: string, href: string | null, { button, onButton }: Theme): string =>
   href === null
     ? `<p style="${BELOW}">${text}</p>`
-    : `<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin:8px 0 24px"><tr><td class="button" bgcolor="${button}" style="background:${button};border-radius:6px"><a href="${Bun.escapeHTML(href)}" style="display:inline-block;padding:12px 20px;border-radius:6px;color:${onButton};font-weight:600;text-decoration:none">${text}</a></td></tr></table>`
+    : `<table role="presentation" class="action" cellpadding="0" cellspacing="0" border="0" style="margin:8px 0 24px"><tr><td class="button" bgcolor="${button}" style="background:${button};border-radius:6px"><a href="${Bun.escapeHTML(href)}" style="display:inline-block;padding:12px 20px;border-radius:6px;color:${onButton};font-weight:600;text-decoration:none">${text}</a></td></tr></table>`
 
 type Element = Exclude<MarkdownNode, { kind: 'text' | 'image' | 'link' }>
 

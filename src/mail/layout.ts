@@ -1,5 +1,7 @@
-/** One layout for all emails, 600 pixels wide, light and dark. Tables, because Outlook renders with Word. */
-import { type Theme, findTheme } from './theme.ts'
+/** The layout of emails: 600 pixels wide, light and dark. Tables, because Outlook renders with Word. */
+import { directionOf } from '../core/languages.ts'
+import { sayText, type ShownTexts } from '../accounts/app-texts.ts'
+import { findTheme, type Theme } from './theme.ts'
 
 export type LayoutFacts = {
   subject: string
@@ -7,8 +9,10 @@ export type LayoutFacts = {
   html: string
   text: string
   appName: string
+  homeUrl: string | null
   /** language tag, such as de-CH */
-  locale: string
+  lang: string
+  texts: Pick<ShownTexts, 'texts'>
   logoUrl: string | null
   colour: string | null
   address: readonly string[]
@@ -17,31 +21,71 @@ export type LayoutFacts = {
   unsubscribeUrl: string | null
 }
 
+/** HTML, or Liquid where an app begins its own layout. */
+type Pieces = Record<
+  'lang' | 'dir' | 'subject' | 'preheader' | 'brand' | 'content' | 'footer' | 'darkLinkColour',
+  string
+>
+
 const escape = Bun.escapeHTML
+const { light: LIGHT, dark: DARK } = findTheme(null)
 
 export function layOutHtml(facts: LayoutFacts): string {
-  const { light, dark } = findTheme(facts.colour)
-  const font = `font-family:${light.sans};font-size:16px;line-height:24px`
+  const { subject, appName, lang, texts, logoUrl, colour, address, unsubscribeUrl } = facts
+  const name = escape(appName)
+  return writeLayout({
+    lang: escape(lang),
+    dir: directionOf(lang),
+    subject: escape(subject),
+    preheader: hidePreheader(facts),
+    brand: logoUrl === null ? name : showLogo(escape(logoUrl), name),
+    content: facts.html,
+    footer: [
+      ...[reasonOf(facts), ...address].map(escape),
+      ...(unsubscribeUrl === null
+        ? []
+        : [showUnsubscribe(escape(unsubscribeUrl), escape(sayText(texts, 'unsubscribe', { app: appName })))]),
+    ].join('<br>'),
+    darkLinkColour: findTheme(colour).dark.link,
+  })
+}
+
+/** The same layout, for an app to change. */
+export const writeDefaultLayout = (): string =>
+  writeLayout({
+    lang: '{{ lang }}',
+    dir: '{{ dir }}',
+    subject: '{{ subject }}',
+    preheader: '{{ preheader }}',
+    brand: `{% if logoUrl %}${showLogo('{{ logoUrl }}', '{{ app.name }}')}{% else %}{{ app.name }}{% endif %}`,
+    content: '{{ content }}',
+    footer: `{{ reason }}{% for line in postalAddress %}<br>{{ line }}{% endfor %}{% if unsubscribeUrl %}<br>${showUnsubscribe('{{ unsubscribeUrl }}', '{{ unsubscribeText }}')}{% endif %}`,
+    darkLinkColour: '{{ darkLinkColour }}',
+  })
+
+function writeLayout({ lang, dir, subject, preheader, brand, content, footer, darkLinkColour }: Pieces): string {
+  const { sans, ground, sheet, ink, quiet, line } = LIGHT
+  const font = `font-family:${sans};font-size:16px;line-height:24px`
   return `<!doctype html>
-<html lang="${escape(facts.locale)}">
+<html lang="${lang}" dir="${dir}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="supported-color-schemes" content="light dark">
-<title>${escape(facts.subject)}</title>
-<style>${sheetOf(dark)}</style>
+<title>${subject}</title>
+<style>${sheetOf({ ...DARK, link: darkLinkColour })}</style>
 </head>
-<body class="ground" style="margin:0;padding:0;background:${light.ground};-webkit-text-size-adjust:100%">
-${preheaderOf(facts.preheader || findFirstSentence(facts.text))}<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" class="ground" style="background:${light.ground}">
+<body class="ground" style="margin:0;padding:0;background:${ground};-webkit-text-size-adjust:100%">
+${preheader}<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" class="ground" style="background:${ground}">
 <tr><td align="center" class="around" style="padding:24px 16px">
 <!--[if mso]><table role="presentation" width="600" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->
-<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:600px">
-<tr><td class="ink" style="padding:0 8px 16px;${font};font-weight:600;color:${light.ink}">${brandOf(facts)}</td></tr>
-<tr><td class="sheet ink line" dir="auto" style="padding:32px 32px 16px;${font};color:${light.ink};background:${light.sheet};border:1px solid ${light.line};border-radius:8px;word-break:break-word;overflow-wrap:anywhere">
-${facts.html}
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" dir="${dir}" style="max-width:600px">
+<tr><td class="ink" style="padding:0 8px 16px;${font};font-weight:600;color:${ink}">${brand}</td></tr>
+<tr><td class="sheet ink line" dir="auto" style="padding:32px 32px 16px;${font};color:${ink};background:${sheet};border:1px solid ${line};border-radius:8px;word-break:break-word;overflow-wrap:anywhere">
+${content}
 </td></tr>
-<tr><td class="quiet" style="padding:16px 8px 0;font-family:${light.sans};font-size:13px;line-height:20px;color:${light.quiet}">${footerOf(facts, light)}</td></tr>
+<tr><td class="quiet" style="padding:16px 8px 0;font-family:${sans};font-size:13px;line-height:20px;color:${quiet}">${footer}</td></tr>
 </table>
 <!--[if mso]></td></tr></table><![endif]-->
 </td></tr>
@@ -61,6 +105,8 @@ ${nightOf(dark, '[data-ogsc] ', '[data-ogsb] ')}
 @media (max-width:480px){
 .around{padding:16px 8px!important}
 .sheet{padding:24px 20px 8px!important}
+.action{width:100%!important}
+.action a{display:block!important;text-align:center!important}
 }`
 
 const nightOf = (dark: Theme, inks: string, grounds: string): string =>
@@ -76,10 +122,12 @@ ${inks}.link{color:${dark.link}!important}`
 const FILLING = '&#847;&zwnj;&nbsp;'.repeat(80)
 
 /** The line after the subject in lists of emails. Each client hides it in the email by one of these properties. */
-const preheaderOf = (preheader: string): string =>
-  preheader === ''
+export function hidePreheader({ preheader, text }: Pick<LayoutFacts, 'preheader' | 'text'>): string {
+  const line = preheader || findFirstSentence(text)
+  return line === ''
     ? ''
-    : `<div style="display:none;max-height:0;overflow:hidden;font-size:1px;line-height:1px;mso-hide:all">${escape(preheader)}${FILLING}</div>\n`
+    : `<div style="display:none;visibility:hidden;opacity:0;max-height:0;max-width:0;overflow:hidden;font-size:1px;line-height:1px;mso-hide:all">${escape(line)}${FILLING}</div>\n`
+}
 
 const PREVIEW_CHARACTERS = 140
 
@@ -98,28 +146,19 @@ function findFirstSentence(text: string): string {
 }
 
 /** The alt text shows the name when images are blocked. */
-const brandOf = ({ logoUrl, appName }: LayoutFacts): string =>
-  logoUrl === null
-    ? escape(appName)
-    : `<img src="${escape(logoUrl)}" alt="${escape(appName)}" height="32" style="display:block;height:32px;max-width:240px;border:0">`
+const showLogo = (url: string, name: string): string =>
+  `<img src="${url}" alt="${name}" height="32" style="display:block;height:32px;max-width:240px;border:0">`
 
-function footerOf(facts: LayoutFacts, { quiet }: Theme): string {
-  const { address, unsubscribeUrl } = facts
-  const unsubscribe =
-    unsubscribeUrl === null
-      ? ''
-      : `<br><a href="${escape(unsubscribeUrl)}" style="color:${quiet};text-decoration:underline">Unsubscribe</a>`
-  return `${[whyOf(facts), ...address].map(escape).join('<br>')}${unsubscribe}`
-}
+const showUnsubscribe = (url: string, text: string): string =>
+  `<a href="${url}" style="color:${LIGHT.quiet};text-decoration:underline">${text}</a>`
 
-const whyOf = ({ appName, asksConsent }: LayoutFacts): string =>
-  asksConsent
-    ? `You received this email because this address was entered at ${appName}.`
-    : `You received this email because you use ${appName}.`
+export const reasonOf = ({ texts, appName: app, asksConsent }: LayoutFacts): string =>
+  sayText(texts, asksConsent ? 'consentReason' : 'reason', { app })
 
 export function layOutText(facts: LayoutFacts): string {
   const { text, address, unsubscribeUrl } = facts
-  const lines = [whyOf(facts), ...address]
-  if (unsubscribeUrl !== null) lines.push(`Unsubscribe: ${unsubscribeUrl}`)
+  const lines = [reasonOf(facts), ...address]
+  if (unsubscribeUrl !== null)
+    lines.push(`${sayText(facts.texts, 'unsubscribe', { app: facts.appName })}: ${unsubscribeUrl}`)
   return `${text}\n\n-- \n${lines.join('\n')}\n`
 }

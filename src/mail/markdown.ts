@@ -100,7 +100,7 @@ export function parseMarkdown(source: string): MarkdownChild[] {
       link: parent((children, { href }) => ({ kind: 'link', children, href: target(href) })),
       image: parent((children, { src }) => ({ kind: 'image', children, src: target(src) })),
     },
-    { noHtmlBlocks: true, noHtmlSpans: true },
+    { noHtmlBlocks: true, noHtmlSpans: true, autolinks: { url: true } },
   )
   return readChildren(root)[0]
 }
@@ -120,5 +120,12 @@ const same = (text: string): string => text
 
 export function findButton(children: readonly MarkdownChild[]): Extract<MarkdownNode, { kind: 'link' }> | null {
   const [only, ...others] = children
-  return others.length === 0 && typeof only === 'object' && only.kind === 'link' ? only : null
+  const isLink = others.length === 0 && typeof only === 'object' && only.kind === 'link'
+  return isLink && !isBareUrl(only) ? only : null
+}
+
+/** Written as it is, without a text. */
+function isBareUrl({ children, href }: Extract<MarkdownNode, { kind: 'link' }>): boolean {
+  const [only, ...others] = children
+  return others.length === 0 && typeof only === 'object' && only.kind === 'text' && only.text === href
 }

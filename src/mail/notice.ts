@@ -2,6 +2,7 @@ import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Notice, NoticeResult } from '../accounts/notices.ts'
 import type { Clock } from '../core/clock.ts'
 import type { MailSettings } from '../accounts/sender-settings.ts'
+import { NO_TEXTS } from '../accounts/app-texts.ts'
 import { layOutHtml, layOutText } from './layout.ts'
 import { findTheme } from './theme.ts'
 import { composeFor, noteAnswer, type NoteServer, reasonOf } from './provider.ts'
@@ -42,7 +43,9 @@ function writeMail({ subject, paragraphs, link }: Notice) {
     html,
     text,
     appName: SENDER,
-    locale: 'en',
+    homeUrl: null,
+    lang: 'en',
+    texts: NO_TEXTS,
     logoUrl: null,
     colour: null,
     address: [],

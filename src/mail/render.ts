@@ -1,10 +1,14 @@
+import type { MailCategory } from '../store/message-types.ts'
+import { PARTS } from '../messages/mail-texts.ts'
 import type { MailFacts, MailTemplate, RenderedMail } from '../messages/mailer.ts'
 import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import { cleanText } from '../core/visible-text.ts'
 import { fillTemplate, showValues, splitValues } from '../messages/templates.ts'
 import { type TemplateFault } from '../messages/template-faults.ts'
 import { type BodyLinks, renderHtmlBody } from './html-body.ts'
-import { layOutHtml, layOutText } from './layout.ts'
+import { hidePreheader, layOutHtml, layOutText } from './layout.ts'
+import { renderOwnHtml, writeTextOf } from './own-html.ts'
+import { fillOwnLayout } from './own-layout.ts'
 import { findTheme } from './theme.ts'
 import { cleanSource, isBlank, MarkdownLimit, parseMarkdown } from './markdown.ts'
 import { renderTextBody } from './text-body.ts'
@@ -23,18 +27,17 @@ export function renderMail(
 ): RenderedMail | TemplateFault {
   const until = performance.now() + budgetMs
   const scope = makeTemplateScope(facts)
-  const filled: string[] = []
-  for (const source of [template.subject, template.preheader, template.body]) {
-    const part = fillTemplate(cleanSource(source), scope, { place: facts.app, until })
+  const filled = { ...template }
+  for (const name of PARTS) {
+    const part = fillTemplate(cleanSource(template[name]), scope, { place: facts.app, until })
     if (!('filled' in part)) return part
-    filled.push(part.filled)
+    filled[name] = part.filled
   }
-  const [subject = '', preheader = '', body = ''] = filled
-  const line = cutLine(showPlain(subject), SUBJECT_CHARACTERS)
-  if (line === '') return { missing: 'subject' }
-  const shown = { ...template, subject: line, preheader: cutLine(showPlain(preheader), PREHEADER_CHARACTERS), body }
+  const subject = cutLine(showPlain(filled.subject), SUBJECT_CHARACTERS)
+  if (subject === '') return { missing: 'subject' }
+  const shown = { ...filled, subject, preheader: cutLine(showPlain(filled.preheader), PREHEADER_CHARACTERS) }
   try {
-    return assemble(shown, facts)
+    return template.html === '' ? assemble(shown, facts, until) : assembleOwn(shown, facts)
   } catch (error) {
     if (error instanceof MarkdownLimit) return { broken: error.message }
     throw error
@@ -44,25 +47,50 @@ export function renderMail(
 function assemble(
   { subject, preheader, body, category }: MailTemplate,
   facts: MailFacts,
+  until: number,
 ): RenderedMail | TemplateFault {
-  const { app, style, unsubscribeUrl, confirmUrl } = facts
+  const { app, style } = facts
   const tree = parseMarkdown(body)
   if (isBlank(tree)) return { empty: 'body' }
   const [links, refused] = createLinks(facts)
   const layout = {
-    logoUrl: readLogo(style.logoUrl),
-    colour: style.colour,
-    address: (style.postalAddress ?? '').split(/[\r\n]+/).flatMap((line) => cleanText(line) ?? []),
+    ...layoutOf(facts, category),
     subject,
     preheader,
     html: renderHtmlBody(tree, links, findTheme(style.colour).light),
     text: renderTextBody(tree, links),
-    appName: cleanText(app.name) ?? '',
-    locale: app.locale,
-    asksConsent: confirmUrl !== undefined,
-    unsubscribeUrl: category === 'lifecycle' ? unsubscribeUrl : null,
   }
-  return { subject, html: layOutHtml(layout), text: layOutText(layout), refusedLinks: [...refused] }
+  const laidOut =
+    style.layout === null ? { html: layOutHtml(layout) } : fillOwnLayout(style.layout, layout, { place: app, until })
+  if (!('html' in laidOut)) return laidOut
+  return { subject, ...laidOut, text: layOutText(layout), refusedLinks: [...refused] }
+}
+
+const layoutOf = ({ app, style, unsubscribeUrl, confirmUrl }: MailFacts, category: MailCategory) => ({
+  logoUrl: readLogo(style.logoUrl),
+  colour: style.colour,
+  address: (style.postalAddress ?? '').split(/[\r\n]+/).flatMap((line) => cleanText(line) ?? []),
+  appName: cleanText(app.name) ?? '',
+  homeUrl: app.homeUrl,
+  lang: style.lang,
+  texts: style.texts,
+  asksConsent: confirmUrl !== undefined,
+  unsubscribeUrl: category === 'lifecycle' ? unsubscribeUrl : null,
+})
+
+/** The author's own HTML. A text that they wrote gets the footer of the layout. */
+function assembleOwn({ subject, preheader, body, html, category }: MailTemplate, facts: MailFacts) {
+  const [links, refused] = createLinks(facts)
+  const layout = layoutOf(facts, category)
+  const hidden = preheader === '' ? '' : `<div data-skip-in-text>${hidePreheader({ preheader, text: '' })}</div>`
+  const own = renderOwnHtml(html, { links, preheader: hidden, unsubscribeUrl: layout.unsubscribeUrl })
+  if ('broken' in own) return own
+  const tree = parseMarkdown(body)
+  const text = isBlank(tree)
+    ? writeTextOf(own.html)
+    : layOutText({ ...layout, subject, preheader, html, text: renderTextBody(tree, links) })
+  if (text === '' && !/<img\b/i.test(own.html)) return { empty: 'body' as const }
+  return { subject, ...own, text, refusedLinks: [...refused] }
 }
 
 /** Checks each target once, for HTML and text. */

@@ -7,7 +7,7 @@ import type { DeliveryWork } from '../deliveries/deliveries.ts'
 import { type Clock, HOUR_MS } from '../core/clock.ts'
 import type { MailRoute } from '../messages/mailer.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
-import { composeMail } from './compose.ts'
+import { composeMail, type EmailFields } from './compose.ts'
 import type { DkimKey } from './dkim.ts'
 import { type Dial, dialAny } from './dial.ts'
 import type { Provider } from './provider.ts'
@@ -160,9 +160,10 @@ function providerOf(server: MailService | null, dial: Dial): Provider | null {
   if (server === null) return null
   if (isApi(server)) return createApiProvider(server, API_LIMITS, dial)
   const provider = createSmtpProvider(server, SMTP_LIMITS, dial)
-  const headersOf = providerOfHost(server.host)?.smtpHeaders
-  if (!headersOf) return provider
-  return { ...provider, compose: (fields) => composeMail({ ...fields, headers: headersOf(deliveryOf(fields)) }) }
+  const known = providerOfHost(server.host)
+  if (!known?.addsFeedbackId) return provider
+  const headers = (fields: EmailFields) => known.smtpHeaders?.(deliveryOf(fields))
+  return { ...provider, compose: (fields) => composeMail({ ...fields, headers: headers(fields), feedbackId: null }) }
 }
 
 /** The same URL of an app and of the operator may reach different hosts. */

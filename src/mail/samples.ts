@@ -1,6 +1,8 @@
 import { isLifecycle } from '../deliveries/decide.ts'
 import type { EventRow } from '../events/events.ts'
+import { publicId } from '../core/ids.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
+import { findVariant } from '../messages/mail-texts.ts'
 import { mailFactsOf, mailTemplateOf, type RenderedMail, type Sample } from '../messages/mailer.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { TemplateFault } from '../messages/template-faults.ts'
@@ -30,15 +32,17 @@ export function renderSample(
   { url, confirmUrl }: MailLinks,
   how: { isAlone?: boolean; isSent?: boolean } = {},
 ): Promise<RenderedMail | TemplateFault> {
-  const mail = {
-    template: mailTemplateOf(sample.message.content.mail),
+  const { mail } = sample.message.content
+  const { variant = findVariant(mail, sample.contact) } = sample
+  const whole = {
+    template: mailTemplateOf(mail, variant),
     facts: mailFactsOf(
-      { ...sample, events: listEvents(sample) },
+      { ...sample, variant, events: listEvents(sample) },
       url,
       sample.message.content.asksConsent ? confirmUrl : undefined,
     ),
   }
-  return templates.render(sample.app.id, mail, how)
+  return templates.render(sample.app.id, whole, how)
 }
 
 /** Oldest first by time of the event, not of arrival. */
@@ -53,7 +57,10 @@ type Composing = { mail: RenderedMail; route: Route; url: string; at: number; me
 }
 
 /** null when DKIM is set but can't sign: nothing is sent unsigned. */
-export async function composeSample({ message, contact }: Sample, composing: Composing): Promise<ComposedMail | null> {
+export async function composeSample(
+  { app, message, contact }: Sample,
+  composing: Composing,
+): Promise<ComposedMail | null> {
   const { mail, route, url, at, messageId, repeatKey } = composing
   // a test goes to someone else than the person whose event it shows
   const names = composing.to === undefined ? [contact.firstName, contact.lastName] : []
@@ -72,7 +79,16 @@ export async function composeSample({ message, contact }: Sample, composing: Com
     messageId,
     repeatKey,
     unsubscribeUrl,
+    feedbackId: feedbackIdOf(app, message),
   })
+}
+
+const FEEDBACK_SENDER = 'eventpost'
+
+/** Campaign, customer, kind of email and sender (https://support.google.com/mail/answer/6254652). */
+const feedbackIdOf = (app: AppRow, { id, content: { mail } }: Sample['message']): string => {
+  const campaign = id === 0 ? 'send' : publicId('msg', id)
+  return [campaign, app.publicId, mail.category ?? 'lifecycle', FEEDBACK_SENDER].join(':')
 }
 
 const SAMPLE_TIMES = { createdAt: 0, updatedAt: 0 }

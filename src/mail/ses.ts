@@ -51,7 +51,7 @@ export const SES: MailApi = {
 
   /** As MIME, because SES signs that with DKIM, too. It replaces the Message-ID. */
   async writeEmail(fields, { stream }) {
-    const { raw } = await composeMail({ ...fields, dkim: null })
+    const { raw } = await composeMail({ ...fields, dkim: null, feedbackId: null })
     return {
       FromEmailAddress: fields.from.address,
       Destination: { ToAddresses: [fields.to.address] },

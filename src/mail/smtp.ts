@@ -1,5 +1,6 @@
 /** SMTP with a connection pool; each email is handed over just before its final dot. */
 import { MOST_CONNECTIONS } from '../accounts/sender-settings.ts'
+import { checkServerIdentity, type ConnectionOptions } from 'node:tls'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { MINUTE_MS } from '../core/clock.ts'
 import { isLoopback, type SmtpServer } from '../core/mail-addresses.ts'
@@ -244,20 +245,37 @@ export function connect(
   return promise
 }
 
-export const connectionOptions = ({ host, port, isSecure, login, isTlsOptional }: SmtpServer, limits: SmtpLimits) => ({
-  host,
-  port,
-  secure: isSecure,
-  ...(login === null ? {} : { auth: { user: login.user, pass: login.password } }),
-  // a password always requires TLS; without one, this machine needs none
-  requireTLS: !isSecure && (login !== null || !(isTlsOptional || isLoopback(host))),
-  // servers on this machine have no trusted certificate
-  tls: { rejectUnauthorized: !(isTlsOptional || isLoopback(host)) },
-  connectionTimeout: limits.connectMs + limits.greetingMs,
-  greetingTimeout: limits.greetingMs,
-  dnsTimeout: limits.connectMs,
-  socketTimeout: Math.max(limits.answerMs, limits.greetingMs),
-})
+export const connectionOptions = (server: SmtpServer, limits: SmtpLimits) => {
+  const { host, port, isSecure, login, isTlsOptional } = server
+  return {
+    host,
+    port,
+    secure: isSecure,
+    ...(login === null ? {} : { auth: { user: login.user, pass: login.password } }),
+    // a password always requires TLS; without one, this machine needs none
+    requireTLS: !isSecure && (login !== null || !(isTlsOptional || isLoopback(host))),
+    tls: trustOf(server),
+    connectionTimeout: limits.connectMs + limits.greetingMs,
+    greetingTimeout: limits.greetingMs,
+    dnsTimeout: limits.connectMs,
+    socketTimeout: Math.max(limits.answerMs, limits.greetingMs),
+  }
+}
+
+/** Servers on this machine have no trusted certificate. The server's own needs no name. */
+function trustOf({ host, isTlsOptional, certificates }: SmtpServer): ConnectionOptions {
+  if (certificates === undefined) return { rejectUnauthorized: !(isTlsOptional || isLoopback(host)) }
+  return {
+    rejectUnauthorized: true,
+    ca: certificates.map(toPem),
+    allowPartialTrustChain: true,
+    checkServerIdentity: (name, { raw, ...peer }) =>
+      certificates.includes(raw.toString('base64url')) ? undefined : checkServerIdentity(name, { raw, ...peer }),
+  }
+}
+
+const toPem = (der: string): string =>
+  `-----BEGIN CERTIFICATE-----\n${Buffer.from(der, 'base64url').toString('base64')}\n-----END CERTIFICATE-----\n`
 
 type SmtpError = { code?: string; responseCode?: number; response?: string; syscall?: string; message?: string }
 
@@ -268,8 +286,14 @@ function namedError(said: SmtpError): SmtpError {
   if (said.code !== 'ESOCKET') return said
   if (said.syscall === 'connect') return { code: 'EREFUSED' }
   if (/WRONG_VERSION_NUMBER/.test(said.message ?? '')) return { code: 'EPLAIN' }
+  return readCertificateError(said.message ?? '') ?? said
+}
+
+function readCertificateError(said: string): SmtpError | null {
   // an alert is the server's opinion of our certificate
-  return /^(?!.*alert).*(certificate|altname)/i.test(said.message ?? '') ? { code: 'EUNTRUSTED' } : said
+  if (/alert/i.test(said) || !/certificate|altname/i.test(said)) return null
+  if (/altname/i.test(said)) return { code: 'ENAME' }
+  return { code: /expired|not yet valid/i.test(said) ? 'EEXPIRED' : 'EUNTRUSTED' }
 }
 
 export function readConnectError(error: unknown, login: SmtpServer['login']): Outcome {

@@ -1,15 +1,16 @@
 /** Renders templates in its own thread; see messages/template-worker.ts. */
+import { NO_TEXTS } from '../accounts/app-texts.ts'
 import type { MailFacts, MailTemplate } from '../messages/mailer.ts'
 import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import type { CountedFault, FromTemplates, Inspection, ToTemplates, TrialResult } from '../messages/template-worker.ts'
 import { fillTemplate, findTemplateProblems, listUsedProperties } from '../messages/templates.ts'
 import { type TemplateFault } from '../messages/template-faults.ts'
+import { type Part, PARTS } from '../messages/mail-texts.ts'
 import { cleanSource, isBlank, MarkdownLimit, parseMarkdown } from './markdown.ts'
+import { findLayoutProblems } from './own-layout.ts'
 import { renderMail } from './render.ts'
 
 declare const self: Worker
-
-const PARTS = ['subject', 'preheader', 'body'] as const
 
 // LiquidJS throws for missing values; half of the cost is the stack trace
 Error.stackTraceLimit = 0
@@ -20,11 +21,12 @@ function warmUp(): void {
     subject: 'Hello',
     preheader: '',
     body: '**Hello** [there]({{ app.homeUrl }})',
+    html: '',
     category: 'lifecycle',
   }
   const contact = { email: 'ada@example.com', firstName: null, lastName: null, tags: null, fields: null }
   const app = { name: 'App', homeUrl: 'https://example.com/', hosts: [], locale: 'en', timezone: 'UTC' }
-  const style = { logoUrl: null, colour: null, postalAddress: null }
+  const style = { logoUrl: null, colour: null, postalAddress: null, layout: null, texts: NO_TEXTS, lang: 'en' }
   renderMail(template, { contact, event: null, app, style, unsubscribeUrl: 'https://example.com/' }, WARM_MS)
 }
 const WARM_MS = 5_000
@@ -43,11 +45,12 @@ function answer(text: string): FromTemplates {
 
 function run(request: ToTemplates): unknown {
   if ('render' in request) return renderMail(request.render.template, request.render.facts, request.budgetMs)
+  if ('layout' in request) return findLayoutProblems(request.layout)
   return 'inspect' in request ? inspect(request.inspect) : tryAll(request.tryAll, request.budgetMs)
 }
 
 const inspect = (sources: readonly string[]): Inspection => ({
-  problems: sources.map(findTemplateProblems),
+  problems: sources.map((source) => findTemplateProblems(source)),
   properties: sources.flatMap(listUsedProperties),
 })
 
@@ -70,12 +73,12 @@ function tryAll({ template, samples }: Trial, budgetMs: number): TrialResult {
 }
 
 /** Checks every part, so that the author sees all problems. */
-function findFaults(template: MailTemplate, facts: MailFacts): [part: (typeof PARTS)[number], fault: TemplateFault][] {
+function findFaults(template: MailTemplate, facts: MailFacts): [part: Part, fault: TemplateFault][] {
   const [scope, until] = [makeTemplateScope(facts), performance.now() + RENDER_MS]
   return PARTS.flatMap((part) => {
     const filled = fillTemplate(cleanSource(template[part]), scope, { place: facts.app, until })
     if (!('filled' in filled)) return [[part, filled]]
-    const fault = part === 'body' ? findBodyFault(filled.filled) : null
+    const fault = part === 'body' && template.html === '' ? findBodyFault(filled.filled) : null
     return fault ? [[part, fault]] : []
   })
 }

@@ -29,8 +29,10 @@ export function renderTextBody(tree: readonly MarkdownChild[], { readLink, homeU
     .trimEnd()
 }
 
-const showLink = (text: string, href: string | null): string =>
-  href === null || href === text ? text : `${text} (${href.replace(/^mailto:/, '')})`
+function showLink(text: string, href: string | null): string {
+  if (href === null || href === `mailto:${text}` || href === URL.parse(text)?.href) return text
+  return `${text} (${href.replace(/^mailto:/, '')})`
+}
 
 const showButton = (text: string, href: string | null): string =>
   `${href === null ? text : `${text}${/[.:!?…]$/.test(text) ? '' : ':'}\n${href}`}\n\n`

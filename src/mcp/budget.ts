@@ -35,11 +35,17 @@ export function fitContact<T extends Contact>(contact: T, bytes: number): T & Om
   return { ...contact, tags, fields: Object.fromEntries(fields), omitted }
 }
 
-type Written = { onlyIf?: unknown; trigger: object; mail: { body: string } }
+type Written = { onlyIf?: unknown; trigger: object; mail: { body: string; html?: string; variants?: object } }
 
-/** Cuts the body first, then the rules; `omitted` names what was cut. */
+/** Leaves out HTML and other languages and cuts the body first, then the rules; `omitted` names what was cut. */
 export function fitMessage<T extends Written>(message: T, bytes: number): { message: T; omitted?: string[] } {
   if (costOf(message) <= bytes) return { message }
+  const { html, variants, ...mail } = message.mail
+  if (html !== undefined || variants !== undefined) {
+    const fitted = fitMessage({ ...message, mail }, bytes)
+    const left = [...(html === undefined ? [] : ['mail.html']), ...(variants === undefined ? [] : ['mail.variants'])]
+    return { ...fitted, omitted: [...(fitted.omitted ?? []), ...left] }
+  }
   const bare = { ...message, mail: { ...message.mail, body: '' } }
   if (costOf(bare) <= bytes - LEAST_BODY_BYTES)
     return { message: cutBody(bare, message, bytes), omitted: ['mail.body'] }

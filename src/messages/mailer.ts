@@ -3,50 +3,64 @@ import type { HandOvers } from '../core/hand-overs.ts'
 import type { DeliveryWork, JoinedEvent, Mail, MailCategory, MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
+import { findTexts, type ShownTexts } from '../accounts/app-texts.ts'
 import type { NoticeMailer } from '../accounts/notices.ts'
 import type { DnsChecks } from '../accounts/dns-checks.ts'
 import type { Senders } from '../accounts/senders.ts'
 import type { TemplateFacts } from './template-scope.ts'
+import { type MailTexts, textOf, writeTexts } from './mail-texts.ts'
 import type { TemplateFault } from './template-faults.ts'
 
-export type MailTemplate = {
-  subject: string
-  preheader: string
-  body: string
-  category: MailCategory
-}
+export type MailTemplate = MailTexts & { category: MailCategory }
 
-export type MailStyle = { logoUrl: string | null; colour: string | null; postalAddress: string | null }
+/** `layout`: the app's own, in Liquid and HTML. */
+export type MailStyle = {
+  logoUrl: string | null
+  colour: string | null
+  postalAddress: string | null
+  layout: string | null
+  texts: ShownTexts
+  lang: string
+}
 
 export type MailFacts = TemplateFacts & { app: { hosts: readonly string[] }; style: MailStyle }
 
 /** `refusedLinks`: URLs of the event or person outside the app's hosts; shown, not linked. */
 export type RenderedMail = { subject: string; html: string; text: string; refusedLinks: string[] }
 
-export const mailTemplateOf = ({ subject, preheader = '', body, category = 'lifecycle' }: Mail): MailTemplate => ({
-  subject,
-  preheader,
-  body,
-  category,
+/** `variant`: its language; null: the message's own text. */
+export const mailTemplateOf = (mail: Mail, variant: string | null): MailTemplate => ({
+  ...writeTexts(textOf(mail, variant)),
+  category: mail.category ?? 'lifecycle',
 })
+
+/** `variant`: the language of the text; null: the message's own. */
+type Written = { variant: string | null }
 
 type Someone = Pick<TemplateFacts, 'contact' | 'event' | 'events'>
 
 export function mailFactsOf(
-  { contact, event, events, app, settings }: Someone & Pick<Sample, 'app' | 'settings'>,
+  { contact, event, events, app, settings, variant }: Someone & Pick<Sample, 'app' | 'settings'> & Written,
   url: string,
   confirmUrl?: string,
 ): MailFacts {
   const { email, firstName, lastName, tags, fields } = contact
-  const { logoUrl, colour, postalAddress } = settings
+  const { logoUrl, colour, postalAddress, layout } = settings
+  const texts = findTexts(settings.texts, variant)
   return {
     contact: { email, firstName, lastName, tags, fields },
     event: event && { properties: event.properties },
     events: events?.map(({ properties }) => ({ properties })),
-    app: { name: app.name, homeUrl: app.homeUrl, hosts: app.hosts, locale: app.locale, timezone: app.timezone },
+    app: {
+      name: app.name,
+      homeUrl: app.homeUrl,
+      hosts: app.hosts,
+      locale: variant ?? app.locale,
+      timezone: app.timezone,
+    },
     unsubscribeUrl: url,
     ...(confirmUrl === undefined ? {} : { confirmUrl }),
-    style: { logoUrl, colour, postalAddress },
+    style: { logoUrl, colour, postalAddress, layout, texts, lang: variant ?? texts.lang ?? app.locale },
   }
 }
 
@@ -66,6 +80,8 @@ export type LearnedLimits = {
 
 export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead' | 'send' | 'sourceHash' | 'limitedMs'> & {
   joined: Pick<JoinedEvent, 'event'>[]
+  /** the text to show, null for the message's own; default: by the person's language */
+  variant?: string | null
 }
 
 /**

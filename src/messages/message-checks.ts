@@ -1,8 +1,10 @@
 import { parseProperties } from './conditions.ts'
-import type { Mail, MailSettings, MessageContent, Trigger } from '../store/message-types.ts'
+import type { Mail, MailSettings, MailText, MessageContent, Trigger } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
-import { mailFactsOf, mailTemplateOf } from './mailer.ts'
+import { formatCount } from '../core/count.ts'
+import { listTexts, type Part, PARTS, writeTexts } from './mail-texts.ts'
+import { mailFactsOf, mailTemplateOf, type RenderedMail } from './mailer.ts'
 import { makeNewPerson, makeSample } from './message-samples.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { findNearest } from '../core/nearest.ts'
@@ -56,9 +58,6 @@ export type LiveCheck = {
 const UNSUBSCRIBE_URL = 'https://example.com/unsubscribe'
 const CONFIRM_URL = 'https://example.com/confirm'
 
-type Part = 'subject' | 'preheader' | 'body'
-const PARTS = ['subject', 'preheader', 'body'] as const satisfies Part[]
-
 /** Checks sender and templates before going live, and each value in recent events or people. */
 export async function checkLive(
   { store, app, senders, templates, asksDns, most = CHECKED }: CheckContext,
@@ -66,19 +65,57 @@ export async function checkLive(
 ): Promise<LiveCheck> {
   const settings = await store.mailSettings(app.id)
   const unsent = await findUnsent({ app, senders, asksDns, settings }, content.mail)
-  const { problems: broken, properties } = await inspectMail({ app, templates }, content.mail)
-  if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried: null, lacked: null }
-  const trial = await tryOut({ store, app, templates, settings, most }, content, properties)
+  const texts = listTexts(content.mail)
+  const starts = await listStarts({ store, app, most }, content)
+  const checks: LiveCheck[] = []
+  for (const { variant, path, text } of texts) {
+    const trying = { app, variant, templates, settings, starts, checkMs: CHECK_MS / texts.length }
+    const mail = { ...text, category: content.mail.category }
+    checks.push(atPath(await checkText(trying, { ...content, mail }), path))
+  }
+  return {
+    problems: [...unsent, ...checks.flatMap(({ problems }) => problems)],
+    warnings: checks.flatMap(({ warnings }) => warnings),
+    tried: sumTried(checks),
+    lacked: checks.find(({ lacked }) => lacked !== null)?.lacked ?? null,
+  }
+}
+
+/** One text of a message, as `mail`. */
+async function checkText(trying: Trying, content: MessageContent): Promise<LiveCheck> {
+  const { problems: broken, properties } = await inspectText(trying, content.mail)
+  if (broken.length > 0) return { problems: broken, warnings: [], tried: null, lacked: null }
+  const trial = await tryOut(trying, content, properties)
   const unlisted = collects(content) && showsEvent(content.mail) && !listsEvents(content.mail) ? [UNLISTED] : []
-  return { ...trial, problems: [...unsent, ...unlisted, ...trial.problems] }
+  return { ...trial, problems: [...unlisted, ...trial.problems] }
+}
+
+const moveTo = <Error extends FieldError>(path: string, errors: Error[]): Error[] =>
+  errors.map((error) => ({ ...error, field: error.field.replace(/^mail(?=\.)/, path) }))
+
+const atPath = (check: LiveCheck, path: string): LiveCheck => ({
+  ...check,
+  problems: moveTo(path, check.problems),
+  warnings: moveTo(path, check.warnings),
+})
+
+/** null if one of the texts couldn't be tried. */
+function sumTried(checks: readonly LiveCheck[]): Tried | null {
+  const all = checks.flatMap(({ tried }) => tried ?? [])
+  const [least] = all.toSorted((a, b) => a.tried - b.tried)
+  if (least === undefined || all.length < checks.length) return null
+  return { ...least, usesValues: all.some(({ usesValues }) => usesValues) }
 }
 
 const untried = ({ trigger, mail }: MessageContent): Tried => ({
   tried: 0,
   of: 0,
-  what: 'event' in trigger ? 'events' : 'api' in trigger ? 'calls' : 'people',
+  what: whatTriggers(trigger),
   usesValues: PARTS.some((part) => HAS_TEMPLATE.test(mail[part] ?? '')),
 })
+
+const whatTriggers = (trigger: Trigger): Tried['what'] =>
+  'event' in trigger ? 'events' : 'api' in trigger ? 'calls' : 'people'
 
 /** Why no value could be checked; null if some were, or the email uses none. */
 export function describeUntried({ of, what, usesValues }: Tried): string | null {
@@ -93,17 +130,18 @@ export function warnOfUntried({ tried }: LiveCheck): FieldError[] {
 }
 
 type Inspecting = { app: Pick<AppRow, 'id'>; templates: TemplateWorker }
-type MailTexts = { [part in Part]?: string | undefined }
+type Text = { [part in Part]?: string | undefined }
+type Texts = Text & { variants?: Record<string, Text> | undefined }
 
 /** What is known of an incomplete message: its sender, and templates that can't be read. */
 export async function checkIncomplete(
   context: CheckContext,
-  mail: MailTexts & Pick<Mail, 'fromEmail' | 'fromName'>,
+  mail: Texts & Pick<Mail, 'fromEmail' | 'fromName'>,
   { asksSender }: { asksSender: boolean },
 ): Promise<FieldError[]> {
   const settings = await context.store.mailSettings(context.app.id)
   const unsent = asksSender ? await findUnsent({ ...context, settings }, mail) : []
-  return [...unsent, ...(await inspectMail(context, mail)).problems]
+  return [...unsent, ...(await findTemplateFaults(context, mail))]
 }
 
 type Sending = Pick<CheckContext, 'app' | 'senders' | 'asksDns'> & { settings: MailSettings }
@@ -116,11 +154,17 @@ async function findUnsent(
   return problem ? [{ field: 'mail.fromEmail', code: problem.code, message: problem.message }] : []
 }
 
-export async function inspectMail({ app, templates }: Inspecting, mail: MailTexts) {
-  const inspected = await templates.inspect(
-    app.id,
-    PARTS.map((part) => mail[part] ?? ''),
-  )
+/** What is wrong with the templates of any text. */
+export async function findTemplateFaults(inspecting: Inspecting, mail: Texts): Promise<FieldError[]> {
+  const found: FieldError[] = []
+  for (const { path, text } of listTexts(mail)) {
+    found.push(...moveTo(path, (await inspectText(inspecting, text)).problems))
+  }
+  return found
+}
+
+async function inspectText({ app, templates }: Inspecting, mail: Text) {
+  const inspected = await templates.inspect(app.id, Object.values(writeTexts(mail)))
   if (inspected === null) return { problems: [SLOW], properties: [] }
   const problems = PARTS.flatMap((part, index) =>
     (inspected.problems[index] ?? []).map((message) => ({ field: `mail.${part}`, code: 'template', message })),
@@ -134,19 +178,19 @@ export async function checkRequest(
   text: OptInText,
 ): Promise<FieldError[]> {
   const { subject, body, button } = text
-  const { problems } = await inspectMail({ app, templates }, { subject, body: `${body}\n\n${button}` })
+  const { problems } = await inspectText({ app, templates }, { subject, body: `${body}\n\n${button}` })
   if (problems.length > 0) return problems.map((one) => ({ ...one, field: one.field.replace('mail.', '') }))
   const settings = await store.mailSettings(app.id)
-  const person = { contact: makeNewPerson(app, 'ada@example.com'), event: null, app, settings }
+  const person = { contact: makeNewPerson(app, 'ada@example.com'), event: null, app, settings, variant: null }
   const facts = mailFactsOf(person, UNSUBSCRIBE_URL, CONFIRM_URL)
-  const rendered = await templates.render(app.id, { template: mailTemplateOf(writeRequest(text)), facts })
+  const rendered = await templates.render(app.id, { template: mailTemplateOf(writeRequest(text), null), facts })
   if ('html' in rendered) return []
   return [{ field: 'body', code: 'template', message: describeTemplateFault(rendered) }]
 }
 
 const collects = ({ again }: MessageContent): boolean => collectMsOf(again) !== null
-const showsEvent = (mail: Mail): boolean => PARTS.some((part) => /\{\{[^{}]*\bevent\./.test(mail[part] ?? ''))
-const listsEvents = ({ body }: Mail): boolean => /\{%-?\s*for\s+[\w-]+\s+in\s+events\b/.test(body)
+const showsEvent = (mail: MailText): boolean => PARTS.some((part) => /\{\{[^{}]*\bevent\./.test(mail[part] ?? ''))
+const listsEvents = ({ body, html }: MailText): boolean => /\{%-?\s*for\s+[\w-]+\s+in\s+events\b/.test(html ?? body)
 
 /** Otherwise only the first of several events would show. */
 const UNLISTED: FieldError = {
@@ -162,20 +206,23 @@ const SLOW: FieldError = {
   message: 'This email takes too long to render. Use fewer loops and filters, or a shorter text.',
 }
 
-type Trying = Pick<CheckContext, 'store' | 'app' | 'templates'> & { settings: MailSettings; most: number }
 type Start = Pick<TemplateFacts, 'contact' | 'event'>
+/** `starts`: recent events or people. `variant`: the language of the text. */
+type Trying = Pick<CheckContext, 'app' | 'templates'> & {
+  settings: MailSettings
+  starts: Start[]
+  variant: string | null
+  checkMs: number
+}
 
 async function tryOut(trying: Trying, content: MessageContent, properties: UsedProperty[]): Promise<LiveCheck> {
-  const { app } = trying
-  const { trigger } = content
+  const { app, starts } = trying
   const nothing = untried(content)
   const madeUp = makeSample(app, content, { properties, at: 0 })
   if (nothing.what === 'people') {
     const eventless = await findEventless(trying, content, madeUp)
     if (eventless.length > 0) return { problems: eventless, warnings: [], tried: nothing, lacked: null }
   }
-  const starts =
-    'event' in trigger ? await listTriggers(trying, trigger) : nothing.what === 'people' ? await listPeople(trying) : []
   const { tried, faults } = await tryAll(trying, content, starts)
   const whole = await tryWhole(trying, content, starts[0] ?? madeUp)
   const counted = { ...nothing, tried, of: starts.length }
@@ -185,7 +232,7 @@ async function tryOut(trying: Trying, content: MessageContent, properties: UsedP
   const broken = wrong.map((fault) => describeCounted(fault, counted))
   return {
     problems: [...missing, ...broken, ...(wrong.length > 0 ? [] : whole.problems)],
-    warnings: skipped.flatMap((fault) => warnOfEmpty(fault, counted)),
+    warnings: [...skipped.flatMap((fault) => warnOfEmpty(fault, counted)), ...whole.warnings],
     tried: counted,
     lacked: findLacked(app, whole.refusedLinks, { isMadeUp: starts.length === 0 }),
   }
@@ -218,7 +265,7 @@ async function findEventless(trying: Trying, content: MessageContent, madeUp: St
 
 async function tryAll(trying: Trying, { mail }: MessageContent, starts: readonly Start[]) {
   const found = new Map<string, CountedFault>()
-  const until = performance.now() + CHECK_MS
+  const until = performance.now() + trying.checkMs
   let tried = 0
   while (tried < starts.length) {
     const leftMs = until - performance.now()
@@ -226,7 +273,7 @@ async function tryAll(trying: Trying, { mail }: MessageContent, starts: readonly
     const samples = starts
       .slice(tried, tried + GROUP)
       .map((start) => mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL))
-    const trial = { template: mailTemplateOf(mail), samples }
+    const trial = { template: mailTemplateOf(mail, null), samples }
     const result = await trying.templates.tryAll(trying.app.id, trial, Math.min(leftMs, GROUP_MS))
     for (const one of result.faults) {
       const key = JSON.stringify([one.part, one.fault])
@@ -250,29 +297,50 @@ async function tryWhole(
   trying: Trying,
   { mail }: MessageContent,
   start: Start,
-): Promise<{ problems: FieldError[]; refusedLinks: readonly string[] }> {
+): Promise<{ problems: FieldError[]; warnings: FieldError[]; refusedLinks: readonly string[] }> {
   const { app, templates } = trying
-  const whole = { template: mailTemplateOf(mail), facts: mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL) }
+  const whole = { template: mailTemplateOf(mail, null), facts: mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL) }
   const first = await templates.render(app.id, whole)
   const rendered = 'slow' in first ? await templates.render(app.id, whole, { isAlone: true }) : first
-  if ('html' in rendered) return { problems: [], refusedLinks: rendered.refusedLinks }
-  return { problems: findWhole(rendered, mail), refusedLinks: [] }
+  if ('html' in rendered) return { ...rendered, problems: [], warnings: warnOfSize(rendered, mail) }
+  return { problems: findWhole(rendered, mail), warnings: [], refusedLinks: [] }
 }
 
-function findWhole(fault: TemplateFault, { body }: Mail): FieldError[] {
-  if ('empty' in fault) return HAS_TEMPLATE.test(body) ? [] : [EMPTY]
+const textField = ({ html }: Text): string => (html ? 'mail.html' : 'mail.body')
+
+function findWhole(fault: TemplateFault, mail: Mail): FieldError[] {
+  if ('empty' in fault) return HAS_TEMPLATE.test(mail.html ?? mail.body) ? [] : [{ ...EMPTY, field: textField(mail) }]
   if ('missing' in fault) return []
   if ('slow' in fault) return [SLOW]
-  return [{ field: 'mail.body', code: 'template', message: describeTemplateFault(fault) }]
+  return [{ field: textField(mail), code: 'template', message: describeTemplateFault(fault) }]
+}
+
+/** Gmail shows no more of an email. */
+const SHOWN_KB = 102
+
+export const TOO_LARGE = 'too_large'
+
+function warnOfSize({ html }: RenderedMail, mail: Mail): FieldError[] {
+  const kilobytes = Math.ceil(Buffer.byteLength(html) / 1024)
+  const message = `The email has ${formatCount(kilobytes)} KB. Gmail cuts emails off after ${SHOWN_KB} KB, with the link to unsubscribe at their end.`
+  return kilobytes > SHOWN_KB ? [{ field: textField(mail), code: TOO_LARGE, message }] : []
+}
+
+type Listing = Pick<CheckContext, 'store' | 'app'> & { most: number }
+
+/** What the email is tried on. */
+async function listStarts(listing: Listing, { trigger }: MessageContent): Promise<Start[]> {
+  if ('event' in trigger) return listTriggers(listing, trigger)
+  return whatTriggers(trigger) === 'people' ? listPeople(listing) : []
 }
 
 /** The newest of the app, whom an added tag, a page or their adding may trigger. */
-async function listPeople({ store, app, most }: Trying): Promise<Start[]> {
+async function listPeople({ store, app, most }: Listing): Promise<Start[]> {
   const query = { appId: app.id, tag: null, updatedAfter: null, before: null, limit: most }
   return (await store.listContacts(query)).map((contact) => ({ contact, event: null }))
 }
 
-async function listTriggers({ store, app, most }: Trying, trigger: OnEvent): Promise<Start[]> {
+async function listTriggers({ store, app, most }: Listing, trigger: OnEvent): Promise<Start[]> {
   const query = { appId: app.id, contactId: null, name: trigger.event, before: null, limit: most }
   const { rows } = await store.listEvents(query)
   const starting = rows.filter((row) => isStartedBy(trigger, row))

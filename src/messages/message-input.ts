@@ -1,6 +1,9 @@
-import type { MessageContent, MessageStatus } from '../store/message-types.ts'
+import { isLocale } from '../core/local-time.ts'
+import { isJsonObject, quoteName } from '../core/json.ts'
+import { foldTag } from '../core/languages.ts'
+import type { Mail, MessageContent, MessageStatus } from '../store/message-types.ts'
 import { readEmail } from '../core/email.ts'
-import { type MessageInput, MessageSchema } from './message-schema.ts'
+import { type MessageInput, MessageSchema, SAY_BODY } from './message-schema.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { checkWhole } from '../core/inputs.ts'
 
@@ -10,13 +13,33 @@ const findProblems = checkWhole(MessageSchema)
 
 /** Reads a message of the editor, a file or MCP. Errors name every field that fails by its whole path. */
 export function readMessage(value: unknown): { input: ReadMessage } | { errors: FieldError[] } {
-  const errors = findProblems(value)
+  const errors = [...findProblems(value), ...findNoText(value)]
   if (errors.length > 0) return { errors }
-  const { name, status, ...content } = value as MessageInput
+  const { name, status, mail, ...rest } = value as MessageInput
+  const content: MessageContent = { ...rest, mail: withBodies(mail) }
   const further = checkContent(content)
   return further.length > 0
     ? { errors: further }
     : { input: { name, status: status ?? null, content: withoutUndefined(content) } }
+}
+
+function withBodies({ variants = {}, ...mail }: MessageInput['mail']): Mail {
+  const others = Object.entries(variants).map(([name, text]) => [name, withBody(text)] as const)
+  return { ...withBody(mail), ...(others.length === 0 ? {} : { variants: Object.fromEntries(others) }) }
+}
+
+const withBody = <Text extends { body?: string }>(text: Text) => ({ ...text, body: text.body ?? '' })
+
+/** An email has a text, HTML of its own, or both. */
+function findNoText(value: unknown): FieldError[] {
+  const mail = isJsonObject(value) && isJsonObject(value.mail) ? value.mail : null
+  if (mail === null) return []
+  const variants = Object.entries(isJsonObject(mail.variants) ? mail.variants : {})
+  const texts = [['mail', mail], ...variants.map(([name, text]) => [`mail.variants.${name}`, text])] as const
+  return texts.flatMap(([path, text]): FieldError[] => {
+    if (!isJsonObject(text) || text.html !== undefined || (text.body ?? '') !== '') return []
+    return [{ field: `${path}.body`, code: text.body === undefined ? 'missing' : 'invalid', message: SAY_BODY }]
+  })
 }
 
 /** So that equal messages compare equal. */
@@ -37,7 +60,15 @@ function checkContent(content: MessageContent): FieldError[] {
       ? [fault('holdback', "Transactional emails can't hold people back. Leave this out.")]
       : []),
     ...addresses.map((field) => fault(`mail.${field}`, 'Enter one email address.')),
+    ...Object.keys(mail.variants ?? {}).flatMap(findLanguageFault),
   ]
+}
+
+function findLanguageFault(name: string, index: number, names: string[]): FieldError[] {
+  const field = `mail.variants.${name}`
+  if (!isLocale(name)) return [fault(field, `${quoteName(name)} is not a language, such as de or de-CH.`)]
+  const isRepeated = names.findIndex((other) => foldTag(other) === foldTag(name)) < index
+  return isRepeated ? [fault(field, 'This language is there twice. Remove one.')] : []
 }
 
 /** With the trigger `api`, the server decides what rules decide otherwise. */

@@ -1,5 +1,6 @@
 import type { MailSettings, MessageContent } from '../store/message-types.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
+import { findVariant, listTexts, writeTexts } from './mail-texts.ts'
 import { mailFactsOf, mailTemplateOf } from './mailer.ts'
 import type { TemplateWorker } from './template-worker.ts'
 import type { UsedProperty } from './templates.ts'
@@ -12,16 +13,19 @@ export const SEVERAL = 3
 
 type Filling = { app: AppRow; content: MessageContent; settings: MailSettings }
 
+const UNSUBSCRIBE_URL = 'https://example.com/unsubscribe'
+
 /** The newest whose email lacks no value, else the newest. */
 export async function pickFilled<Moment extends SampleMoment>(
   templates: TemplateWorker,
   { app, content, settings }: Filling,
   moments: readonly Moment[],
 ): Promise<Moment | undefined> {
-  const template = mailTemplateOf(content.mail)
   for (const moment of moments) {
     const events = [moment, ...moment.joined].flatMap(({ event }) => event ?? [])
-    const facts = mailFactsOf({ ...moment, events, app, settings }, 'https://example.com/unsubscribe')
+    const variant = findVariant(content.mail, moment.contact)
+    const template = mailTemplateOf(content.mail, variant)
+    const facts = mailFactsOf({ ...moment, events, app, settings, variant }, UNSUBSCRIBE_URL)
     if (!('missing' in (await templates.render(app.id, { template, facts })))) return moment
   }
   return moments[0]
@@ -98,7 +102,7 @@ export async function makeSampleFor(
   app: AppRow,
   { content, at, events }: { content: MessageContent; at: number; events?: number },
 ): Promise<SampleMoment> {
-  const { subject, preheader = '', body } = content.mail
-  const inspected = await templates.inspect(app.id, [subject, preheader, body])
+  const sources = listTexts(content.mail).flatMap(({ text }) => Object.values(writeTexts(text)))
+  const inspected = await templates.inspect(app.id, sources)
   return makeSample(app, content, { properties: inspected?.properties ?? [], at, events })
 }

@@ -19,6 +19,7 @@ const MAX_SINCE_DAYS = 365
 const MAX_AGAIN_HOURS = 365 * 24
 const MAX_SUBJECT_CHARACTERS = 300
 const MAX_BODY_CHARACTERS = 50_000
+const MAX_HTML_CHARACTERS = 100_000
 const MAX_GOAL_DAYS = 30
 const MAX_HOLDBACK_PERCENT = 50
 export const MAX_NAME_CHARACTERS = 100
@@ -26,8 +27,16 @@ const MAX_PROPERTY_CHARACTERS = 100
 const MAX_ONCE_PROPERTIES = 10
 const MAX_COMPARED_CHARACTERS = 1_000
 
+/** For an email without HTML of its own, too. */
+export const SAY_BODY = `Enter the text of the email: 1 to ${formatLimit(MAX_BODY_CHARACTERS)} characters of Markdown.`
+
 const text = (maxLength: number, say: string, minLength = 1) =>
   Type.String({ minLength, maxLength, pattern: NO_CONTROL_PATTERN, say })
+const longText = (
+  maxLength: number,
+  say: string,
+  { minLength = 1, brief }: { minLength?: number; brief?: string } = {},
+) => Type.String({ minLength, maxLength, pattern: '^[^\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\x7F]*$', brief, say })
 const whole = (minimum: number, maximum: number, say: string) => Type.Integer({ minimum, maximum, say })
 const oneOf = <const T extends readonly string[]>(words: T) =>
   Type.Unsafe<T[number]>({ [Kind]: WORD, type: 'string', enum: words, say: `Use one of ${words.join(', ')}.` })
@@ -157,19 +166,42 @@ const GoalSchema = object(
   'Send `goal` with `event` and `days`.',
 )
 
+const TEXTS = {
+  subject: text(MAX_SUBJECT_CHARACTERS, `Enter a subject of one line and 1 to ${MAX_SUBJECT_CHARACTERS} characters.`),
+  preheader: Type.Optional(
+    text(MAX_SUBJECT_CHARACTERS, `Enter one line of up to ${MAX_SUBJECT_CHARACTERS} characters.`, 0),
+  ),
+  body: Type.Optional(
+    longText(MAX_BODY_CHARACTERS, SAY_BODY, {
+      minLength: 0,
+      brief: 'Markdown: {{ event.NAME | default: "none" }}',
+    }),
+  ),
+  html: Type.Optional(
+    longText(MAX_HTML_CHARACTERS, `Enter HTML of 1 to ${formatLimit(MAX_HTML_CHARACTERS)} characters.`),
+  ),
+}
+
+const LANGUAGE = '^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}$'
+const MAX_VARIANTS = 20
+
 const MailSchema = object(
   {
-    subject: text(MAX_SUBJECT_CHARACTERS, `Enter a subject of one line and 1 to ${MAX_SUBJECT_CHARACTERS} characters.`),
-    preheader: Type.Optional(
-      text(MAX_SUBJECT_CHARACTERS, `Enter one line of up to ${MAX_SUBJECT_CHARACTERS} characters.`, 0),
+    ...TEXTS,
+    variants: Type.Optional(
+      Type.Record(Type.String({ pattern: LANGUAGE }), object(TEXTS, 'Send `subject` and `body`.'), {
+        additionalProperties: false,
+        maxProperties: MAX_VARIANTS,
+        // each problem names its language
+        isByName: true,
+        brief: '{ de: { subject, body } }',
+        say: {
+          invalid: 'Send an object of texts by language, such as { "de": { "subject": ..., "body": ... } }.',
+          too_large: `Send up to ${MAX_VARIANTS} languages.`,
+          key: 'Name each text by its language, such as de or de-CH.',
+        },
+      }),
     ),
-    body: Type.String({
-      minLength: 1,
-      maxLength: MAX_BODY_CHARACTERS,
-      pattern: '^[^\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\x7F]*$',
-      brief: 'Markdown with Liquid: {{ event.NAME | default: "none" }}',
-      say: `Enter the text of the email: 1 to ${formatLimit(MAX_BODY_CHARACTERS)} characters of Markdown.`,
-    }),
     fromName: Type.Optional(text(MAX_NAME_CHARACTERS, `Enter a name of 1 to ${MAX_NAME_CHARACTERS} characters.`)),
     fromEmail: Type.Optional(ADDRESS),
     replyTo: Type.Optional(ADDRESS),

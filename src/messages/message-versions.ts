@@ -1,5 +1,7 @@
 import { diffArrays } from 'diff'
-import type { MessageContent, Rule } from '../store/message-types.ts'
+import { nameLanguage } from '../core/languages.ts'
+import type { MailText, MessageContent, Rule } from '../store/message-types.ts'
+import { listTexts } from './mail-texts.ts'
 import { describeMessage } from './describe-message.ts'
 
 export type LineChange = { kind: 'same' | 'added' | 'removed' | 'moved'; text: string }
@@ -20,7 +22,7 @@ export function diffLines(before: string[], after: string[]): LineChange[] {
 
 function listLines(content: MessageContent): string[] {
   const { ifUnconfirmed, mail } = content
-  const { subject, preheader, body, fromName, fromEmail, replyTo, category } = mail
+  const { fromName, fromEmail, replyTo, category } = mail
   return [
     ...describeMessage(content),
     ...describeIfSet('Sender name', fromName),
@@ -28,12 +30,20 @@ function listLines(content: MessageContent): string[] {
     ...describeIfSet('Replies go to', replyTo),
     ...describeIfSet('Category', category),
     ...describeIfSet("If delivery isn't confirmed", ifUnconfirmed),
-    `Subject: ${subject}`,
-    ...describeIfSet('Preview text', preheader || undefined),
-    '',
-    ...body.split('\n'),
+    ...listTexts(mail).flatMap(({ variant, text }) => [
+      ...(variant === null ? [] : ['', `In ${nameLanguage(variant)}`]),
+      ...listTextLines(text),
+    ]),
   ]
 }
+
+const listTextLines = ({ subject, preheader, body, html }: MailText): string[] => [
+  `Subject: ${subject}`,
+  ...describeIfSet('Preview text', preheader || undefined),
+  '',
+  ...body.split('\n'),
+  ...(html === undefined ? [] : ['', 'HTML:', ...html.split('\n')]),
+]
 
 const describeIfSet = (name: string, value: string | undefined): string[] =>
   value === undefined ? [] : [`${name}: ${value}`]

@@ -18,6 +18,7 @@ export type TrialResult = { tried: number; faults: CountedFault[] }
 type TemplateRequest =
   | { render: { template: MailTemplate; facts: MailFacts } }
   | { inspect: readonly string[] }
+  | { layout: string }
   | { tryAll: { template: MailTemplate; samples: readonly MailFacts[] } }
 
 export type ToTemplates = TemplateRequest & { budgetMs: number }
@@ -138,6 +139,9 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
     },
     inspect: (appId: number, sources: readonly string[]): Promise<Inspection | null> =>
       submit<Inspection>(appId, { inspect: sources }, { budgetMs: renderMs }),
+    /** What is wrong with an app's own layout; null: it takes too long. */
+    inspectLayout: (appId: number, layout: string): Promise<string[] | null> =>
+      submit<string[]>(appId, { layout }, { budgetMs: renderMs }),
     async tryAll(
       appId: number,
       trial: { template: MailTemplate; samples: readonly MailFacts[] },

@@ -35,8 +35,8 @@ import {
   readTime,
 } from './template-values.ts'
 
-/** Event properties are at most 2 KB, so real templates stay far below. */
-export const TEMPLATE_CHARACTERS = 64 * 1024
+/** HTML of an author's own is the longest. */
+export const TEMPLATE_CHARACTERS = 128 * 1024
 const FILLED_CHARACTERS = 256 * 1024
 const TEXT_CHARACTERS = 64 * 1024
 const ALLOCATED = 1_000_000
@@ -137,6 +137,11 @@ class LimitedFor extends ForTag {
     if (TypeGuards.isRangeToken(this.collection)) {
       const { lhs, rhs } = this.collection
       checkRange(toValueSync(evalTokenValue(lhs, context)), toValueSync(evalTokenValue(rhs, context)))
+    } else if (
+      this.elseTemplates.length > 0 &&
+      isMissing(toValueSync(evalTokenValue(this.collection, context, true)))
+    ) {
+      return void (yield this.liquid.renderer.renderTemplates(this.elseTemplates, context, emitter))
     }
     return yield* super.render(context, emitter)
   }
@@ -280,6 +285,7 @@ function parseTemplate(source: string): Template[] {
   for (const template of walk(templates)) {
     checkRanges(template)
     checkArguments(template)
+    for (const argument of template.arguments?.() ?? []) if (argument instanceof Value) allowMissing(argument)
   }
   if (parsedCharacters + source.length > PARSED_CHARACTERS) {
     parsed.clear()
@@ -334,6 +340,21 @@ function checkRanges(template: Template): void {
   for (const token of tokensOf(template)) {
     const inner = template instanceof ForTag && token === template.collection ? partsOf(token) : [token]
     if (inner.some(hasRange)) throw new Error(RANGE_ELSEWHERE)
+  }
+}
+
+/** Up to its last `default`, nothing in a value has to be there; LiquidJS allows this for the first filter only. */
+function allowMissing(value: Value): void {
+  const end = value.filters.findLastIndex(({ name }) => name === 'default') + 1
+  if (end === 0) return
+  value.value = function* (context) {
+    const { strictVariables } = context
+    context.strictVariables = false
+    let found = yield this.initial.evaluate(context, true)
+    for (const filter of this.filters.slice(0, end)) found = yield filter.render(found, context)
+    context.strictVariables = strictVariables
+    for (const filter of this.filters.slice(end)) found = yield filter.render(found, context)
+    return found
   }
 }
 
@@ -411,14 +432,15 @@ export const splitValues = (text: string): ({ plain: string } | { value: string 
     .map((part, index) => (index % 2 === 0 ? { plain: part } : { value: Buffer.from(part, 'hex').toString('utf8') }))
     .filter((part) => !('plain' in part) || part.plain !== '')
 
-export function findTemplateProblems(source: string): string[] {
+/** `variables`: those of a layout; default: those of a message. */
+export function findTemplateProblems(source: string, variables?: readonly string[]): string[] {
+  const isKnown = (path: Path): boolean =>
+    variables === undefined
+      ? isKnownVariable(path)
+      : variables.some((name) => `${nameOf(path)}.`.startsWith(`${name}.`))
   try {
-    const unknown = new Set(
-      listVariables(parseTemplate(source))
-        .filter((path) => !isKnownVariable(path))
-        .map(nameOf),
-    )
-    return [...unknown].map(describeUnknown)
+    const paths = listVariables(parseTemplate(source)).filter((path) => !isKnown(path))
+    return [...new Set(paths.map(nameOf))].map((name) => describeUnknown(name, variables))
   } catch (error) {
     const said = describeTemplateError(error)
     return [`${said.charAt(0).toUpperCase()}${said.slice(1)}.`]
@@ -503,9 +525,11 @@ const VARIABLES = [
 ]
 const MOST_COMPARED = 40
 
-function describeUnknown(name: string): string {
-  const near = name.length > MOST_COMPARED ? undefined : findNearest(name, VARIABLES)
-  return `There is no variable ${name}. ${near === undefined ? KNOWN : `Did you mean ${near}?`}`
+function describeUnknown(name: string, variables?: readonly string[]): string {
+  const near = name.length > MOST_COMPARED ? undefined : findNearest(name, variables ?? VARIABLES)
+  const known =
+    variables === undefined ? KNOWN : `Use ${new Intl.ListFormat('en', { type: 'disjunction' }).format(variables)}.`
+  return `There is no variable ${name}. ${near === undefined ? known : `Did you mean ${near}?`}`
 }
 
 const KNOWN = `Use event.NAME, events, contact.${CONTACT_NAMES.join(', contact.')}, app.${APP_NAMES.join(', app.')} or unsubscribeUrl.`

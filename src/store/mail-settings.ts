@@ -20,6 +20,8 @@ export const NO_SETTINGS: MailSettings = {
   postalAddress: null,
   logoUrl: null,
   colour: null,
+  layout: null,
+  texts: null,
   smtpUrl: null,
   dkimDomain: null,
   dkimSelector: null,

@@ -37,6 +37,8 @@ const SETTINGS_FIELDS = {
   postalAddress: 'postal_address',
   logoUrl: 'logo_url',
   colour: 'colour',
+  layout: 'layout',
+  texts: 'json(texts)',
   smtpUrl: 'smtp_url',
   dkimDomain: 'dkim_domain',
   dkimSelector: 'dkim_selector',

@@ -68,10 +68,18 @@ export type Rule =
 export const MAIL_CATEGORIES = ['lifecycle', 'transactional'] as const
 export type MailCategory = (typeof MAIL_CATEGORIES)[number]
 
-export type Mail = {
+export type MailText = {
   subject: string
   preheader?: string
+  /** Markdown; with `html`, the plain text, which is derived if empty */
   body: string
+  /** a whole email, without the layout */
+  html?: string
+}
+
+/** `variants`: in other languages, by language tag. */
+export type Mail = MailText & {
+  variants?: Record<string, MailText>
   fromName?: string
   fromEmail?: string
   replyTo?: string
@@ -151,6 +159,13 @@ export type SenderProof = (typeof SENDER_PROOFS)[number]
 /** What apps use that have no sender or mail server of their own. */
 export type Installation = { from: Mailbox | null; hasServer: boolean }
 
+/** What readers of an app's emails are told. `lang`: of its own texts, if set. `others`: by language. */
+export type AppTexts = {
+  lang: string | null
+  own: Record<string, string>
+  others: Record<string, Record<string, string>>
+}
+
 export type MailSettings = {
   fromName: string | null
   fromEmail: string | null
@@ -159,6 +174,9 @@ export type MailSettings = {
   postalAddress: string | null
   logoUrl: string | null
   colour: string | null
+  /** of emails, in Liquid and HTML; null: the default */
+  layout: string | null
+  texts: AppTexts | null
   smtpUrl: string | null
   dkimDomain: string | null
   dkimSelector: string | null
@@ -307,6 +325,9 @@ export type Claim = { id: number; claimedBy: string; attempt: number; at: number
  * why the final check skipped or deferred it.
  */
 export type Marked = { isMarked: true } | { isMarked: false; because: string }
+
+/** Found about an email itself; they stop nothing. */
+export const EMAIL_FINDINGS: readonly string[] = ['link', 'language']
 
 /** Reasons of deliveries that a rule cancelled. If the rule's facts were unknown, see reasonOfRule. */
 export const CANCELLATION_REASONS = {

@@ -4,7 +4,14 @@
  */
 import { isNotNull, isNull } from 'drizzle-orm'
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
-import { MESSAGE_STATUSES, type MessageContent, type OptIn, SENDER_PROOFS, type SendWindow } from './message-types.ts'
+import {
+  MESSAGE_STATUSES,
+  type MessageContent,
+  type OptIn,
+  SENDER_PROOFS,
+  type AppTexts,
+  type SendWindow,
+} from './message-types.ts'
 import { NOTE_KINDS } from './types.ts'
 
 export const accounts = sqliteTable('accounts', {
@@ -223,6 +230,8 @@ export const appMailSettings = sqliteTable('app_mail_settings', {
   hookSecrets: text('hook_secrets'),
   connections: integer('connections'),
   optIn: text('opt_in', { mode: 'json' }).$type<OptIn>(),
+  layout: text('layout'),
+  texts: text('texts', { mode: 'json' }).$type<AppTexts>(),
 })
 
 export const senderDomains = sqliteTable(

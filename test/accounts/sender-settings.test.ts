@@ -23,9 +23,9 @@ describe('typed settings', () => {
   test('may be empty, and each form has only its own', () => {
     expect(from({})).toMatchObject({ settings: pickForm('from', NO_SETTINGS) })
     expect(limits({})).toMatchObject({ settings: pickForm('limits', NO_SETTINGS) })
-    const names = (['from', 'server', 'limits', 'dkim', 'reports', 'webhooks'] as const).flatMap((form) =>
-      Object.keys(pickForm(form, NO_SETTINGS)),
-    )
+    const names = (
+      ['from', 'layout', 'texts', 'server', 'limits', 'dkim', 'reports', 'webhooks', 'optIn'] as const
+    ).flatMap((form) => Object.keys(pickForm(form, NO_SETTINGS)))
     expect(names.toSorted()).toEqual(
       Object.keys(NO_SETTINGS)
         .filter((name) => name !== 'timezone' && name !== 'locale')

@@ -244,7 +244,7 @@ export const MAIL_STEPS: Step[] = [
       await setMailServer(server, null)
     },
   },
-  { name: 'sender-preset', go: (page) => page.click('.choices a:has-text("Amazon SES")') },
+  { name: 'sender-preset', go: (page) => page.click('.choices a:has-text("Mailgun")') },
   {
     name: 'sender-refused',
     go: async (page) => {
@@ -255,6 +255,8 @@ export const MAIL_STEPS: Step[] = [
   },
   { name: 'sender-domain', go: (page, server) => page.goto(at(server, 'sender/domain')) },
   { name: 'sender-unasked', go: (page) => page.click('#checks .button') },
+  { name: 'sender-texts', go: (page, server) => page.goto(at(server, 'sender/texts')) },
+  { name: 'sender-layout', go: (page, server) => page.goto(at(server, 'sender/layout')) },
   { name: 'sender-limits', go: (page, server) => page.goto(at(server, 'sender/limits')) },
   {
     name: 'sender-limits-wrong',

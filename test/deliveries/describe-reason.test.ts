@@ -40,6 +40,8 @@ describe('each reason has its own sentence', () => {
     'unknown',
     'erefused',
     'euntrusted',
+    'eexpired',
+    'ename',
     'eplain',
     'eprivate',
     'eshared',

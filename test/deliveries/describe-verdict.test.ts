@@ -101,6 +101,8 @@ describe('describes a rule', () => {
       pass('link', 'https://evil.example/', false),
       'The email does not link to https://evil.example/, which is not on a domain of this app.',
     ],
+    [pass('language', 'de', 'de-CH'), "The text in German (de) was used, because it fits Ada's locale, de-CH."],
+    [pass('language', null, null), "The message's own text was used, because Ada has no locale."],
   ])('%j', (verdict, sentence) => expect(sayRule(verdict)).toBe(sentence))
 
   test.each<[quietMinutes: number | undefined, agoMs: number, span: string]>([
@@ -124,7 +126,8 @@ describe('describes a rule', () => {
   })
 
   test('of any kind', () => {
-    const decided = 'suppression consent message again window perDay perWeek giveUp holdback template link'.split(' ')
+    const decided =
+      'suppression consent message again window perDay perWeek giveUp holdback template link language'.split(' ')
     expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(CANCELLATION_REASONS), ...decided].sort())
   })
 })

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { caniemail } from 'caniemail'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
-import { makeFacts, renderForTest, RESULTS } from './facts.ts'
+import { BARE, makeFacts, renderForTest, RESULTS } from './facts.ts'
 
 const CLIENTS = ['gmail.*', 'outlook.*', 'apple-mail.*'] as const
 
@@ -22,6 +22,8 @@ const HARMLESS: Record<string, string> = {
   'word-break': 'a very long word makes the email wider',
   'display:none': 'the first line of the inbox is hidden by max-height there',
   'max-height property': 'the first line of the inbox is hidden by display there',
+  opacity: 'the first line of the inbox is hidden by display there',
+  visibility: 'the first line of the inbox is hidden by display there',
   overflow: 'the first line of the inbox is hidden by display there',
   'white-space': 'a long line of code makes the email wider',
   'role attribute': 'screen readers announce a table',
@@ -40,7 +42,7 @@ const EVERYTHING = `# Heading\n\n## Second\n\nText with [a link]({{ event.url }}
 - [x] done\n\n| a | b |\n|---|---|\n| {{ event.headline }} | 2 |\n\n\`\`\`\ncode\n\`\`\`\n\n---\n\n[{{ event.headline }}]({{ event.url }})`
 
 const STYLED = makeFacts(RESULTS, {
-  style: { colour: '#ffdd00', logoUrl: 'https://first.example/logo.png', postalAddress: 'Street 1\nTown' },
+  style: { ...BARE, colour: '#ffdd00', logoUrl: 'https://first.example/logo.png', postalAddress: 'Street 1\nTown' },
 })
 
 function render(mail: Parameters<typeof renderForTest>[0], facts?: Parameters<typeof renderForTest>[1]): string {

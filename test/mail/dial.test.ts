@@ -8,6 +8,7 @@ import { useClosing } from '../closing.ts'
 import { LOOPBACK_HOSTS } from '../helper.ts'
 import { startMailServer } from './mail-server.ts'
 import { MINUTE, live, useSending } from './sending.ts'
+import { OWN } from './certificates.ts'
 
 const keep = useClosing()
 const start = useSending()
@@ -89,6 +90,7 @@ test('dials the checked address, and uses the name for TLS', async () => {
   const names: (string | undefined)[] = []
   const { port } = await listen({
     disabledCommands: [],
+    ...OWN,
     SNICallback: (name, done) => {
       names.push(name)
       done(null)

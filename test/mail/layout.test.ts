@@ -1,7 +1,7 @@
 import { DEFAULT_PLACE } from '../../src/messages/template-values.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openChromium, type OpenChromium } from '../chromium.ts'
-import { CONTACT, makeFacts, renderForTest, RESULTS } from './facts.ts'
+import { BARE, CONTACT, makeFacts, renderForTest, RESULTS } from './facts.ts'
 
 const HOSTILE = '"><script>document.title="run"</script><img src=x onerror=\'document.title="run"\'>'
 
@@ -12,10 +12,7 @@ const EVERYTHING = `# Heading\n\n## Second\n\nText with [a link]({{ event.url }}
 const MAILS = {
   draft: renderForTest(),
   everything: renderForTest({ body: EVERYTHING }),
-  yellow: renderForTest(
-    { body: EVERYTHING },
-    makeFacts(RESULTS, { style: { colour: '#ffdd00', logoUrl: null, postalAddress: null } }),
-  ),
+  yellow: renderForTest({ body: EVERYTHING }, makeFacts(RESULTS, { style: { ...BARE, colour: '#ffdd00' } })),
   hostile: renderForTest(
     { body: EVERYTHING },
     makeFacts(
@@ -23,7 +20,7 @@ const MAILS = {
       {
         contact: { ...CONTACT, firstName: HOSTILE },
         app: { name: HOSTILE, homeUrl: null, ...DEFAULT_PLACE, hosts: [] },
-        style: { colour: '#ff0000;}', logoUrl: 'https://logo.invalid/"><script>', postalAddress: HOSTILE },
+        style: { ...BARE, colour: '#ff0000;}', logoUrl: 'https://logo.invalid/"><script>', postalAddress: HOSTILE },
       },
     ),
   ),

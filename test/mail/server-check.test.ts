@@ -6,6 +6,7 @@ import { type PrivateHosts, readPrivateHosts } from '../../src/core/public-addre
 import { createGuardedDial } from '../../src/mail/dial.ts'
 import { CHECK_LIMITS, checkServer } from '../../src/mail/server-check.ts'
 import { useClosing } from '../closing.ts'
+import { OWN } from './certificates.ts'
 import { type Behaviour, startMailServer } from './mail-server.ts'
 
 const keep = useClosing()
@@ -93,7 +94,7 @@ describe('a broken server', () => {
   test.each<[string, string, Given]>([
     ['a wrong password', 'smtp_535', { login: { ...LOGIN, password: 'wrong' }, options: ASKS }],
     ['no TLS on a remote server', 'etls', { host: FAR }],
-    ['an untrusted certificate', 'euntrusted', { host: FAR, options: { disabledCommands: [] } }],
+    ['an untrusted certificate', 'euntrusted', { host: FAR, options: { disabledCommands: [], ...OWN } }],
     ['no TLS although it is expected at once', 'eplain', { isSecure: true }],
     ['a temporary refusal at the greeting', 'smtp_421', { behaviour: { connect: () => 421 } }],
     ['a permanent refusal at the greeting', 'smtp_554', { behaviour: { connect: () => 554 } }],

@@ -3,6 +3,7 @@ import type { SMTPServerOptions } from 'smtp-server'
 import type { About, Outcome, Provider } from '../../src/mail/provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { type Behaviour, type Doing, type MailServer, startMailServer } from './mail-server.ts'
+import { OWN } from './certificates.ts'
 
 const QUICK = { ...SMTP_LIMITS, connectMs: 1_000, greetingMs: 1_000, answerMs: 1_000, mailMs: 4_000, dotMs: 1_000 }
 const RAW = 'From: hello@example.com\r\nTo: ada@example.com\r\nSubject: One\r\n\r\n.\r\nFirst line is a dot.\r\n'
@@ -189,7 +190,7 @@ describe('an email that was certainly not sent', () => {
 
   test.each<[string, SMTPServerOptions, boolean]>([
     ['eplain', {}, true],
-    ['euntrusted', { disabledCommands: [] }, false],
+    ['euntrusted', { disabledCommands: [], ...OWN }, false],
     ['etls', {}, false],
   ])('the connection cannot be made secure: %s', async (reason, options, isSecure) => {
     const server = await startMailServer({}, options)

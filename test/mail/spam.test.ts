@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { composeMail } from '../../src/mail/compose.ts'
 import type { MailFacts, MailTemplate } from '../../src/messages/mailer.ts'
-import { makeFacts, renderForTest, RESULTS, UNSUBSCRIBE } from './facts.ts'
+import { BARE, makeFacts, renderForTest, RESULTS, UNSUBSCRIBE } from './facts.ts'
 import { checkDkim, headersOf, readMail } from './reading.ts'
 
 const POINTS = 1
@@ -38,8 +38,7 @@ const DRAFTS: Shipped[] = FIRST_MESSAGES.flatMap(({ name, content: { mail } }) =
 ])
 
 const EVERYTHING = `# A heading\n\n{{ event.headline }} Read [more about it]({{ event.url }}) and \`code\`.\n\n- one\n- two\n\n> said\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n---\n\n[See your results]({{ event.url }})`
-const style = (of: Partial<MailFacts['style']>) =>
-  makeFacts(RESULTS, { style: { logoUrl: null, colour: null, postalAddress: null, ...of } })
+const style = (of: Partial<MailFacts['style']>) => makeFacts(RESULTS, { style: { ...BARE, ...of } })
 
 const LAYOUTS: Shipped[] = [
   { name: 'everything', template: { body: EVERYTHING }, facts: makeFacts() },

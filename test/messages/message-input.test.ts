@@ -46,10 +46,20 @@ describe('is read', () => {
     ['away at the trigger', { ...BASE, onlyIf: [{ rule: 'away', at: 'trigger', quietMinutes: 10 }] }],
     ['days', { ...BASE, onlyIf: [{ rule: 'done', event: 'e', since: { days: 7 } }] }],
     ['present needs nothing to compare with', { ...BASE, onlyIf: [{ rule: 'field', field: 'plan', is: 'present' }] }],
+    ['HTML with a text', { ...BASE, mail: { ...MAIL, html: '<p>Hi</p>' } }],
+    ['other languages', { ...BASE, mail: { ...MAIL, variants: { de: MAIL, 'pt-BR': { ...MAIL, html: '<p>' } } } }],
     ['transactional', { ...BASE, ifUnconfirmed: 'leave', mail: { ...MAIL, category: 'transactional' } }],
   ])('%s', (_, value) => {
     const { name, status = null, ...content } = value as Omit<typeof EXAMPLE, 'status'> & { status?: string }
     expect(readMessage(value)).toEqual({ input: { name, status, content } } as never)
+  })
+
+  test('HTML needs no text', () => {
+    const { body: _, ...mail } = { ...MAIL, html: '<p>Hi</p>' }
+    const own = { ...mail, body: '' }
+    const reading = readMessage({ ...BASE, mail: { ...mail, variants: { de: mail } } })
+    expect(reading).toMatchObject({ input: { content: { mail: { ...own, variants: { de: own } } } } })
+    expect(readMessage({ ...BASE, mail: { ...own, variants: { de: own } } })).toEqual(reading)
   })
 
   test('undefined means absent', () => {
@@ -128,6 +138,17 @@ describe('is refused with the path of the field', () => {
     ['a sender with a line break', mail({ fromEmail: 'a@example.com\r\nx: y' }), ['mail.fromEmail invalid']],
     ['a body with a null', mail({ body: 'a\0b' }), ['mail.body invalid']],
     ['a body without end', mail({ body: 'a'.repeat(50_001) }), ['mail.body invalid']],
+    ['no text', mail({ body: '' }), ['mail.body invalid']],
+    ['HTML without end', mail({ html: 'a'.repeat(100_001) }), ['mail.html invalid']],
+    ['what is no language', mail({ variants: { german: MAIL } }), ['mail.variants invalid']],
+    ['an unknown language', mail({ variants: { qq: MAIL } }), ['mail.variants.qq invalid']],
+    ['a language twice', mail({ variants: { de: MAIL, DE: MAIL } }), ['mail.variants.DE invalid']],
+    ['a language without a text', mail({ variants: { de: { subject: 'S' } } }), ['mail.variants.de.body missing']],
+    [
+      'a language with a sender',
+      mail({ variants: { de: { ...MAIL, fromName: 'A' } } }),
+      ['mail.variants.de.fromName unknown_field'],
+    ],
     [
       'several at once',
       { ...BASE, name: 1, wait: { minutes: -1 }, mail: {} },

@@ -44,6 +44,18 @@ describe('a template', () => {
     ['{% if event.list == contact.tags %}{% else %}no{% endif %}', 'no'],
     ['{{ event.count | divided_by: 0 | default: "none" }}', '«none»'],
     ['{% assign n = event.headline | times: 2 %}{{ n | default: "no number" }}', '«no number»'],
+    ['{{ event.plan | capitalize | default: "Pro" }}', '«Pro»'],
+    ['{{ event.plan | truncate: 5 | default: "Pro" }}', '«Pro»'],
+    ['{{ event.plan | date: "short" | default: "soon" }}', '«soon»'],
+    ['{{ event.headline | date | default: "soon" }}', '«soon»'],
+    ['{{ event.plan | join: ", " | default: "none" }}', '«none»'],
+    ['{{ "Plan " | append: event.plan | default: "none" }}', '«none»'],
+    ['{{ event.plan | default: contact.firstName | default: "there" }}', '«there»'],
+    ['{{ event.plan | default: contact.fields.plan }}', '«pro»'],
+    ['{{ event.headline | default: contact.firstName }}', '«Your results are ready.»'],
+    ['{% assign n = event.plan | upcase | default: "none" %}{{ n }}', '«none»'],
+    ['{% for a in event.plan %}{{ a }}{% else %}none{% endfor %}', 'none'],
+    ['{% for a in event.list %}{{ a }}{% else %}none{% endfor %}', '«a»'],
     ['no values at all', 'no values at all'],
   ])('%s', (source, shown) => {
     expect(fill(source)).toBe(shown)
@@ -51,7 +63,10 @@ describe('a template', () => {
 
   test.each([
     ['{{ event.plan }}', 'event.plan'],
-    ['{{ event.plan | upcase | default: "x" }}', 'event.plan'],
+    ['{{ event.plan | upcase | default: contact.firstName }}', 'event.plan | upcase | default: contact.firstName'],
+    ['{{ event.plan | default: "a" | append: event.other }}', 'event.other'],
+    ['{% for a in event.plan %}{{ a }}{% endfor %}', 'event.plan'],
+    ['{% for a in event.list %}{{ event.plan }}{% else %}none{% endfor %}', 'event.plan'],
     ['{{ contact.firstName }}', 'contact.firstName'],
     ['{{ nothing.at.all }}', 'nothing'],
     ['{{ event.constructor }}', 'event.constructor'],
@@ -195,7 +210,7 @@ describe('findTemplateProblems', () => {
       '{% case event.x %}{% when event.y %}{% assign c = 1 %}{{ c }}{% endcase %}',
       '{{ event[contact.fields.name] }}',
     ]
-    expect(known.flatMap(findTemplateProblems)).toEqual([])
+    expect(known.flatMap((source) => findTemplateProblems(source))).toEqual([])
     const unknown = ['{{ a }}{% assign a = 1 %}', '{% for a in event.list %}{% endfor %}{{ a }}', '{{ event[a] }}']
     for (const source of unknown) expect(findTemplateProblems(source)).toEqual([expect.stringContaining('variable a.')])
   })

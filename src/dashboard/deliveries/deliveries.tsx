@@ -67,7 +67,7 @@ export const deliveriesRoutes = (deps: PageDependencies) =>
       showPage(deps, request, app, async (viewer) => {
         const shown = await readDelivery(deps, viewer, delivery)
         const mail = shown && (await findMail(deps, shown))
-        return mail && 'html' in mail ? mailAnswer(mail.html) : problemAnswer(request, 'delivery_unknown')
+        return mail && 'html' in mail ? mailAnswer(request, mail.html) : problemAnswer(request, 'delivery_unknown')
       }),
     )
     .post(

@@ -120,6 +120,7 @@ const RULE_NAMES: Record<string, string> = {
   giveUp: 'Give up after',
   template: 'Template',
   link: 'Link',
+  language: 'Language',
 }
 
 /** Being away can be checked at the trigger and at send time. */

@@ -34,6 +34,7 @@ const columnsOf = (isWaiting: boolean): Column<Rule>[] => [
 function moodOf(rule: string, verdict: Rule['verdict'], isWaiting: boolean): { mood: Mood; children: string } {
   // a missing link doesn't block an email
   if (rule === 'link') return { mood: 'quiet', children: 'Left out' }
+  if (rule === 'language') return { mood: 'quiet', children: 'Text' }
   if (verdict === 'pass') return { mood: 'good', children: 'Send' }
   return { mood: 'caution', children: isWaiting ? 'Wait' : "Don't send" }
 }
@@ -133,7 +134,7 @@ function momentsOf({ shown, cancelled }: Happened): Moment[] {
 }
 
 /** Rules that also apply when a member resends. */
-const ALWAYS_ASKED = ['suppression', 'link', 'template']
+const ALWAYS_ASKED = ['suppression', 'link', 'language', 'template']
 
 function whenAsked({ explained: { rules, decidedAt, rulesAt } }: ShownDelivery): number | null {
   return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? decidedAt) : null

@@ -20,12 +20,23 @@ const GONE =
 const SCROLLBAR =
   '<style>::-webkit-scrollbar{width:10px}::-webkit-scrollbar-thumb{border:2px solid transparent;border-radius:5px;background:#8a8a8a;background-clip:content-box}</style>'
 
+const SCHEME = /\(\s*prefers-color-scheme\s*:\s*(dark|light)\s*\)/gi
+
+/** A frame has the reader's own scheme; this one has the chosen one. */
+const inScheme = (html: string, scheme: 'dark' | 'light'): string =>
+  html.replaceAll(SCHEME, (_, asked: string) => (asked.toLowerCase() === scheme ? '(min-width:0)' : '(max-width:0)'))
+
+/** Or where it begins by itself. */
+const HEAD = /<head>|^(?:\s*<!doctype[^>]*>)?(?![^]*<head>)/i
+
 /** Links open in a new window. */
-export const mailAnswer = (html: string | null): Response =>
-  new Response((html ?? GONE).replace('<head>', `<head><base target="_blank">${SCROLLBAR}`), {
-    status: html === null ? 404 : 200,
-    headers: HEADERS,
-  })
+export function mailAnswer({ url }: Request, html: string | null): Response {
+  const scheme = new URL(url).searchParams.get('scheme') === 'dark' ? 'dark' : 'light'
+  const head = `<base target="_blank">${SCROLLBAR}<style>:root{color-scheme:${scheme}!important}</style>`
+  const shown = inScheme(html ?? GONE, scheme)
+  const whole = shown.replace(HEAD, (start) => start + head)
+  return new Response(whole, { status: html === null ? 404 : 200, headers: HEADERS })
+}
 
 export type MailFrames = ReturnType<typeof createMailFrames>
 

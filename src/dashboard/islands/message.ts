@@ -1,5 +1,6 @@
 /// <reference lib="dom" />
 import { formatCount } from '../../core/count.ts'
+import { inScheme } from './mail-scheme.ts'
 
 /** Delays after typing, by cost: the preview reads one event, the check up to thousands, the count a month of them. */
 const DELAYS_MS = { preview: 150, check: 600, reach: 1_500 }
@@ -208,7 +209,7 @@ function reload(screen: HTMLElement, src: string): void {
   next.setAttribute('sandbox', 'allow-popups allow-popups-to-escape-sandbox')
   next.loading = 'lazy'
   next.addEventListener('load', () => seen?.remove(), { once: true })
-  next.src = src
+  next.src = inScheme(src, screen)
   screen.append(next)
 }
 

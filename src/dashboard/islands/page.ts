@@ -2,6 +2,7 @@
 /** Scripts of every page; the pages also work without them. */
 import { pageAbove } from '../layout/forms.ts'
 import './ages.ts'
+import { inScheme } from './mail-scheme.ts'
 import './typed.ts'
 
 // on phones, the tabs of a page may be wider than the window
@@ -23,7 +24,7 @@ function showLook(form: HTMLFormElement): void {
   const look = new URLSearchParams(LOOK.map((name) => [name, String(data.get(name))]))
   for (const frame of document.querySelectorAll<HTMLIFrameElement>('[data-mail] iframe')) {
     const next = frame.cloneNode() as HTMLIFrameElement
-    next.src = `${new URL(form.action).pathname}/sample?${look}`
+    next.src = inScheme(`${new URL(form.action).pathname}/sample?${look}`, frame)
     frame.replaceWith(next)
   }
 }
@@ -34,6 +35,16 @@ lookForm?.addEventListener('input', ({ target }) => {
   if (!(target instanceof HTMLElement && LOOK.includes(target.id))) return
   clearTimeout(lookPause)
   lookPause = setTimeout(showLook, LOOK_MS, lookForm)
+})
+
+/** Emails in dark mode. */
+document.addEventListener('change', ({ target }) => {
+  if (!(target instanceof HTMLInputElement) || !target.matches('.dark-mail > input')) return
+  for (const frame of target.closest('.mail')?.querySelectorAll('iframe') ?? []) {
+    const next = frame.cloneNode() as HTMLIFrameElement
+    next.src = inScheme(frame.src, frame)
+    frame.replaceWith(next)
+  }
 })
 
 const SHOWN_MS = 2_000

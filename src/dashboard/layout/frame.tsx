@@ -42,6 +42,8 @@ type SubPage =
   | 'outbox'
   | 'suppressions'
   | 'audit'
+  | 'sender/layout'
+  | 'sender/texts'
   | 'sender/server'
   | 'sender/domain'
   | 'sender/limits'

@@ -47,7 +47,8 @@ export const describeStuck = ({ count, isSilent }: NonNullable<MailState['stuck'
 export const formatMost = (count: number): string =>
   count >= MOST_QUEUED ? `${formatCount(MOST_QUEUED)} or more` : formatCount(count)
 
-type SenderPage = 'sender' | 'sender/server' | 'sender/domain' | 'sender/limits' | 'sender/opt-in'
+type SenderPage =
+  'sender' | 'sender/layout' | 'sender/texts' | 'sender/server' | 'sender/domain' | 'sender/limits' | 'sender/opt-in'
 
 /** `on`: the current page, which needs no link. */
 type NoticesProps = { viewer: Viewer; state: MailState; on?: SenderPage | 'outbox' }

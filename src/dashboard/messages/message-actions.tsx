@@ -79,8 +79,8 @@ async function applyFix(editing: Editing, fields: Fields, [name = '', ...rest]: 
 }
 
 /** Viewers can only choose the sample. */
-export const pickSeen = ({ message }: Editing, { sample = '', view = '' }: Fields): Fields | null =>
-  message && { ...writeFields(message), sample, view }
+export const pickSeen = ({ message }: Editing, { sample = '', view = '', language = '' }: Fields): Fields | null =>
+  message && { ...writeFields(message), sample, view, language }
 
 const byMember = ({ deps, viewer }: Editing) => ({
   accountId: viewer.account.id,
@@ -303,7 +303,8 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
     return answerEditor(editing, { fields, notice: 'You can send tests only to members of the account.', status: 400 })
   const notice = refuseTest(deps, viewer)
   if (notice !== null) return answerEditor(editing, { fields, notice, status: 429 })
-  const asked = { content: readFields(fields) as unknown as MessageContent, sampleId: textOf(fields, 'sample') }
+  const content = readFields(fields) as unknown as MessageContent
+  const asked = { content, sampleId: textOf(fields, 'sample'), language: textOf(fields, 'language') }
   const sent = await sendTestMail({ deps, app: viewer.app, to }, asked)
   const { result } = sent
   if ('is' in result && !('reason' in result)) {

@@ -4,12 +4,14 @@ import { hasRole } from '../../accounts/members.ts'
 import { proposeSender, SENDER_PROBLEMS } from '../../accounts/senders.ts'
 import { readEmail } from '../../core/email.ts'
 import { publicId } from '../../core/ids.ts'
+import { nameLanguage } from '../../core/languages.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import {
   describeUntried,
   type LackedLinks,
   type LiveCheck,
   type LiveProblem,
+  TOO_LARGE,
   type Tried,
 } from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
@@ -60,6 +62,7 @@ type Checked = {
 const isSame = (a: FieldError, b: FieldError): boolean => a.field === b.field && a.message === b.message
 const isOfSender = ({ field, code }: FieldError): boolean =>
   SENDER_PROBLEMS.some((one) => one === code) || /^mail\.(from|replyTo)/.test(field)
+const isOfSize = ({ code }: FieldError): boolean => code === TOO_LARGE
 const isOfValues = ({ code }: FieldError): boolean => code === 'missing_value'
 export const isOfText = ({ field }: FieldError): boolean => field.startsWith('mail.')
 
@@ -79,13 +82,22 @@ export function listChecks({ fields, errors = [], check, sending, tested, meant,
     ...(meant === null ? [] : [lineOfUnknown(meant)]),
     lineOfSender(sender),
     ...listSending(sending, message),
-    lineOfValues(values, warnings, tried),
+    lineOfValues(
+      values,
+      warnings.filter((one) => !isOfSize(one)),
+      tried,
+    ),
     text.length > 0 || missing === null
-      ? lineOf('Email', text, 'Renders without errors.')
+      ? lineOfEmail(text, warnings.filter(isOfSize))
       : { ...lineOf('Email', [], missing), state: 'open' },
     ...(check?.lacked ? [lineOfLinks(check.lacked)] : []),
     lineOfTest(tested),
   ]
+}
+
+function lineOfEmail(problems: LiveProblem[], warnings: FieldError[]): CheckLine {
+  const line = lineOf('Email', problems, warnings.length > 0 ? '' : 'Renders without errors.')
+  return problems.length > 0 || warnings.length === 0 ? line : { ...line, state: 'caution', warnings }
 }
 
 /** The field follows, so no link is needed. */
@@ -135,7 +147,8 @@ const NotAllowed = ({ host }: { host: string }) => (
 
 /** What an unfinished email needs first. */
 function findMissing(fields: Fields): string | null {
-  const [subject, body] = ['mail.subject', 'mail.body'].map((name) => textOf(fields, name).trim())
+  const [subject, ...texts] = ['mail.subject', 'mail.body', 'mail.html'].map((name) => textOf(fields, name))
+  const body = texts.join('')
   if (subject === '') return body === '' ? 'Add a subject and text.' : 'Add a subject.'
   return body === '' ? 'Add text.' : null
 }
@@ -383,16 +396,20 @@ const LABELS: [path: string, label: string][] = [
   ['mail.subject', 'Subject'],
   ['mail.preheader', 'Preview text'],
   ['mail.body', 'Text'],
+  ['mail.html', 'HTML'],
   ['mail.fromName', 'Sender name'],
   ['mail.fromEmail', 'Sender address'],
   ['mail.replyTo', 'Replies go to'],
   ['mail.category', 'Category'],
+  ['mail.variants', 'Other languages'],
 ]
 
 /** Rules are numbered as the sentence shows them. */
 function labelOf(field: string, fields: Fields): string | undefined {
   const [, rule] = /^onlyIf\[(\d+)\]/.exec(field) ?? []
   if (rule !== undefined) return `Rule ${listGroups(fields).findIndex((rows) => rows.includes(Number(rule))) + 1}`
+  const [, language = '', part = ''] = /^mail\.variants\.([\w-]+)\.(\w+)$/.exec(field) ?? []
+  if (language !== '') return `${labelOf(`mail.${part}`, fields)} in ${nameLanguage(language)}`
   return LABELS.find(([path]) => field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`))?.[1]
 }
 

@@ -170,7 +170,7 @@ export async function previewFields(
 ): Promise<ShownPreview> {
   // schema errors elsewhere don't affect the preview
   const content = readFields(fields) as unknown as MessageContent
-  const asked = { content, sampleId: textOf(fields, 'sample') }
+  const asked = { content, sampleId: textOf(fields, 'sample'), language: textOf(fields, 'language') }
   return showPreview(frames, viewer, await previewMessage(deps, viewer.app, asked))
 }
 

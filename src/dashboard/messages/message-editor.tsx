@@ -4,7 +4,8 @@ import { hasRole } from '../../accounts/members.ts'
 import { Frame } from '../layout/frame.tsx'
 import { type CheckLine, Checklist, CHECKLIST, listChecks } from './message-checklist.tsx'
 import { textOf } from './message-field-names.ts'
-import { MailSection, NameField, SenderSection } from './message-mail.tsx'
+import { listVariants } from './message-form.ts'
+import { HtmlSection, LanguagesSection, MailSection, NameField, SenderSection } from './message-mail.tsx'
 import { NameOptions, PreviewSection } from './message-preview.tsx'
 import { Sentence } from './message-sentence.tsx'
 import { Reach, SimulationSection } from './message-simulation.tsx'
@@ -77,8 +78,18 @@ function EditorForm(props: EditorProps) {
           {!message && <NameField ask={ask} />}
           <MailSection ask={ask} properties={shown.preview.properties} />
         </div>
-        <PreviewSection {...shown} viewer={viewer} path={path} view={textOf(fields, 'view')} now={now} />
+        <PreviewSection
+          {...shown}
+          viewer={viewer}
+          path={path}
+          view={textOf(fields, 'view')}
+          now={now}
+          variants={listVariants(fields)}
+          language={textOf(fields, 'language')}
+        />
       </div>
+      <HtmlSection ask={ask} />
+      <LanguagesSection ask={ask} path={path} fields={fields} isEditor={hasRole(viewer.member.role, 'editor')} />
       <SenderSection ask={ask} appId={viewer.app.publicId} senders={props.senders} isNew={message === null} />
       <SimulationSection {...props} />
       <datalist id={EVENT_NAMES}>

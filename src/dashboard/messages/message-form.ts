@@ -2,7 +2,9 @@
  * A message as form fields named by their schema path, so that errors find their field. Fields of unselected options
  * are kept but not part of the message.
  */
-import type { MessageContent, MessageRow, Trigger } from '../../messages/messages.ts'
+import type { MailText, MessageContent, MessageRow, Trigger } from '../../messages/messages.ts'
+import { isLocale } from '../../core/local-time.ts'
+import { foldTag } from '../../core/languages.ts'
 import { readRule, writeRule } from './message-rule-form.ts'
 import {
   countRows,
@@ -39,7 +41,12 @@ export function writeFields({ name, content }: Pick<MessageRow, 'name' | 'conten
     ...(holdback === undefined ? {} : { holdback: String(holdback) }),
     ifUnconfirmed: ifUnconfirmed ?? '',
   }
-  for (const [name, value] of Object.entries(mail)) fields[`mail.${name}`] = withPlainLines(value)
+  const { variants = {}, ...own } = mail
+  const write = (path: string, text: object): void => {
+    for (const [name, value] of Object.entries(text)) fields[`${path}.${name}`] = withPlainLines(String(value))
+  }
+  write('mail', own)
+  for (const [name, text] of Object.entries(variants)) write(variantPath(name), text)
   for (const [index, rule] of onlyIf.entries()) Object.assign(fields, writeRule(rule, `onlyIf[${index}]`))
   return fields
 }
@@ -154,13 +161,29 @@ function readRules(fields: Fields): unknown {
   return count === 0 ? undefined : Array.from({ length: count }, (_, index) => readRule(fields, `onlyIf[${index}]`))
 }
 
+/** Where the fields of a language are. */
+export const variantPath = (name: string): string => `mail.variants.${name}`
+
+/** The languages of a form, in its order. */
+export function listVariants(fields: Fields): string[] {
+  const found = Object.keys(fields).flatMap((name) => /^mail\.variants\.([\w-]+)\.subject$/.exec(name)?.[1] ?? [])
+  return [...new Set(found)]
+}
+
+const readText = (fields: Fields, path: string) => ({
+  subject: textOf(fields, `${path}.subject`),
+  preheader: textOf(fields, `${path}.preheader`) || undefined,
+  body: withPlainLines(fields[`${path}.body`] ?? ''),
+  html: withPlainLines(fields[`${path}.html`] ?? '').trim() || undefined,
+})
+
 export function readMail(fields: Fields) {
   const optional = (name: string) => textOf(fields, `mail.${name}`) || undefined
+  const variants = listVariants(fields).map((name) => [name, readText(fields, variantPath(name))])
   const category = isOfApi(fields) ? 'transactional' : textOf(fields, 'mail.category')
   return {
-    subject: textOf(fields, 'mail.subject'),
-    preheader: optional('preheader'),
-    body: withPlainLines(fields['mail.body'] ?? ''),
+    ...readText(fields, 'mail'),
+    variants: variants.length === 0 ? undefined : (Object.fromEntries(variants) as Record<string, MailText>),
     fromName: optional('fromName'),
     fromEmail: optional('fromEmail'),
     replyTo: optional('replyTo'),
@@ -180,9 +203,25 @@ const toJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 /** The part of the sentence that the page shows open. */
 export const OPEN = 'open'
 
+/** The field that names a language to add. */
+export const NEW_VARIANT = 'newVariant'
+
+/** Begins with the message's own text. */
+function addVariant(fields: Fields): Fields {
+  const name = textOf(fields, NEW_VARIANT)
+  if (!isLocale(name) || listVariants(fields).some((one) => foldTag(one) === foldTag(name))) return fields
+  const path = variantPath(name)
+  const own = ['subject', 'preheader', 'body', 'html'].map((name) => [`${path}.${name}`, fields[`mail.${name}`] ?? ''])
+  return { ...Object.fromEntries(own), ...fields, [NEW_VARIANT]: '' }
+}
+
+const dropVariant = (fields: Fields, name: string): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([field]) => !field.startsWith(`${variantPath(name)}.`)))
+
 /** Adds or removes rows; null for other buttons. */
 export function changeRows(fields: Fields, action: string): Fields | null {
   const [verb = '', list = '', ...words] = action.split(' ')
+  if (list === 'mail.variants') return verb === 'add' ? addVariant(fields) : dropVariant(fields, words[0] ?? '')
   if (list !== 'onlyIf' && list !== 'trigger.where') return null
   if (verb === 'remove') return dropRows(fields, list, words.map(Number))
   if (verb !== 'add') return null

@@ -1,7 +1,11 @@
 /** @jsxImportSource preact */
 import { readEmail } from '../../core/email.ts'
+import { nameLanguage } from '../../core/languages.ts'
 import { pathOf } from '../layout/frame.tsx'
+import type { Fields } from './message-field-names.ts'
+import { listVariants, NEW_VARIANT, variantPath } from './message-form.ts'
 import type { Ask } from './message-when.tsx'
+import { Button } from '../ui/button.tsx'
 import { type Option, Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
 import { SentText } from '../ui/text.tsx'
@@ -61,6 +65,80 @@ const UNCONFIRMED = [
   { value: 'resend', label: 'Resend once' },
   { value: 'leave', label: "Don't resend" },
 ]
+
+/** Open if it is used or wrong. */
+export function HtmlSection({ ask }: { ask: Ask }) {
+  const html = ask('mail.html')
+  return (
+    <details class="more-fields" open={html.value.trim() !== '' || html.error !== undefined}>
+      <summary>
+        <h2>Your own HTML</h2>
+      </summary>
+      <Field
+        {...html}
+        label="HTML"
+        kind="source"
+        hint={
+          <>
+            Replaces layout and text; the text above becomes the plain-text part. <a href="/docs/html">How it works</a>
+          </>
+        }
+        optional
+      />
+    </details>
+  )
+}
+
+type LanguagesProps = { ask: Ask; path: string; fields: Fields; isEditor: boolean }
+
+const PARTS_OF_TEXT = ['subject', 'preheader', 'body', 'html']
+
+/** Open if there are any. */
+export function LanguagesSection({ ask, path, fields, isEditor }: LanguagesProps) {
+  const languages = listVariants(fields)
+  const added = ask(NEW_VARIANT)
+  const error = added.value === '' ? undefined : 'Enter another language, such as de or de-CH.'
+  return (
+    <details id="languages" class="more-fields" open={languages.length > 0 || error !== undefined}>
+      <summary>
+        <h2>Other languages</h2>
+      </summary>
+      <p class="hint">
+        For people whose field <code>locale</code> names the language. Everyone else gets the text above.{' '}
+        <a href="/docs/languages">How it works</a>
+      </p>
+      {languages.map((name) => (
+        <LanguageFields key={name} ask={ask} path={path} name={name} isEditor={isEditor} />
+      ))}
+      {isEditor && (
+        <div class="beside">
+          <Field {...added} label="Language" hint="Such as de or pt-BR." error={error} optional="unmarked" />
+          <Button name="do" value="add mail.variants" formaction={`${path}#languages`}>
+            Add a language
+          </Button>
+        </div>
+      )}
+    </details>
+  )
+}
+
+function LanguageFields({ ask, path, name, isEditor }: Omit<LanguagesProps, 'fields'> & { name: string }) {
+  const askFor = (part: string) => ask(`${variantPath(name)}.${part}`)
+  return (
+    <details class="fold" open={PARTS_OF_TEXT.some((part) => askFor(part).error !== undefined)}>
+      <summary>{nameLanguage(name)}</summary>
+      <Field {...askFor('subject')} label="Subject" />
+      <Field {...askFor('preheader')} label="Preview text" optional />
+      <Field {...askFor('body')} label="Text" kind="prose" optional="unmarked" />
+      <Field {...askFor('html')} label="HTML" kind="source" optional />
+      {isEditor && (
+        <Button name="do" value={`remove mail.variants ${name}`} kind="danger" formaction={`${path}#languages`}>
+          {`Remove ${nameLanguage(name)}`}
+        </Button>
+      )}
+    </details>
+  )
+}
 
 const SENDER_FIELDS = ['name', 'mail.fromName', 'mail.fromEmail', 'mail.replyTo', 'mail.category', 'ifUnconfirmed']
 

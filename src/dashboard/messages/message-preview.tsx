@@ -1,8 +1,9 @@
 /** @jsxImportSource preact */
 import { SAYS, type ShownPreview } from './editor-props.ts'
 import { render } from 'preact-render-to-string'
-import type { Preview, SampleChoice } from '../../deliveries/message-preview.ts'
+import { OWN_TEXT, type Preview, type SampleChoice } from '../../deliveries/message-preview.ts'
 import { proposeFallback } from '../../messages/message-checks.ts'
+import { nameLanguage } from '../../core/languages.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { describeMailbox } from '../../core/mail-addresses.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -25,13 +26,29 @@ export function showPreview(frames: MailFrames, { app }: Viewer, preview: Previe
   return { preview, mail: { from: shownFrom, subject: mail.subject, text: mail.text, src } }
 }
 
-type PreviewProps = ShownPreview & { viewer: Viewer; path: string; view: string; now: number }
+/** `variants`: languages to choose from; `language`: the chosen one. */
+type PreviewProps = ShownPreview & { viewer: Viewer; path: string; view: string; now: number } & {
+  variants: string[]
+  language: string
+}
 
 /** islands/message.ts keeps it up to date. */
-export const PreviewSection = ({ viewer, path, view, now, preview, mail }: PreviewProps) => (
+export const PreviewSection = ({ viewer, path, view, now, variants, language, preview, mail }: PreviewProps) => (
   <section id="preview" aria-label="Preview" data-preview={`${path}/preview`}>
     <div class="beside" id="preview-sample">
       <SampleSelect preview={preview} now={now} />
+      {variants.length > 0 && (
+        <Select
+          name="language"
+          label="Language"
+          value={language}
+          options={[
+            { value: '', label: "The person's" },
+            { value: OWN_TEXT, label: 'None of the languages' },
+            ...variants.map((name) => ({ value: name, label: nameLanguage(name) })),
+          ]}
+        />
+      )}
       <Button name="do" value="preview" formaction={`${path}#preview`}>
         Preview
       </Button>
@@ -126,6 +143,7 @@ function Said({ viewer, preview }: SaidProps) {
           <SentText>{sample.unsent}</SentText>
         </Notice>
       )}
+      {preview.variant !== null && <p class="hint">{`The text in ${nameLanguage(preview.variant)}.`}</p>}
       <Fault viewer={viewer} preview={preview} />
       {'refusedLinks' in mail && mail.refusedLinks.length > 0 && (
         <RefusedLinks
@@ -142,11 +160,12 @@ const PART_NAMES = new Map([
   ['mail.subject', 'subject'],
   ['mail.preheader', 'preview text'],
   ['mail.body', 'text'],
+  ['mail.html', 'HTML'],
 ])
 
 /** The checklist and the fields say what is wrong. */
 function describeParts(problems: FieldError[]): string {
-  const parts = new Set(problems.map(({ field }) => PART_NAMES.get(field) ?? 'email'))
+  const parts = new Set(problems.map(({ field }) => PART_NAMES.get(field.replace(/variants\..*\./, '')) ?? 'email'))
   return `Fix the ${new Intl.ListFormat('en').format(parts)}`
 }
 

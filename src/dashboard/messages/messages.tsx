@@ -41,8 +41,8 @@ import { listShownVersions } from './version-writers.ts'
 import { MessagesPage } from './messages-page.tsx'
 import { missingAnswer } from '../layout/missing-page.tsx'
 
-/** An email of 50,000 characters, at up to nine bytes each. */
-const EDITOR_BYTES = 512 * 1024
+/** An email of 50,000 characters and HTML of 100,000, at a third of nine bytes each. */
+const EDITOR_BYTES = 1024 * 1024
 const VERSIONS = 20
 /** Rows per page, two lines each. The page stays below 2,000 pixels. */
 const MESSAGES = 20
@@ -80,7 +80,7 @@ export function messagesRoutes(deps: PageDependencies) {
       ),
     )
     .get('/apps/:app/mail-frames/:frame', ({ request, params: { app, frame } }) =>
-      showPage(deps, request, app, (viewer) => mailAnswer(frames.find(viewer.app.id, frame))),
+      showPage(deps, request, app, (viewer) => mailAnswer(request, frames.find(viewer.app.id, frame))),
     )
     .use(editorForms(deps, kept))
 }

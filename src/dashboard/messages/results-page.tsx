@@ -192,7 +192,7 @@ const percentOf = (count: number, of: number): string => (of === 0 ? '' : `${Mat
 /** Whether its email links to the event's `url`, or its rules ask who opened that page. */
 const hasResult = ({ trigger, onlyIf = [], mail }: MessageRow['content']): boolean =>
   'event' in trigger &&
-  (onlyIf.some(({ rule }) => rule === 'seen' || rule === 'notSeen') || /\bevent\.url\b/.test(mail.body))
+  (onlyIf.some(({ rule }) => rule === 'seen' || rule === 'notSeen') || /\bevent\.url\b/.test(mail.html ?? mail.body))
 
 function nameGoal(goals: GoalPeriod[]): string {
   if (goals.length > 1) return 'Reached its goal'

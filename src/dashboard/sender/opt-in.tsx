@@ -22,7 +22,7 @@ export const senderOptInRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/sender/opt-in/sample', ({ request, params: { app } }) =>
       showPage(deps, request, app, async (viewer) => {
         const mail = await previewSaved(deps, viewer)
-        return 'html' in mail ? mailAnswer(mail.html) : problemAnswer(request, 'page_unknown')
+        return 'html' in mail ? mailAnswer(request, mail.html) : problemAnswer(request, 'page_unknown')
       }),
     )
     .post('/apps/:app/sender/opt-in', onForm(deps, { role: 'owner' }, saveOptIn), { parse: 'none' })

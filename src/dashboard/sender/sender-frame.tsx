@@ -30,6 +30,8 @@ export type Refused<Text> = { text?: Text; basedOn?: string; errors?: FieldError
 
 const PAGES = {
   sender: { name: 'From and appearance', title: 'Sender' },
+  'sender/layout': { name: 'Layout', title: 'Layout' },
+  'sender/texts': { name: 'Texts', title: 'Texts' },
   'sender/server': { name: 'Mail server', title: 'Mail server' },
   'sender/domain': { name: 'Domain', title: 'Domain' },
   'sender/limits': { name: 'Hours and limits', title: 'Hours and limits' },

@@ -30,7 +30,7 @@ import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { FromPage } from './from-page.tsx'
 import { LimitsPage } from './limits-page.tsx'
 import { describeFrom, type Refused, type SenderFacts } from './sender-frame.tsx'
-import { describeWindow, SECRET_LABELS, SETTING_LABELS } from './setting-labels.ts'
+import { describeWindow, SETTING_LABELS, UNSHOWN_LABELS } from './setting-labels.ts'
 
 /** From and look; hours and limits. */
 export const senderRoutes = (deps: PageDependencies) =>
@@ -43,7 +43,7 @@ export const senderRoutes = (deps: PageDependencies) =>
         const look = readLook(new URL(request.url).searchParams)
         const sample = makeSenderSample(viewer.app, { ...(await deps.store.mailSettings(viewer.app.id)), ...look })
         const mail = await deps.mailer.preview(sample)
-        return 'html' in mail ? mailAnswer(mail.html) : problemAnswer(request, 'page_unknown')
+        return 'html' in mail ? mailAnswer(request, mail.html) : problemAnswer(request, 'page_unknown')
       }),
     )
     .get('/apps/:app/sender/limits', ({ request, params: { app } }) =>
@@ -74,6 +74,8 @@ export async function readSenderFacts(deps: PageDependencies, viewer: Viewer): P
     limits: deps.mailer.findLimits(settings),
     marks: {
       from: markOf('from'),
+      layout: markOf('layout'),
+      texts: markOf('texts'),
       server: markOf('server'),
       limits: markOf('limits'),
       dkim: markOf('dkim'),
@@ -92,7 +94,7 @@ const marked = ({ previewKey: key }: PageDependencies, { app }: Viewer, form: Se
   settings: pickForm(form, settings),
 })
 
-type Shown<Text> = Refused<Text> & { status?: number }
+export type Shown<Text> = Refused<Text> & { status?: number }
 
 async function showFrom(
   deps: PageDependencies,
@@ -220,8 +222,8 @@ function listChangedFields(settings: MailSettings, names: string[]): ChangedFiel
   return names.flatMap((name): ChangedField[] => {
     if (name === 'sendWindow') return [{ label: 'Sending hours', now: describeWindow(limits) }]
     if (name === 'optIn') return [{ label: 'Double opt-in', now: settings.optIn?.isOn ? 'on' : 'off' }]
-    const [label, secret] = [SETTING_LABELS.get(name), SECRET_LABELS.get(name)]
-    if (secret !== undefined) return [{ label: secret }]
+    const [label, unshown] = [SETTING_LABELS.get(name), UNSHOWN_LABELS.get(name)]
+    if (unshown !== undefined) return [{ label: unshown }]
     return label === undefined ? [] : [{ label, now: String(text.get(name)).replaceAll('\n', ', ') }]
   })
 }

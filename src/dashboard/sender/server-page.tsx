@@ -324,6 +324,19 @@ const ServerFields = ({ text, password }: FieldsProps) => (
         optional
       />
     </div>
+    <details class="fold" open={text.smtpCertificates !== ''}>
+      <summary>Own certificate</summary>
+      <Field
+        name="smtpCertificates"
+        label="Certificate"
+        kind="lines"
+        rows={6}
+        hint="For a server in your own network: its certificate, or its CA, in PEM."
+        value={text.smtpCertificates}
+        autocomplete="off"
+        optional
+      />
+    </details>
   </>
 )
 

@@ -17,9 +17,11 @@ export const SETTING_LABELS = new Map(
     optIn: 'Double opt-in',
   }),
 )
-/** Never shown: they are secret. */
-export const SECRET_LABELS = new Map(
+/** Never shown, because they are secret or long. */
+export const UNSHOWN_LABELS = new Map(
   Object.entries({
+    layout: 'Layout',
+    texts: 'Texts',
     smtpUrl: 'Mail server',
     dkimKey: 'DKIM signature',
     bounceSecret: 'Bounce reports',
@@ -31,7 +33,7 @@ export const SECRET_LABELS = new Map(
 export function describeSettings(names: string): string {
   const labels = names.split(/, ?/).map((name) => {
     if (name === 'sendWindow') return 'Sending hours'
-    return SETTING_LABELS.get(name) ?? SECRET_LABELS.get(name.startsWith('dkim') ? 'dkimKey' : name) ?? name
+    return SETTING_LABELS.get(name) ?? UNSHOWN_LABELS.get(name.startsWith('dkim') ? 'dkimKey' : name) ?? name
   })
   return [...new Set(labels)].join(', ')
 }

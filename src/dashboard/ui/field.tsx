@@ -9,8 +9,8 @@ export type FieldProps = {
   /** unique id, if another form has a field of this name */
   id?: string
   label: string
-  /** `lines`: one value per line; `prose`: long text; `code`: digits that are not a number */
-  kind?: 'text' | 'email' | 'password' | 'number' | 'code' | 'lines' | 'prose' | 'file'
+  /** `lines`: one value per line; `prose`: long text; `source`: HTML; `code`: digits that are not a number */
+  kind?: 'text' | 'email' | 'password' | 'number' | 'code' | 'lines' | 'prose' | 'source' | 'file'
   /** height of `lines` */
   rows?: number
   /** id of a datalist */
@@ -125,6 +125,10 @@ function Input(props: FieldProps) {
     return <textarea {...attributes} rows={isLocked ? linesOf(value) : rows} autocapitalize="none" spellcheck={false} />
   // browsers drop the first line feed of a textarea
   if (kind === 'prose') return <textarea {...attributes} value={`\n${value ?? ''}`} rows={PROSE_ROWS} />
+  if (kind === 'source') {
+    const source = { ...attributes, value: `\n${value ?? ''}`, rows: PROSE_ROWS, class: 'source' }
+    return <textarea {...source} autocapitalize="none" spellcheck={false} />
+  }
   if (kind === 'file')
     return (
       <input

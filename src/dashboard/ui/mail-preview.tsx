@@ -13,7 +13,7 @@ type MailPreviewProps = {
 /** `src`: URL of the rendered email, with its own policy. `raw`: the captured source. */
 export type ShownMail = { from: string; subject: string; text: string; src: string; raw?: string }
 
-/** Phone, desktop and text views; empty without an email. */
+/** Phone, desktop and text views, light or dark; empty without an email. */
 export const MailPreview = ({ name, selected, mail }: MailPreviewProps) => (
   <div class="mail" data-mail>
     <dl>
@@ -26,6 +26,9 @@ export const MailPreview = ({ name, selected, mail }: MailPreviewProps) => (
         <dd data-mail-part="subject">{mail && <SentText>{mail.subject}</SentText>}</dd>
       </div>
     </dl>
+    <label class="dark-mail">
+      <input type="checkbox" id={`${name}-dark`} /> Dark
+    </label>
     <Tabs
       name={name}
       label="Email view"

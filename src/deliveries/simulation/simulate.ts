@@ -10,6 +10,7 @@ import type { SimulatedPerson, SimulationReads, TriggerHappening } from '../../s
 import { isTooOld } from '../../events/event-input.ts'
 import { isStartedBy, nameOfStart } from '../../messages/triggers.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
+import { findVariant, listTexts, writeTexts } from '../../messages/mail-texts.ts'
 import { makeTemplateScope } from '../../messages/template-scope.ts'
 import { DEFAULT_PLACE } from '../../messages/template-values.ts'
 import { fillTemplate, showValues } from '../../messages/templates.ts'
@@ -185,13 +186,19 @@ const same = (text: string): string => text
 /** Whether emails can be filled in with people's current values. */
 function createTrials(reads: SimulationReads, { appId, content: { mail } }: SimulationInput) {
   const app = reads.findApp(appId) ?? { name: '', homeUrl: null, ...DEFAULT_PLACE }
-  const sources = [mail.subject, mail.preheader ?? '', mail.body]
+  const sources = new Map(
+    listTexts(mail).map(({ variant, text }) => {
+      const { subject, preheader, body, html } = writeTexts(text)
+      return [variant, [subject, preheader, body, ...(html === '' ? [] : [html])]] as const
+    }),
+  )
   let [filledMs, untried] = [0, 0]
 
-  const fill = (scope: ReturnType<typeof makeTemplateScope>): TemplateFault | null => {
+  const fill = (contact: SimulatedPerson, scope: ReturnType<typeof makeTemplateScope>): TemplateFault | null => {
+    const variant = findVariant(mail, contact)
     const filled: string[] = []
-    for (const source of sources) {
-      const part = fillTemplate(source, scope, { place: app })
+    for (const source of sources.get(variant) ?? []) {
+      const part = fillTemplate(source, scope, { place: { ...app, locale: variant ?? app.locale } })
       if (!('filled' in part)) return part
       filled.push(part.filled)
     }
@@ -207,7 +214,7 @@ function createTrials(reads: SimulationReads, { appId, content: { mail } }: Simu
       if (contact === null || filledMs > FILLING_MS) return null
       const startedAt = performance.now()
       const unsubscribeUrl = 'https://example.com/unsubscribe'
-      const fault = fill(makeTemplateScope({ contact, event, events: [...events], app, unsubscribeUrl }))
+      const fault = fill(contact, makeTemplateScope({ contact, event, events: [...events], app, unsubscribeUrl }))
       filledMs += performance.now() - startedAt
       if (fault === null || !('slow' in fault)) return fault
       untried += 1

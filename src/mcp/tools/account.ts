@@ -28,7 +28,7 @@ const KINDS = [...LANGUAGES, ...TAGS.keys()]
 export const getKeyInfo: Tool = {
   name: 'get_key_info',
   title: 'Key and apps',
-  description: 'The key, its apps with their IDs, and its remaining limits. Start here.',
+  description: 'Start here: the key, its apps and limits.',
   kind: 'read',
   input: takes({}),
   output: RESULT,
@@ -73,7 +73,7 @@ const readApp = createArguments({ schema: ONE_APP, clean: () => ({}) })
 export const getSetupStatus: Tool = {
   name: 'get_setup_status',
   title: 'Setup status',
-  description: 'What is left to do before sending, and recent errors.',
+  description: 'What is left before sending, and recent errors.',
   kind: 'read',
   input: ONE_APP,
   output: RESULT,

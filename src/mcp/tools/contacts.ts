@@ -43,7 +43,7 @@ const readPerson = createArguments({
 export const getContact: schemas.Tool = {
   name: 'get_contact',
   title: 'Get a person',
-  description: 'Names, tags, fields, subscription, last page view.',
+  description: 'Tags, fields, subscription, last page view.',
   kind: 'read',
   input: PERSON,
   output: schemas.RESULT,

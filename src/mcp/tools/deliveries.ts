@@ -33,7 +33,7 @@ const readQuery = createArguments({
 export const listDeliveries: Tool = {
   name: 'list_deliveries',
   title: 'List deliveries',
-  description: 'Triggered emails, newest first.',
+  description: 'Emails, newest first.',
   kind: 'read',
   input: ASKED,
   output: RESULT,

@@ -23,7 +23,7 @@ const BEYOND = { field: 'cursor', code: 'invalid', message: 'Send `nextCursor` o
 export const getDocs: Tool = {
   name: 'get_docs',
   title: 'Get docs',
-  description: 'Lists the pages, or returns one as Markdown, in parts.',
+  description: 'Lists pages, or returns one in parts.',
   kind: 'read',
   input: PAGES,
   output: RESULT,

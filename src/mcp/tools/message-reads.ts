@@ -33,7 +33,7 @@ const readListed = createArguments({
 export const listMessages: Tool = {
   name: 'list_messages',
   title: 'List messages',
-  description: 'Oldest first, with triggers and emails by state.',
+  description: 'Oldest first, with emails by state.',
   kind: 'read',
   input: LISTED,
   output: RESULT,

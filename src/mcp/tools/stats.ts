@@ -48,7 +48,7 @@ const readDays = createArguments({ schema: STATS, clean: ({ days = DEFAULT_DAYS 
 export const getStats: Tool = {
   name: 'get_stats',
   title: 'Get stats',
-  description: 'Top 20 events by UTC day, new people this month, email results.',
+  description: 'Top 20 events by UTC day, new people, email results.',
   kind: 'read',
   input: STATS,
   output: RESULT,

@@ -70,6 +70,8 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['sender/reports', 'owner', {}],
   ['sender/limits', 'owner', {}],
   ['sender/opt-in', 'owner', { days: 'x' }],
+  ['sender/layout', 'owner', {}],
+  ['sender/texts', 'owner', { lang: '?' }],
   ['sender/webhooks/url', 'owner', {}],
   ['sender/webhooks/secret', 'owner', {}],
   ['sender/webhooks/test', 'editor', {}],

@@ -134,7 +134,7 @@ describe('tools/list', () => {
     for (const wrong of [
       { onlyIf: [{ rule: 'gone' }] },
       { trigger: {} },
-      { mail: { subject: 'S' } },
+      { mail: { body: 'B' } },
       { wait: {} },
       deeper,
     ])

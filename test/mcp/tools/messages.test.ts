@@ -49,7 +49,8 @@ describe('save_message_draft', () => {
   test('names the known fields for an unknown one', async () => {
     const mail = { subject: 'S', body: 'B', text: 'T' }
     const { data } = await call('save_message_draft', { message: { ...MESSAGE, mail, delay: 5 } })
-    const known = 'Known fields: `subject`, `preheader`, `body`, `fromName`, `fromEmail`, `replyTo`, `category`.'
+    const known =
+      'Known fields: `subject`, `preheader`, `body`, `html`, `variants`, `fromName`, `fromEmail`, `replyTo`, `category`.'
     expect(data.errors).toMatchObject([
       { field: 'message.mail.text', code: 'unknown_field', message: expect.stringContaining(known) },
       {

@@ -38,6 +38,8 @@ import providerReports from './0037_provider_reports.sql' with { type: 'text' }
 import sends from './0038_sends.sql' with { type: 'text' }
 import mailLimits from './0039_mail_limits.sql' with { type: 'text' }
 import consents from './0040_consents.sql' with { type: 'text' }
+import layouts from './0041_layouts.sql' with { type: 'text' }
+import texts from './0042_texts.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -84,6 +86,8 @@ export const MIGRATIONS: readonly string[] = [
   sends,
   mailLimits,
   consents,
+  layouts,
+  texts,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

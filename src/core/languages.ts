@@ -1,0 +1,24 @@
+/** Language tags (RFC 5646), such as de or de-CH. */
+import { isLocale } from './local-time.ts'
+
+/** Programs write de-CH, de_CH and de_ch. */
+export const foldTag = (tag: string): string => tag.trim().replaceAll('_', '-').toLowerCase()
+
+/** The longest that the locale begins with (RFC 4647, section 3.4). */
+export function findLanguage(languages: readonly string[], locale: string): string | null {
+  const parts = foldTag(locale).split('-')
+  const tags = parts.map((_, index) => parts.slice(0, parts.length - index).join('-'))
+  const found = tags.map((tag) => languages.find((language) => foldTag(language) === tag))
+  return found.find((language) => language !== undefined) ?? null
+}
+
+const RIGHT_TO_LEFT = ['Adlm', 'Arab', 'Hebr', 'Nkoo', 'Rohg', 'Syrc', 'Thaa']
+
+export const directionOf = (tag: string): 'ltr' | 'rtl' =>
+  isLocale(tag) && RIGHT_TO_LEFT.includes(new Intl.Locale(tag).maximize().script ?? '') ? 'rtl' : 'ltr'
+
+/** "German (de)" */
+export function nameLanguage(tag: string): string {
+  const name = isLocale(tag) ? new Intl.DisplayNames('en', { type: 'language' }).of(tag) : undefined
+  return name === undefined || name === tag ? tag : `${name} (${tag})`
+}

@@ -1,0 +1,68 @@
+/** @jsxImportSource preact */
+import { pathOf } from '../layout/frame.tsx'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { MailPreview, type ShownMail } from '../ui/mail-preview.tsx'
+import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+
+type LayoutProps = {
+  facts: SenderFacts
+  refused: Refused<string>
+  /** the default, to begin with */
+  standard: string
+  /** null: the layout can't be used */
+  sample: ShownMail | null
+}
+
+export const LayoutPage = ({ facts, refused, standard, sample }: LayoutProps) => {
+  const { viewer, settings, marks } = facts
+  const isOwn = settings.layout !== null
+  const state = isOwn ? 'Emails use your own layout.' : 'Emails use the default layout. Change it, or paste your own.'
+  return (
+    <SenderFrame facts={facts} current="sender/layout" state={state} refused={refused}>
+      <div class="editor">
+        <Form
+          action={pathOf(viewer.app.publicId, 'sender/layout')}
+          hidden={{ basedOn: refused.basedOn ?? marks.layout }}
+          errors={refused.errors}
+          isLocked={!isOwner(viewer)}
+        >
+          <Field
+            name="layout"
+            label="HTML"
+            kind="source"
+            hint={
+              <>
+                Liquid with <a href="/docs/layout">variables</a>, around the text of every email.
+              </>
+            }
+            value={refused.text ?? settings.layout ?? standard}
+            autocomplete="off"
+          />
+          {isOwner(viewer) && (
+            <div class="buttons">
+              <Button kind="primary">Save</Button>
+              <Button name="do" value="preview">
+                Preview
+              </Button>
+              {isOwn && (
+                <Button name="do" value="reset" kind="danger">
+                  Reset to the default layout
+                </Button>
+              )}
+            </div>
+          )}
+        </Form>
+        {sample && (
+          <aside aria-label="Sample email">
+            <section>
+              <h2>Sample email</h2>
+              <MailPreview name="sample" mail={sample} />
+            </section>
+          </aside>
+        )}
+      </div>
+    </SenderFrame>
+  )
+}

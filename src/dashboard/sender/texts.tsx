@@ -1,0 +1,68 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { readTexts, readTextsForm, removeLanguage, type TextsForm, writeTexts } from '../../accounts/app-texts.ts'
+import { isLocale } from '../../core/local-time.ts'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { flashCookie } from '../layout/flash.ts'
+import type { FormInput } from '../layout/forms.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
+import { readSenderFacts, saveSettings, type Shown } from './sender.tsx'
+import { TextsPage } from './texts-page.tsx'
+
+/** What readers of an app's emails are told. */
+export const textsRoutes = (deps: PageDependencies) =>
+  new Elysia()
+    .get('/apps/:app/sender/texts', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => {
+        const language = (new URL(request.url).searchParams.get('language') ?? '').trim()
+        return showTexts(deps, request, viewer, { language })
+      }),
+    )
+    .post('/apps/:app/sender/texts', onForm(deps, { role: 'owner' }, saveTexts), { parse: 'none' })
+
+async function showTexts(
+  deps: PageDependencies,
+  request: Request,
+  viewer: Viewer,
+  { status = 200, language: asked, ...refused }: Shown<TextsForm> & { language: string },
+): Promise<Response> {
+  const facts = await readSenderFacts(deps, viewer)
+  const { texts: stored } = facts.settings
+  const wrongLanguage = asked === '' || isLocale(asked) ? null : asked
+  const language = wrongLanguage === null ? asked : ''
+  const text = refused.text ?? writeTexts(stored, language)
+  const languages = Object.keys(stored?.others ?? {})
+  const page = <TextsPage {...{ facts, refused, text, language, languages, wrongLanguage }} />
+  return pageAnswer(request, status, page)
+}
+
+async function saveTexts(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
+  const [language, basedOn] = [form.text('language'), form.text('basedOn')]
+  const { texts: stored } = await deps.store.mailSettings(viewer.app.id)
+  const text = readTextsForm(form.text)
+  const show = (shown: Shown<TextsForm>) => showTexts(deps, request, viewer, { text, basedOn, language, ...shown })
+  if (language !== '' && !isLocale(language)) return showTexts(deps, request, viewer, { status: 400, language })
+  const isRemoved = form.text('do') === 'remove'
+  const reading = isRemoved
+    ? { settings: { texts: removeLanguage(stored, language) } }
+    : readTexts(text, { stored, language })
+  if ('errors' in reading) return show({ status: 400, errors: reading.errors })
+  return saveSettings(deps, viewer, {
+    form: 'texts',
+    settings: reading.settings,
+    basedOn,
+    show,
+    done: () => {
+      if (isRemoved || language === '') return doneAnswer(deps, viewer, 'sender/texts', 'texts_saved')
+      const path = `${pathOf(viewer.app.publicId, 'sender/texts')}?${new URLSearchParams({ language })}`
+      return redirectAnswer(path, [flashCookie(deps.baseUrl, 'texts_saved')])
+    },
+  })
+}

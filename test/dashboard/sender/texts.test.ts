@@ -1,0 +1,41 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { attributesOf, textOf } from '../pages.ts'
+
+let pages: AccountPages
+let browser: Browser
+beforeEach(async () => {
+  pages = await openAccount()
+  browser = await pages.signedIn()
+})
+afterEach(() => pages.close())
+
+const PATH = () => pages.at('sender/texts')
+const texts = async () => (await pages.store.mailSettings((await appOf(pages)).id)).texts
+const save = (fields: Record<string, string>, query = '') => browser.submit(PATH() + query, PATH(), fields)
+
+test('texts are saved by language, and the defaults are not stored', async () => {
+  const { html } = await browser.get(PATH())
+  expect(await attributesOf(html, '#reason, #unsubscribe', 'value')).toEqual([
+    'You received this email because you use {app}.',
+    'Unsubscribe',
+  ])
+  expect((await save({ lang: 'de', unsubscribe: 'Abmelden', reason: ' ' })).location).toBe(PATH())
+  expect(await texts()).toEqual({ lang: 'de', own: { unsubscribe: 'Abmelden' }, others: {} })
+  expect((await save({ unsubscribe: 'Se désabonner' }, '?language=fr')).location).toBe(`${PATH()}?language=fr`)
+  const french = { fr: { unsubscribe: 'Se désabonner' } }
+  expect(await texts()).toEqual({ lang: 'de', own: { unsubscribe: 'Abmelden' }, others: french })
+  const sample = (await browser.get(pages.at('sender/sample'))).html
+  expect(sample).toContain('<html lang="de" dir="ltr">')
+  expect(sample).toContain('>Abmelden</a>')
+  await save({ do: 'remove' }, '?language=fr')
+  expect((await texts())?.others).toEqual({})
+})
+
+test('what is no language or too long is refused', async () => {
+  const unknown = await browser.get(`${PATH()}?language=klingon`)
+  expect(await textOf(unknown.html, '.fault')).toEqual(['Error: Enter a language, such as de or pt-BR.'])
+  const { status, html } = await browser.post(PATH(), { lang: 'german', reason: 'x'.repeat(301) })
+  expect([status, await attributesOf(html, '[aria-invalid]', 'name')]).toEqual([400, ['lang', 'reason']])
+  expect(await texts()).toBe(null)
+})
