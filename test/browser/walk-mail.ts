@@ -248,9 +248,18 @@ export const MAIL_STEPS: Step[] = [
   {
     name: 'sender-refused',
     go: async (page) => {
+      await page.click('.provider-hint a')
       await page.fill('#smtpHost', 'smtp.example.invalid')
       await page.click('#server .primary')
       await page.waitForSelector('.notice.error, .field.wrong')
+    },
+  },
+  {
+    name: 'sender-topic',
+    go: async (page, server) => {
+      await setMailServer(server, 'ses://AKIAIOSFODNN7EXAMPLE:secret@email.eu-west-1.amazonaws.com/reports')
+      await page.goto(at(server, 'sender/server'))
+      await setMailServer(server, null)
     },
   },
   { name: 'sender-domain', go: (page, server) => page.goto(at(server, 'sender/domain')) },

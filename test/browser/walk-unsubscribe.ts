@@ -36,7 +36,7 @@ export const CONFIRM_STEPS: Step[] = [
   {
     name: 'confirm',
     isOpen: true,
-    go: async (page, server) => page.goto(await linkOfPending(server, 'new@example.com', 7)),
+    go: async (page, server) => page.goto(await linkOfPending(server, 'asked@example.com', 7)),
   },
   { name: 'confirm-done', isOpen: true, go: (page) => page.click('main .primary') },
   {
