@@ -77,7 +77,7 @@ const IP = Type.String({
 
 const CONSENT = Type.Literal('pending', {
   description:
-    'The person gets an email whose link confirms the address, and until then no emails that are not transactional. Only for new people, if double opt-in is on for the app.',
+    'Emails a new person a link to confirm the address. Until then, they get only transactional emails. Needs double opt-in.',
   say: 'Send `pending`, or leave this out.',
 })
 
