@@ -41,13 +41,10 @@ const MESSAGE = Type.String({
 const OWN_TEXT = {
   subject: Type.Optional(described(TEXTS.subject, 'Without `message`: the subject, in Liquid.')),
   body: described({ ...TEXTS.body, minLength: 1 }, 'Without `message`: the text, in Markdown with Liquid.'),
-  html: described(TEXTS.html, 'Without `message`: a whole email in HTML with Liquid. `body` is then its plain text.'),
+  html: described(TEXTS.html, 'Without `message`: HTML. `body` is then its plain text.'),
   preheader: described(TEXTS.preheader, 'Without `message`: the preview text.'),
   fromName: described(TEXTS.fromName, "Without `message`: the sender name. Default: the app's."),
-  fromEmail: described(
-    TEXTS.fromEmail,
-    "Without `message`: a sender address of the app. Default: the app's default address.",
-  ),
+  fromEmail: described(TEXTS.fromEmail, "Without `message`: the sender address. Default: the app's."),
   replyTo: described(TEXTS.replyTo, "Without `message`: where replies go. Default: the app's."),
 }
 
@@ -58,10 +55,10 @@ export const SendInput = Type.Object(
     email: fields.EMAIL,
     message: Type.Optional(MESSAGE),
     ...OWN_TEXT,
-    properties: Type.Optional(described(PROPERTIES, 'The values of `{{ event.NAME }}`, as JSON under 2 KB.')),
+    properties: Type.Optional(described(PROPERTIES, 'Values of `{{ event.NAME }}`. JSON under 2 KB.')),
     createContact: Type.Optional(CREATE_CONTACT),
-    firstName: Type.Optional(fields.nameField('First name. For a known person, it only fills in an empty name.')),
-    lastName: Type.Optional(fields.nameField('Last name. For a known person, it only fills in an empty name.')),
+    firstName: Type.Optional(fields.nameField('First name. Fills in an empty one only.')),
+    lastName: Type.Optional(fields.nameField('Last name. Fills in an empty one only.')),
   },
   { title: 'SendInput', description: 'One email to one person.', ...fields.EITHER_APP_NAME },
 )

@@ -34,7 +34,7 @@ export const FieldErrorItem = Type.Object(ISSUE, {
 export const WARNINGS = Type.Optional(
   Type.Array(WarningItem, {
     description:
-      'Absent if there are no warnings. `unknown_field`: the field is unknown and was ignored. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: a key is in the JSON more than once; the last value was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person already has another name. `url_missing`: `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails do not link to this `url`. `url_trimmed`: emails link to `url` without the whitespace around it. `url_shared`: the `url` of another person differs in its query only, which page views do not have. `still_sending`: the mail server already has emails of this message or to this person. They may still arrive.',
+      'Absent if there are no warnings. `unknown_field`: the field is unknown and was ignored. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: a key is in the JSON twice; the last value was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person already has another name. `url_missing`: `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails do not link to this `url`. `url_trimmed`: emails link to `url` without the whitespace around it. `url_shared`: another person has this `url` with another query. `still_sending`: the mail server already has emails of this message or to this person, which may still arrive.',
   }),
 )
 export const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })

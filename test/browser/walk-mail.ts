@@ -248,7 +248,6 @@ export const MAIL_STEPS: Step[] = [
   {
     name: 'sender-refused',
     go: async (page) => {
-      await page.click('.provider-hint a')
       await page.fill('#smtpHost', 'smtp.example.invalid')
       await page.click('#server .primary')
       await page.waitForSelector('.notice.error, .field.wrong')

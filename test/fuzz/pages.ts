@@ -332,7 +332,14 @@ async function sendRequest(
   const ms = performance.now() - startedAt
   // browsers save these, and never read them as HTML
   const isFile = response.headers.get('content-disposition')?.startsWith('attachment') === true
-  return { status, text, reason: findFault({ status, text: isFile ? '' : text, ms }) }
+  return { status, text, reason: findFault({ status, text: isFile ? '' : withoutPlainText(response, text), ms }) }
+}
+
+/** The preview shows the plain text of an email as text, never as HTML. */
+function withoutPlainText({ headers }: Response, text: string): string {
+  if (!headers.get('content-type')?.startsWith('application/json')) return text
+  const shown = JSON.parse(text) as { mail?: object | null } | null
+  return shown?.mail ? JSON.stringify({ ...shown, mail: { ...shown.mail, text: '' } }) : text
 }
 
 /** A stream has no end. */

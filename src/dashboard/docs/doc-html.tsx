@@ -122,8 +122,8 @@ const ANSWER = /(<table class="table of-fields">[^]*?<\/table>)(\s*<figure class
 /** Code of this length gets places where its line may break. */
 const LONG_CODE = 18
 
-/** Not inside the placeholders of IDs. */
-const BREAKS = /(?<=[_/.:,=-])(?<!\b(?:APP|SITE)_)(?=\w)/g
+/** Where the line of a long code may break. Not inside the placeholders of IDs. */
+export const BREAKS = /(?<=[_/.:,=-])(?<!\b(?:APP|SITE)_)(?=\w)/g
 
 const withBreaks = (html: string): string =>
   html.replaceAll(/(?<!<pre>)<code>([^<]*)<\/code>/g, (whole, code: string) =>

@@ -6,7 +6,7 @@ import { Bar, Item, PageHead, pathOf as pathIn, Sidebar, SkipLink } from '../lay
 import { ThemeSwitch } from '../layout/theme-switch.tsx'
 import { Icon, Mark } from '../ui/icon.tsx'
 import { SentText } from '../ui/text.tsx'
-import type { DocHtml, Heading } from './doc-html.tsx'
+import { BREAKS, type DocHtml, type Heading } from './doc-html.tsx'
 import type { Reader } from './reader.ts'
 
 /** All pages in reading order. */
@@ -152,7 +152,15 @@ const Summary = ({ text }: { text: string }) => {
   const [, method, path] = ENDPOINT.exec(text) ?? []
   return method && path ? (
     <span class="endpoint">
-      <b>{method}</b> <code>{path}</code>
+      <b>{method}</b>{' '}
+      <code>
+        {path.split(BREAKS).map((part, index) => (
+          <>
+            {index > 0 && <wbr />}
+            {part}
+          </>
+        ))}
+      </code>
     </span>
   ) : (
     <>{text}</>
