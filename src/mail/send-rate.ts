@@ -158,7 +158,9 @@ export function noteAccepted(rate: SendRate, begun: Begun, at: number): SendRate
 export function noteRefused(rate: SendRate, begun: Begun, at: number, pauseMs = 0): SendRate {
   const next = close(rate, begun, at)
   const { closed } = next
-  return closed && at + pauseMs > closed.tryAt ? { ...next, closed: { ...closed, tryAt: at + pauseMs } } : next
+  return closed && pauseMs > 0 && at + pauseMs > closed.tryAt
+    ? { ...next, closed: { ...closed, tryAt: at + pauseMs } }
+    : next
 }
 
 function close(rate: SendRate, begun: Begun, at: number): SendRate {
