@@ -78,7 +78,7 @@ export async function handOver(
   if (!outcome) throw new Error('a login without a provider')
   // the next process takes over the claim
   if (stopping.aborted && marked === null) return done('claimed', 'stopped')
-  const limited = turn.place.note(outcome, { to: composed.to, wasRefused: decided.reply !== undefined })
+  const limited = turn.place.note(outcome, { to: composed.to, wasRefused: wasRefused(decided) })
   if (limited) attempts.login.succeed()
   else updateBreakers(attempts, { outcome, isLoggedIn })
   const about = publicId('dlv', work.delivery.id)
@@ -91,6 +91,9 @@ export async function handOver(
   if (obstacle) return retry(deps, work, { reason: obstacle.code, isServerFault: true, record: decided })
   return conclude(deps, work, { outcome, marked, record })
 }
+
+/** A 421 ends the connection and says nothing about the email (RFC 5321, 3.8). */
+const wasRefused = ({ reply }: DecisionRecord): boolean => reply !== undefined && !reply.startsWith('421')
 
 /** Another account, or the same one after a day, would take a repeated email for a new one. */
 function isTooLate({ delivery }: DeliveryWork, provider: Provider | null, at: number): boolean {
