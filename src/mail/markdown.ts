@@ -97,13 +97,17 @@ export function parseMarkdown(source: string): MarkdownChild[] {
       emphasis: plain('emphasis'),
       strikethrough: plain('strikethrough'),
       codespan: plain('codespan'),
-      link: parent((children, { href }) => ({ kind: 'link', children, href: target(href) })),
+      link: parent((children, { href }) => ({ kind: 'link', children, href: target(withScheme(href)) })),
       image: parent((children, { src }) => ({ kind: 'image', children, src: target(src) })),
     },
-    { noHtmlBlocks: true, noHtmlSpans: true, autolinks: { url: true } },
+    // HTML in a line has no callback, so it is text; without it, <https://example.com> would be no link
+    { noHtmlBlocks: true, noHtmlSpans: false, autolinks: { url: true } },
   )
   return readChildren(root)[0]
 }
+
+/** `<ada@example.com>` */
+const withScheme = (href: string): string => (/^[^\s:/@]+@[^\s:/@]+$/.test(href) ? `mailto:${href}` : href)
 
 /** Letters, digits and symbols; no spaces, controls or blank letters. */
 // oxlint-disable-next-line no-misleading-character-class -- each character is matched by itself

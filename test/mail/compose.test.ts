@@ -73,6 +73,14 @@ test.each([
   expect(offered).toEqual(isOffered ? [`<${unsubscribeUrl}>`] : [])
 })
 
+test('a feedback ID is there and signed, unless the mail provider adds its own', async () => {
+  const feedbackId = 'msg_1:app_1:lifecycle:eventpost'
+  const { raw } = await compose({ feedbackId, dkim: DKIM })
+  expect(headersOf(readMail(raw), 'feedback-id')).toEqual([feedbackId])
+  expect(checkDkim(raw, publicKey)).toMatchObject({ isValid: true, signed: expect.arrayContaining(['feedback-id']) })
+  expect((await compose({ feedbackId: null })).raw).not.toContain('Feedback-ID')
+})
+
 describe('a signature', () => {
   test('is valid and covers the important headers', async () => {
     const { raw } = await compose({ dkim: DKIM })

@@ -25,6 +25,24 @@ describe('Markdown of the author', () => {
     ['![cat](http://x.example/cat.png) ![dog](data:image/png;base64,x)', '<p>cat dog</p>'],
     ['<b>bold</b> & <script>x</script>', '<p>&lt;b&gt;bold&lt;/b&gt; &amp; &lt;script&gt;x&lt;/script&gt;</p>'],
     ['[x](javascript:alert(1)) y', '<p>x y</p>'],
+    [
+      'https://x.example/?a=1&b=2.',
+      '<p><a href="https://x.example/?a=1&amp;b=2">https://x.example/?a=1&amp;b=2</a>.</p>',
+    ],
+    [
+      'at <https://x.example> or <a@x.example>',
+      '<p>at <a href="https://x.example/">https://x.example</a> or <a href="mailto:a@x.example">a@x.example</a></p>',
+    ],
+    [
+      '<javascript:alert(1)> `https://x.example` www.x.example',
+      '<p>javascript:alert(1) <code>https://x.example</code> www.x.example</p>',
+    ],
+    [
+      'https://app.example.com/{{ event.headline }}',
+      '<p><a href="https://app.example.com/Your%2012%20pictures%20are%20ready.">https://app.example.com/Your 12 pictures are ready.</a></p>',
+    ],
+    ['https://evil.example/{{ event.headline }}', '<p>https://evil.example/Your 12 pictures are ready.</p>'],
+    ['{{ event.url }}', `<p>${RESULTS.url}</p>`],
     ['a\u0001b\u0002c\u0003d', '<p>abcd</p>'],
   ])('%p', (body, html) => {
     expect(bodyOf(body)).toBe(html)

@@ -200,6 +200,7 @@ test('an email over SMTP names its delivery as the provider wants it', async () 
       ...fields,
       messageId: 'dlv_00000000001@first.example',
       unsubscribeUrl: null,
+      feedbackId: 'msg_1:app_1:lifecycle:eventpost',
       dkim: null,
     })
     return composed.raw.toString()
@@ -215,7 +216,11 @@ test('an email over SMTP names its delivery as the provider wants it', async () 
     ['X-SMTPAPI: {"unique_args":{"delivery":"dlv_00000000001"}}'],
     ['X-Mailin-Custom: delivery:dlv_00000000001'],
   ])
-  expect(await rawOf('smtp://mail.example.com')).not.toContain('X-')
+  const own = await rawOf('smtp://mail.example.com')
+  expect(own).not.toContain('X-')
+  // Gmail counts no complaints of an email with two
+  const counted = [...raws, own].map((raw) => raw.includes('Feedback-ID: msg_1:app_1:lifecycle:eventpost'))
+  expect(counted).toEqual([false, false, false, false, false, true])
 })
 
 test('each provider whose webhooks are read says where to add them', () => {

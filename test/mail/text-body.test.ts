@@ -24,6 +24,8 @@ test.each([
   ['[Ready?]({{ event.url }})', `Ready?\n${RESULTS.url}`],
   ['- [One.]({{ event.url }})\n\n- [Two]({{ event.url }})', `- One.\n  ${RESULTS.url}\n- Two:\n  ${RESULTS.url}`],
   ['[x](javascript:alert(1)) y', 'x y'],
+  ['https://x.example', 'https://x.example'],
+  ['at <https://x.example> or <a@x.example>', 'at https://x.example or a@x.example'],
 ])('%p', (body, text) => {
   expect(textOf(body)).toBe(text)
 })
