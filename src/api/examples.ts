@@ -239,6 +239,7 @@ export const EXAMPLES = {
         to: 'ada@example.com',
         eventId: STORED_EVENT.id,
         isMadeUp: false,
+        language: null,
         subject: 'Your 12 pictures are ready.',
         html: '<!doctype html>...',
         text: 'Hello, see your pictures: https://app.example.com/results/1 ...',

@@ -123,6 +123,7 @@ const PreviewedMail = Type.Object(
     to: text('The email of the person.'),
     eventId: orNull(Type.String(), 'The stored event that it is about.'),
     isMadeUp: Type.Boolean({ description: 'Whether it uses sample data.' }),
+    language: orNull(Type.String(), "The language of the text. Null: the message's own text."),
     subject: orNull(Type.String(), 'Null: see `fault`.'),
     html: orNull(Type.String(), 'The HTML part. Null: see `fault`.'),
     text: orNull(Type.String(), 'The text part. Null: see `fault`.'),

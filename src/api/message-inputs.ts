@@ -44,7 +44,7 @@ export const PreviewQuery = ofQuery({ ...PREVIEW_FIELDS, email: PERSON })
 
 export const readPreviewQuery = createQuery(
   PreviewQuery,
-  ({ several = false }) => ({ isSeveral: several }),
+  ({ several = false, language = null }) => ({ isSeveral: several, language }),
   () => PREVIEW_RULES,
 )
 

@@ -5,8 +5,9 @@ import { EMAIL } from '../core/field-schemas.ts'
 import type { Fault, Rules } from '../core/inputs.ts'
 import type { Clock } from '../core/clock.ts'
 import { publicId } from '../core/ids.ts'
-import { type FieldError, isRefusal, type Refusal } from '../core/refusals.ts'
+import { type FieldError, isRefusal, type Refusal, refuseFields } from '../core/refusals.ts'
 import { checkLive, proposeFallback, warnOfUntried } from '../messages/message-checks.ts'
+import { chooseVariant, OWN_TEXT } from '../messages/mail-texts.ts'
 import { type Mailer, type RenderedMail } from '../messages/mailer.ts'
 import { makeLiveToken } from '../messages/messages.ts'
 import { describeTemplateFault, type TemplateFault } from '../messages/template-faults.ts'
@@ -15,11 +16,19 @@ import type { MessageRow } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import { type FoundSample, findSample } from './person-samples.ts'
 
+const NO_LANGUAGE = 'Send a language of the message, such as `de`, or `own`.'
+
 export const PREVIEW_FIELDS = {
   email: Type.Optional({
     ...EMAIL,
     description: 'The person to preview it for. By default, who triggered it last, else sample data.',
   }),
+  language: Type.Optional(
+    Type.String({
+      description: "One of the message's languages, or `own`. By default, the person's.",
+      say: NO_LANGUAGE,
+    }),
+  ),
   several: Type.Optional(
     Type.Boolean({ description: 'Whether to use sample data with several events.', say: 'Send true or false.' }),
   ),
@@ -33,7 +42,7 @@ export const PREVIEW_RULES: Rules = {
 
 type Dependencies = { store: Store; clock: Clock; mailer: Mailer; templates: TemplateWorker; previewKey: string }
 
-type Asked = { app: AppRow; message: MessageRow; email: string | null; isSeveral: boolean }
+type Asked = { app: AppRow; message: MessageRow; email: string | null; language: string | null; isSeveral: boolean }
 
 /** `token`: for going live; null while there are problems or nothing can be shown. */
 export type DraftPreview = {
@@ -44,11 +53,15 @@ export type DraftPreview = {
   token: string | null
 }
 
-/** Refusals: contact_not_found. */
+/** Refusals: contact_not_found, invalid_field. */
 export async function previewDraft(deps: Dependencies, asked: Asked): Promise<DraftPreview | Refusal> {
-  const { app, message } = asked
+  const { app, message, language } = asked
+  const { mail: written } = message.content
+  if (language !== null && language !== OWN_TEXT && !Object.hasOwn(written.variants ?? {}, language))
+    return refuseFields([{ field: 'language', code: 'invalid', message: NO_LANGUAGE }])
   const found = await findSample(deps, asked)
   if (isRefusal(found)) return found
+  found.sample.variant = chooseVariant(written, language ?? undefined, found.sample.contact)
   const mail = await deps.mailer.preview(found.sample)
   const { store, templates, mailer } = deps
   const check = await checkLive({ store, app, templates, senders: mailer.senders }, message.content)
@@ -66,9 +79,10 @@ export async function previewDraft(deps: Dependencies, asked: Asked): Promise<Dr
 
 /** As the API and MCP show it. `html` and `text` null: see `fault`. */
 export function previewView({ found, mail }: Pick<DraftPreview, 'found' | 'mail'>) {
-  const { contact, event } = found.sample
+  const { contact, event, variant: language = null } = found.sample
   const { isMadeUp } = found
-  const shown = { to: contact.email, eventId: event && !isMadeUp ? publicId('evt', event.id) : null, isMadeUp }
+  const eventId = event && !isMadeUp ? publicId('evt', event.id) : null
+  const shown = { to: contact.email, eventId, isMadeUp, language }
   return 'html' in mail
     ? { ...shown, ...mail, fault: null }
     : { ...shown, subject: null, html: null, text: null, refusedLinks: [], fault: describeFault(mail, found) }

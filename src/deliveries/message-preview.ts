@@ -3,8 +3,8 @@ import type { Mailer, RenderedMail, Sample } from '../messages/mailer.ts'
 import type { Store } from '../store/store.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { MessageContent, MessageRow } from '../store/message-types.ts'
-import type { AppRow, ContactRow } from '../store/types.ts'
-import { findVariant } from '../messages/mail-texts.ts'
+import type { AppRow } from '../store/types.ts'
+import { chooseVariant } from '../messages/mail-texts.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { findTemplateFaults } from '../messages/message-checks.ts'
@@ -38,15 +38,7 @@ export type Preview = {
   problems: FieldError[]
 }
 
-/** `language`: one of the message's, or OWN_TEXT; else the person's. */
 type Asked = { content: MessageContent; sampleId: string; language?: string }
-
-export const OWN_TEXT = 'own'
-
-function chooseVariant({ content: { mail }, language = '' }: Asked, contact: ContactRow): string | null {
-  if (language === OWN_TEXT) return null
-  return Object.hasOwn(mail.variants ?? {}, language) ? language : findVariant(mail, contact)
-}
 
 /** For the chosen sample, else the latest. Sends nothing. */
 export async function previewMessage(deps: Dependencies, app: AppRow, asked: Asked): Promise<Preview> {
@@ -87,7 +79,7 @@ async function prepareSample(
   const chosen = choices.find(({ id }) => id === sampleId)
   const sample = chosen ?? (await pickFilled(templates, { app, content, settings }, real)) ?? null
   const { contact, event, joined } = sample ?? (await makeSampleFor(templates, app, { content, at }))
-  const variant = chooseVariant(asked, contact)
+  const variant = chooseVariant(content.mail, asked.language, contact)
   return { choices, sample, work: { message: wrap(app, content), contact, event, joined, app, settings, variant } }
 }
 

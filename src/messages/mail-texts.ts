@@ -44,6 +44,15 @@ export function findVariant({ variants = {} }: Variants, { fields }: Someone): s
   return typeof locale === 'string' ? findLanguage(Object.keys(variants), locale) : null
 }
 
+/** In previews: the message's own text. */
+export const OWN_TEXT = 'own'
+
+/** For previews: the asked one, if the message has it; else that of the person. */
+export function chooseVariant(mail: Variants, asked: string | undefined, someone: Someone): string | null {
+  if (asked === OWN_TEXT) return null
+  return asked !== undefined && Object.hasOwn(mail.variants ?? {}, asked) ? asked : findVariant(mail, someone)
+}
+
 /** The text of a variant, or the message's own. */
 export const textOf = (mail: Mail, variant: string | null): MailText =>
   (variant === null ? undefined : mail.variants?.[variant]) ?? mail

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { publicId } from '../../src/core/ids.ts'
 import { NAMES as HTTP_NAMES } from '../../src/api/message-inputs.ts'
 import { NAMES as MCP_NAMES } from '../../src/mcp/tools/tool.ts'
-import { type Answer, API, createTestServer, type Given, type TestServer } from '../helper.ts'
+import { type Answer, API, CONTACTS, createTestServer, type Given, type TestServer } from '../helper.ts'
 import { callTool, joinFirst } from '../mcp/client.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
 import { codeOf } from './expected.ts'
@@ -69,6 +69,20 @@ test('from a draft to live, and to its results', async () => {
   expect(explained).toMatchObject({ message: { id: messageId, name: 'Results' }, delivery: { state: 'sent' } })
   const listed = await server.call('GET', `${DELIVERIES}?app=${server.first.appId}&messageId=${messageId}`)
   expect(listed.body.data).toMatchObject([{ messageId, email: 'bob@example.com', state: 'sent' }])
+})
+
+test('a preview has the language of its person, or another one', async () => {
+  const text = (subject: string) => ({ subject, body: 'Hello' })
+  const messageId = await save({ mail: { ...text('Own'), variants: { de: text('German'), fr: text('French') } } })
+  const body = { newsletter: server.first.appId, email: ADA, fields: { locale: 'de-CH' } }
+  await server.call('POST', CONTACTS, { body })
+  await messaging.event()
+  const shown = async (query: object) => (await get(`/${messageId}/preview`, query)).body.mail
+  expect(await shown({})).toMatchObject({ subject: 'German', language: 'de' })
+  expect(await shown({ language: 'fr' })).toMatchObject({ subject: 'French', language: 'fr' })
+  expect(await shown({ language: 'own' })).toMatchObject({ subject: 'Own', language: null })
+  const refused = await get(`/${messageId}/preview`, { language: 'it' })
+  expect([refused.status, refused.body.field]).toEqual([400, 'language'])
 })
 
 test('the list is oldest first, in pages', async () => {

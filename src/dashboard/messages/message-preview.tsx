@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 import { SAYS, type ShownPreview } from './editor-props.ts'
 import { render } from 'preact-render-to-string'
-import { OWN_TEXT, type Preview, type SampleChoice } from '../../deliveries/message-preview.ts'
+import type { Preview, SampleChoice } from '../../deliveries/message-preview.ts'
+import { OWN_TEXT } from '../../messages/mail-texts.ts'
 import { proposeFallback } from '../../messages/message-checks.ts'
 import { nameLanguage } from '../../core/languages.ts'
 import type { FieldError } from '../../core/refusals.ts'

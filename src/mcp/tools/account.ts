@@ -73,7 +73,7 @@ const readApp = createArguments({ schema: ONE_APP, clean: () => ({}) })
 export const getSetupStatus: Tool = {
   name: 'get_setup_status',
   title: 'Setup status',
-  description: 'What is left before sending, and recent errors.',
+  description: 'What is left to set up, and recent errors.',
   kind: 'read',
   input: ONE_APP,
   output: RESULT,

@@ -71,7 +71,7 @@ const readOne = createArguments({
 export const getMessage: Tool = {
   name: 'get_message',
   title: 'Get a message',
-  description: 'In the format for saving. If parts are `omitted`, `cursor` returns all.',
+  description: 'In the format for saving. `cursor` returns what is `omitted`.',
   kind: 'read',
   input: ONE,
   output: outputSchema('id', 'status', 'version', 'message', 'json', 'nextCursor'),

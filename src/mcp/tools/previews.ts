@@ -17,9 +17,10 @@ const PREVIEW = takes({ app: APP, messageId: MESSAGE_ID, ...PREVIEW_FIELDS })
 
 const readPreview = createArguments({
   schema: PREVIEW,
-  clean: ({ messageId, email, several = false }) => ({
+  clean: ({ messageId, email, language = null, several = false }) => ({
     messageId: idOf('msg', messageId),
     email: emailOf(email),
+    language,
     isSeveral: several,
   }),
   rules: () => PREVIEW_RULES,
@@ -37,7 +38,7 @@ export const previewTool: Tool = {
     const asked = await findMessage(deps, access, readPreview(args, null))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
-    const preview = await previewDraft(deps, { app, message, email: input.email, isSeveral: input.isSeveral })
+    const preview = await previewDraft(deps, { ...input, app, message })
     if (isRefusal(preview)) return preview
     const problems = takeWithin(cleanValue(preview.problems), PROBLEMS_BYTES)
     const warnings = takeWithin(cleanValue(preview.warnings), WARNINGS_BYTES)

@@ -27,7 +27,7 @@ const readNames = createArguments({
 export const listEventNames: Tool = {
   name: 'list_event_names',
   title: 'List event names',
-  description: 'Names and counts of the last 30 days.',
+  description: 'Names and counts, last 30 days.',
   kind: 'read',
   input: NAMES,
   output: RESULT,
