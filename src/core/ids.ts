@@ -50,7 +50,7 @@ export const timeOfId = (id: number): number => EPOCH_MS + Math.floor(id / PER_M
 /** A lower bound for ids of events that happened at this time or later: a customer's clock may be ahead. */
 export const idSince = (happenedAt: number): number => idAt(happenedAt - MAX_OCCURRED_AHEAD_MS)
 
-export type NumberedPrefix = 'con' | 'evt' | 'msg' | 'dlv'
+export type NumberedPrefix = 'con' | 'evt' | 'msg' | 'dlv' | 'top'
 
 export const publicId = (prefix: NumberedPrefix, id: number): string =>
   `${prefix}_${id.toString(36).padStart(DIGITS, '0')}`

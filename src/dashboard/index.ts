@@ -28,6 +28,7 @@ import { senderOptInRoutes } from './sender/opt-in.tsx'
 import { senderServerRoutes } from './sender/server.tsx'
 import { layoutRoutes } from './sender/layout.tsx'
 import { textsRoutes } from './sender/texts.tsx'
+import { senderTopicRoutes } from './sender/topics.tsx'
 import { senderRoutes } from './sender/sender.tsx'
 import { settingsRoutes } from './settings/settings.tsx'
 import { setupRoutes } from './access/setup.tsx'
@@ -85,6 +86,7 @@ function dashboardRoutes(deps: DocsDependencies & { host?: string }) {
       .use(textsRoutes(deps))
       .use(senderServerRoutes(deps))
       .use(senderOptInRoutes(deps))
+      .use(senderTopicRoutes(deps))
       .use(senderDomainRoutes(deps))
       .use(senderKeysRoutes(deps))
       .use(senderWebhookRoutes(deps))

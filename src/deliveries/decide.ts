@@ -46,6 +46,8 @@ export type Facts = RuleFacts & {
   /** a member sends it despite the rules */
   isByHand: boolean
   suppression: SuppressionReason | null
+  /** when the person ended the message's topic; null: they didn't, or it has none */
+  topicEndedAt: number | null
   lastHandedAt: number | null
   handed: readonly number[]
   /** in the message (facts.ts); null if it holds nobody back */
@@ -76,7 +78,7 @@ export type Decision = { verdicts: Verdict[]; unfit: Unfit[] } & (
  */
 export function decide(message: DecidedMessage, facts: Facts): Decision {
   const wanted = [
-    suppressionVerdict(refusedBy({ contact: facts.contact, message }, facts.suppression)),
+    suppressionVerdict(refusedBy({ contact: facts.contact, message }, facts)),
     ...checkConsent(message, facts),
   ]
   if (facts.isByHand) return decideByHand(wanted)
@@ -192,20 +194,25 @@ function decideHoldback(content: MessageContent, { place }: Facts, verdicts: Ver
   return value ? skip(HELD_BACK, verdicts) : { outcome: 'send', verdicts, unfit: [] }
 }
 
-/** Unsubscribing and missing consent do not affect transactional mail. */
+/** Unsubscribing, topics and missing consent do not affect transactional mail. */
 export const isLifecycle = ({ mail }: { mail: Pick<Mail, 'category'> }): boolean => mail.category !== 'transactional'
 
-/** Why this person must not get the email: the suppression of the address, or their status. Null: they may. */
+/** Why this person must not get the email: the suppression of the address, their status or topics. Null: they may. */
 export function refusedBy(
   { contact, message }: { contact: { status: ContactStatus }; message: { content: Pick<MessageContent, 'mail'> } },
-  suppression: SuppressionReason | null,
+  { suppression, topicEndedAt }: Pick<Facts, 'suppression' | 'topicEndedAt'>,
 ): UnwantedReason | null {
   const reasons = [suppression, contact.status]
   const blocking = reasons.find((reason) => reason === 'bounced' || reason === 'complained')
   if (blocking === 'bounced' || blocking === 'complained') return blocking
   if (!isLifecycle(message.content)) return null
-  return reasons.includes('unsubscribed') ? 'unsubscribed' : contact.status === 'pending' ? 'pending' : null
+  if (reasons.includes('unsubscribed')) return 'unsubscribed'
+  if (contact.status === 'pending') return 'pending'
+  return topicEndedAt === null ? null : 'topic'
 }
+
+/** For lists: suppressions and ended topics cancel what waits at once. */
+export const NOT_LOOKED_UP = { suppression: null, topicEndedAt: null }
 
 type Wait = { verdict: Verdict; until: number }
 

@@ -19,10 +19,12 @@ import { ACCOUNT_RULES } from '../accounts/account-rules.ts'
 import { planOnce } from '../accounts/idempotency.ts'
 import { MESSAGE_RULES } from '../messages/message-changes.ts'
 import { mayResubscribe, outweighs } from '../people/suppressions.ts'
+import { mayResume } from '../people/topics.ts'
 import { decide, type Decision, giveUpTime, HELD_BACK, WAIT_REASONS } from './decide.ts'
 import {
   addVerdict,
   cancelBySuppression,
+  cancelByTopic,
   isSendableEarly,
   isRetried,
   planUnconfirmed,
@@ -76,6 +78,7 @@ export const STORE_RULES: Rules = {
   planCancel,
   isSendableEarly,
   cancelBySuppression,
+  cancelByTopic,
   queryFacts,
   planWrites,
   ...MESSAGE_RULES,
@@ -83,6 +86,7 @@ export const STORE_RULES: Rules = {
   planOnce,
   outweighs,
   mayResubscribe,
+  mayResume,
   planReport,
 }
 

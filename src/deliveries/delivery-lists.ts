@@ -9,6 +9,7 @@ import {
   type DeliveryState,
   type DeliveryWork,
   type JoinedEvent,
+  type MessageContent,
   type MessageRow,
   type StoredSend,
   type UnwantedReason,
@@ -27,7 +28,7 @@ import {
   shortenDelivery,
   shortenReason,
 } from './short-reasons.ts'
-import { HELD_BACK, refusedBy } from './decide.ts'
+import { HELD_BACK, NOT_LOOKED_UP, refusedBy } from './decide.ts'
 import { namesReply } from './describe-reason.ts'
 import { CANCELLED, isCancellable, isSendableEarly, isResendable, isResent, isUnwritable } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
@@ -63,6 +64,7 @@ export {
   namesReply,
   isResent,
   mayHaveArrivedTwice,
+  NOT_LOOKED_UP,
   refusedBy,
 }
 export type {
@@ -149,7 +151,7 @@ export async function* exportDeliveries(
 }
 
 export const shortenListed = ({ work: { delivery, message, contact } }: ListedDelivery): ShortReason =>
-  shortenDelivery(delivery, refusedBy({ contact, message }, null))
+  shortenDelivery(delivery, refusedBy({ contact, message }, NOT_LOOKED_UP))
 
 function toCells(listed: ListedDelivery, now: number): string[] {
   const { delivery, message, contact } = listed.work
@@ -250,10 +252,24 @@ export async function listFollowing(
   return describeDeliveries(store, app, await store.listDeliveriesOfEvent({ appId: app.id, contactId, eventId: id }))
 }
 
+/** What is stored of an address that may keep it from getting an email. */
+export async function readRefusal(
+  store: Store,
+  appId: number,
+  { contact: { email }, content: { topic } }: { contact: { email: string }; content: Pick<MessageContent, 'topic'> },
+) {
+  const [suppression, topicEndedAt] = await Promise.all([
+    store.findSuppression(appId, email),
+    topic === undefined ? null : store.findTopicEnd(appId, email, topic),
+  ])
+  return { suppression, topicEndedAt }
+}
+
 export async function findDelivery(store: Store, app: AppRow, id: number): Promise<FoundDelivery | null> {
   const work = await store.findWork(id)
   if (work?.app.id !== app.id) return null
-  const unwanted = refusedBy(work, await store.findSuppression(app.id, work.contact.email))
+  const { contact, message } = work
+  const unwanted = refusedBy(work, await readRefusal(store, app.id, { contact, content: message.content }))
   return { ...toShown(work), unwanted }
 }
 

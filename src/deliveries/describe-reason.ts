@@ -35,6 +35,7 @@ const BY_DECISION = {
   status: () => "Their status didn't match this message.",
   unsubscribed: (name) => `${name} had unsubscribed.`,
   pending: (name) => `${name} had not confirmed their email address yet.`,
+  topic: (name) => `${name} had unsubscribed from this topic.`,
   not_pending: (name) => `${name} no longer had to confirm their email address.`,
   bounced: (name) => `An email to ${name} bounced, so nothing more is sent to this address.`,
   complained: (name) => `${name} had reported an email as spam, so nothing more is sent to this address.`,

@@ -26,7 +26,12 @@ type Describe = (verdict: Verdict, subject: DescribedSubject, rule: Rule | undef
 const isPass = ({ verdict }: Verdict): boolean => verdict === 'pass'
 
 const BY_RULE = {
-  suppression: ({ value }, subject) => `${displayName(subject.person)} ${SUPPRESSIONS.get(value) ?? 'can be emailed'}.`,
+  suppression: ({ value }, { person, content }) => {
+    const name = displayName(person)
+    return value === 'topic' && content.topic !== undefined
+      ? `${name} had unsubscribed from ${formatValue(content.topic)}.`
+      : `${name} ${SUPPRESSIONS.get(value) ?? 'can be emailed'}.`
+  },
   consent: (verdict, { person }) =>
     `${displayName(person)} ${isPass(verdict) ? 'had not confirmed their email address yet' : 'no longer had to confirm their email address'}.`,
   message: ({ value }, { content }) =>
@@ -104,6 +109,7 @@ function describeMissing(variable: string): string {
 
 const SUPPRESSIONS = new Map<unknown, string>([
   ['unsubscribed', 'had unsubscribed'],
+  ['topic', 'had unsubscribed from its topic'],
   ['pending', 'had not confirmed their email address yet'],
   ['bounced', "can't be reached: an email to this address bounced"],
   ['complained', 'had reported an email as spam'],

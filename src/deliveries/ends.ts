@@ -3,6 +3,7 @@ import { MINUTE_MS } from '../core/clock.ts'
 import { type DecisionRecord, parseRecord } from '../store/decision-records.ts'
 import type {
   CancelBySuppression,
+  CancelByTopic,
   ChangedSender,
   DeliveryRules,
   EndFacts,
@@ -27,7 +28,7 @@ import { HELD_BACK, refusedBy, suppressionVerdict } from './decide.ts'
 
 const WAITING: readonly string[] = ['waiting', 'deferred']
 /** After these the person gets no more email, so the captured copy is useless too. */
-const FINAL_REASONS: readonly string[] = [...SUPPRESSION_REASONS, 'gone']
+const FINAL_REASONS: readonly string[] = [...SUPPRESSION_REASONS, 'topic', 'gone']
 
 const RESENDABLE: readonly DeliveryState[] = ['skipped', 'failed', 'unknown', 'deferred', 'kept']
 
@@ -40,9 +41,18 @@ export const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
 
 /** An email that waits when its person is suppressed. */
 export const cancelBySuppression: CancelBySuppression = ({ content, record }, reason, at) => {
-  if (refusedBy({ contact: { status: reason }, message: { content } }, reason) === null) return null
+  const suppressed = { suppression: reason, topicEndedAt: null }
+  if (refusedBy({ contact: { status: reason }, message: { content } }, suppressed) === null) return null
   const decided = addVerdict(parseRecord(record), suppressionVerdict(reason), at)
   return { state: 'skipped', reason, record: JSON.stringify(decided) }
+}
+
+/** An email that waits when its person ends its topic. */
+export const cancelByTopic: CancelByTopic = ({ content, record }, topics, at) => {
+  const { topic } = content
+  if (topic === undefined || !topics.includes(topic)) return null
+  const decided = addVerdict(parseRecord(record), suppressionVerdict('topic'), at)
+  return { state: 'skipped', reason: 'topic', record: JSON.stringify(decided) }
 }
 
 /** Replaces the verdict of one rule. The other verdicts keep their values and time (`rulesAt`). */

@@ -8,7 +8,7 @@ import {
 } from '../store/message-types.ts'
 import { findUnconfirmed, isHeld, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
 import { reasonOfRule } from './rules.ts'
-import { type Check, refusedBy } from './decide.ts'
+import { type Check, NOT_LOOKED_UP, refusedBy } from './decide.ts'
 import type { SimulationLine } from './simulation/simulate.ts'
 import { describeReply, describeReason, enhancedOf, lacksMailbox } from './describe-reason.ts'
 import { formatTimeInZone } from '../core/format-time.ts'
@@ -68,7 +68,7 @@ export const toExplained = ({
 }): ExplanationInput => ({
   delivery,
   lead,
-  refusedBy: refusedBy({ contact, message }, null),
+  refusedBy: refusedBy({ contact, message }, NOT_LOOKED_UP),
   person: contact,
   content: message.content,
   zone: app.timezone,
@@ -100,6 +100,7 @@ export function explainDelivery({ delivery, lead = null, refusedBy = null, ...ab
 const REFUSALS: Record<UnwantedReason, string> = {
   unsubscribed: 'is unsubscribed',
   pending: "hasn't confirmed their email address",
+  topic: 'unsubscribed from its topic',
   bounced: 'has an address that bounced',
   complained: 'reported an email as spam',
 }

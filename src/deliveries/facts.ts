@@ -46,7 +46,7 @@ export type FactReads = DecisionReads & {
 /** With `known`, skips facts of the message's own rules. */
 export function readFacts(reads: FactReads, work: DecidedWork, at: number, known?: readonly Verdict[]): Facts {
   const { delivery, message, contact, settings, joined } = work
-  const { again } = message.content
+  const { again, topic } = message.content
   const isLimited = isLifecycle(message.content) && (settings.perPersonDay !== null || settings.perPersonWeek !== null)
   return {
     at,
@@ -54,6 +54,7 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
     limitedMs: work.limitedMs ?? 0,
     isByHand: delivery.byHand,
     suppression: reads.findSuppression(delivery.appId, contact.email),
+    topicEndedAt: topic === undefined ? null : reads.findTopicEnd(delivery.appId, contact.email, topic),
     lastHandedAt: isTimed(again) && !delivery.byHand ? reads.lastHandedAt(delivery) : null,
     handed: isLimited && !delivery.byHand ? listLimited(reads.listHanded(delivery, at - LIMITED_MS)) : [],
     place: message.content.holdback === undefined ? null : placeInMessage(delivery),

@@ -7,6 +7,7 @@ import { LISTED_EVENTS, type MessageContent, type MessageRow, type UnwantedReaso
 import type { ContactRow, EventRow } from '../store/types.ts'
 import { emailsOf, handOver, matchMessages, planArrival } from './arrivals.ts'
 import { refusedBy } from './decide.ts'
+import { readRefusal } from './delivery-lists.ts'
 import { describeReason } from './describe-reason.ts'
 import type { AppRow } from '../accounts/access.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
@@ -93,7 +94,7 @@ async function findUnsent(
   moment: SampleMoment,
 ): Promise<PersonSample> {
   const { contact } = moment
-  const reason = refusedBy({ contact, message: { content } }, await store.findSuppression(appId, contact.email))
+  const reason = refusedBy({ contact, message: { content } }, await readRefusal(store, appId, { contact, content }))
   return { ...moment, unsent: reason && describeUnsent(contact, reason) }
 }
 

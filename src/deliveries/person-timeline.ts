@@ -3,6 +3,7 @@ import { idAt, timeOfId } from '../core/ids.ts'
 import { eventView } from '../events/events.ts'
 import { type Consent, consentView } from '../people/consent.ts'
 import { type ContactRow, contactView } from '../people/contacts.ts'
+import { listChosenTopics, topicView } from '../people/topics.ts'
 import type { ContactChangeRow } from '../store/contact-changes.ts'
 import type { DeliveryRow } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
@@ -155,7 +156,8 @@ export async function* exportPerson(
   } while (before !== null)
   const changes = await store.listContactChanges(person.id, null, EXPORT_ROWS)
   const changed = changes.map(({ at, change }) => ({ at: new Date(at).toISOString(), ...change }))
-  yield `],"changes":${JSON.stringify(changed)},"consents":${JSON.stringify(await readConsents(store, person))},"pageReports":[`
+  const topics = (await listChosenTopics(store, app, person.email)).map(topicView)
+  yield `],"changes":${JSON.stringify(changed)},"topics":${JSON.stringify(topics)},"consents":${JSON.stringify(await readConsents(store, person))},"pageReports":[`
   separator = ''
   do {
     const found: PersonReports = await store.listPersonReports({ contactId: person.id, before, limit: EXPORT_ROWS })

@@ -20,6 +20,7 @@ const BY_REASON = {
   status: "Status doesn't match",
   unsubscribed: 'Unsubscribed',
   pending: 'Address not confirmed',
+  topic: 'Topic ended',
   not_pending: 'No confirmation needed',
   bounced: 'Address bounced',
   complained: 'Reported spam',

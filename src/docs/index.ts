@@ -44,6 +44,7 @@ import start from './start.md' with { type: 'text' }
 import states from './states.md' with { type: 'text' }
 import texts from './texts.md' with { type: 'text' }
 import tools from './tools.md' with { type: 'text' }
+import topics from './topics.md' with { type: 'text' }
 import { type DocPage, toPage } from './page.ts'
 import { PAGE_SAMPLES } from './samples.ts'
 
@@ -83,6 +84,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       html,
       languages,
       texts,
+      topics,
       results,
       holdback,
       sending,

@@ -47,7 +47,7 @@ export const PROPERTIES = Type.Object(
   {
     description:
       'Data of the event: compact JSON under 2 KB (2,048 bytes) and at most 32 levels deep. For `results_ready`: `url` (string, the page where the user sees the results) and `headline` (string, one sentence).',
-    brief: 'under 2 KB; for results_ready: url of the results, headline',
+    brief: 'under 2 KB; for results_ready: result url, headline',
     additionalProperties: true,
     examples: [{ url: 'https://app.example.com/results/1', headline: 'Your 12 pictures are ready' }],
     say: { invalid: 'Send a JSON object.', too_large: 'Send less than 2 KB (2,048 bytes of compact JSON).' },
@@ -62,7 +62,7 @@ export const CREATE_CONTACT = fields.flag({
 const OCCURRED_AT = Type.String({
   description:
     'When it happened, ISO 8601 with a timezone. Default: now. Events older than 72 hours are stored but trigger nothing. Times more than 10 minutes in the future are refused.',
-  brief: 'ISO 8601 with a timezone',
+  brief: 'ISO 8601 with timezone',
   pattern: TIME_PATTERN,
   examples: ['2026-03-01T12:00:00Z'],
   say: fields.TIME_SAY,

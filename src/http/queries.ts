@@ -68,7 +68,7 @@ export const queryEmail = (description: string) => ({ ...EMAIL, description })
 
 const UPDATED_AFTER = Type.String({
   description: 'Only people changed after this time, ISO 8601 with a timezone.',
-  brief: 'ISO 8601 with a timezone',
+  brief: 'ISO 8601 with timezone',
   pattern: TIME_PATTERN,
   say: unlessSpace(
     'Send an ISO 8601 time with a timezone, such as 2026-03-01T12:00:00Z.',

@@ -63,7 +63,7 @@ export async function prepareMail(
   if ('fault' in route) return skip(deps, fit.work, { reason: route.fault, record: decided.record })
   const problem = await deps.senders.findProblem({ ...fit.work, mail: fit.work.message.content.mail })
   if (problem) return retry(deps, fit.work, { reason: problem.code, isServerFault: true, record: decided.record })
-  const links = linksOf(deps, fit.work)
+  const links = await linksOf(deps, fit.work)
   const render: Render = (one) =>
     renderSample(deps.templates, one, links, { isAlone: decided.record.isSlow, isSent: true })
   const { mail, unfit, isOfEvent } = await fill(fit.work, { render, at: decided.record.at })
@@ -85,13 +85,17 @@ export async function prepareMail(
   return { work, route, mail, composed, record, basis }
 }
 
-const linksOf = (
-  { baseUrl, unsubscribeKey: key, clock }: DeliverDependencies,
-  { delivery, contact, settings: { optIn } }: DeliveryWork,
-): MailLinks => ({
-  url: unsubscribeUrl(baseUrl, key, contact.id),
-  confirmUrl: confirmUrl({ baseUrl, key, now: clock.now() }, { consentId: delivery.id, optIn }),
-})
+async function linksOf(
+  { store, baseUrl, unsubscribeKey: key, clock }: DeliverDependencies,
+  { app, delivery, contact, message, settings: { optIn } }: DeliveryWork,
+): Promise<MailLinks> {
+  const { topic } = message.content
+  const found = topic === undefined ? null : await store.findTopicByName(app.id, topic)
+  return {
+    url: unsubscribeUrl(baseUrl, key, { contactId: contact.id, topicId: found?.id ?? null }),
+    confirmUrl: confirmUrl({ baseUrl, key, now: clock.now() }, { consentId: delivery.id, optIn }),
+  }
+}
 
 export async function deliver(deps: DeliverDependencies, prepared: Prepared, turn: Turn): Promise<Delivered> {
   if (!('composed' in prepared)) return prepared

@@ -123,7 +123,15 @@ function describeSince(since: Since | undefined): string {
 }
 
 /** One sentence per line: when, how often, then each rule and what follows. */
-export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdback }: MessageContent): string[] {
+export function describeMessage({
+  trigger,
+  wait,
+  onlyIf = [],
+  again,
+  goal,
+  holdback,
+  topic,
+}: MessageContent): string[] {
   const isMixed = new Set(onlyIf.filter(isAsking).map(isSentUnknown)).size > 1
   const complete = (text: string, rule: Rule): string =>
     `${isMixed ? addUnknown(text, rule) : text}.${describeQuiet(rule)}`
@@ -139,6 +147,7 @@ export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdb
     describeCollect(again),
     ...rules.map((rule) => `Only if ${rule}`),
     describeUnseen(onlyIf),
+    topic === undefined ? null : `Its topic is “${topic}”: people who unsubscribed from it don't get it.`,
     holdback === undefined ? null : `${holdback}% of people are held back for comparison and don't get it.`,
     goal ? `Its goal is ${describeGoal(goal)}.` : null,
   ]

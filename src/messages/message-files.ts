@@ -5,6 +5,7 @@ import type { AppRow, Refused } from '../store/types.ts'
 import type { StoppedEmails } from '../core/hand-overs.ts'
 import { type CheckContext, checkLive, warnOfUntried } from './message-checks.ts'
 import { type ReadMessage, readMessage } from './message-input.ts'
+import { findTopicFaults } from './topics.ts'
 import type { MessageInput } from './message-schema.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
@@ -37,7 +38,9 @@ export async function importMessages(
   const old = await context.store.listMessages(context.app.id)
   const changes = messages.map((message) => compare(message, findByName(old, message.name)))
   const { problems, warnings } = await checkAll(context, messages, changes)
-  if (problems.length > 0) return refuseFields(problems)
+  const contents = messages.map(({ content }) => content)
+  const faults = [...problems, ...(await findTopicFaults(context.store, context.app, contents))]
+  if (faults.length > 0) return refuseFields(faults)
   if (dryRun) return { messages: changes, warnings, stillSending: 0 }
   const drafts = messages.map((one) => ({ id: null, ...one, basedOn: findByName(old, one.name)?.updatedAt ?? null }))
   const outcome = await context.store.saveMessages({ ...by, drafts })

@@ -50,7 +50,7 @@ const fault = (field: string, message: string): FieldError => ({ field, code: 'i
 
 /** Checks that a schema can't express. */
 function checkContent(content: MessageContent): FieldError[] {
-  const { trigger, holdback, mail } = content
+  const { trigger, holdback, topic, mail } = content
   const addresses = (['fromEmail', 'replyTo'] as const).filter(
     (field) => mail[field] !== undefined && !readEmail(mail[field]),
   )
@@ -58,6 +58,14 @@ function checkContent(content: MessageContent): FieldError[] {
     ...('api' in trigger ? checkSent(content) : checkTriggered(content)),
     ...(holdback !== undefined && mail.category === 'transactional'
       ? [fault('holdback', "Transactional emails can't hold people back. Leave this out.")]
+      : []),
+    ...(topic !== undefined && mail.category === 'transactional'
+      ? [
+          fault(
+            'topic',
+            "Transactional emails have no topic, because people can't unsubscribe from them. Leave this out.",
+          ),
+        ]
       : []),
     ...addresses.map((field) => fault(`mail.${field}`, 'Enter one email address.')),
     ...Object.keys(mail.variants ?? {}).flatMap(findLanguageFault),

@@ -23,6 +23,7 @@ const MAX_HTML_CHARACTERS = 100_000
 const MAX_GOAL_DAYS = 30
 const MAX_HOLDBACK_PERCENT = 50
 export const MAX_NAME_CHARACTERS = 100
+const MAX_TOPIC_CHARACTERS = 60
 const MAX_PROPERTY_CHARACTERS = 100
 const MAX_ONCE_PROPERTIES = 10
 const MAX_COMPARED_CHARACTERS = 1_000
@@ -72,7 +73,7 @@ const TriggerSchema = Type.Union(
       page: Type.String({
         maxLength: 1_024,
         pattern: '^/[^\\x00-\\x20?#*\\x7F]*\\*?$',
-        brief: 'such as /pricing, /docs/*',
+        brief: 'like /pricing, /docs/*',
         say: 'Enter a page path, such as /pricing, or /docs/* for every path that starts with /docs/.',
       }),
     }),
@@ -95,7 +96,7 @@ const WaitSchema = Type.Union(
     object({
       until: Type.String({
         pattern: '^(?:[01]\\d|2[0-3]):[0-5]\\d$',
-        brief: 'such as 09:00',
+        brief: 'like 09:00',
         say: 'Enter a time of day, such as 09:00.',
       }),
     }),
@@ -210,6 +211,12 @@ const MailSchema = object(
   'Send `mail` with `subject` and `body`.',
 )
 
+/** Its name. */
+export const TopicSchema = text(
+  MAX_TOPIC_CHARACTERS,
+  `Enter a topic of one line and 1 to ${MAX_TOPIC_CHARACTERS} characters.`,
+)
+
 const about = <S extends TSchema>(schema: S, description: string): S => ({ ...schema, description })
 
 /** A message as the editor, a file, the API and MCP write it. */
@@ -236,6 +243,7 @@ export const MessageSchema = object({
       'The percentage of people who are [left out for comparison](/docs/holdback).',
     ),
   ),
+  topic: Type.Optional(about(TopicSchema, 'The [topic](/docs/topics) it is about.')),
   ifUnconfirmed: Type.Optional(
     about(
       oneOf(['resend', 'leave']),

@@ -12,6 +12,7 @@ import { type CheckContext, checkLive, type LiveCheck } from './message-checks.t
 import type { Mailer } from './mailer.ts'
 import type { StoppedEmails } from '../core/hand-overs.ts'
 import { readMessage } from './message-input.ts'
+import { findTopicFaults } from './topics.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { mayMove } from './message-changes.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
@@ -77,6 +78,8 @@ export async function saveMessage(
   if (movesWaiting && old && !mayMove(old.content, reading.input.content)) return OTHER_TRIGGER
   const unlisted = await context.senders.findUnlisted(app, reading.input.content.mail)
   if (unlisted.length > 0) return refuseFields(unlisted)
+  const full = await findTopicFaults(store, app, [reading.input.content])
+  if (full.length > 0) return refuseFields(full)
   const status = reading.input.status ?? old?.status ?? 'draft'
   const problems = status === 'live' ? await findProblems(context, reading.input.content) : []
   if (problems.length > 0) return refuseFields(problems)

@@ -6,33 +6,41 @@ import { isLoopback } from '../core/mail-addresses.ts'
 import type { RefusalCode } from '../core/refusals.ts'
 import type { AppRow, ContactStatus } from '../store/types.ts'
 import { mayResubscribe } from './suppressions.ts'
+import { type ChosenTopic, chooseTopics, listChosenTopics } from './topics.ts'
 
-/** Eight bytes of id, sixteen of proof. Needs no table, so it works as long as the person exists. */
+/** Eight bytes for each id, sixteen of proof. Needs no table, so it works as long as the person exists. */
 const ID_BYTES = 8
 const PROOF_BYTES = 16
-const TOKEN = /^[\w-]{32}$/
+const TOKEN = /^(?:[\w-]{32}|[\w-]{43})$/
 
 export const TEST_TOKEN = 'test'
 
 const prove = (key: string, id: Buffer): Buffer =>
   new Bun.CryptoHasher('sha256', key).update(id).digest().subarray(0, PROOF_BYTES)
 
-export function makeUnsubscribeToken(key: string, contactId: number): string {
-  const id = Buffer.alloc(ID_BYTES)
-  id.writeBigUInt64BE(BigInt(contactId))
-  return Buffer.concat([id, prove(key, id)]).toString('base64url')
+/** `topicId`: of the email's topic. */
+export type UnsubscribeLink = { contactId: number; topicId: number | null }
+
+export function makeUnsubscribeToken(key: string, { contactId, topicId }: UnsubscribeLink): string {
+  const ids = topicId === null ? [contactId] : [contactId, topicId]
+  const bytes = Buffer.alloc(ID_BYTES * ids.length)
+  for (const [index, id] of ids.entries()) bytes.writeBigUInt64BE(BigInt(id), index * ID_BYTES)
+  return Buffer.concat([bytes, prove(key, bytes)]).toString('base64url')
 }
 
-export function readUnsubscribeToken(key: string, token: string): number | null {
+export function readUnsubscribeToken(key: string, token: string): UnsubscribeLink | null {
   if (!TOKEN.test(token)) return null
-  const bytes = Buffer.from(token, 'base64url')
-  const id = bytes.subarray(0, ID_BYTES)
-  if (!timingSafeEqual(prove(key, id), bytes.subarray(ID_BYTES))) return null
-  return Number(id.readBigUInt64BE())
+  const all = Buffer.from(token, 'base64url')
+  const bytes = all.subarray(0, -PROOF_BYTES)
+  if (!timingSafeEqual(prove(key, bytes), all.subarray(-PROOF_BYTES))) return null
+  const [contactId = 0, topicId = null] = Array.from({ length: bytes.length / ID_BYTES }, (_, index) =>
+    Number(bytes.readBigUInt64BE(index * ID_BYTES)),
+  )
+  return { contactId, topicId }
 }
 
-export const unsubscribeUrl = (baseUrl: string, key: string, contactId: number): string =>
-  `${baseUrl}/u/${makeUnsubscribeToken(key, contactId)}`
+export const unsubscribeUrl = (baseUrl: string, key: string, link: UnsubscribeLink): string =>
+  `${baseUrl}/u/${makeUnsubscribeToken(key, link)}`
 
 /** Only this machine can open links with this base URL. */
 export const isLinkUnreachable = (baseUrl: string): boolean => isLoopback(new URL(baseUrl).hostname)
@@ -50,11 +58,16 @@ export type RecipientLook = {
   colour: string | null
 }
 
-/** Without an app and status if the person was erased. */
+/**
+ * Without an app and status if the person was erased. `topic`: of the link; null: the link is about all emails, or its
+ * topic was deleted. `topics`: all that the person can choose.
+ */
 export type Unsubscribing = RecipientLook & {
   contactId: number
   status: ContactStatus | null
   mayUndo: boolean
+  topic: ChosenTopic | null
+  topics: ChosenTopic[]
 }
 
 export type RecipientApp = RecipientLook & { app: AppRow; email: string; status: ContactStatus }
@@ -80,6 +93,17 @@ export async function findRecipientApp(store: Store, contactId: number): Promise
   }
 }
 
+const ERASED = {
+  address: null,
+  appName: null,
+  status: null,
+  mayUndo: false,
+  logoUrl: null,
+  colour: null,
+  topic: null,
+  topics: [],
+}
+
 const maskEmail = (email: string): string => {
   const at = email.lastIndexOf('@')
   return `${[...email].slice(0, 1).join('')}•••${email.slice(at)}`
@@ -90,21 +114,29 @@ export async function findUnsubscribing(
   { store, clock, unsubscribeKey }: { store: Store; clock: Pick<Clock, 'now'>; unsubscribeKey: string },
   token: string,
 ): Promise<Unsubscribing | null> {
-  const contactId = readUnsubscribeToken(unsubscribeKey, token)
-  if (contactId === null) return null
+  const link = readUnsubscribeToken(unsubscribeKey, token)
+  if (link === null) return null
+  const { contactId } = link
   const [found, change] = await Promise.all([findRecipientApp(store, contactId), store.findStatusChange(contactId)])
-  if (!found)
-    return { contactId, address: null, appName: null, status: null, mayUndo: false, logoUrl: null, colour: null }
-  const { address, appName, status, logoUrl, colour } = found
+  if (!found) return { ...ERASED, contactId }
+  const { app, email, address, appName, status, logoUrl, colour } = found
   const mayUndo = status === 'unsubscribed' && mayResubscribe(status, change, clock.now())
-  return { contactId, address, appName, status, mayUndo, logoUrl, colour }
+  const all = await listChosenTopics(store, app, email)
+  const topic = all.find(({ id }) => id === link.topicId) ?? null
+  const topics = all.filter((one) => one.isShown || one === topic || one.end !== null)
+  return { contactId, address, appName, status, mayUndo, logoUrl, colour, topic, topics }
 }
 
-/** Repeatable. Resolves when saved and mail servers have answered. Refusals: unavailable, commit_unconfirmed. */
+/**
+ * From a topic, or from everything (null). Repeatable. Resolves when saved and mail servers have answered. Refusals:
+ * unavailable, commit_unconfirmed.
+ */
 export async function unsubscribe(
-  { store, clock, mailer }: { store: Store; clock: Clock; mailer: HandOvers },
-  contactId: number,
+  deps: { store: Store; clock: Clock; mailer: HandOvers },
+  { contactId, topic }: { contactId: number; topic: Pick<ChosenTopic, 'name'> | null },
 ): Promise<StoppedEmails | { refusal: RefusalCode }> {
+  const { store, clock, mailer } = deps
+  if (topic) return chooseTopics(deps, { contactId, end: [topic.name], resume: [], actor: null })
   const outcome = await store.unsubscribe({ contactId, at: clock.now() })
   if ('refusal' in outcome && outcome.refusal !== 'not_found') return outcome
   return { stillSending: await mailer.waitForReplies({ contactId }) }

@@ -11,6 +11,8 @@ type ContactDifference = {
   source: Pair<string | null> | null
   tags: Pair<string[]> | null
   fields: Record<string, Pair<string | null>> | null
+  /** ended and resumed */
+  topics?: Pair<string[]>
 }
 
 /** `actor`: a member's id; null: a program, or the person. */
@@ -39,6 +41,31 @@ export function createChangeReads(db: Database) {
       newest
         .all(contactId, before ?? Number.MAX_SAFE_INTEGER, limit)
         .map(({ change, ...row }) => ({ ...row, change: JSON.parse(change) as ContactDifference })),
+  }
+}
+
+/** Of a person, as in the trigger. */
+const MOST_CHANGES = 200
+
+/** Records which topics of emails a person ended and resumed. */
+export function createTopicNote(db: Database) {
+  const add = db.prepare(
+    `INSERT INTO contact_changes (contact_id, id, at, actor, change)
+     SELECT ?1, max((?2 - 1767225600000) * 8192, 1 + ifnull(max(id), 0)), ?2, ?3,
+       json_object('status', NULL, 'firstName', NULL, 'lastName', NULL, 'source', NULL, 'tags', NULL, 'fields', NULL,
+         'topics', json(?4))
+     FROM contact_changes WHERE contact_id = ?1`,
+  )
+  const drop = db.prepare(
+    `DELETE FROM contact_changes WHERE contact_id = ?1 AND id <= (
+       SELECT id FROM contact_changes WHERE contact_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_CHANGES})`,
+  )
+  return (
+    contactId: number,
+    { at, actor, topics }: Pick<ContactChangeRow, 'at' | 'actor'> & { topics: Pair<string[]> },
+  ): void => {
+    add.run(contactId, at, actor, JSON.stringify(topics))
+    drop.run(contactId)
   }
 }
 

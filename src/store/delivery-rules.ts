@@ -30,6 +30,7 @@ export type DeliveryRules = {
     at: number,
   ) => number | null
   cancelBySuppression: CancelBySuppression
+  cancelByTopic: CancelByTopic
 }
 
 /**
@@ -44,6 +45,8 @@ export type DeliveryDecision = { record: DecisionRecord; unfit: UnfitEvent[]; is
 
 export type DecisionReads = Pick<ReturnType<typeof createDeliveryReads>, 'lastHandedAt' | 'listHanded'> & {
   findSuppression: (appId: number, email: string) => SuppressionReason | null
+  /** when the person ended the topic (ms UTC) */
+  findTopicEnd: (appId: number, email: string, topic: string) => number | null
 } & ReturnType<typeof createHistoryReads> &
   Pick<ReturnType<typeof createReportReads>, 'listReports'>
 
@@ -66,6 +69,13 @@ export type DecideFinally = (
 export type CancelBySuppression = (
   waiting: { content: MessageContent; record: string | null },
   reason: SuppressionReason,
+  at: number,
+) => Finish | null
+
+/** `topics`: names of those that the person ended. Null: the email is not affected. */
+export type CancelByTopic = (
+  waiting: { content: MessageContent; record: string | null },
+  topics: readonly string[],
   at: number,
 ) => Finish | null
 

@@ -5,6 +5,7 @@ import type { DecisionReads, DeliveryDecision, DeliveryRules } from './delivery-
 import type { DecisionRecord } from './decision-records.ts'
 import type { DeliveryWork } from './message-types.ts'
 import { createSuppressionReads } from './suppressions.ts'
+import { createTopicReads } from './topics.ts'
 import { createUnindexedReports, createPresenceReads, createReportReads } from './visit-reports.ts'
 
 /** The newest event or report of anyone, and hashes of the person's data and the email's content. */
@@ -40,6 +41,7 @@ export function createDeciding(db: Database, deliveries: DeliveryReads, { decide
     (opened ??= {
       ...deliveries,
       ...createSuppressionReads(db),
+      ...createTopicReads(db),
       ...createHistoryReads(db),
       ...createReportReads(db),
     })

@@ -25,7 +25,7 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number]
 export const SUPPRESSION_REASONS = ['unsubscribed', 'bounced', 'complained'] as const
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
 /** Why a person may not get an email. */
-export type UnwantedReason = SuppressionReason | 'pending'
+export type UnwantedReason = SuppressionReason | 'pending' | 'topic'
 
 export const COMPARISONS = ['equal', 'notEqual', 'contains', 'above', 'below', 'present', 'absent'] as const
 export type Comparison = (typeof COMPARISONS)[number]
@@ -98,6 +98,8 @@ export type MessageContent = {
   goal?: Goal
   /** percent of people who get no email, for comparison */
   holdback?: number
+  /** name of the topic that the message is about */
+  topic?: string
   /** What to do if nobody knows whether the email was sent. */
   ifUnconfirmed?: 'resend' | 'leave'
   mail: Mail

@@ -12,6 +12,7 @@ import { createOnce, type OnceOutcome, type PlanOnce } from './idempotency.ts'
 import type { Idempotency, Refused } from './types.ts'
 import { OWN_TEXT_NAME } from './sends.ts'
 import { prepareLazily } from './engine/statements.ts'
+import type { TopicWrites } from './topics.ts'
 
 export type MessageChange = { accountId: string; appId: number; actor: string; at: number }
 /**
@@ -192,11 +193,12 @@ type Parts = {
   db: Database
   ids: IdSequence
   live: LiveMessages
+  topics: Pick<TopicWrites, 'ensureTopic'>
   rules: MessageRules & Pick<AccountRules, 'expiredUntil'> & { planOnce: PlanOnce }
 }
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
-export function createMessageWrites({ db, ids, live, rules }: Parts) {
+export function createMessageWrites({ db, ids, live, topics, rules }: Parts) {
   const orm = drizzle(db)
   const reads = createMessageReads(db)
 
@@ -241,6 +243,7 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
     const { status, version, updatedAt, change: made } = plan
     const id = old ? change(old.id, name, plan) : add(by, name, plan)
     if (plan.storesContent) addVersion(id, version, content, by)
+    if (content.topic !== undefined) topics.ensureTopic(by, content.topic)
     for (const action of plan.actions) {
       const isRename = old !== null && action === 'message.rename'
       audit(by, action, isRename ? writeMessageSubject(id, old.name, name) : writeMessageSubject(id, name))

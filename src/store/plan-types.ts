@@ -13,6 +13,7 @@ import type { UsedFacts } from './message-uses.ts'
 import type { MessageRules } from './messages.ts'
 import type { NewOwnText, NewSend } from './sends.ts'
 import type { SuppressionRules } from './suppressions.ts'
+import type { TopicRules } from './topics.ts'
 import type {
   ConfirmedConsent,
   ConsentWrite,
@@ -263,6 +264,7 @@ export type Rules = DeliveryRules &
   Planner &
   MessageRules &
   SuppressionRules &
+  TopicRules &
   AccountRules & {
     planOnce: PlanOnce
   }

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { idAt, idSince } from '../core/ids.ts'
 import { readLocale, readTimezone } from '../core/local-time.ts'
 import { type StoredReport, toReport, type ReportRow } from './visit-reports.ts'
+import { createTopicReads } from './topics.ts'
 import { VISIT_REPORT_TYPES, selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
 import { type ContactStatus, EVENT_TYPES, type FieldValue } from './types.ts'
 
@@ -103,6 +104,8 @@ export function createSimulationReads(db: Database, { until }: { until: number }
   const isInRange = (from: number): string => `received_at <= ${until} AND ${HAPPENED} >= ${from}`
 
   return {
+    findTopicEnd: createTopicReads(db).findTopicEnd,
+
     findApp(appId: number) {
       const found = app.get(appId)
       return found && { ...found, timezone: readTimezone(found.timezone), locale: readLocale(found.locale) }

@@ -36,6 +36,7 @@ import { createSenderDomainReads } from './sender-domains.ts'
 import { createDomainCheckReads } from './domain-checks.ts'
 import { createSessionReads } from './sessions.ts'
 import { createSuppressionReads } from './suppressions.ts'
+import { createTopicReads } from './topics.ts'
 import { createTwoStepReads } from './two-step.ts'
 import { createReportReads } from './visit-reports.ts'
 import type { Refused } from './types.ts'
@@ -105,6 +106,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createResultReads(db),
   ...deliveries,
   ...createSuppressionReads(db),
+  ...createTopicReads(db),
   ...createDryRuns(db, rules),
   decideDelivery: createDeciding(db, deliveries, rules).decideDelivery,
 })

@@ -3,10 +3,10 @@ import { createAudit, type Done, DONE } from './audit.ts'
 import { IS_UNCONFIRMED } from './consents.ts'
 import { createChangeActor, createStatusChangeRead, createStatusNote, type StatusChange } from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
-import type { DeliveryRules } from './delivery-rules.ts'
+import type { DeliveryRules, Finish } from './delivery-rules.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { SuppressionReason } from './message-types.ts'
+import type { MessageContent, SuppressionReason } from './message-types.ts'
 import type { ContactStatus, Refused } from './types.ts'
 
 /** Key of the address hashes, created on first use. */
@@ -132,6 +132,25 @@ export function createSuppressionReads(db: Database) {
 }
 
 type Open = { id: number; messageId: number; version: number; record: string | null }
+type WaitingEmail = { content: MessageContent; record: string | null }
+
+/** Cancels a person's emails that wait, as `decide` says of each. */
+export function createOpenEmails({ db, live, ends }: Pick<Parts, 'db' | 'live' | 'ends'>) {
+  const open = db.prepare<Open, [number, number]>(
+    `SELECT id, message_id AS messageId, version, record FROM deliveries
+     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND state IN ('waiting', 'deferred', 'claimed')`,
+  )
+  return (
+    { appId, contactId, at }: { appId: number; contactId: number; at: number },
+    decide: (waiting: WaitingEmail) => Finish | null,
+  ): void => {
+    for (const { id, messageId, version, record } of open.all(appId, contactId)) {
+      const cancelled = decide({ content: live.contentOf(messageId, version), record })
+      if (cancelled) ends.end(id, at, cancelled)
+    }
+  }
+}
+
 type Person = { appId: number; email: string }
 /** A member who did it, for the audit log; `why` is their own text. */
 type By = { accountId: string; actor: string; why: string }
@@ -177,17 +196,10 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const byEmail = db.prepare<{ id: number; status: ContactStatus }, [number, string]>(
     'SELECT id, status FROM contacts WHERE app_id = ? AND email = ?',
   )
-  const open = db.prepare<Open, [number, number]>(
-    `SELECT id, message_id AS messageId, version, record FROM deliveries
-     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND state IN ('waiting', 'deferred', 'claimed')`,
-  )
+  const cancelEmails = createOpenEmails({ db, live, ends })
 
-  const cancelOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
-    for (const { id, messageId, version, record } of open.all(appId, contactId)) {
-      const cancelled = rules.cancelBySuppression({ content: live.contentOf(messageId, version), record }, reason, at)
-      if (cancelled) ends.end(id, at, cancelled)
-    }
-  }
+  const cancelOpen = (contactId: number, { appId, reason, at }: Suppressing): void =>
+    cancelEmails({ appId, contactId, at }, (waiting) => rules.cancelBySuppression(waiting, reason, at))
 
   /** Stores the hash of the address, because the audit log also outlives the person. */
   const note = (action: string, { appId, email, at, by }: Person & { at: number; by?: By }): void => {

@@ -39,6 +39,7 @@ import { createSuppressionWrites } from './suppressions.ts'
 import { createKnownReports } from './timeline/known-reports.ts'
 import { INDEXED_UNTIL } from './timeline/timeline-reads.ts'
 import { createTimeline } from './timeline/timeline.ts'
+import { createTopicWrites } from './topics.ts'
 import { createTwoStepWrites } from './two-step.ts'
 import type {
   ConfirmedConsent,
@@ -80,7 +81,7 @@ const PLANNED: Record<keyof PlannedWrites, true> = {
 /** Includes the timeline's position, because ids must not be reused after their rows were erased. */
 const LAST_ID = `SELECT max(${INDEXED_UNTIL}, ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
   ifnull((SELECT max(id) FROM snippet_batches), 0), ifnull((SELECT max(id) FROM deliveries), 0),
-  ifnull((SELECT max(id) FROM messages), 0)) AS id`
+  ifnull((SELECT max(id) FROM messages), 0), ifnull((SELECT max(id) FROM topics), 0)) AS id`
 
 export type WritesParts = {
   db: Database
@@ -101,7 +102,8 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const known = createKnownReports(db)
   const contactIndex = createContactIndex(db, () => performance.now(), !isAlone)
   const retries = createDeliveryRetries({ db, rules })
-  const messages = createMessageWrites({ db, ids, live, rules })
+  const topics = createTopicWrites({ db, ids, live, ends, rules })
+  const messages = createMessageWrites({ db, ids, live, topics, rules })
   const mailSettings = createMailSettingsWrites({ db, live, sealer, retries })
   const senderDomains = createSenderDomainWrites({ db, retries, rules })
   const suppressions = createSuppressionWrites({ db, live, ends, rules })
@@ -130,6 +132,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...senderDomains.writes,
     ...createDeliveryWrites({ db, live, ends, comparisons, rules }),
     ...suppressions,
+    ...topics.writes,
     ...createReportWrites({ db, ends, suppress: suppressions.suppress, rules }),
     ...createLimitWaitWrites(db),
   }

@@ -254,7 +254,7 @@ export const MAIL_STEPS: Step[] = [
     },
   },
   {
-    name: 'sender-topic',
+    name: 'sender-ses',
     go: async (page, server) => {
       await setMailServer(server, 'ses://AKIAIOSFODNN7EXAMPLE:secret@email.eu-west-1.amazonaws.com/reports')
       await page.goto(at(server, 'sender/server'))

@@ -12,7 +12,7 @@ async function linkOf({ parts, first, url }: Served, email: string): Promise<str
   const { store, unsubscribeKey } = parts()
   const app = await store.findAppByPublicId(first.appId)
   const contact = app && (await store.findContact(app.id, email))
-  return `${url}/u/${makeUnsubscribeToken(unsubscribeKey, contact?.id ?? 0)}`
+  return `${url}/u/${makeUnsubscribeToken(unsubscribeKey, { contactId: contact?.id ?? 0, topicId: null })}`
 }
 
 /** A person who is asked to confirm their address, and the link. */
@@ -31,6 +31,45 @@ async function linkOfPending(server: Served, email: string, days: number): Promi
   const link = { consentId: consent?.id ?? 0, expiresAt: clock.now() + days * DAY }
   return `${url}/confirm/${makeConfirmToken(unsubscribeKey, link)}`
 }
+
+/** The link of an email about one of two topics. */
+async function linkOfTopic({ parts, first, url, clock }: Served, email: string): Promise<string> {
+  const { store, unsubscribeKey } = parts()
+  const app = await store.findAppByPublicId(first.appId)
+  const appId = app?.id ?? 0
+  const by = { accountId: first.accountId, appId, actor: 'test', at: clock.now() }
+  await store.saveTopic({ ...by, id: null, name: 'Tips', description: 'One thing to try, once a week' })
+  const drafts = ['Tips', 'Product news'].map((topic) => ({
+    id: null,
+    name: `About ${topic}`,
+    status: 'paused' as const,
+    content: { trigger: { event: 'topic_walk' }, topic, mail: { subject: 'S', body: 'B' } },
+  }))
+  await store.saveMessages({ ...by, drafts })
+  const [contact, topic] = await Promise.all([store.findContact(appId, email), store.findTopicByName(appId, 'Tips')])
+  const link = { contactId: contact?.id ?? 0, topicId: topic?.id ?? null }
+  return `${url}/u/${makeUnsubscribeToken(unsubscribeKey, link)}`
+}
+
+export const TOPIC_STEPS: Step[] = [
+  {
+    name: 'unsubscribe-topic',
+    isOpen: true,
+    go: async (page, server) => page.goto(await linkOfTopic(server, 'grete@example.com')),
+  },
+  { name: 'unsubscribe-topic-done', isOpen: true, go: (page) => page.click('main .primary') },
+  { name: 'unsubscribe-topic-chosen', isOpen: true, go: (page) => page.click('main #topics .button') },
+  {
+    name: 'person-topics',
+    go: async (page, { url, first }) => {
+      await page.goto(`${url}/apps/${first.appId}/people`)
+      await page.fill('#search', 'grete@example.com')
+      await page.click('.finder > button')
+    },
+  },
+  { name: 'sender-topics', go: (page, { url, first }) => page.goto(`${url}/apps/${first.appId}/sender/topics`) },
+  { name: 'sender-topic', go: (page) => page.click('tbody a >> nth=0') },
+]
 
 export const CONFIRM_STEPS: Step[] = [
   {

@@ -7,7 +7,7 @@ import { ACTIVATION_STEPS, APP_STEPS, OVERVIEW_LIVE_STEPS, OVERVIEW_STEPS, REQUE
 import { MESSAGE_STEPS } from './walk-messages.ts'
 import { MAIL_STEPS } from './walk-mail.ts'
 import { TWO_STEP_STEPS } from './walk-two-step.ts'
-import { CONFIRM_STEPS, UNSUBSCRIBE_STEPS } from './walk-unsubscribe.ts'
+import { CONFIRM_STEPS, TOPIC_STEPS, UNSUBSCRIBE_STEPS } from './walk-unsubscribe.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 
 /**
@@ -245,4 +245,5 @@ export const STEPS: Step[] = [
   ...TWO_STEP_STEPS,
   ...UNSUBSCRIBE_STEPS,
   ...CONFIRM_STEPS,
+  ...TOPIC_STEPS,
 ]

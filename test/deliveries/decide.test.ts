@@ -32,6 +32,7 @@ const factsOf = (changes: Partial<Facts> = {}): Facts => ({
   limitedMs: 0,
   isByHand: false,
   suppression: null,
+  topicEndedAt: null,
   lastHandedAt: null,
   handed: [],
   place: null,
@@ -149,6 +150,16 @@ describe('a person with consent pending', () => {
       expect(outcomeOf(asking, { contact })).toBe('not_pending')
       expect(outcomeOf(asking, { contact, isByHand: true })).toBe('not_pending')
     }
+  })
+})
+
+describe('a topic that the person ended', () => {
+  const ended = { topicEndedAt: AT - DAY }
+  test('stops its lifecycle emails, also from a member', () => {
+    expect(outcomeOf({ topic: 'Tips' }, ended)).toBe('topic')
+    expect(outcomeOf({ topic: 'Tips' }, { ...ended, isByHand: true })).toBe('topic')
+    expect(outcomeOf({ topic: 'Tips' })).toBe('send')
+    expect(outcomeOf({ topic: 'Tips' }, { ...ended, suppression: 'unsubscribed' })).toBe('unsubscribed')
   })
 })
 

@@ -60,6 +60,7 @@ describe('each reason has its own sentence', () => {
     ...SUPPRESSION_REASONS,
     'pending',
     'not_pending',
+    'topic',
     ...decided,
     ...sending,
     ...server,

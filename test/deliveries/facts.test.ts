@@ -31,6 +31,7 @@ function readsOf(changes: Partial<FactReads> = {}) {
   const asked: unknown[][] = []
   const reads: FactReads = {
     findSuppression: () => null,
+    findTopicEnd: () => NOW - DAY,
     lastHandedAt: () => NOW - DAY,
     listHanded: () => [
       { at: NOW - HOUR, mail: {} },
@@ -76,6 +77,12 @@ describe('the facts that are read', () => {
     expect(facts.contact).toEqual({ status: 'subscribed', tags: [], fields: {} })
     expect(facts.resultPath).toBe('/results/1')
     expect(asked).toEqual([['findSuppression', 1, 'ada@example.com']])
+  })
+  test('include when the person ended the topic, if the message has one', () => {
+    const { reads, asked } = readsOf()
+    expect(readFacts(reads, workOf({ content: { topic: 'Tips' } }), NOW).topicEndedAt).toBe(NOW - DAY)
+    expect(asked).toContainEqual(['findTopicEnd', 1, 'ada@example.com', 'Tips'])
+    expect(readFacts(readsOf().reads, workOf(), NOW).topicEndedAt).toBeNull()
   })
   test('include the current contact', () => {
     const contact = { email: 'a@b.example', status: 'bounced' as const, tags: ['a'], fields: { n: 1 } }

@@ -65,6 +65,7 @@ const FACTS: Facts = {
   limitedMs: 0,
   isByHand: false,
   suppression: null,
+  topicEndedAt: null,
   lastHandedAt: null,
   handed: [],
   place: 9.99,

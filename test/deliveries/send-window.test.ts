@@ -17,6 +17,7 @@ const FACTS: Facts = {
   limitedMs: 0,
   isByHand: false,
   suppression: null,
+  topicEndedAt: null,
   lastHandedAt: null,
   handed: [],
   place: null,

@@ -67,7 +67,7 @@ async function listLinks(folder: string, url: string): Promise<Map<string, strin
   const links = new Map<string, string>()
   for (let person = 0; person < PEOPLE; person += 1) {
     const contact = await store.findContact(app?.id ?? 0, emailOf(person))
-    links.set(emailOf(person), unsubscribeUrl(url, key, contact?.id ?? 0))
+    links.set(emailOf(person), unsubscribeUrl(url, key, { contactId: contact?.id ?? 0, topicId: null }))
   }
   await store.close()
   return links

@@ -48,7 +48,7 @@ const ACTS: [string, Act][] = [
     'unsubscribing',
     async (sending) => {
       const { baseUrl, unsubscribeKey } = sending.parts()
-      const url = unsubscribeUrl(baseUrl, unsubscribeKey, await contactOf(sending))
+      const url = unsubscribeUrl(baseUrl, unsubscribeKey, { contactId: await contactOf(sending), topicId: null })
       return (await sending.send(new Request(url, { method: 'POST' }))).text()
     },
   ],

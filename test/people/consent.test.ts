@@ -20,7 +20,13 @@ describe('a token', () => {
     const changed = Array.from(token, (one, at) => token.slice(0, at) + (one === 'A' ? 'B' : 'A') + token.slice(at + 1))
     // the last character has bits to spare
     expect(changed.slice(0, -1).map((text) => readConfirmToken('key', text))).toEqual(changed.slice(1).map(() => null))
-    for (const text of ['', 'test', `${token}=`, ` ${token}`, makeUnsubscribeToken('key', 1)])
+    for (const text of [
+      '',
+      'test',
+      `${token}=`,
+      ` ${token}`,
+      makeUnsubscribeToken('key', { contactId: 1, topicId: null }),
+    ])
       expect(readConfirmToken('key', text)).toBeNull()
   })
 })

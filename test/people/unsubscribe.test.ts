@@ -8,26 +8,29 @@ import {
 } from '../../src/people/unsubscribe.ts'
 
 const ID = 2 ** 53 - 17
+const LINK = { contactId: ID, topicId: null }
 const NOW = 1_800_000_000_000
 
 describe('a token', () => {
   test('is short, and identifies the person to holders of the key', () => {
-    const token = makeUnsubscribeToken('key', ID)
+    const token = makeUnsubscribeToken('key', LINK)
     expect(token).toMatch(/^[\w-]{32}$/)
-    expect(readUnsubscribeToken('key', token)).toBe(ID)
-    expect(unsubscribeUrl('https://post.example.com', 'key', ID)).toBe(`https://post.example.com/u/${token}`)
-    expect(readUnsubscribeToken('key', makeUnsubscribeToken('key', 0))).toBe(0)
+    expect(readUnsubscribeToken('key', token)).toEqual(LINK)
+    expect(unsubscribeUrl('https://post.example.com', 'key', LINK)).toBe(`https://post.example.com/u/${token}`)
+    const ofTopic = { contactId: 0, topicId: ID }
+    expect(makeUnsubscribeToken('key', ofTopic)).toMatch(/^[\w-]{43}$/)
+    expect(readUnsubscribeToken('key', makeUnsubscribeToken('key', ofTopic))).toEqual(ofTopic)
   })
 
   test('of another key, or with any change, is invalid', () => {
-    const token = makeUnsubscribeToken('key', ID)
+    const token = makeUnsubscribeToken('key', LINK)
     expect(readUnsubscribeToken('other', token)).toBeNull()
     const changed = Array.from(token, (one, at) => token.slice(0, at) + (one === 'A' ? 'B' : 'A') + token.slice(at + 1))
     expect(changed.map((text) => readUnsubscribeToken('key', text))).toEqual(changed.map(() => null))
   })
 
   test('with extra text is invalid', () => {
-    const token = makeUnsubscribeToken('key', ID)
+    const token = makeUnsubscribeToken('key', LINK)
     for (const text of [`${token}!`, `!${token}`, `${token}=`, ` ${token}`])
       expect(readUnsubscribeToken('key', text)).toBeNull()
   })
@@ -62,12 +65,13 @@ describe('opening a link', () => {
       logoUrl: id === 5 ? 'https://a.example/l.png' : 'javascript:x',
     }),
     findSuppression: async (id: number) => (id === 5 ? 'unsubscribed' : null),
+    listTopics: async () => [],
     findStatusChange: async () => ({ at: NOW - 1, actor: null, status: 'unsubscribed' }),
   } as unknown as Parts['store']
   const find = (token: string) => findUnsubscribing({ store, clock: { now: () => NOW }, unsubscribeKey: 'key' }, token)
 
   test('shows the app and the masked address, unless the person was erased or the link is invalid', async () => {
-    expect(await find(makeUnsubscribeToken('key', 1))).toEqual({
+    expect(await find(makeUnsubscribeToken('key', { contactId: 1, topicId: null }))).toEqual({
       contactId: 1,
       address: 'a•••@shop.example',
       appName: 'Shop',
@@ -75,8 +79,10 @@ describe('opening a link', () => {
       mayUndo: true,
       logoUrl: 'https://a.example/l.png',
       colour: '#112233',
+      topic: null,
+      topics: [],
     })
-    expect(await find(makeUnsubscribeToken('key', 2))).toEqual({
+    expect(await find(makeUnsubscribeToken('key', { contactId: 2, topicId: null }))).toEqual({
       contactId: 2,
       address: null,
       appName: null,
@@ -84,12 +90,14 @@ describe('opening a link', () => {
       mayUndo: false,
       logoUrl: null,
       colour: null,
+      topic: null,
+      topics: [],
     })
-    expect(await find(makeUnsubscribeToken('key', 3))).toMatchObject({
+    expect(await find(makeUnsubscribeToken('key', { contactId: 3, topicId: null }))).toMatchObject({
       status: 'bounced',
       address: 'é•••@shop.example',
       logoUrl: null,
     })
-    expect(await find(makeUnsubscribeToken('other', 1))).toBeNull()
+    expect(await find(makeUnsubscribeToken('other', { contactId: 1, topicId: null }))).toBeNull()
   })
 })

@@ -316,6 +316,7 @@ function ResendForm(props: DeliveryProps) {
 const UNWANTED = {
   unsubscribed: "This email can't be sent: the person unsubscribed.",
   pending: "This email can't be sent: the person hasn't confirmed their address.",
+  topic: "This email can't be sent: the person unsubscribed from its topic.",
   bounced: "This email can't be sent: the address bounced.",
   complained: "This email can't be sent: the person complained.",
 }

@@ -106,6 +106,7 @@ const SendNext = (props: OutboxProps) => {
 const UNWANTED: Record<UnwantedReason, string> = {
   unsubscribed: 'Unsubscribed',
   pending: 'Address not confirmed',
+  topic: 'Topic ended',
   bounced: 'Address bounced',
   complained: 'Complained',
 }

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { type ListedCapture, readCaptured } from '../../mail/captured-mail.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
-import { describeDeliveries, refusedBy, sendCaptured } from '../../deliveries/delivery-lists.ts'
+import { describeDeliveries, NOT_LOOKED_UP, refusedBy, sendCaptured } from '../../deliveries/delivery-lists.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
@@ -73,7 +73,7 @@ async function readAll(
   const deliveries = await store.listDeliveriesById(listed.map(({ deliveryId }) => deliveryId))
   const described = await describeDeliveries(store, app, deliveries)
   const deliveryOf = new Map(deliveries.map((delivery) => [delivery.id, delivery]))
-  const unwantedOf = new Map(described.map(({ work }) => [work.delivery.id, refusedBy(work, null)]))
+  const unwantedOf = new Map(described.map(({ work }) => [work.delivery.id, refusedBy(work, NOT_LOOKED_UP)]))
   const mails = await Promise.all(
     listed.map(async ({ deliveryId, createdAt: capturedAt, to, subject }) => {
       const delivery = deliveryOf.get(deliveryId)

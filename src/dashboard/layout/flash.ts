@@ -38,6 +38,8 @@ const FLASHES = {
     `You have joined the account ${accountName}. Switch accounts with the list at the top.`,
   person_added: 'The person was added.',
   person_saved: 'The person was saved.',
+  topics_saved: 'The topics were saved.',
+  topic_deleted: 'The topic was deleted.',
   consent_asked: 'The email with the link goes out in a moment.',
   person_erased: 'The person and all their data were erased.',
   sent_on: "The email goes out in a moment, unless the person can't be emailed. Reload to see the result.",

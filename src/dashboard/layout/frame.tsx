@@ -48,6 +48,7 @@ type SubPage =
   | 'sender/domain'
   | 'sender/limits'
   | 'sender/opt-in'
+  | 'sender/topics'
 
 export const pathOf = (appId: string, page: PageName | SubPage): string => `/apps/${appId}/${page}`
 

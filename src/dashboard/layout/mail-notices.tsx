@@ -48,7 +48,14 @@ export const formatMost = (count: number): string =>
   count >= MOST_QUEUED ? `${formatCount(MOST_QUEUED)} or more` : formatCount(count)
 
 type SenderPage =
-  'sender' | 'sender/layout' | 'sender/texts' | 'sender/server' | 'sender/domain' | 'sender/limits' | 'sender/opt-in'
+  | 'sender'
+  | 'sender/layout'
+  | 'sender/texts'
+  | 'sender/server'
+  | 'sender/domain'
+  | 'sender/limits'
+  | 'sender/opt-in'
+  | 'sender/topics'
 
 /** `on`: the current page, which needs no link. */
 type NoticesProps = { viewer: Viewer; state: MailState; on?: SenderPage | 'outbox' }

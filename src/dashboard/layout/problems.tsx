@@ -22,6 +22,7 @@ export type ProblemCode =
   | 'message_unknown'
   | 'message_deleted'
   | 'version_unknown'
+  | 'topic_unknown'
   | 'delivery_unknown'
   | 'role_too_low'
   | 'done_before'
@@ -143,6 +144,12 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 404,
     title: 'Message deleted',
     lead: 'This message was deleted, with all its versions.',
+    remedy: TO_START,
+  },
+  topic_unknown: {
+    status: 404,
+    title: 'Topic not found',
+    lead: 'This app has no topic with this ID. It may have been deleted.',
     remedy: TO_START,
   },
   version_unknown: {

@@ -41,6 +41,8 @@ export type EditorProps = {
   eventNames: string[]
   members: string[]
   senders: ChoosableSenders
+  /** names of the app's topics */
+  topics: string[]
   timezone: string
   /** the app's limit for non-transactional emails; null: no limit */
   perPersonDay: number | null

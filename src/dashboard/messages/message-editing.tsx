@@ -95,13 +95,14 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
 /** Data that doesn't depend on the input. */
 async function readSurroundings({ deps, viewer, message }: Editing) {
   const { store } = deps
-  const [counts, hasDeliveries, settings, members, eventNames, sending, [saved = null]] = await Promise.all([
+  const [counts, hasDeliveries, settings, members, eventNames, sending, topics, [saved = null]] = await Promise.all([
     message && store.countEmails(message.id),
     message !== null && store.hasDeliveries(message.id),
     store.mailSettings(viewer.app.id),
     listRecipients(store, viewer.account.id),
     listNames(deps, viewer),
     readSending({ deps, viewer }),
+    store.listTopics(viewer.app.id),
     message ? listShownVersions(deps, viewer, { messageId: message.id, before: null, limit: 1 }) : [],
   ])
   const timezone = settings.timezone ?? 'UTC'
@@ -112,7 +113,8 @@ async function readSurroundings({ deps, viewer, message }: Editing) {
   }
   const { perPersonDay } = settings
   const isDeletable = message !== null && mayDelete(message, () => hasDeliveries)
-  return { counts, isDeletable, saved, timezone, perPersonDay, members, senders, eventNames, sending }
+  const names = topics.map(({ name }) => name)
+  return { counts, isDeletable, saved, timezone, perPersonDay, members, senders, topics: names, eventNames, sending }
 }
 
 /** The base URL matters even before there is a mail server. */

@@ -90,7 +90,13 @@ function EditorForm(props: EditorProps) {
       </div>
       <HtmlSection ask={ask} />
       <LanguagesSection ask={ask} path={path} fields={fields} isEditor={hasRole(viewer.member.role, 'editor')} />
-      <SenderSection ask={ask} appId={viewer.app.publicId} senders={props.senders} isNew={message === null} />
+      <SenderSection
+        ask={ask}
+        appId={viewer.app.publicId}
+        senders={props.senders}
+        topics={props.topics}
+        isNew={message === null}
+      />
       <SimulationSection {...props} />
       <datalist id={EVENT_NAMES}>
         <NameOptions names={props.eventNames} />

@@ -29,7 +29,7 @@ export const EMPTY_FIELDS: Fields = {
 }
 
 export function writeFields({ name, content }: Pick<MessageRow, 'name' | 'content'>): Fields {
-  const { trigger, wait, onlyIf = [], again, goal, holdback, ifUnconfirmed, mail } = content
+  const { trigger, wait, onlyIf = [], again, goal, holdback, topic, ifUnconfirmed, mail } = content
   const fields: Fields = {
     ...EMPTY_FIELDS,
     'trigger.event': '',
@@ -39,6 +39,7 @@ export function writeFields({ name, content }: Pick<MessageRow, 'name' | 'conten
     ...writeAgain(again),
     ...(goal ? { 'goal.event': goal.event, 'goal.days': String(goal.days) } : {}),
     ...(holdback === undefined ? {} : { holdback: String(holdback) }),
+    topic: topic ?? '',
     ifUnconfirmed: ifUnconfirmed ?? '',
   }
   const { variants = {}, ...own } = mail
@@ -106,6 +107,7 @@ export const readFields = (fields: Fields): Record<string, unknown> => ({
   again: readAgain(fields),
   goal: readGoal(fields),
   holdback: numberOf(fields, 'holdback'),
+  topic: isOfApi(fields) ? undefined : textOf(fields, 'topic') || undefined,
   ifUnconfirmed: textOf(fields, 'ifUnconfirmed') || undefined,
   mail: readMail(fields),
 })

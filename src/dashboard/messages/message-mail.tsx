@@ -140,9 +140,17 @@ function LanguageFields({ ask, path, name, isEditor }: Omit<LanguagesProps, 'fie
   )
 }
 
-const SENDER_FIELDS = ['name', 'mail.fromName', 'mail.fromEmail', 'mail.replyTo', 'mail.category', 'ifUnconfirmed']
+const SENDER_FIELDS = [
+  'name',
+  'mail.fromName',
+  'mail.fromEmail',
+  'mail.replyTo',
+  'mail.category',
+  'topic',
+  'ifUnconfirmed',
+]
 
-type SenderSectionProps = { ask: Ask; appId: string; senders: ChoosableSenders; isNew: boolean }
+type SenderSectionProps = { ask: Ask; appId: string; senders: ChoosableSenders; topics: string[]; isNew: boolean }
 
 /** The app's sender addresses and its default. */
 export type ChoosableSenders = { emails: string[]; usual: string | null }
@@ -161,7 +169,8 @@ export const NameField = ({ ask }: { ask: Ask }) => (
 )
 
 /** Rarely changed fields; open if any is invalid. */
-export function SenderSection({ ask, appId, senders, isNew }: SenderSectionProps) {
+export function SenderSection({ ask, appId, senders, topics, isNew }: SenderSectionProps) {
+  const topic = ask('topic').value
   return (
     <details class="more-fields" open={SENDER_FIELDS.some((name) => ask(name).error !== undefined)}>
       <summary>
@@ -182,6 +191,22 @@ export function SenderSection({ ask, appId, senders, isNew }: SenderSectionProps
         />
         <Field {...ask('mail.replyTo')} label="Replies go to" kind="email" optional />
         <Select {...ask('mail.category')} label="Category" options={CATEGORIES} />
+        <Select
+          {...ask('topic')}
+          label="Topic"
+          hint={
+            <>
+              People can unsubscribe from it alone. Owners add <a href={pathOf(appId, 'sender/topics')}>topics</a>.
+            </>
+          }
+          options={[
+            { value: '', label: 'None' },
+            ...(topic === '' || topics.includes(topic) ? topics : [...topics, topic]).map((value) => ({
+              value,
+              label: value,
+            })),
+          ]}
+        />
         <Select
           {...ask('ifUnconfirmed')}
           label="If delivery isn't confirmed"

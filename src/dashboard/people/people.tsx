@@ -38,6 +38,8 @@ import { MOST_SHOWN } from './person-mail.tsx'
 import { PersonPage } from './person-page.tsx'
 import { timelineCursor } from './person-timeline.tsx'
 import { missingAnswer } from '../layout/missing-page.tsx'
+import { chooseTopics, listChosenTopics } from '../../people/topics.ts'
+import { readTopics } from './topic-fields.tsx'
 
 const PAGE_ROWS = 35
 /** Searched for who made a conflicting change. */
@@ -71,6 +73,7 @@ export const peopleRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/people/:person', ({ request, params: { app, person } }) =>
       showPage(deps, request, app, (viewer) => showPerson(deps, request, viewer, person)),
     )
+    .post('/apps/:app/people/:person/topics', onForm(deps, { role: 'editor' }, saveTopics), { parse: 'none' })
     .post('/apps/:app/people/:person/ask', onForm(deps, { role: 'editor' }, askPerson), { parse: 'none' })
     .use(exportRoutes(deps, '/apps/:app/people/:person/export', { page: 'people', find: findExportedPerson }))
     .post(
@@ -164,7 +167,7 @@ async function showPerson(
   if (!person) return missingAnswer(request, viewer, 'person_unknown')
   const before = readPublicId('evt', new URL(request.url).searchParams.get('before') ?? '')
   const newest = { ...ALL_EMAILS, contactId: person.id, limit: MOST_SHOWN }
-  const [{ items, next }, members, keys, messages, emails, consents, isOptInOn] = await Promise.all([
+  const [{ items, next }, members, keys, messages, emails, consents, isOptInOn, topics] = await Promise.all([
     listTimeline(deps.store, viewer.app, person, { before, limit: FEED_ROWS }),
     deps.store.listMembers(viewer.account.id),
     deps.store.listKeys(viewer.account.id),
@@ -172,6 +175,7 @@ async function showPerson(
     before === null ? listDeliveries(deps.store, viewer.app, newest) : NO_EMAILS,
     deps.store.listConsents(person.id),
     isAsking(deps, viewer),
+    listChosenTopics(deps.store, viewer.app, person.email),
   ])
   const page = (
     <PersonPage
@@ -184,6 +188,7 @@ async function showPerson(
       messages={messages}
       consents={consents}
       isOptInOn={isOptInOn}
+      topics={topics}
       emails={emails.deliveries}
       isMore={emails.next !== null}
       older={next === null ? null : timelineCursor(next)}
@@ -306,6 +311,21 @@ async function askPerson(
   if ('refusal' in outcome) return showPerson(deps, request, viewer, params.person, REFUSALS[outcome.refusal])
   if (!outcome.isAsked) return showPerson(deps, request, viewer, params.person, NOT_ASKED)
   return redirectAnswer(personPath(viewer.app.publicId, person.id), [flashCookie(deps.baseUrl, 'consent_asked')])
+}
+
+async function saveTopics(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer, params }: OfPerson,
+): Promise<Response> {
+  const person = await readPerson(deps, viewer, params.person)
+  if (!person) return missingAnswer(request, viewer, 'person_unknown')
+  const choice = readTopics(await listChosenTopics(deps.store, viewer.app, person.email), form)
+  const outcome = await chooseTopics(deps, { contactId: person.id, actor: viewer.member.id, ...choice })
+  if ('refusal' in outcome) return showPerson(deps, request, viewer, params.person, REFUSALS[outcome.refusal])
+  const flash = flashCookie(deps.baseUrl, ...withStillSending('topics_saved', outcome))
+  return redirectAnswer(personPath(viewer.app.publicId, person.id), [flash])
 }
 
 const NOT_ASKED = {

@@ -5,7 +5,7 @@ import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
 import { personPath } from '../events/feed.tsx'
 import { Frame } from '../layout/frame.tsx'
-import { ActionForm, ButtonLink } from '../ui/button.tsx'
+import { ActionForm, Button, ButtonLink } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SentText } from '../ui/text.tsx'
@@ -16,7 +16,9 @@ import { ConsentSection } from './person-consent.tsx'
 import { type PersonEmails, PersonMail } from './person-mail.tsx'
 import { PersonTimeline, type TimelineProps } from './person-timeline.tsx'
 import { nameOfPerson, StatusBadge, StatusNote } from './person-labels.tsx'
+import type { ChosenTopic } from '../../people/topics.ts'
 import { Tags } from './tags.tsx'
+import { TopicFields } from './topic-fields.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
 type PersonProps = {
@@ -26,6 +28,7 @@ type PersonProps = {
   messages: MessageExplanation[]
   consents: Consent[]
   isOptInOn: boolean
+  topics: ChosenTopic[]
   /** error of the last action */
   notice?: string
 } & PersonEmails &
@@ -52,6 +55,7 @@ export const PersonPage = (props: PersonProps) => (
       <aside aria-label="Details">
         <FactsSection {...props} />
         <ConsentSection {...props} />
+        <TopicsSection {...props} />
         <FieldsSection {...props} />
         <EraseSection {...props} />
       </aside>
@@ -129,6 +133,21 @@ const FactsSection = ({ person, now }: PersonProps) => (
     </Values>
   </section>
 )
+
+/** Editors change them, such as when a person asks for it. */
+const TopicsSection = ({ viewer, person, topics }: PersonProps) => {
+  if (topics.length === 0) return null
+  const isLocked = !hasRole(viewer.member.role, 'editor')
+  return (
+    <section id="topics">
+      <h2>Topics</h2>
+      <form method="post" action={`${personPath(viewer.app.publicId, person.id)}/topics`}>
+        <TopicFields topics={topics} isLocked={() => isLocked} />
+        {!isLocked && <Button>Save topics</Button>}
+      </form>
+    </section>
+  )
+}
 
 /** The customer's own data. */
 const FieldsSection = ({ person }: PersonProps) => {

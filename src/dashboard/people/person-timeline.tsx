@@ -233,8 +233,8 @@ function ofChange(
   }
 }
 
-function describeStatusChange({ status }: ContactChangeRow['change']): string {
-  if (status === null) return 'Details changed'
+function describeStatusChange({ status, topics }: ContactChangeRow['change']): string {
+  if (!status) return topics ? 'Topics changed' : 'Details changed'
   const [before, after] = status
   return before === 'pending' && after === 'subscribed' ? 'Confirmed their email address' : STATUS_CHANGES[after]
 }
@@ -251,7 +251,7 @@ function describeActor(
 ): string | undefined {
   if (actor !== null) return `By ${members.get(actor) ?? 'a former member'}`
   const [before, after] = change.status ?? []
-  const isByLink = after === 'unsubscribed' || (before === 'pending' && after === 'subscribed')
+  const isByLink = after === 'unsubscribed' || (before === 'pending' && after === 'subscribed') || change.topics
   return isByLink ? 'With the link in an email' : undefined
 }
 
@@ -260,13 +260,17 @@ type Difference = { name: string; text: string }
 const describePair = ([before, after]: readonly [string | null, string | null]): string =>
   before === null ? (after ?? 'removed') : after === null ? `removed (was ${before})` : `${before} → ${after}`
 
-function listDifferences({ firstName, lastName, source, tags, fields }: ContactChangeRow['change']): Difference[] {
+function listDifferences(change: ContactChangeRow['change']): Difference[] {
+  const { firstName, lastName, source, tags, fields, topics } = change
   const named = { 'First name': firstName, 'Last name': lastName, Source: source }
   const [removed, added] = tags ?? [[], []]
+  const [ended, resumed] = topics ?? [[], []]
   return [
     ...Object.entries(named).flatMap(([name, pair]) => (pair ? [{ name, text: describePair(pair) }] : [])),
     ...(added.length > 0 ? [{ name: 'Tags added', text: added.join(', ') }] : []),
     ...(removed.length > 0 ? [{ name: 'Tags removed', text: removed.join(', ') }] : []),
+    ...(ended.length > 0 ? [{ name: 'Unsubscribed from', text: ended.join(', ') }] : []),
+    ...(resumed.length > 0 ? [{ name: 'Resubscribed to', text: resumed.join(', ') }] : []),
     ...Object.entries(fields ?? {}).map(([name, pair]) => ({ name, text: describePair(pair) })),
   ]
 }

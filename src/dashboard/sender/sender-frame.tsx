@@ -35,6 +35,7 @@ const PAGES = {
   'sender/server': { name: 'Mail server', title: 'Mail server' },
   'sender/domain': { name: 'Domain', title: 'Domain' },
   'sender/limits': { name: 'Hours and limits', title: 'Hours and limits' },
+  'sender/topics': { name: 'Topics', title: 'Topics' },
   'sender/opt-in': { name: 'Double opt-in', title: 'Double opt-in' },
 } as const
 

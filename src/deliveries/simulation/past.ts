@@ -44,6 +44,7 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
   return {
     readsAt: (at: number): Omit<FactReads, 'lastHandedAt'> => ({
       findSuppression: () => null,
+      findTopicEnd: reads.findTopicEnd,
       listHanded: () => [],
       listViews: (_, since) => views.filter((view) => view.at <= at && view.occurredAt >= since),
       firstViewAt: () => firstTime(firstViews.filter((view) => view.at <= at)),

@@ -136,7 +136,7 @@ const readLanguage = createArguments({ schema: CODE, clean: ({ language }) => ({
 export const getIntegrationCode: Tool = {
   name: 'get_integration_code',
   title: 'Integration code',
-  description: 'Server code for events and signatures, or the script tag and its CSP.',
+  description: 'Server code for events and signatures, or the script tag with CSP.',
   kind: 'read',
   input: CODE,
   output: RESULT,

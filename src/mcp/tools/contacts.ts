@@ -70,7 +70,7 @@ const FILTERS = {
   status: Type.Optional(schemas.oneOf(CONTACT_STATUSES, `Send one of ${CONTACT_STATUSES.join(', ')}.`)),
   field: Type.Optional(
     Type.String({
-      brief: 'such as plan=pro',
+      brief: 'like plan=pro',
       pattern: '^[A-Za-z0-9_.-]{1,64}=',
       maxLength: MAX_CUSTOM_FIELD_KEY_CHARACTERS + 1 + MAX_CUSTOM_FIELD_TEXT_CHARACTERS,
       say: 'Send the name of a field, `=` and its whole value, such as plan=pro.',

@@ -40,6 +40,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['people/new', 'editor', { email: 'x' }],
   ['people/:person/edit', 'editor', {}],
   ['people/:person/ask', 'editor', {}],
+  ['people/:person/topics', 'editor', {}],
   ['people/:person/erase', 'owner', {}],
   ['people/export', 'viewer', {}],
   ['people/:person/export', 'viewer', {}],
@@ -72,6 +73,9 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['sender/opt-in', 'owner', { days: 'x' }],
   ['sender/layout', 'owner', {}],
   ['sender/texts', 'owner', { lang: '?' }],
+  ['sender/topics', 'owner', { name: '' }],
+  ['sender/topics/:topic', 'owner', {}],
+  ['sender/topics/:topic/delete', 'owner', {}],
   ['sender/webhooks/url', 'owner', {}],
   ['sender/webhooks/secret', 'owner', {}],
   ['sender/webhooks/test', 'editor', {}],
@@ -107,6 +111,7 @@ async function fill(path: string, { appId }: CreatedAccount): Promise<string> {
     .replace(':message', publicId('msg', message?.id ?? 0))
     .replace(':person', 'con_none')
     .replace(':delivery', 'dlv_none')
+    .replace(':topic', 'top_none')
     .replace(':event', 'evt_none')
     .replace(':frame', 'none')
 }

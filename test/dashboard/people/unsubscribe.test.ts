@@ -14,7 +14,7 @@ const ONE_CLICK = { 'Content-Type': 'application/x-www-form-urlencoded' }
 async function linkOf(email: string): Promise<string> {
   const contact = await sending.store().findContact(sending.app.id, email)
   const { baseUrl, unsubscribeKey } = sending.parts()
-  return unsubscribeUrl(baseUrl, unsubscribeKey, contact?.id ?? 0)
+  return unsubscribeUrl(baseUrl, unsubscribeKey, { contactId: contact?.id ?? 0, topicId: null })
 }
 
 const get = (url: string) => sending.send(new Request(url))
@@ -282,7 +282,7 @@ test('an email handed over just before arrives before the 200', async () => {
   await handed.promise
   const contact = await own.store().findContact(own.app.id, 'ada@example.com')
   const { baseUrl, unsubscribeKey } = own.parts()
-  const url = unsubscribeUrl(baseUrl, unsubscribeKey, contact?.id ?? 0)
+  const url = unsubscribeUrl(baseUrl, unsubscribeKey, { contactId: contact?.id ?? 0, topicId: null })
   let isAnswered = false
   const answering = own.send(new Request(url, { method: 'POST' })).then(({ status }) => {
     isAnswered = true
@@ -314,7 +314,7 @@ test('while hundreds are being sent, no email arrives after the 200', async () =
     await Bun.sleep((300 - index) * 3)
     const contact = await slow.store().findContact(slow.app.id, email)
     const { baseUrl, unsubscribeKey } = slow.parts()
-    const url = unsubscribeUrl(baseUrl, unsubscribeKey, contact?.id ?? 0)
+    const url = unsubscribeUrl(baseUrl, unsubscribeKey, { contactId: contact?.id ?? 0, topicId: null })
     const answer = await slow.send(new Request(url, { method: 'POST' }))
     expect(answer.status).toBe(200)
     after.push({ email, at: performance.now() })

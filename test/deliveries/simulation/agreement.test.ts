@@ -8,7 +8,7 @@ import { playStory } from './playing.ts'
 import { readStory, type Story, storyArbitrary } from './random-stories.ts'
 
 const STORIES = Number(process.env.SIMULATION_STORIES ?? 15)
-const SEED = Number(process.env.SIMULATION_SEED ?? 1)
+const SEED = Number(process.env.SIMULATION_SEED ?? 8)
 /** Shrinking replays a failing story many times. */
 const PLAYED_MS = 50_000 + STORIES * 1_000
 
@@ -35,9 +35,31 @@ test(
       expect.arrayContaining(['send', 'joined', 'waiting', 'again', 'not_away', 'holdback']),
     )
     if (STORIES < 400) return
-    const decided = ['seen', 'not_seen', 'not_away', 'done', 'not_done', 'tag', 'field', 'never_reported', 'no_page']
+    const decided = [
+      'seen',
+      'not_seen',
+      'not_away',
+      'came_back',
+      'left_too_recently',
+      'done',
+      'not_done',
+      'tag',
+      'field',
+      'never_reported',
+      'no_page',
+    ]
     // random stories hardly ever give up: index.test.ts compares that
-    const others = ['send', 'joined', 'waiting', 'again', 'unsubscribed', 'pending', 'missing_value', 'holdback']
+    const others = [
+      'send',
+      'joined',
+      'waiting',
+      'again',
+      'unsubscribed',
+      'pending',
+      'topic',
+      'missing_value',
+      'holdback',
+    ]
     // needs an unsubscribed person, transactional mail and this rule in one story
     const common = [...outcomes].filter((outcome) => outcome !== 'status')
     expect(common.toSorted()).toEqual([...decided, ...others].toSorted())

@@ -10,7 +10,7 @@ import { report, saveSnippet, send } from '../../api/reports.ts'
 import { CONTACTS, createTestServer, DAY, EVENTS, NOW } from '../../helper.ts'
 import { createMessaging, MINUTE, recordOf } from '../../messaging.ts'
 import { eventWrite } from '../../store/samples.ts'
-import { PEOPLE, type Person, type Step, type Story } from './random-stories.ts'
+import { PEOPLE, type Person, type Step, type Story, TOPIC } from './random-stories.ts'
 
 const OPT_IN = { isOn: true, days: null, storesIp: false, subject: null, body: null, button: null }
 
@@ -56,12 +56,16 @@ async function openStory({ content, settings, drafts, setUp }: Story) {
   for (const person of setUp) await addPerson(person)
   let messageId: number | null = null
 
-  async function addPerson({ email, tags, fields, isUnsubscribed, isPending }: Person): Promise<void> {
+  async function addPerson(person: Person): Promise<void> {
+    const { email, tags, fields, isUnsubscribed, isPending, hasEndedTopic } = person
     const consent = isPending ? 'pending' : undefined
     await server.call('POST', CONTACTS, { body: { newsletter: server.first.appId, email, tags, fields, consent } })
     // the email that asks is none of the message's
     await server.sender().sendDue()
-    if (isUnsubscribed) await store().suppress({ appId: app.id, email, reason: 'unsubscribed', at: server.clock.now() })
+    const at = server.clock.now()
+    const contactId = (await store().findContact(app.id, email))?.id ?? 0
+    if (hasEndedTopic) await store().chooseTopics({ contactId, end: [TOPIC], resume: [], actor: null, at })
+    if (isUnsubscribed) await store().suppress({ appId: app.id, email, reason: 'unsubscribed', at })
   }
 
   const waitUntil = (at: number): void => server.clock.tick(Math.max(0, at - server.clock.now()))

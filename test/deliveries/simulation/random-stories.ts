@@ -27,8 +27,10 @@ export type Person = {
   fields: Record<string, string>
   isUnsubscribed: boolean
   isPending: boolean
+  hasEndedTopic: boolean
 }
 
+export const TOPIC = 'Tips'
 export const PEOPLE = ['ada@example.com', 'bob@example.com', 'eve@example.com'] as const
 const LONG_AGO_MS = 40 * DAY
 
@@ -133,6 +135,7 @@ function makeContent(random: Random): MessageContent {
       { everyHours: 6 },
     ]),
     holdback: pick([undefined, undefined, undefined, 20, 50]),
+    topic: pick([undefined, undefined, undefined, TOPIC]),
     mail: {
       subject: isOften(0.15) ? '{{ event.headline }}' : 'Ready',
       body: 'Hello',
@@ -217,6 +220,7 @@ function makePerson({ isOften, pick }: Random, email: string): Person {
     fields: isOften(0.7) ? { plan: pick(['pro', 'free']) } : {},
     isUnsubscribed: isOften(0.04),
     isPending: isOften(0.04),
+    hasEndedTopic: isOften(0.1),
   }
 }
 

@@ -40,6 +40,7 @@ import mailLimits from './0039_mail_limits.sql' with { type: 'text' }
 import consents from './0040_consents.sql' with { type: 'text' }
 import layouts from './0041_layouts.sql' with { type: 'text' }
 import texts from './0042_texts.sql' with { type: 'text' }
+import topics from './0043_topics.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -88,6 +89,7 @@ export const MIGRATIONS: readonly string[] = [
   consents,
   layouts,
   texts,
+  topics,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

@@ -1,0 +1,164 @@
+/** Topics of messages, and which of them people have ended. */
+import type { Database } from 'bun:sqlite'
+import type { IdSequence } from '../core/ids.ts'
+import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import { createTopicNote } from './contact-changes.ts'
+import type { DeliveryEnds } from './delivery-ends.ts'
+import type { DeliveryRules } from './delivery-rules.ts'
+import type { LiveMessages } from './live-messages.ts'
+import { createOpenEmails, createSuppressionList } from './suppressions.ts'
+import type { Refused } from './types.ts'
+
+/** `messages`: how many are about it. `isShown`: one of them is no draft, so people may want to end it. */
+export type Topic = { id: number; name: string; description: string | null; messages: number; isShown: boolean }
+
+/** `endedAt`: ms UTC. `actor`: a member; null: the person. */
+export type EndedTopic = { topic: string; endedAt: number; actor: string | null }
+
+/** See people/topics.ts. */
+export type TopicRules = { mayResume: (ended: Pick<EndedTopic, 'actor'>, actor: string | null) => boolean }
+
+/** Names of topics that a person ends and resumes. `actor`: a member; null: the person. */
+export type TopicChoice = { contactId: number; end: string[]; resume: string[]; actor: string | null; at: number }
+
+type TopicChange = Change & { appId: number }
+type SavedTopic = TopicChange & { id: number | null; name: string; description: string | null }
+
+type StoredTopic = Omit<Topic, 'isShown'> & { isShown: number }
+
+const toTopic = (row: StoredTopic): Topic => ({ ...row, isShown: row.isShown === 1 })
+
+const OF_MESSAGES = `FROM messages JOIN message_versions AS current
+    ON current.message_id = messages.id AND current.version = messages.version
+  WHERE messages.app_id = topics.app_id AND content ->> '$.topic' = topics.name`
+const SELECT = `SELECT id, name, description, (SELECT count(*) ${OF_MESSAGES}) AS messages,
+    EXISTS (SELECT 1 ${OF_MESSAGES} AND status <> 'draft') AS isShown
+  FROM topics`
+
+export function createTopicReads(db: Database) {
+  const list = createSuppressionList(db)
+  const ofApp = db.prepare<StoredTopic, [number]>(`${SELECT} WHERE app_id = ? ORDER BY name COLLATE NOCASE, id`)
+  const byName = db.prepare<StoredTopic, [number, string]>(`${SELECT} WHERE app_id = ? AND name = ?`)
+  const ended = db.prepare<EndedTopic, [number, string]>(
+    'SELECT topic, ended_at AS endedAt, actor FROM ended_topics WHERE app_id = ? AND email_hash = ? ORDER BY topic',
+  )
+  const one = db.prepare<{ endedAt: number }, [number, string, string]>(
+    'SELECT ended_at AS endedAt FROM ended_topics WHERE app_id = ? AND email_hash = ? AND topic = ?',
+  )
+  return {
+    /** By name. */
+    listTopics: (appId: number): Topic[] => ofApp.all(appId).map(toTopic),
+    findTopicByName(appId: number, name: string): Topic | null {
+      const found = byName.get(appId, name)
+      return found && toTopic(found)
+    },
+    listEndedTopics(appId: number, email: string): EndedTopic[] {
+      const hash = list.hash(appId, email)
+      return hash === null ? [] : ended.all(appId, hash)
+    },
+    /** When the person ended the topic (ms UTC). */
+    findTopicEnd(appId: number, email: string, topic: string): number | null {
+      const hash = list.hash(appId, email)
+      return hash === null ? null : (one.get(appId, hash, topic)?.endedAt ?? null)
+    },
+  }
+}
+
+type Parts = {
+  db: Database
+  ids: IdSequence
+  live: LiveMessages
+  ends: DeliveryEnds
+  rules: TopicRules & Pick<DeliveryRules, 'cancelByTopic'>
+}
+
+export type TopicWrites = ReturnType<typeof createTopicWrites>
+
+export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
+  const [list, audit, noteTopics] = [createSuppressionList(db), createAudit(db), createTopicNote(db)]
+  const reads = createTopicReads(db)
+  const byId = db.prepare<StoredTopic, [number, number]>(`${SELECT} WHERE id = ? AND app_id = ?`)
+  const add = db.prepare('INSERT INTO topics (id, app_id, name, description, created_at) VALUES (?, ?, ?, ?, ?)')
+  const change = db.prepare('UPDATE topics SET name = ?, description = ? WHERE id = ?')
+  const remove = db.prepare('DELETE FROM topics WHERE id = ?')
+  const renameInMessages = db.prepare(
+    `UPDATE message_versions SET content = json_set(content, '$.topic', ?1)
+     WHERE message_id IN (SELECT id FROM messages WHERE app_id = ?2) AND content ->> '$.topic' = ?3`,
+  )
+  const renameEnded = db.prepare('UPDATE OR IGNORE ended_topics SET topic = ? WHERE app_id = ? AND topic = ?')
+  const person = db.prepare<{ appId: number; email: string }, [number]>(
+    'SELECT app_id AS appId, email FROM contacts WHERE id = ?',
+  )
+  // what a member ended, the person can't take back
+  const end = db.prepare(
+    `INSERT INTO ended_topics (app_id, email_hash, topic, ended_at, actor) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET actor = ifnull(excluded.actor, actor)`,
+  )
+  const resume = db.prepare('DELETE FROM ended_topics WHERE app_id = ? AND email_hash = ? AND topic = ?')
+  const cancelOpen = createOpenEmails({ db, live, ends })
+
+  const addTopic = ({ appId, at, name, description, ...by }: Omit<SavedTopic, 'id'>): void => {
+    add.run(ids.next(), appId, name, description, at)
+    audit({ ...by, at }, 'topic.add', name)
+  }
+
+  return {
+    /** Of a message that is saved: added if the app has none of this name. */
+    ensureTopic(by: TopicChange, name: string): void {
+      if (reads.findTopicByName(by.appId, name) === null) addTopic({ ...by, name, description: null })
+    },
+
+    writes: {
+      /** Null `id`: a new one. A new name is that of its messages, too. Refusals: not_found, message_name_taken. */
+      saveTopic(saved: SavedTopic): Done | Refused {
+        const { id, appId, name, description, ...by } = saved
+        const namesake = reads.findTopicByName(appId, name)
+        if (namesake && namesake.id !== id) return { refusal: 'message_name_taken' }
+        if (id === null) {
+          addTopic(saved)
+          return DONE
+        }
+        const old = byId.get(id, appId)
+        if (!old) return { refusal: 'not_found' }
+        change.run(name, description, id)
+        if (old.name !== name) {
+          renameInMessages.run(name, appId, old.name)
+          renameEnded.run(name, appId, old.name)
+          live.drop(appId)
+        }
+        audit(by, 'topic.change', old.name === name ? name : `${old.name} → ${name}`)
+        return DONE
+      },
+
+      /** People who ended it have still ended it if it is added again. Refusals: not_found, message_in_use. */
+      deleteTopic({ id, appId, ...by }: TopicChange & { id: number }): Done | Refused {
+        const old = byId.get(id, appId)
+        if (!old) return { refusal: 'not_found' }
+        if (old.messages > 0) return { refusal: 'message_in_use' }
+        remove.run(id)
+        audit(by, 'topic.delete', old.name)
+        return DONE
+      },
+
+      /** Waiting emails about ended topics are cancelled at once. Repeatable. Refusals: not_found. */
+      chooseTopics({ contactId, end: wanted, resume: resumed, actor, at }: TopicChoice): Done | Refused {
+        const found = person.get(contactId)
+        if (!found) return { refusal: 'not_found' }
+        const { appId, email } = found
+        list.ensureKey()
+        const hash = list.hash(appId, email)
+        const before = new Map(reads.listEndedTopics(appId, email).map((one) => [one.topic, one]))
+        for (const topic of wanted) end.run(appId, hash, topic, at, actor)
+        const left = resumed.filter((topic) => {
+          const ended = before.get(topic)
+          return ended !== undefined && rules.mayResume(ended, actor)
+        })
+        for (const topic of left) resume.run(appId, hash, topic)
+        const ended = wanted.filter((topic) => !before.has(topic))
+        if (ended.length + left.length > 0) noteTopics(contactId, { at, actor, topics: [ended, left] })
+        cancelOpen({ appId, contactId, at }, (waiting) => rules.cancelByTopic(waiting, wanted, at))
+        return DONE
+      },
+    },
+  }
+}

@@ -1,0 +1,98 @@
+/** The way of a person who unsubscribes from one topic, by the link in its email. */
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { type Sending, startSending } from '../../mail/sending.ts'
+import { textOf } from '../pages.ts'
+
+const ADA = 'ada@example.com'
+
+let sending: Sending
+beforeEach(async () => {
+  sending = await startSending({ again: { everyHours: 1 }, topic: 'Tips' })
+  await sending.setSettings({ perPersonDay: null })
+  const by = { accountId: sending.app.accountId, appId: sending.app.id, actor: 'test', at: sending.clock.now() }
+  const content = { trigger: { event: 'results_ready' }, mail: { subject: 'News', body: 'News' } }
+  const other = { ...content, topic: 'News', again: { everyHours: 1 } }
+  await sending.store().saveMessages({ ...by, drafts: [{ id: null, name: 'Other', status: 'live', content: other }] })
+})
+afterEach(() => sending.close())
+
+const get = (url: string) => sending.send(new Request(url))
+const post = (url: string, fields: Record<string, string> = { 'List-Unsubscribe': 'One-Click' }) =>
+  sending.send(new Request(url, { method: 'POST', body: new URLSearchParams(fields) }))
+const titleOf = async (answer: Response) => [answer.status, (await textOf(await answer.text(), 'h1'))[0]]
+const ended = async () => (await sending.store().listEndedTopics(sending.app.id, ADA)).map(({ topic }) => topic)
+const statusOf = async () => (await sending.store().findContact(sending.app.id, ADA))?.status
+
+/** What arrives an hour later, and the link in the email about a topic. */
+async function sendAll(): Promise<{ subjects: string[]; linkOf: (subject: string) => string }> {
+  const before = sending.server.received.length
+  sending.clock.tick(2 * 3_600_000)
+  await sending.sendEvent(ADA)
+  await sending.sendDue()
+  const mails = sending.server.received.slice(before).map(({ raw }) => {
+    const unfolded = raw.replaceAll(/\r\n[ \t]+/g, ' ')
+    const [, subject = ''] = /^Subject: (.*)\r$/m.exec(unfolded) ?? []
+    const [, link = ''] = /^List-Unsubscribe: <(.*)>\r$/m.exec(unfolded) ?? []
+    return { subject, link }
+  })
+  const subjects = mails.map(({ subject }) => subject).toSorted()
+  return { subjects, linkOf: (wanted) => mails.find(({ subject }) => subject === wanted)?.link ?? '' }
+}
+
+const TIPS = 'Your results are ready.'
+
+test('one click ends the topic of the email, and the page takes it back, or ends everything', async () => {
+  const first = await sendAll()
+  expect(first.subjects).toEqual(['News', TIPS])
+  const url = first.linkOf(TIPS)
+  expect(await titleOf(await get(url))).toEqual([200, 'Unsubscribe from Tips?'])
+  expect(await ended()).toEqual([])
+
+  for (let time = 0; time < 3; time++) {
+    expect(await titleOf(await post(url))).toEqual([200, "You're unsubscribed from Tips"])
+  }
+  expect([await ended(), await statusOf()]).toEqual([['Tips'], 'subscribed'])
+  expect((await sendAll()).subjects).toEqual(['News'])
+
+  expect(await titleOf(await post(`${url}/undo`))).toEqual([200, "You're subscribed to Tips again"])
+  expect((await sendAll()).subjects).toEqual(['News', TIPS])
+
+  expect(await titleOf(await post(`${url}/all`))).toEqual([200, "You're unsubscribed"])
+  expect([await ended(), await statusOf()]).toEqual([[], 'unsubscribed'])
+  expect((await sendAll()).subjects).toEqual([])
+  expect(await titleOf(await post(`${url}/undo`))).toEqual([200, "You're subscribed again"])
+})
+
+test('the list of topics switches each on and off, and leaves out what it did not show', async () => {
+  const url = (await sendAll()).linkOf('News')
+  const { store, app } = sending
+  const topics = await store().listTopics(app.id)
+  const fields = async (on: string[]) => {
+    const html = await (await get(url)).text()
+    const shown = [...html.matchAll(/name="(top_\w+)\.shown"/g)].map(([, name = '']) => name)
+    expect(shown).toHaveLength(2)
+    const isOn = (name: string) => on.includes(topics.find(({ id }) => name.endsWith(id.toString(36)))?.name ?? '')
+    return Object.fromEntries(shown.flatMap((name) => [[`${name}.shown`, '1'], ...(isOn(name) ? [[name, 'on']] : [])]))
+  }
+  expect(await titleOf(await post(`${url}/topics`, await fields(['News'])))).toEqual([200, 'Your choice is saved'])
+  expect(await ended()).toEqual(['Tips'])
+  await post(`${url}/topics`, await fields(['Tips']))
+  expect(await ended()).toEqual(['News'])
+  await post(`${url}/topics`, {})
+  expect(await ended()).toEqual(['News'])
+  expect((await sendAll()).subjects).toEqual([TIPS])
+})
+
+test('the link of a topic that was deleted ends everything', async () => {
+  const url = (await sendAll()).linkOf(TIPS)
+  const { store, app, clock } = sending
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: clock.now() }
+  const [message] = (await store().listMessages(app.id)).filter(({ content }) => content.topic === 'Tips')
+  if (!message) throw new Error('no message')
+  const { topic: _, ...content } = message.content
+  await store().saveMessages({ ...by, drafts: [{ ...message, content }] })
+  const tips = await store().findTopicByName(app.id, 'Tips')
+  expect(await store().deleteTopic({ ...by, id: tips?.id ?? 0 })).toEqual({ done: true })
+  expect(await titleOf(await post(url))).toEqual([200, "You're unsubscribed"])
+  expect(await statusOf()).toBe('unsubscribed')
+})

@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { AppRow } from '../../../src/accounts/access.ts'
+import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { textOf } from '../pages.ts'
+
+let pages: AccountPages
+let browser: Browser
+let app: AppRow
+beforeEach(async () => {
+  pages = await openAccount()
+  browser = await pages.signedIn()
+  app = await appOf(pages)
+})
+afterEach(() => pages.close())
+
+const path = () => pages.at('sender/opt-in')
+const TEXT = { days: '7', subject: 'Confirm', body: 'Hello {{ contact.firstName | default: "there" }}', button: 'Yes' }
+const save = (fields: Record<string, string>) => browser.submit(path(), path(), { ...TEXT, ...fields })
+const optIn = async () => (await pages.store.mailSettings(app.id)).optIn
+
+test('is off until an owner turns it on, and shows the email as it is saved', async () => {
+  expect(await textOf((await browser.get(path())).html, '.page-head .lead')).toEqual([
+    'Off: nobody can be added with consent pending. How it works',
+  ])
+  expect(await save({ isOn: 'on', storesIp: 'on' })).toMatchObject({ status: 303, location: path() })
+  expect(await optIn()).toMatchObject({ isOn: true, days: null, storesIp: true, subject: 'Confirm', button: 'Yes' })
+  const { html } = await browser.get(`${path()}/sample`)
+  expect(await textOf(html, '.sheet p, .sheet a')).toEqual(['Hello Ada', 'Yes'])
+  expect(html).toContain('this address was entered at')
+})
+
+test.each([
+  [
+    'a name without a fallback',
+    { body: 'Hello {{ contact.firstName }}' },
+    'contact.firstName has neither a value nor a fallback',
+  ],
+  ['an unknown variable', { body: '{{ contact.nick }}' }, 'There is no variable contact.nick'],
+  ['a wrong number of days', { days: '0' }, 'Enter a whole number from 1 to 30.'],
+])('refuses %s, and saves nothing', async (_, fields, message) => {
+  const { status, html } = await save({ isOn: 'on', ...fields })
+  expect([status, (await textOf(html, '.fault'))[0]]).toEqual([400, expect.stringContaining(message)])
+  expect(await optIn()).toBeNull()
+})
+
+test('a member adds a person who has to confirm, and asks them again an hour later', async () => {
+  const form = () => pages.at('people/new')
+  expect((await browser.get(form())).html).not.toContain('asksConsent')
+  await save({ isOn: 'on' })
+  expect((await browser.get(form())).html).toContain('asksConsent')
+  const { location } = await browser.post(form(), { email: 'eve@example.com', asksConsent: 'on' })
+  const person = location ?? ''
+  const facts = async () => textOf((await browser.get(person)).html, '#consent dd > :first-child, #consent .hint')
+  expect(await facts()).toContain('Asked by a member.')
+  const again = () => browser.post(`${person}/ask`, {})
+  expect((await again()).status).toBe(429)
+  pages.clock.ms += 3_600_000
+  expect((await again()).status).toBe(303)
+  expect(await facts()).toContain('Asked by a member; 2 times in all.')
+})
