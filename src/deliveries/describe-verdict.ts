@@ -1,7 +1,9 @@
 /** Describes rule results for the dashboard, simulations and MCP. */
 import { MINUTE_MS } from '../core/clock.ts'
-import type { Compared, Rule, Verdict } from '../store/message-types.ts'
+import { groupAlternatives } from '../messages/conditions.ts'
+import type { Rule, Verdict } from '../store/message-types.ts'
 import {
+  describeAlternative,
   describeCondition,
   describeEvery,
   formatValue,
@@ -52,7 +54,7 @@ const BY_RULE = {
   field: (verdict, subject, rule) => {
     const { about, value } = verdict
     const found = `${displayName(subject.person)} had ${value === null ? 'no value' : formatValue(value)} in the field ${formatValue(about)}`
-    return isPass(verdict) ? `${found}.` : `${found}, but this message requires ${describeAsked(rule)}.`
+    return isPass(verdict) ? `${found}.` : `${found}, but this message requires ${describeAsked(rule, subject)}.`
   },
   status: (verdict, subject) => {
     const found = `${displayName(subject.person)} was ${String(verdict.value)}`
@@ -117,8 +119,14 @@ const SUPPRESSIONS = new Map<unknown, string>([
 
 const withTag = ({ value }: Verdict): string => (value === true ? 'without' : 'with')
 
-const describeAsked = (rule: Rule | undefined): string =>
-  rule?.rule === 'field' ? describeCondition(rule satisfies Compared) : 'something else'
+function describeAsked(rule: Rule | undefined, { content: { onlyIf = [] } }: DescribedSubject): string {
+  if (rule?.rule !== 'field') return 'something else'
+  const others = groupAlternatives(onlyIf).find((group) => group.includes(rule)) ?? []
+  const asked = others.flatMap((other) =>
+    other.rule === 'field' && other !== rule ? [describeAlternative(other.field, other)] : [],
+  )
+  return [describeCondition(rule), ...asked].join(', or ')
+}
 
 function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | undefined): string {
   const name = displayName(subject.person)

@@ -1,4 +1,4 @@
-import { compares, parseProperties, propertyOf } from '../messages/conditions.ts'
+import { findUnmet, isPlain, parseProperties, propertyOf } from '../messages/conditions.ts'
 import type {
   Again,
   Condition,
@@ -16,7 +16,13 @@ import { TIMED_KEY, usesDedupeKey } from '../store/delivery-states.ts'
 import { decideStart, isTimed } from './decide.ts'
 import { readStart } from './facts.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
-import { describeCondition, describeEvery, formatValue, displayName } from '../messages/describe-message.ts'
+import {
+  describeAlternative,
+  describeCondition,
+  describeEvery,
+  formatValue,
+  displayName,
+} from '../messages/describe-message.ts'
 import { findUnconfirmed } from './deliveries.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
 import { isStartedBy, nameOfStart } from '../messages/triggers.ts'
@@ -151,16 +157,23 @@ function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: Even
   if (!('event' in trigger)) return `${name} has not confirmed their email address yet.`
   if (near === null) return `${trigger.event} has not arrived for ${name} yet.`
   const properties = parseProperties(near.properties)
-  const broken = trigger.where?.find((condition) => !compares(propertyOf(properties, condition.property), condition))
+  const unmet = findUnmet(trigger.where ?? [], properties)
   const came = `${trigger.event} arrived for ${name} on ${formatTimeInZone(near.receivedAt, zone)}`
-  return broken ? `${came}, but ${describeMismatch(broken, properties)}.` : `${came}.`
+  return unmet ? `${came}, but ${describeMismatch(unmet, properties)}.` : `${came}.`
 }
 
-function describeMismatch(condition: Condition, properties: Record<string, unknown>): string {
-  const value = propertyOf(properties, condition.property)
-  const isPlain = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-  const had = value === undefined || value === null ? 'missing' : formatValue(isPlain ? value : JSON.stringify(value))
-  return `its ${formatValue(condition.property)} was ${had}, but this message requires ${describeCondition(condition)}`
+/** `unmet`: joined by `or`. */
+function describeMismatch(unmet: readonly Condition[], properties: Record<string, unknown>): string {
+  const describeFound = (property: string): string => {
+    const value = propertyOf(properties, property)
+    const had = isPlain(value) ? formatValue(value) : formatValue(JSON.stringify(value))
+    return `its ${formatValue(property)} was ${value === undefined || value === null ? 'missing' : had}`
+  }
+  const found = [...new Set(unmet.map(({ property }) => property))].map(describeFound)
+  const asked = unmet.map((one, index) =>
+    index === 0 ? describeCondition(one) : describeAlternative(one.property, one),
+  )
+  return `${found.join(' and ')}, but this message requires ${asked.join(', or ')}`
 }
 
 const describeTagCause = (person: ContactRow, tag: string): string =>

@@ -9,7 +9,7 @@ import {
 } from '../store/message-types.ts'
 import { isOwnHost } from '../accounts/links.ts'
 import { readPage } from '../core/urls.ts'
-import { compares, parseProperties, propertyOf } from '../messages/conditions.ts'
+import { compares, groupAlternatives, parseProperties, propertyOf } from '../messages/conditions.ts'
 import { isSamePath } from '../visits/paths.ts'
 import type { ContactStatus, FieldValue } from '../store/types.ts'
 import { PRESENCE_MS, type Presence, presenceAt } from '../visits/presence.ts'
@@ -59,11 +59,21 @@ type Rules = Pick<MessageContent, 'onlyIf'>
 
 /** All rules run, so that the record is complete. `rules`: those of the message to check. */
 export const checkRules = ({ onlyIf = [] }: Rules, facts: RuleFacts, rules: readonly Rule[] = onlyIf): Verdict[] =>
-  rules.map((rule) => {
-    const checked = definitionOf(rule).check(rule, facts)
-    const isOneOfSeveral = onlyIf.some((other) => other !== rule && other.rule === rule.rule)
-    return isOneOfSeveral ? { ...checked, index: onlyIf.indexOf(rule) } : checked
-  })
+  groupAlternatives(rules).flatMap((group) =>
+    passTogether(
+      group.map((rule) => {
+        const checked = definitionOf(rule).check(rule, facts)
+        const isOneOfSeveral = onlyIf.some((other) => other !== rule && other.rule === rule.rule)
+        return isOneOfSeveral ? { ...checked, index: onlyIf.indexOf(rule) } : checked
+      }),
+    ),
+  )
+
+/** Of rules joined by `or`, one is enough. */
+const passTogether = (verdicts: Verdict[]): Verdict[] =>
+  verdicts.length > 1 && verdicts.some(({ verdict }) => verdict === 'pass')
+    ? verdicts.map((one) => ({ ...one, verdict: 'pass' }))
+    : verdicts
 
 type RuleOf<Name extends Rule['rule']> = Extract<Rule, { rule: Name }>
 

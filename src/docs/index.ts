@@ -45,6 +45,7 @@ import states from './states.md' with { type: 'text' }
 import texts from './texts.md' with { type: 'text' }
 import tools from './tools.md' with { type: 'text' }
 import topics from './topics.md' with { type: 'text' }
+import triggers from './triggers.md' with { type: 'text' }
 import { type DocPage, toPage } from './page.ts'
 import { PAGE_SAMPLES } from './samples.ts'
 
@@ -77,6 +78,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
     name: 'Messages',
     pages: toPages({
       messages,
+      triggers,
       rules,
       frequency,
       content,

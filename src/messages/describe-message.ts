@@ -1,6 +1,7 @@
 /** Describes what a message does. Names and values are quoted. */
 import { cleanText } from '../core/visible-text.ts'
 import type { Again, Compared, Goal, MessageContent, Rule, Since, Trigger, Wait } from '../store/message-types.ts'
+import { groupAlternatives } from './conditions.ts'
 
 const MINUTES: [unit: string, minutes: number][] = [
   ['day', 1_440],
@@ -18,19 +19,29 @@ const countUnits = (count: number, unit: string): string => `${count} ${unit}${c
 export const COMPARISON_LABELS = {
   equal: 'is',
   notEqual: 'is not',
+  in: 'is one of',
   contains: 'contains',
+  startsWith: 'starts with',
   above: 'is above',
   below: 'is below',
   present: 'is set',
   absent: 'is not set',
 } as const
 
+const quote = (value: string | number | boolean): string => (typeof value === 'string' ? `“${value}”` : String(value))
+
 const describeCompared = (name: string, { is, to }: Compared): string =>
-  `${name} ${COMPARISON_LABELS[is]}${to === undefined ? '' : ` ${typeof to === 'string' ? `“${to}”` : to}`}`
+  `${name} ${COMPARISON_LABELS[is]}${to === undefined ? '' : ` ${[to].flat().map(quote).join(', ')}`}`
+
+/** Joined by `or`. */
+const describeAlternatives = (group: readonly (Compared & { name: string })[]): string =>
+  `${group.length > 1 ? 'either ' : ''}${group.map((one) => describeCompared(one.name, one)).join(' or ')}`
 
 export function describeTrigger(trigger: Trigger): string {
   if ('event' in trigger) {
-    const where = (trigger.where ?? []).map((one) => describeCompared(one.property, one))
+    const where = groupAlternatives(trigger.where ?? []).map((group) =>
+      describeAlternatives(group.map((one) => ({ ...one, name: one.property }))),
+    )
     return `${trigger.event} arrives${where.length === 0 ? '' : ` and ${where.join(' and ')}`}`
   }
   if ('page' in trigger) return `${describePage(trigger.page)} is opened`
@@ -80,11 +91,13 @@ export function describeRule(rule: Rule): string {
     case 'tag':
       return 'has' in rule ? `they have the tag “${rule.has}”` : `they don't have the tag “${rule.lacks}”`
     case 'field':
-      return describeCompared(`their ${rule.field}`, rule)
+      return describeAlternatives([nameField(rule)])
     case 'status':
       return `they are ${rule.is}`
   }
 }
+
+const nameField = (rule: Extract<Rule, { rule: 'field' }>) => ({ ...rule, name: `their ${rule.field}` })
 
 function describeAway({ minutes = 0, at }: Extract<Rule, { rule: 'away' }>): string {
   if (at === 'trigger') return describeLeftBefore(minutes)
@@ -96,8 +109,24 @@ const describeLeftBefore = (minutes: number): string =>
 
 type Away = Extract<Rule, { rule: 'away' }>
 
-/** Indexes of rules that one sentence describes: "left before the trigger" and "still away" belong together. */
-export function groupRules(rules: readonly { rule: string; at?: string | undefined }[]): number[][] {
+/**
+ * Indexes of rules that one sentence describes: "left before the trigger" and "still away" belong together, and so do
+ * fields joined by `or`.
+ */
+export function groupRules(rules: readonly GroupedRule[]): number[][] {
+  const away = groupAway(rules)
+  return away.reduce<number[][]>((groups, [first = 0, ...rest]) => {
+    const last = groups.at(-1)
+    const isJoined = rules[first]?.or === true && rules[first - 1]?.rule === 'field' && last?.includes(first - 1)
+    if (last && isJoined) last.push(first)
+    else groups.push([first, ...rest])
+    return groups
+  }, [])
+}
+
+type GroupedRule = { rule: string; at?: string | undefined; or?: boolean | undefined }
+
+function groupAway(rules: readonly GroupedRule[]): number[][] {
   const away = rules.flatMap(({ rule }, index) => (rule === 'away' ? [index] : []))
   const before = away.find((index) => rules[index]?.at === 'trigger')
   const later = away.find((index) => rules[index]?.at !== 'trigger')
@@ -107,8 +136,11 @@ export function groupRules(rules: readonly { rule: string; at?: string | undefin
 }
 
 /** One sentence of `groupRules`. */
-export function describeRules([rule, later]: readonly Rule[]): string {
+export function describeRules(rules: readonly Rule[]): string {
+  const [rule, later] = rules
   if (rule?.rule === 'away' && later?.rule === 'away') return describeAwayTwice(rule, later)
+  const fields = rules.flatMap((one) => (one.rule === 'field' ? [nameField(one)] : []))
+  if (fields.length > 1) return describeAlternatives(fields)
   return rule ? describeRule(rule) : ''
 }
 
@@ -237,14 +269,17 @@ export function formatValue(value: string | number | boolean | null): string {
 
 /** Completes "this message asks for": `"pro"`, `more than 3`, `any value`. */
 export function describeCondition({ is, to = '' }: Compared): string {
-  const value = formatValue(to)
+  const value = [to].flat().map(formatValue).join(' or ')
   switch (is) {
     case 'equal':
+    case 'in':
       return value
     case 'notEqual':
       return `anything but ${value}`
     case 'contains':
       return `something that contains ${value}`
+    case 'startsWith':
+      return `something that starts with ${value}`
     case 'above':
       return `more than ${value}`
     case 'below':
@@ -255,3 +290,7 @@ export function describeCondition({ is, to = '' }: Compared): string {
       return 'none'
   }
 }
+
+/** Joined by "or" to another condition: `"pro" in plan`. */
+export const describeAlternative = (name: string, condition: Compared): string =>
+  `${describeCondition(condition)} in ${formatValue(name)}`

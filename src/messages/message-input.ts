@@ -6,6 +6,7 @@ import { readEmail } from '../core/email.ts'
 import { type MessageInput, MessageSchema, SAY_BODY } from './message-schema.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { checkWhole } from '../core/inputs.ts'
+import { checkConditions, checkFieldRules } from './condition-checks.ts'
 
 export type ReadMessage = { name: string; status: MessageStatus | null; content: MessageContent }
 
@@ -95,14 +96,9 @@ function checkSent({ wait, onlyIf = [], again, mail }: MessageContent): FieldErr
 function checkTriggered({ trigger, onlyIf = [], again }: MessageContent): FieldError[] {
   const errors: FieldError[] = []
   const add = (field: string, message: string): void => void errors.push(fault(field, message))
-  const compared = 'event' in trigger ? (trigger.where ?? []) : []
-  for (const [index, condition] of compared.entries()) {
-    const wrong = findValueFault(condition)
-    if (wrong !== null) add(`trigger.where[${index}].to`, wrong)
-  }
+  const faults = [...checkConditions('event' in trigger ? (trigger.where ?? []) : []), ...checkFieldRules(onlyIf)]
+  for (const { field, message } of faults) add(field, message)
   for (const [index, rule] of onlyIf.entries()) {
-    const wrong = rule.rule === 'field' ? findValueFault(rule) : null
-    if (wrong !== null) add(`onlyIf[${index}].to`, wrong)
     if ((rule.rule === 'seen' || rule.rule === 'notSeen') && !('event' in trigger)) {
       add(`onlyIf[${index}].rule`, "This rule is about the page of the event's `url`. Use an event as the trigger.")
     }
@@ -114,10 +110,4 @@ function checkTriggered({ trigger, onlyIf = [], again }: MessageContent): FieldE
     add('again.collect.minutes', 'Only events can share an email. Use an event as the trigger, or leave this out.')
   }
   return errors
-}
-
-function findValueFault({ is, to }: { is: string; to?: unknown }): string | null {
-  const needsValue = is !== 'present' && is !== 'absent'
-  if (needsValue === (to !== undefined)) return null
-  return needsValue ? 'Enter a value to compare with.' : `Leave this out: "${is}" takes no value.`
 }

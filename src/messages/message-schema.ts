@@ -27,6 +27,7 @@ const MAX_TOPIC_CHARACTERS = 60
 const MAX_PROPERTY_CHARACTERS = 100
 const MAX_ONCE_PROPERTIES = 10
 const MAX_COMPARED_CHARACTERS = 1_000
+const MAX_COMPARED_VALUES = 100
 
 /** For an email without HTML of its own, too. */
 export const SAY_BODY = `Enter the text of the email: 1 to ${formatLimit(MAX_BODY_CHARACTERS)} characters of Markdown.`
@@ -52,13 +53,26 @@ const TAG = text(MAX_TAG_CHARACTERS, `Enter a tag of 1 to ${MAX_TAG_CHARACTERS} 
 const PROPERTY = text(MAX_PROPERTY_CHARACTERS, `Enter a name of 1 to ${MAX_PROPERTY_CHARACTERS} characters.`)
 const ADDRESS = Type.String({ maxLength: 254, pattern: EMAIL_PATTERN, say: 'Enter one email address.' })
 
+const COMPARED_TEXT = Type.String({ maxLength: MAX_COMPARED_CHARACTERS })
 const COMPARED = {
   is: oneOf(COMPARISONS),
   to: Type.Optional(
-    Type.Union([Type.String({ maxLength: MAX_COMPARED_CHARACTERS }), Type.Number(), Type.Boolean()], {
-      say: `Enter text of up to ${MAX_COMPARED_CHARACTERS} characters, a number, true or false.`,
-    }),
+    Type.Union(
+      [
+        COMPARED_TEXT,
+        Type.Number(),
+        Type.Boolean(),
+        Type.Array(Type.Union([COMPARED_TEXT, Type.Number()], { isPlain: true }), {
+          minItems: 1,
+          maxItems: MAX_COMPARED_VALUES,
+        }),
+      ],
+      {
+        say: `Enter text of up to ${MAX_COMPARED_CHARACTERS} characters, a number, true or false, or for "in" a list of up to ${MAX_COMPARED_VALUES} texts and numbers.`,
+      },
+    ),
   ),
+  or: Type.Optional(Type.Literal(true, { say: 'Use true, or leave this out.' })),
 }
 
 const CONDITIONS = Type.Array(object({ property: PROPERTY, ...COMPARED }), {

@@ -2,6 +2,7 @@ import { diffArrays } from 'diff'
 import { nameLanguage } from '../core/languages.ts'
 import type { MailText, MessageContent, Rule } from '../store/message-types.ts'
 import { listTexts } from './mail-texts.ts'
+import { groupAlternatives } from './conditions.ts'
 import { describeMessage } from './describe-message.ts'
 
 export type LineChange = { kind: 'same' | 'added' | 'removed' | 'moved'; text: string }
@@ -64,11 +65,12 @@ export function diffVersions(before: MessageContent | null, after: MessageConten
 
 /** Those that `after` has too are in its order. */
 function orderRules(rules: Rule[] | undefined, after: Rule[] = []): Rule[] | undefined {
-  const rest = [...after]
-  const isKept = rules?.map((rule) => {
-    const index = rest.findIndex((other) => Bun.deepEquals(other, rule, true))
+  const [groups, groupsAfter] = [rules && groupAlternatives(rules), groupAlternatives(after)]
+  const rest = [...groupsAfter]
+  const isKept = groups?.map((group) => {
+    const index = rest.findIndex((other) => Bun.deepEquals(other, group, true))
     return index >= 0 && rest.splice(index, 1).length > 0
   })
-  const kept = after.filter((rule) => !rest.includes(rule)).values()
-  return rules?.map((rule, index) => (isKept?.[index] ? (kept.next().value ?? rule) : rule))
+  const kept = groupsAfter.filter((group) => !rest.includes(group)).values()
+  return groups?.flatMap((group, index) => (isKept?.[index] ? (kept.next().value ?? group) : group))
 }

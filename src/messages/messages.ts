@@ -17,7 +17,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { mayMove } from './message-changes.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
-export type { Compared, MailText, MessageContent, Rule, Trigger } from '../store/message-types.ts'
+export type { Alternative, Compared, MailText, MessageContent, Rule, Trigger } from '../store/message-types.ts'
 export { COMPARISONS } from '../store/message-types.ts'
 export type { MessageChange, MessageCounts, MessageRow, MessageStatus, SavedMessage }
 

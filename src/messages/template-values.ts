@@ -1,6 +1,7 @@
 /** Formats numbers, money and dates by the app's locale and timezone. */
 import { DAY_MS, MINUTE_MS } from '../core/clock.ts'
-import { fromLocalTime, readLocale, readTimezone } from '../core/local-time.ts'
+import { readDate } from '../core/dates.ts'
+import { readLocale, readTimezone } from '../core/local-time.ts'
 
 export type Place = { locale: string; timezone: string }
 
@@ -43,42 +44,11 @@ export const formatNumber = (number: number, { locale }: Place): string =>
     () => new Intl.NumberFormat(locale, { maximumFractionDigits: MOST_DECIMALS, signDisplay: 'negative' }),
   ).format(number)
 
-/** Larger numbers are milliseconds; as seconds, this is the year 5138. */
-const MILLISECONDS_FROM = 1e11
-const DATE_MAX_MS = 8.64e15
-const LOCAL = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?$/
-/** A year or compact date, not a Unix time. */
-const COMPACT = /^([12]\d{3})(?:(\d\d)(\d\d))?$/
-const HAS_ZONE = /(?:Z|GMT|UTC|[+-]\d\d:?\d\d)$/i
+/** As core/dates.ts. Without a zone, the app's. `now` and `today` are words of Liquid. */
+export const readTime = (value: unknown, { timezone }: Place, now: number): number | undefined =>
+  isNow(value) ? now : readDate(value, timezone)
 
-/** ISO 8601, Unix time or RFC 2822 as ms UTC. Without a zone, the app's; a date is its midnight. */
-export function readTime(value: unknown, { timezone }: Place, now: number): number | undefined {
-  const text = typeof value === 'string' ? value.trim() : value
-  if (text === 'now' || text === 'today') return now
-  const [isCompact, year, month = '01', day = '01'] = COMPACT.exec(String(text)) ?? []
-  if (isCompact !== undefined) return readTime(`${year}-${month}-${day}`, { locale: '', timezone }, now)
-  const number =
-    typeof text === 'number' ? text : typeof text === 'string' && /^-?\d+$/.test(text) ? Number(text) : null
-  const at = number !== null ? fromUnix(number) : typeof text === 'string' ? readDate(text, timezone) : Number.NaN
-  return Math.abs(at) <= DATE_MAX_MS ? at : undefined
-}
-
-const fromUnix = (number: number): number => (Math.abs(number) < MILLISECONDS_FROM ? number * 1_000 : number)
-
-function readDate(text: string, timezone: string): number {
-  const [, year, month, day, hours = 0, minutes = 0, seconds = 0] = LOCAL.exec(text) ?? []
-  if (year === undefined) return HAS_ZONE.test(text) ? Date.parse(text) : fromLocal(Date.parse(`${text} UTC`), timezone)
-  const local = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hours), Number(minutes), Number(seconds))
-  // rejects 31 February and 25:00
-  const isDate = new Date(local).toISOString().startsWith(`${year}-${month}-${day}`) && Number(minutes) < 60
-  return isDate ? fromLocal(local, timezone) : Number.NaN
-}
-
-function fromLocal(local: number, timezone: string): number {
-  if (!(Math.abs(local) <= DATE_MAX_MS)) return Number.NaN
-  const rest = ((local % MINUTE_MS) + MINUTE_MS) % MINUTE_MS
-  return fromLocalTime(local - rest, timezone) + rest
-}
+const isNow = (value: unknown): boolean => typeof value === 'string' && ['now', 'today'].includes(value.trim())
 
 const STYLES = new Map<string, Intl.DateTimeFormatOptions>([
   ['short', { dateStyle: 'short' }],

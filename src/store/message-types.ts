@@ -27,10 +27,23 @@ export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
 /** Why a person may not get an email. */
 export type UnwantedReason = SuppressionReason | 'pending' | 'topic'
 
-export const COMPARISONS = ['equal', 'notEqual', 'contains', 'above', 'below', 'present', 'absent'] as const
+export const COMPARISONS = [
+  'equal',
+  'notEqual',
+  'in',
+  'contains',
+  'startsWith',
+  'above',
+  'below',
+  'present',
+  'absent',
+] as const
 export type Comparison = (typeof COMPARISONS)[number]
-export type Compared = { is: Comparison; to?: string | number | boolean }
-export type Condition = Compared & { property: string }
+/** `to`: a list only for `in`. */
+export type Compared = { is: Comparison; to?: string | number | boolean | (string | number)[] }
+/** With the condition before it, one of them is enough. */
+export type Alternative = { or?: true }
+export type Condition = Compared & Alternative & { property: string }
 
 export type Trigger =
   | { event: string; where?: Condition[] }
@@ -62,7 +75,7 @@ export type Rule =
   | { rule: 'notDone'; event: string; since?: Since }
   | { rule: 'tag'; has: string }
   | { rule: 'tag'; lacks: string }
-  | ({ rule: 'field'; field: string } & Compared)
+  | ({ rule: 'field'; field: string } & Compared & Alternative)
   | { rule: 'status'; is: ContactStatus }
 
 export const MAIL_CATEGORIES = ['lifecycle', 'transactional'] as const

@@ -99,6 +99,21 @@ describe('properties of a contact', () => {
   ])('%j', (rule, expected) => expect(check(rule, { contact })).toEqual(expected))
 })
 
+test('of fields joined by "or", one is enough', () => {
+  const onlyIf: Rule[] = [
+    { rule: 'field', field: 'plan', is: 'equal', to: 'pro' },
+    { rule: 'field', or: true, field: 'seats', is: 'above', to: 5 },
+    { rule: 'tag', has: 'beta' },
+  ]
+  const checkFields = (fields: RuleFacts['contact']['fields']) => {
+    const verdicts = checkRules({ onlyIf }, factsOf({ contact: { status: 'subscribed', tags: ['beta'], fields } }))
+    return [...verdicts.map(({ verdict }) => verdict), findFailed({ onlyIf }, verdicts)?.failed.about]
+  }
+  expect(checkFields({ plan: 'free', seats: 6 })).toEqual(['pass', 'pass', 'pass', undefined])
+  expect(checkFields({ plan: 'pro' })).toEqual(['pass', 'pass', 'pass', undefined])
+  expect(checkFields({ plan: 'free', seats: 5 })).toEqual(['fail', 'fail', 'pass', 'plan'])
+})
+
 describe('done and not done', () => {
   const doneAt = (event: string, since: number) => (event === 'paid' && since <= NOW - 2 * DAY ? NOW - 2 * DAY : null)
   test.each<[rule: Rule, verdict: Verdict['verdict']]>([

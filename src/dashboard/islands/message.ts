@@ -75,7 +75,7 @@ function followEditor(form: HTMLFormElement): void {
     event.preventDefault()
     void changePart(form, section, button).then((isDone) => {
       if (!isDone || button.value.startsWith('simulate') || button.value === 'test') return
-      if (/^(?:add|remove|fix) /.test(button.value)) askBeforeLeaving()
+      if (/^(?:add|either|remove|fix) /.test(button.value)) askBeforeLeaving()
       refreshSoon('preview', 'check', 'reach')
     })
   })

@@ -1,4 +1,4 @@
-import { COMPARISONS, type Compared } from '../../messages/messages.ts'
+import { type Alternative, COMPARISONS, type Compared } from '../../messages/messages.ts'
 
 export type Fields = Record<string, string>
 
@@ -21,6 +21,16 @@ export function countRows(fields: Fields, list: string): number {
   return count
 }
 
+/** Makes room for a row, and renumbers those after it. */
+export function insertRow(fields: Fields, list: string, row: number): Fields {
+  const start = `${list}[`
+  const moveDown = (name: string): string => {
+    const index = name.startsWith(start) ? Number.parseInt(name.slice(start.length), 10) : -1
+    return index >= row ? name.replace(`${start}${index}]`, `${start}${index + 1}]`) : name
+  }
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [moveDown(name), value]))
+}
+
 /** Removes a row and renumbers the rest. */
 export function dropRow(fields: Fields, list: string, row: number): Fields {
   const start = `${list}[`
@@ -34,16 +44,39 @@ export function dropRow(fields: Fields, list: string, row: number): Fields {
 
 const takesValue = (is: string): boolean => is !== 'present' && is !== 'absent'
 
-export const writeCompared = ({ is, to }: Compared, path: string): Fields => ({
+export const writeCompared = ({ is, to, or }: Compared & Alternative, path: string): Fields => ({
   [`${path}.is`]: is,
-  [`${path}.to`]: to === undefined ? '' : String(to),
+  [`${path}.to`]: Array.isArray(to) ? writeList(to.map(String)) : to === undefined ? '' : String(to),
+  ...(or ? { [`${path}.or`]: OR } : {}),
 })
+
+const OR = 'true'
+
+export const isJoinedByOr = (fields: Fields, path: string): boolean => textOf(fields, `${path}.or`) === OR
+
+/** A condition or field rule that is one of several. */
+export const joinByOr = (path: string): Fields => ({ [`${path}.or`]: OR })
 
 /** Stores numbers and booleans as such, which makes message files clearer; rules compare both forms alike. */
 export function readCompared(fields: Fields, path: string): Record<string, unknown> {
   const is = textOf(fields, `${path}.is`) || COMPARISONS[0]
   const text = textOf(fields, `${path}.to`)
-  return { is, to: takesValue(is) && text !== '' ? valueOf(text) : undefined }
+  const to = !takesValue(is) || text === '' ? undefined : is === 'in' ? readList(text).map(itemOf) : valueOf(text)
+  return { is, to, or: isJoinedByOr(fields, path) || undefined }
+}
+
+/** Comma-separated; a backslash escapes a comma. */
+export const writeList = (values: string[]): string =>
+  values.map((value) => value.replaceAll(/[\\,]/g, '\\$&')).join(', ')
+
+export function readList(text: string): string[] {
+  const parts = text.match(/(?:\\.|[^,\\])+/g) ?? []
+  return parts.map((part) => part.replaceAll(/\\(.)/g, '$1').trim()).filter((value) => value !== '')
+}
+
+const itemOf = (text: string): string | number => {
+  const value = valueOf(text)
+  return typeof value === 'boolean' ? text : value
 }
 
 function valueOf(text: string): string | number | boolean {

@@ -10,10 +10,15 @@ import {
   countRows,
   dropRow,
   type Fields,
+  insertRow,
+  isJoinedByOr,
+  joinByOr,
   numberOf,
   readCompared,
+  readList,
   textOf,
   writeCompared,
+  writeList,
 } from './message-field-names.ts'
 
 const UNITS = { days: 1_440, hours: 60, minutes: 1 } as const
@@ -80,21 +85,13 @@ function writeAgain(again: MessageContent['again']): Fields {
   const minutes = again?.collect?.minutes
   const collect: Fields = minutes === undefined ? {} : { 'again.collect.minutes': String(minutes) }
   return again && 'property' in again
-    ? { again: 'property', 'again.property': writeNames(again.property), ...collect }
+    ? { again: 'property', 'again.property': writeList([again.property].flat()), ...collect }
     : { again: 'person', ...collect }
 }
 
-/** Comma-separated names; a backslash escapes a comma. */
-const writeNames = (names: string | string[]): string =>
-  [names]
-    .flat()
-    .map((name) => name.replaceAll(/[\\,]/g, '\\$&'))
-    .join(', ')
-
 /** One name as text, several as a list. */
 function readNames(text: string): string | string[] {
-  const parts = text.match(/(?:\\.|[^,\\])+/g) ?? []
-  const names = parts.map((part) => part.replaceAll(/\\(.)/g, '$1').trim()).filter((name) => name !== '')
+  const names = readList(text)
   return names.length > 1 ? names : (names[0] ?? '')
 }
 
@@ -226,14 +223,37 @@ export function changeRows(fields: Fields, action: string): Fields | null {
   if (list === 'mail.variants') return verb === 'add' ? addVariant(fields) : dropVariant(fields, words[0] ?? '')
   if (list !== 'onlyIf' && list !== 'trigger.where') return null
   if (verb === 'remove') return dropRows(fields, list, words.map(Number))
+  if (verb === 'either') return addField(fields, words.map(Number))
   if (verb !== 'add') return null
   const path = `${list}[${countRows(fields, list)}]`
-  if (list === 'trigger.where')
-    return { ...fields, [`${path}.property`]: '', [`${path}.is`]: 'equal', [OPEN]: 'trigger' }
+  if (list === 'trigger.where') {
+    const joined = words[0] === 'or' ? joinByOr(path) : {}
+    return { ...fields, [`${path}.property`]: '', [`${path}.is`]: 'equal', ...joined, [OPEN]: 'trigger' }
+  }
   return { ...fields, [`${path}.rule`]: words[0] || 'notSeen', [OPEN]: path }
 }
 
+/** One more field after the last of `rows`, joined by `or`. */
+function addField(fields: Fields, rows: number[]): Fields {
+  const row = Math.min(Math.max(...rows) + 1, countRows(fields, 'onlyIf'))
+  const path = `onlyIf[${row}]`
+  const added = { [`${path}.rule`]: 'field', [`${path}.is`]: 'equal', ...joinByOr(path) }
+  return { ...insertRow(fields, 'onlyIf', row), ...added, [OPEN]: path }
+}
+
 function dropRows(fields: Fields, list: 'onlyIf' | 'trigger.where', rows: number[]): Fields {
-  const left = rows.toSorted((a, b) => b - a).reduce((kept, row) => dropRow(kept, list, row), fields)
-  return list === 'trigger.where' ? { ...left, [OPEN]: 'trigger' } : left
+  const left = rows.toSorted((a, b) => b - a).reduce((kept, row) => dropOne(kept, list, row), fields)
+  if (list === 'trigger.where') return { ...left, [OPEN]: 'trigger' }
+  const [row = 0] = rows
+  const isLast = isJoinedByOr(fields, `${list}[${row}]`)
+  const isOneOfSeveral = rows.length === 1 && (isLast || isJoinedByOr(fields, `${list}[${row + 1}]`))
+  return isOneOfSeveral ? { ...left, [OPEN]: `${list}[${isLast ? row - 1 : row}]` } : left
+}
+
+/** The first of several alternatives leaves its place to the next. */
+function dropOne(fields: Fields, list: 'onlyIf' | 'trigger.where', row: number): Fields {
+  const left = dropRow(fields, list, row)
+  if (isJoinedByOr(fields, `${list}[${row}]`)) return left
+  const { [`${list}[${row}].or`]: _, ...rest } = left
+  return rest
 }

@@ -189,7 +189,13 @@ export function SenderSection({ ask, appId, senders, topics, isNew }: SenderSect
           }
           options={optionsOf(senders, ask('mail.fromEmail').value)}
         />
-        <Field {...ask('mail.replyTo')} label="Replies go to" kind="email" optional />
+        <Field
+          {...ask('mail.replyTo')}
+          label="Replies go to"
+          hint="Default: the app's address for replies."
+          kind="email"
+          optional
+        />
         <Select {...ask('mail.category')} label="Category" options={CATEGORIES} />
         <Select
           {...ask('topic')}

@@ -1,17 +1,19 @@
 /** @jsxImportSource preact */
 import { isRuleKind, type RuleKind } from './message-rule-form.ts'
-import { type Ask, Compared, EVENT_NAMES, MoreFields } from './message-when.tsx'
+import { type Ask, Compared, EVENT_NAMES, JoinedByOr, MoreFields, type PartProps } from './message-when.tsx'
 import { CONTACT_STATUSES } from '../../store/types.ts'
+import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
 
-type RuleFieldsProps = { ask: Ask; rows: number[]; kind: string }
+type RuleFieldsProps = PartProps & { rows: number[]; kind: string }
 
-/** Fields of one sentence: of one rule, or of both about leaving. */
-export function RuleFields({ ask, rows, kind }: RuleFieldsProps) {
+/** Fields of one sentence: of one rule, of both about leaving, or of fields joined by "or". */
+export function RuleFields({ ask, path, rows, kind }: RuleFieldsProps) {
   const [first = 0, later] = rows
   const at = `onlyIf[${first}]`
   if (!isRuleKind(kind)) return <p class="hint">This rule is unknown. Remove it.</p>
+  if (kind === 'field') return <FieldAlternatives ask={ask} path={path} rows={rows} />
   return later === undefined ? (
     FIELDS[kind]({ ask, at })
   ) : (
@@ -104,9 +106,43 @@ const Done = ({ ask, at }: RuleProps) => (
   </>
 )
 
+const FieldRow = ({ ask, at }: RuleProps) => (
+  <>
+    <Field {...ask(`${at}.field`)} label="Field" />
+    <Compared ask={ask} at={at} />
+  </>
+)
+
+function FieldAlternatives({ ask, path, rows }: PartProps & { rows: number[] }) {
+  const { isLocked } = ask('onlyIf')
+  return (
+    <>
+      {rows.map((row, index) => (
+        <fieldset key={row} class="rule">
+          <legend>{rows.length === 1 ? 'Where' : index === 0 ? 'Either' : 'Or'}</legend>
+          <JoinedByOr ask={ask} at={`onlyIf[${row}]`} />
+          <div class="beside">
+            <FieldRow ask={ask} at={`onlyIf[${row}]`} />
+          </div>
+          {rows.length > 1 && !isLocked && (
+            <Button name="do" value={`remove onlyIf ${row}`} formaction={`${path}#sentence`}>
+              Remove<span class="unseen">{` alternative ${index + 1}`}</span>
+            </Button>
+          )}
+        </fieldset>
+      ))}
+      {!isLocked && (
+        <Button name="do" value={`either onlyIf ${rows.join(' ')}`} formaction={`${path}#sentence`}>
+          Add an alternative
+        </Button>
+      )}
+    </>
+  )
+}
+
 const STATUSES = CONTACT_STATUSES.map((value) => ({ value, label: value }))
 
-const FIELDS: Record<RuleKind, (props: RuleProps) => preact.JSX.Element> = {
+const FIELDS: Record<Exclude<RuleKind, 'field'>, (props: RuleProps) => preact.JSX.Element> = {
   away: Away,
   seen: IfUnknown,
   notSeen: IfUnknown,
@@ -114,11 +150,5 @@ const FIELDS: Record<RuleKind, (props: RuleProps) => preact.JSX.Element> = {
   notDone: Done,
   tagHas: ({ ask, at }) => <Field {...ask(`${at}.has`)} label="Tag" />,
   tagLacks: ({ ask, at }) => <Field {...ask(`${at}.lacks`)} label="Tag" />,
-  field: ({ ask, at }) => (
-    <>
-      <Field {...ask(`${at}.field`)} label="Field" />
-      <Compared ask={ask} at={at} />
-    </>
-  ),
   status: ({ ask, at }) => <Select {...ask(`${at}.is`)} label="Status" options={STATUSES} />,
 }

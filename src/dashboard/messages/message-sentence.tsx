@@ -135,7 +135,7 @@ function RulePart(props: SentenceProps & { rule: RuleWords; hasComma: boolean })
             {fault}
           </p>
         ))}
-        <RuleFields ask={ask} rows={rule.rows} kind={kind} />
+        <RuleFields ask={ask} path={path} rows={rule.rows} kind={kind} />
       </Part>
       {paths.map((at) => (
         <input key={at} type="hidden" name={`${at}.rule`} value={textOf(fields, `${at}.rule`)} />

@@ -77,9 +77,16 @@ function EventTrigger({ ask, path, fields }: PartProps & { fields: Record<string
         <ConditionRow key={row} ask={ask} path={path} row={row} />
       ))}
       {!isLocked && (
-        <Button name="do" value="add trigger.where" formaction={`${path}#sentence`}>
-          {rows.length === 0 ? 'Only with certain properties' : 'Add a condition'}
-        </Button>
+        <div class="act">
+          <Button name="do" value="add trigger.where" formaction={`${path}#sentence`}>
+            {rows.length === 0 ? 'Only with certain properties' : 'Add a condition'}
+          </Button>
+          {rows.length > 0 && (
+            <Button name="do" value="add trigger.where or" formaction={`${path}#sentence`}>
+              Add an alternative
+            </Button>
+          )}
+        </div>
       )}
     </>
   )
@@ -87,9 +94,11 @@ function EventTrigger({ ask, path, fields }: PartProps & { fields: Record<string
 
 function ConditionRow({ ask, path, row }: PartProps & { row: number }) {
   const at = `trigger.where[${row}]`
+  const isOr = ask(`${at}.or`).value !== ''
   return (
     <fieldset class="rule">
-      <legend>{row === 0 ? 'Only where' : 'And where'}</legend>
+      <legend>{row === 0 ? 'Only where' : isOr ? 'Or where' : 'And where'}</legend>
+      <JoinedByOr ask={ask} at={at} />
       <div class="beside">
         <Field {...ask(`${at}.property`)} label="Property" list={PROPERTY_NAMES} />
         <Compared ask={ask} at={at} />
@@ -103,7 +112,21 @@ function ConditionRow({ ask, path, row }: PartProps & { row: number }) {
   )
 }
 
-const COMPARISONS = Object.entries(COMPARISON_LABELS).map(([value, label]) => ({ value, label }))
+/** Its error is about the row as a whole. */
+export function JoinedByOr({ ask, at }: { ask: Ask; at: string }) {
+  const { name, value, error } = ask(`${at}.or`)
+  return (
+    <>
+      {error && <p class="fault">{error}</p>}
+      <input type="hidden" name={name} value={value} />
+    </>
+  )
+}
+
+const COMPARISONS = Object.entries(COMPARISON_LABELS).map(([value, label]) => ({
+  value,
+  label: value === 'in' ? `${label} (a, b, c)` : label,
+}))
 
 /** Operator and value. */
 export const Compared = ({ ask, at }: { ask: Ask; at: string }) => (

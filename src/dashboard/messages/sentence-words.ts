@@ -10,7 +10,7 @@ import {
 } from '../../messages/describe-message.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import type { MessageContent, Rule, Trigger } from '../../messages/messages.ts'
-import { countRows, type Fields, textOf } from './message-field-names.ts'
+import { countRows, type Fields, isJoinedByOr, textOf } from './message-field-names.ts'
 import { readFields } from './message-form.ts'
 import { isRuleKind, RULE_KINDS } from './message-rule-form.ts'
 
@@ -89,6 +89,7 @@ export const listGroups = (fields: Fields): number[][] =>
     Array.from({ length: countRows(fields, 'onlyIf') }, (_, index) => ({
       rule: textOf(fields, `onlyIf[${index}].rule`),
       at: textOf(fields, `onlyIf[${index}].at`),
+      or: isJoinedByOr(fields, `onlyIf[${index}]`),
     })),
   )
 

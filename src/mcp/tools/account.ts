@@ -15,7 +15,7 @@ import { createArguments, findAsked, withoutNulls } from '../arguments.ts'
 import { takeWithin, PAGE_BYTES } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue } from '../untrusted.ts'
-import { APP, RESULT, oneOf, takes, type Tool, type ToolDependencies } from './tool.ts'
+import { APP, oneOf, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 const LANGUAGES = ['curl', 'node', 'bun', 'python', 'php', 'ruby', 'go', 'nextjs']
 const TAGS = new Map([
@@ -31,7 +31,6 @@ export const getKeyInfo: Tool = {
   description: 'Start here: the key, its apps and limits.',
   kind: 'read',
   input: takes({}),
-  output: RESULT,
   run: async (deps, caller, args, known) => {
     const errors = findUnknown(withoutNulls(args), known)
     return errors.length > 0 ? refuseFields(errors) : readKeyInfo(deps, caller)
@@ -76,7 +75,6 @@ export const getSetupStatus: Tool = {
   description: 'What is left to set up, and recent errors.',
   kind: 'read',
   input: ONE_APP,
-  output: RESULT,
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readApp(args, null))
     return isRefusal(asked) ? asked : readSetup(deps, asked.app)
@@ -139,7 +137,6 @@ export const getIntegrationCode: Tool = {
   description: 'Server code for events and signatures, or the script tag with CSP.',
   kind: 'read',
   input: CODE,
-  output: RESULT,
   run: (deps, { access }, args) => {
     const asked = findAsked(access, readLanguage(args, null))
     if (isRefusal(asked)) return asked

@@ -46,7 +46,6 @@ export const getContact: schemas.Tool = {
   description: 'Tags, fields, subscription, last page view.',
   kind: 'read',
   input: PERSON,
-  output: schemas.RESULT,
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readPerson(args, null))
     if (isRefusal(asked)) return asked
@@ -117,7 +116,6 @@ export const searchContacts: schemas.Tool = {
   description: 'Newest first, or last changed with `updatedAfter`. `search`: start of email or part of name.',
   kind: 'read',
   input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), FILTERS),
-  output: schemas.RESULT,
   run: async (deps, { access }, args, known) => {
     const asked = findAsked(access, readSearch(withoutNulls(args), known))
     if (isRefusal(asked)) return asked
@@ -157,7 +155,6 @@ export const addContact: schemas.Tool = {
   kind: 'write',
   hints: { reachesOut: true },
   input: schemas.inputSchema(ContactInput, { dryRun: DRY_RUN }),
-  output: schemas.SAVED,
   run: (deps, caller, args, known) => save(deps, caller, { write: 'contactAdds', known }, args),
 }
 
@@ -168,7 +165,6 @@ export const updateContact: schemas.Tool = {
   kind: 'write',
   hints: { destructive: true, reachesOut: true },
   input: schemas.inputSchema(ContactUpdateInput, { dryRun: DRY_RUN }),
-  output: schemas.SAVED,
   run: (deps, caller, args, known) => save(deps, caller, { write: 'contactUpdates', known }, args),
 }
 

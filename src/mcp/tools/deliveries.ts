@@ -8,7 +8,7 @@ import { isRefusal } from '../../core/refusals.ts'
 import { createArguments, emailOf, findAsked } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, RESULT, MESSAGE_ID, oneOf, takes, type Tool } from './tool.ts'
+import { APP, EMAIL, MESSAGE_ID, oneOf, takes, type Tool } from './tool.ts'
 
 const ASKED = takes({
   app: APP,
@@ -36,7 +36,6 @@ export const listDeliveries: Tool = {
   description: 'Emails, newest first.',
   kind: 'read',
   input: ASKED,
-  output: RESULT,
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readQuery(args, null))
     if (isRefusal(asked)) return asked

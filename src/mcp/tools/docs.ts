@@ -5,7 +5,7 @@ import { DOC_PAGES, writeDocPage } from '../../docs/index.ts'
 import { createReader } from '../../core/inputs.ts'
 import { withoutNulls } from '../arguments.ts'
 import { fitText, PAGE_BYTES } from '../budget.ts'
-import { oneOf, RESULT, takes, type Tool } from './tool.ts'
+import { oneOf, takes, type Tool } from './tool.ts'
 
 const SLUGS = DOC_PAGES.map(({ slug }) => slug)
 const WHICH = { field: 'page', code: 'invalid', message: `Send one of ${SLUGS.join(', ')}.` }
@@ -26,7 +26,6 @@ export const getDocs: Tool = {
   description: 'Lists pages, or returns one in parts.',
   kind: 'read',
   input: PAGES,
-  output: RESULT,
   run: ({ baseUrl }, _, args, known) => {
     const reading = refuseUnknown(readPiece, withoutNulls(args), null, known)
     if ('errors' in reading) return refuseFields(reading.errors)

@@ -19,7 +19,7 @@ import { isRefusal, type Refusal, refuseFields, type Warning, withWarnings } fro
 import { findAsked, withoutNulls } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
-import { RESULT, RECORDED, inputSchema, type Tool, type ToolDependencies } from './tool.ts'
+import { inputSchema, type Tool, type ToolDependencies } from './tool.ts'
 import { DRY_RUN, findDryRunFault, queuedView, splitArguments, unstartedView } from './writes.ts'
 
 export const listEvents: Tool = {
@@ -28,7 +28,6 @@ export const listEvents: Tool = {
   description: 'Events, page views and actions, newest first.',
   kind: 'read',
   input: inputSchema(EventQuery),
-  output: RESULT,
   run: async (deps, { access }, args, known) => {
     const asked = findAsked(access, readEventsFilter(withoutNulls(args), known))
     if (isRefusal(asked)) return asked
@@ -48,7 +47,6 @@ export const sendEvent: Tool = {
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
   input: inputSchema(EventInput, { dryRun: DRY_RUN }),
-  output: RECORDED,
   run: async (deps, caller, { dryRun, ...args }, known) => {
     const { body, unknown } = splitArguments(args, known)
     const { access } = caller

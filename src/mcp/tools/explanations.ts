@@ -14,7 +14,7 @@ import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
 import { createArguments, emailOf, findAsked } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, cleanValue, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, outputSchema, MESSAGE_ID, takes, type Tool, type ToolDependencies } from './tool.ts'
+import { APP, EMAIL, MESSAGE_ID, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 type Asked = { deliveryId: number } | { messageId: number; email: string }
 
@@ -56,7 +56,6 @@ export const explainTool: Tool = {
   description: 'Why a person got an email or not, by `deliveryId`, or `messageId` and `email`.',
   kind: 'read',
   input: ASKED,
-  output: outputSchema('why', 'message', 'delivery', 'decidedAt', 'rules'),
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readAsked(args, null))
     if (isRefusal(asked)) return asked

@@ -47,6 +47,9 @@ const TOOLS: readonly Tool[] = [
 
 export const TOOL_NAMES: ReadonlySet<string> = new Set(TOOLS.map(({ name }) => name))
 
+/** Clients rarely show the fields of results to models, and tools/list is bounded. */
+const RESULT = { type: 'object' } as const
+
 /** What the list says of each, which is the same for everybody. */
 const DESCRIPTIONS = new Map(TOOLS.map((tool) => [tool, describe(tool)]))
 
@@ -84,7 +87,7 @@ export const findTool = (caller: Caller, name: string): Tool | undefined =>
 export const describeTool = (tool: Tool): ToolDescription => DESCRIPTIONS.get(tool) ?? describe(tool)
 
 /** With all four hints. Writing tools ignore unknown arguments with a warning, as the API does; others refuse them. */
-function describe({ name, title, description, kind, hints = {}, input, output }: Tool): ToolDescription {
+function describe({ name, title, description, kind, hints = {}, input }: Tool): ToolDescription {
   const { additionalProperties: _, ...shape } = forModels(input)
   const { destructive = false, repeats = false, reachesOut = false } = hints
   return {
@@ -92,7 +95,7 @@ function describe({ name, title, description, kind, hints = {}, input, output }:
     title,
     description,
     inputSchema: { ...(kind === 'write' ? Type.Object({}) : takes({})), ...shape },
-    outputSchema: output,
+    outputSchema: RESULT,
     annotations: {
       readOnlyHint: kind === 'read',
       destructiveHint: destructive,

@@ -15,7 +15,7 @@ import { isRefusal, refuseFields } from '../../core/refusals.ts'
 import { createArguments, findAsked, findMessage } from '../arguments.ts'
 import { fitMessage, fitText, PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, cleanWritten, UNTRUSTED } from '../untrusted.ts'
-import { APP, outputSchema, RESULT, MESSAGE_ID, takes, type Tool } from './tool.ts'
+import { APP, MESSAGE_ID, takes, type Tool } from './tool.ts'
 
 const ENVELOPE_BYTES = 2 * 1024
 
@@ -36,7 +36,6 @@ export const listMessages: Tool = {
   description: 'Oldest first, with emails by state.',
   kind: 'read',
   input: LISTED,
-  output: RESULT,
   run: async ({ store }, { access }, args) => {
     const asked = findAsked(access, readListed(args, null))
     if (isRefusal(asked)) return asked
@@ -74,7 +73,6 @@ export const getMessage: Tool = {
   description: 'In the format for saving. `cursor` returns what is `omitted`.',
   kind: 'read',
   input: ONE,
-  output: outputSchema('id', 'status', 'version', 'message', 'json', 'nextCursor'),
   run: async (deps, { access }, args) => {
     const asked = await findMessage(deps, access, readOne(args, null))
     if (isRefusal(asked)) return asked

@@ -15,7 +15,7 @@ import { isRefusal, type Refusal, withWarnings } from '../../core/refusals.ts'
 import { createArguments, findAsked, findMessage } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
 import { cleanText } from '../untrusted.ts'
-import { APP, NAMES, outputSchema, RESULT, takes, type Tool, type ToolDependencies } from './tool.ts'
+import { APP, NAMES, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 const changing = (
   { store, mailer, templates, clock }: ToolDependencies,
@@ -39,7 +39,6 @@ export const saveMessageDraft: Tool = {
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: DRAFT,
-  output: outputSchema('messageId', 'status', 'version', 'updatedAt', 'change', 'waiting'),
   run: async (deps, caller, args) => {
     const asked = findAsked(caller.access, readDraft(args, null))
     if (isRefusal(asked)) return asked
@@ -63,7 +62,6 @@ export const setStatus: Tool = {
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: STATUS,
-  output: RESULT,
   run: async (deps, caller, args) => {
     const asked = await findMessage(deps, caller.access, readStatus(args, null))
     if (isRefusal(asked)) return asked

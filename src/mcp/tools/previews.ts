@@ -11,7 +11,7 @@ import { isRefusal } from '../../core/refusals.ts'
 import { createArguments, emailOf, findMessage } from '../arguments.ts'
 import { fitText, PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, cleanValue, cleanWritten, UNTRUSTED } from '../untrusted.ts'
-import { APP, MESSAGE_ID, NAMES, outputSchema, takes, type Tool } from './tool.ts'
+import { APP, MESSAGE_ID, NAMES, takes, type Tool } from './tool.ts'
 
 const PREVIEW = takes({ app: APP, messageId: MESSAGE_ID, ...PREVIEW_FIELDS })
 
@@ -33,7 +33,6 @@ export const previewTool: Tool = {
     'For `email`, else who triggered it last, else sample data. `token`: for set_message_status; null with `problems`.',
   kind: 'read',
   input: PREVIEW,
-  output: outputSchema('mail', 'problems', 'warnings', 'token'),
   run: async (deps, { access }, args) => {
     const asked = await findMessage(deps, access, readPreview(args, null))
     if (isRefusal(asked)) return asked
@@ -78,7 +77,6 @@ export const sendTestMessage: Tool = {
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
   input: TEST,
-  output: outputSchema('outcome', 'reason'),
   run: async (deps, { access }, args) => {
     const asked = await findMessage(deps, access, readTest(args, null))
     if (isRefusal(asked)) return asked

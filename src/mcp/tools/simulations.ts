@@ -7,7 +7,7 @@ import { createArguments, emailOf, findMessage } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
 import { cleanRules } from './explanations.ts'
-import { APP, EMAIL, MESSAGE_ID, outputSchema, takes, type Tool } from './tool.ts'
+import { APP, EMAIL, MESSAGE_ID, takes, type Tool } from './tool.ts'
 
 const ASKED = takes({ app: APP, messageId: MESSAGE_ID, email: Type.Optional(EMAIL), ...SIMULATED })
 
@@ -26,7 +26,6 @@ export const simulateTool: Tool = {
   description: 'Who would have got it recently, or why not.',
   kind: 'read',
   input: ASKED,
-  output: outputSchema('simulation', 'data', 'nextCursor'),
   run: async (deps, { access, signal, onProgress }, args) => {
     const asked = await findMessage(deps, access, readSimulation(args, deps.clock.now()))
     if (isRefusal(asked)) return asked

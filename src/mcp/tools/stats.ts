@@ -8,7 +8,7 @@ import { lastDays, readAppResults } from '../../deliveries/results.ts'
 import { appResultsView } from '../../deliveries/message-views.ts'
 import { createArguments, findAsked } from '../arguments.ts'
 import { UNTRUSTED } from '../untrusted.ts'
-import { APP, RESULT, takes, type Tool } from './tool.ts'
+import { APP, takes, type Tool } from './tool.ts'
 
 const DEFAULT_DAYS = 7
 
@@ -30,7 +30,6 @@ export const listEventNames: Tool = {
   description: 'Names and counts, last 30 days.',
   kind: 'read',
   input: NAMES,
-  output: RESULT,
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readNames(args, null))
     if (isRefusal(asked)) return asked
@@ -51,7 +50,6 @@ export const getStats: Tool = {
   description: 'Top 20 events by UTC day, new people, email results.',
   kind: 'read',
   input: STATS,
-  output: RESULT,
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readDays(args, null))
     if (isRefusal(asked)) return asked

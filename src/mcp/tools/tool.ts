@@ -46,7 +46,6 @@ export type Tool = {
   /** more than adding; repeatable; reaches others */
   hints?: { destructive?: boolean; repeats?: boolean; reachesOut?: boolean }
   input: TObject
-  output: { type: 'object' }
   run(deps: ToolDependencies, caller: Caller, args: Body, known: Names): Result | Promise<Result>
 }
 
@@ -84,7 +83,8 @@ export function forModels(schema: TSchema): TSchema {
   const { properties, items, anyOf } = schema as { properties?: TProperties; items?: TSchema; anyOf?: TSchema[] }
   const inner = {
     ...(properties ? { properties: mapValues(properties, forModels) } : {}),
-    ...(items ? { items: forModels(items) } : {}),
+    // plain values need no type
+    ...(items && !items.isPlain ? { items: forModels(items) } : {}),
     ...(anyOf ? { anyOf: anyOf.map(forModels) } : {}),
   }
   // literals and lists of words imply their type
@@ -99,20 +99,6 @@ export function forModels(schema: TSchema): TSchema {
   }
   return JSON.parse(JSON.stringify(shape)) as TSchema
 }
-
-/**
- * Clients rarely show result fields to models, and tools/list is bounded. Every result also has `ok`, and `untrusted`
- * where it contains outside text.
- */
-export const outputSchema = (...names: string[]): TObject =>
-  Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())])))
-
-/** Of lists, and of what is read first and so seen anyway. */
-export const RESULT = { type: 'object' } as const
-/** `contactId` null: the person would be new. */
-const WRITTEN = ['contactId', 'created', 'messages']
-export const RECORDED = outputSchema(...WRITTEN)
-export const SAVED = outputSchema(...WRITTEN, 'contact')
 
 export const nameApp = <T extends Warning>(errors: T[]): T[] =>
   errors.map((error) =>

@@ -50,6 +50,20 @@ describe('the sentence', () => {
       'When *a person* is added, wait *2 days*, then send, *once per person*',
     ],
     [
+      {
+        'onlyIf[0].rule': 'field',
+        'onlyIf[0].field': 'plan',
+        'onlyIf[0].is': 'in',
+        'onlyIf[0].to': 'pro, team',
+        'onlyIf[1].rule': 'field',
+        'onlyIf[1].field': 'seats',
+        'onlyIf[1].is': 'above',
+        'onlyIf[1].to': '10',
+        'onlyIf[1].or': 'true',
+      },
+      'When *results_ready* arrives, send *immediately* if *either their plan is one of “pro”, “team” or their seats is above 10*, *once per person*',
+    ],
+    [
       { 'onlyIf[0].rule': 'away', 'onlyIf[1].rule': 'away' },
       'When *results_ready* arrives, send *immediately* if *they are away* if *they are away*, *once per person*',
     ],

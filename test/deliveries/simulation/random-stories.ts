@@ -1,4 +1,4 @@
-import type { Again, MailSettings, MessageContent, Rule } from '../../../src/store/message-types.ts'
+import type { Again, Condition, MailSettings, MessageContent, Rule } from '../../../src/store/message-types.ts'
 import { DAY, HOUR } from '../../helper.ts'
 import { here, leave, MINUTE, page, track } from '../../messaging.ts'
 import fc from 'fast-check'
@@ -114,7 +114,9 @@ const asksWhere = ({ onlyIf = [] }: MessageContent): boolean =>
 
 function makeContent(random: Random): MessageContent {
   const { pick, isOften } = random
-  const onlyIf = Array.from({ length: pick([0, 1, 1, 2, 2, 3]) }, () => makeRule(random))
+  const onlyIf = Array.from({ length: pick([0, 1, 1, 2, 2, 3]) }, () => makeRule(random)).flatMap((rule): Rule[] =>
+    rule.rule === 'field' && isOften(0.5) ? [rule, { rule: 'field', or: true, field: 'plan', is: 'absent' }] : [rule],
+  )
   return {
     trigger: makeTrigger(random),
     wait: pick([
@@ -145,7 +147,16 @@ function makeContent(random: Random): MessageContent {
 }
 
 function makeTrigger({ pick, isOften }: Random): MessageContent['trigger'] {
-  const where = isOften(0.3) ? [{ property: 'n', is: 'equal' as const, to: 1 }] : undefined
+  const where = isOften(0.3)
+    ? pick<Condition[]>([
+        [{ property: 'n', is: 'equal', to: 1 }],
+        [{ property: 'n', is: 'in', to: [1, 3] }],
+        [
+          { property: 'n', is: 'above', to: 1 },
+          { or: true, property: 'headline', is: 'startsWith', to: 'R' },
+        ],
+      ])
+    : undefined
   const onEvent = { event: 'ready', where }
   return pick([
     onEvent,
