@@ -3,10 +3,13 @@ import { DAY_MS, MINUTE_MS } from './clock.ts'
 
 /** Creating a format takes 50 times as long as using it. */
 const formats = new Map<string, Intl.DateTimeFormat>()
+/** More than there are zones, but names of zones can be spelled in many ways. */
+const MOST_FORMATS = 1_000
 
 function formatOf(zone: string): Intl.DateTimeFormat {
   const known = formats.get(zone)
   if (known) return known
+  if (formats.size >= MOST_FORMATS) formats.clear()
   const numeric = { year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric' } as const
   const made = new Intl.DateTimeFormat('en-US', { timeZone: zone, hourCycle: 'h23', era: 'short', ...numeric })
   formats.set(zone, made)

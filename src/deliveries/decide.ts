@@ -3,6 +3,7 @@ import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, isPerPerson, dedupeKeyOf, whenDue } from '../messages/again.ts'
 import type { Arrival, DecideStart, FindCancelled, Lead, StartFacts, WaitingEvent } from '../store/delivery-rules.ts'
 import { fromLocalTime, localTime, readTimeOfDay, readTimezone } from '../core/local-time.ts'
+import { ownTimezone } from '../people/timezone.ts'
 import {
   type Again,
   LISTED_EVENTS,
@@ -166,13 +167,14 @@ function checkJoined(content: MessageContent, facts: Facts): Joined {
 function decideTime(message: DecidedMessage, facts: Facts, rules: Verdict[]): Decision {
   const { content, settings } = message
   const { at } = facts
-  const limits = isLifecycle(content) ? [checkWindow(settings, at), ...checkLimits(settings, facts)] : []
+  const ownZone = ownTimezone(facts.contact.fields)
+  const limits = isLifecycle(content) ? [checkWindow(settings, at, ownZone), ...checkLimits(settings, facts)] : []
   const asked = [checkAgain(content.again, facts), ...limits].filter((wait) => wait !== null)
   const verdicts = [...rules, ...asked.map(({ verdict }) => verdict)]
   const failed = [...rules.flatMap(toWait), ...asked].filter(({ verdict }) => verdict.verdict === 'fail')
   const until = Math.max(at, ...failed.map((wait) => wait.until))
   const isOpening = failed.some((wait) => wait.verdict.rule === 'window' && wait.until === until)
-  const dueAt = until === at || isOpening ? until : openingFor(message, until).from
+  const dueAt = until === at || isOpening ? until : openingFor(message, until, ownZone).from
   // reading the window takes time, and most emails are early enough without
   const giveUpAt = dueAt > facts.plannedAt + hoursMsOf(settings) ? giveUpTime(message, facts) : dueAt
   const isTooLate = dueAt > giveUpAt
@@ -229,14 +231,17 @@ const wait = (rule: Check, about: string | null, value: number | null, at: numbe
  */
 export function giveUpTime(
   message: Pick<DecidedMessage, 'content' | 'settings'>,
-  { plannedAt, isByHand, limitedMs }: Pick<Facts, 'plannedAt' | 'isByHand' | 'limitedMs'>,
+  { plannedAt, isByHand, limitedMs, contact }: Pick<Facts, 'plannedAt' | 'isByHand' | 'limitedMs'> & Zoned,
 ): number {
   const hoursMs = hoursMsOf(message.settings) + limitedMs
   if (isByHand) return plannedAt + hoursMs
-  const first = openingFor(message, plannedAt)
+  const ownZone = ownTimezone(contact.fields)
+  const first = openingFor(message, plannedAt, ownZone)
   const [overAt, closesAt] = [first.from + hoursMs, first.closesAt()]
-  return overAt <= closesAt ? overAt : Math.max(overAt, openingFor(message, closesAt).closesAt())
+  return overAt <= closesAt ? overAt : Math.max(overAt, openingFor(message, closesAt, ownZone).closesAt())
 }
+
+type Zoned = { contact: { fields: Readonly<Record<string, unknown>> | null } }
 
 const hoursMsOf = ({ giveUpHours }: SendingSettings): number => (giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
 
@@ -249,19 +254,24 @@ const nextAgain = ({ everyHours }: { everyHours: number }, lastHandedAt: number 
 const checkAgain = (again: Again | undefined, { at, lastHandedAt }: Facts): Wait | null =>
   isTimed(again) ? wait('again', String(again.everyHours), lastHandedAt, at, nextAgain(again, lastHandedAt)) : null
 
-function checkWindow({ sendWindow, timezone }: SendingSettings, at: number): Wait | null {
+function checkWindow({ sendWindow, timezone }: SendingSettings, at: number, ownZone: string | null): Wait | null {
   if (sendWindow === null) return null
-  const { from: opensAt } = nextOpening(at, sendWindow, readTimezone(timezone))
-  return wait('window', `${sendWindow.from}-${sendWindow.until}`, opensAt, at, opensAt)
+  const { from: opensAt } = nextOpening(at, sendWindow, ownZone ?? readTimezone(timezone))
+  const { verdict, until } = wait('window', `${sendWindow.from}-${sendWindow.until}`, opensAt, at, opensAt)
+  return { verdict: ownZone === null ? verdict : { ...verdict, zone: ownZone }, until }
 }
 
 type Opening = { from: number; closesAt: () => number }
 
 /** When the email's window is next open, at `now` or later. Only lifecycle emails have a window. */
-function openingFor({ content, settings }: Pick<DecidedMessage, 'content' | 'settings'>, now: number): Opening {
+function openingFor(
+  { content, settings }: Pick<DecidedMessage, 'content' | 'settings'>,
+  now: number,
+  ownZone: string | null,
+): Opening {
   const { sendWindow, timezone } = settings
   return sendWindow !== null && isLifecycle(content)
-    ? nextOpening(now, sendWindow, readTimezone(timezone))
+    ? nextOpening(now, sendWindow, ownZone ?? readTimezone(timezone))
     : { from: now, closesAt: never }
 }
 

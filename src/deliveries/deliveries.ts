@@ -179,8 +179,8 @@ function addByHand(delivery: DeliveryRow, found: readonly Verdict[], at: number)
 }
 
 /** Also for an email that cannot be decided, such as one with a send window that cannot be read. */
-export function whenToGiveUp({ delivery, message: { content }, settings, limitedMs }: DeliveryWork): number {
-  const facts = { plannedAt: delivery.plannedAt, isByHand: delivery.byHand, limitedMs }
+export function whenToGiveUp({ delivery, message: { content }, contact, settings, limitedMs }: DeliveryWork): number {
+  const facts = { plannedAt: delivery.plannedAt, isByHand: delivery.byHand, limitedMs, contact }
   try {
     return giveUpTime({ content, settings }, facts)
   } catch {

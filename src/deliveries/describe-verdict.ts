@@ -14,7 +14,7 @@ import {
 import type { Check } from './decide.ts'
 import { quietMsOf } from './rules.ts'
 import { readFault, type TemplateFault } from '../messages/template-faults.ts'
-import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
+import { formatDuration, formatTimeInZone, formatZone } from '../core/format-time.ts'
 import { nameLanguage } from '../core/languages.ts'
 import { upperFirst } from '../core/text.ts'
 
@@ -61,10 +61,10 @@ const BY_RULE = {
     return isPass(verdict) ? `${found}.` : `${found}, but this message goes only to people who are ${verdict.about}.`
   },
   again: describeAgain,
-  window: (verdict, { zone }) =>
+  window: (verdict, subject) =>
     isPass(verdict)
-      ? `It was within the app's sending hours (${verdict.about}).`
-      : `It was outside the app's sending hours (${verdict.about}), which start again on ${formatTimeInZone(Number(verdict.value), zone)}.`,
+      ? `It was within the app's sending hours (${describeHours(verdict, subject)}).`
+      : `It was outside the app's sending hours (${describeHours(verdict, subject)}), which start again on ${formatTimeInZone(Number(verdict.value), verdict.zone ?? subject.zone)}.`,
   perDay: (verdict, subject) => describeLimit(verdict, subject, 'a day'),
   perWeek: (verdict, subject) => describeLimit(verdict, subject, 'a week'),
   giveUp: ({ value }, { zone }) => `It could not be sent by ${formatTimeInZone(Number(value), zone)}.`,
@@ -76,6 +76,10 @@ const BY_RULE = {
 } satisfies Record<Rule['rule'] | Check | 'template' | 'link' | 'language', Describe>
 
 export const VERDICT_TEXTS: ReadonlyMap<string, Describe> = new Map(Object.entries<Describe>(BY_RULE))
+
+/** In the person's own timezone, if it counts. */
+export const describeHours = ({ about, zone }: Verdict, { person }: DescribedSubject): string =>
+  zone === undefined ? String(about) : `${about} ${formatZone(zone)}, the timezone of ${displayName(person)}`
 
 export function describeTemplateFault(fault: TemplateFault): string {
   if ('broken' in fault) return `The email could not be rendered: ${fault.broken}.`

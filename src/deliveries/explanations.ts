@@ -13,7 +13,8 @@ import type { SimulationLine } from './simulation/simulate.ts'
 import { describeReply, describeReason, enhancedOf, lacksMailbox } from './describe-reason.ts'
 import { formatTimeInZone } from '../core/format-time.ts'
 import { displayName, type DescribedSubject, formatValue } from '../messages/describe-message.ts'
-import { describeVerdicts, openPathOf } from './describe-verdict.ts'
+import { describeHours, describeVerdicts, openPathOf } from './describe-verdict.ts'
+import { ownTimezone } from '../people/timezone.ts'
 
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
 
@@ -50,6 +51,8 @@ export type ExplanationInput = {
   person: DescribedSubject['person']
   content: MessageContent
   zone: string
+  /** the person's own timezone */
+  ownZone?: string | null
   lead?: DeliveryRow | null
   /** why the person may not get it today */
   refusedBy?: UnwantedReason | null
@@ -64,7 +67,7 @@ export const toExplained = ({
 }: Pick<DeliveryWork, 'delivery' | 'lead'> & {
   message: Pick<DeliveryWork['message'], 'content'>
   app: Pick<DeliveryWork['app'], 'timezone'>
-  contact: DescribedSubject['person'] & Pick<DeliveryWork['contact'], 'status'>
+  contact: DescribedSubject['person'] & Pick<DeliveryWork['contact'], 'status' | 'fields'>
 }): ExplanationInput => ({
   delivery,
   lead,
@@ -72,6 +75,7 @@ export const toExplained = ({
   person: contact,
   content: message.content,
   zone: app.timezone,
+  ownZone: ownTimezone(contact.fields),
 })
 
 export function explainDelivery({ delivery, lead = null, refusedBy = null, ...about }: ExplanationInput): Explanation {
@@ -151,7 +155,9 @@ const describeLinks = ({ state }: DeliveryRow, subject: DescribedSubject, verdic
       )
     : []
 
-function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdicts: readonly Verdict[]): string {
+type Subject = DescribedSubject & Pick<ExplanationInput, 'ownZone'>
+
+function describeState(delivery: DeliveryRow, subject: Subject, verdicts: readonly Verdict[]): string {
   const { state, dueAt, sentAt, handedAt, updatedAt, reason } = delivery
   const ended = { reason, state, reply: readRecord(delivery)?.reply }
   const [name, time] = [displayName(subject.person), (at: number) => formatTimeInZone(at, subject.zone)]
@@ -159,7 +165,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
     case 'waiting':
       return delivery.byHand
         ? `${describeChoice(verdicts)} It will be sent next.`
-        : `It is waiting. Its rules are checked on ${time(dueAt)}.`
+        : `It is waiting. Its rules are checked on ${describeDue(dueAt, subject)}.`
     case 'claimed':
       return 'It is being sent right now.'
     case 'handed':
@@ -187,6 +193,14 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
   }
 }
 
+/** A time of day is one of the person's own timezone. */
+function describeDue(dueAt: number, { content: { wait }, zone, ownZone, person }: Subject): string {
+  const isOwn = ownZone && wait !== undefined && 'until' in wait
+  return isOwn
+    ? `${formatTimeInZone(dueAt, ownZone)}, the timezone of ${displayName(person)}`
+    : formatTimeInZone(dueAt, zone)
+}
+
 /** In one sentence; the rules say more. */
 function describeHold({ reason, state }: DeliveryRow, subject: DescribedSubject, verdicts: readonly Verdict[]): string {
   const name = displayName(subject.person)
@@ -197,7 +211,7 @@ function describeHold({ reason, state }: DeliveryRow, subject: DescribedSubject,
     return `At the last check, ${name} may still have been on ${path === null ? 'your site' : formatValue(path)}.`
   }
   const { about, value } = cause
-  if (reason === 'window') return `It's outside the app's sending hours (${about}).`
+  if (reason === 'window') return `It's outside the app's sending hours (${describeHours(cause, subject)}).`
   const emails = value === 1 ? '1 email' : `${String(value)} emails`
   return `${name} already got ${emails} within ${reason === 'perDay' ? 'a day' : 'a week'} (limit: ${about}).`
 }
@@ -254,10 +268,9 @@ export function explainSimulation(
   return { why: describeOutcome(line, subject), decidedAt: line.outcome === 'waiting' ? null : line.dueAt, rules }
 }
 
-function describeOutcome({ outcome, dueAt, verdicts }: SimulationLine, subject: DescribedSubject): string {
-  const time = formatTimeInZone(dueAt, subject.zone)
-  if (outcome === 'send') return `It would have been sent on ${time}.`
-  if (outcome === 'waiting') return `It would wait until ${time}.`
+function describeOutcome({ outcome, dueAt, verdicts, ownZone }: SimulationLine, subject: DescribedSubject): string {
+  if (outcome === 'send') return `It would have been sent on ${formatTimeInZone(dueAt, subject.zone)}.`
+  if (outcome === 'waiting') return `It would wait until ${describeDue(dueAt, { ...subject, ownZone })}.`
   if (outcome === 'joined') return 'It would have been added to another email.'
   return describeCause({ reason: outcome, state: 'skipped' }, subject, verdicts)
 }

@@ -39,6 +39,7 @@ import type { AppRow } from '../accounts/access.ts'
 import { publicId } from '../core/ids.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
+import { ownTimezone } from '../people/timezone.ts'
 
 const CHECKED_EVENTS = 100
 
@@ -87,7 +88,13 @@ export async function explainMessageFor(
   const causes = await findCauses(store, person, message.content.trigger)
   const subject = { person, zone: (await store.findApp(person.appId))?.timezone ?? 'UTC' }
   const [history] = await readHistories(store, [message], causes.last?.cameAt ?? Number.POSITIVE_INFINITY)
-  const about = { history: history ?? { message, statuses: [], versions: [] }, deliveries, zone: subject.zone }
+  const startZone = ownTimezone(person.fields) ?? subject.zone
+  const about = {
+    history: history ?? { message, statuses: [], versions: [] },
+    deliveries,
+    zone: subject.zone,
+    startZone,
+  }
   if (!work) {
     const why = describeNever(subject, about, causes)
     return { message, delivery: null, send: null, why, decidedAt: null, rules: [] }
@@ -210,15 +217,15 @@ type ArrivingEvent = Pick<EventRow, 'id' | 'receivedAt' | 'occurredAt' | 'proper
 type PastDeliveries = {
   content: MessageContent
   deliveries: readonly DeliveryRow[]
-  zone: string
+  startZone: string
 }
 
 /** The delivery that used up the message's frequency, as of then; null: unknown. */
-function findUse({ content, deliveries, zone }: PastDeliveries, row: ArrivingEvent): DeliveryRow | null {
+function findUse({ content, deliveries, startZone }: PastDeliveries, row: ArrivingEvent): DeliveryRow | null {
   const { receivedAt: at, occurredAt, properties } = row
   const came = { at, occurredAt, properties }
   const isUse = (one: DeliveryRow): boolean => {
-    const earlier = { deliveries: [asOf(one, row, content)], timezone: zone }
+    const earlier = { deliveries: [asOf(one, row, content)], timezone: startZone }
     return decideStart(content, readStart(earlier, came)).outcome === 'none'
   }
   // ids are in order of arrival
@@ -253,21 +260,32 @@ export async function explainEvents(
   person: ContactRow,
   rows: readonly EventRow[],
 ): Promise<Map<number, EventOutcome[]>> {
-  return explainAll(store, person.appId, { rows, deliveries: await listOfPerson(store, person, null) })
+  return explainAll(store, person.appId, { rows, person, deliveries: await listOfPerson(store, person, null) })
 }
 
-type Explained = { rows: readonly EventRow[]; deliveries: readonly DeliveryRow[] }
+type Explained = {
+  rows: readonly EventRow[]
+  /** null: unknown */
+  person: Pick<ContactRow, 'fields'> | null
+  deliveries: readonly DeliveryRow[]
+}
 
-async function explainAll(store: Store, appId: number, { rows, deliveries }: Explained) {
+async function explainAll(store: Store, appId: number, { rows, person, deliveries }: Explained) {
   const messages = await store.listMessages(appId)
   const zone = (await store.findApp(appId))?.timezone ?? 'UTC'
+  const startZone = ownTimezone(person?.fields ?? null) ?? zone
   // older events may miss deliveries
   const knownFrom = deliveries.length < CHECKED_DELIVERIES ? 0 : (deliveries.at(-1)?.id ?? 0)
   const outcomes = new Map(rows.map(({ id }): [number, EventOutcome[]] => [id, []]))
   const since = Math.min(...rows.map(({ receivedAt }) => receivedAt))
   for (const history of await readHistories(store, messages, since)) {
     const { message } = history
-    const about = { history, deliveries: deliveries.filter(({ messageId }) => messageId === message.id), zone }
+    const about = {
+      history,
+      deliveries: deliveries.filter(({ messageId }) => messageId === message.id),
+      zone,
+      startZone,
+    }
     for (const row of rows) {
       const own = about.deliveries.find(({ eventId }) => eventId === row.id)
       if (own) outcomes.get(row.id)?.push({ message, delivery: own })
@@ -296,11 +314,12 @@ export async function listWouldNotStart(
 ): Promise<Unstarted[]> {
   const started = new Set(changes.flatMap((one) => ('messageId' in one ? one.messageId : [])))
   const cancelled = new Set(changes.flatMap((one) => (one.change === 'cancel' ? one.id : [])))
+  const person = contactId === null ? null : await store.storedById(contactId)
   const stored = contactId === null ? [] : await listOfPerson(store, { appId, id: contactId }, null)
   const deliveries = stored.map((one) =>
     cancelled.has(one.id) ? { ...one, state: 'skipped' as const, updatedAt: event.receivedAt } : one,
   )
-  const outcomes = (await explainAll(store, appId, { rows: [event], deliveries })).get(event.id)
+  const outcomes = (await explainAll(store, appId, { rows: [event], person, deliveries })).get(event.id)
   return toUnstarted(outcomes).filter(({ message }) => !started.has(message.id))
 }
 
@@ -313,8 +332,8 @@ function isConcerned(row: EventRow, history: MessageHistory): boolean {
   return status !== null && status !== 'draft' && content !== null && isStartedBy(content.trigger, row)
 }
 
-/** `deliveries` of the person and the message. */
-type About = { history: MessageHistory; deliveries: readonly DeliveryRow[]; zone: string }
+/** `deliveries` of the person and the message. `startZone`: in which a message waits for a time of day. */
+type About = { history: MessageHistory; deliveries: readonly DeliveryRow[]; zone: string; startZone: string }
 
 const TOO_OLD = 'It was received more than 72 hours after it happened.'
 
@@ -328,7 +347,7 @@ type RefusedEvent =
 
 /** Null: the reason is not stored. `row` null: the person was added. */
 function findRefused(about: About, { cameAt, row }: { cameAt: number; row: EventRow | null }): RefusedEvent | null {
-  const { history, deliveries, zone } = about
+  const { history, deliveries, startZone } = about
   const status = statusAt(history, cameAt)
   const known = contentAt(history, cameAt)
   if (status === 'draft') return { because: 'notLive', liveAt: nextLiveAt(history, cameAt) }
@@ -336,7 +355,7 @@ function findRefused(about: About, { cameAt, row }: { cameAt: number; row: Event
     return { because: 'changed', changedAt: nextChangeAt(history, cameAt) }
   if (status === 'paused') return { because: 'paused', liveAt: nextLiveAt(history, cameAt) }
   const content = known ?? history.message.content
-  const use = row && findUse({ content, deliveries, zone }, row)
+  const use = row && findUse({ content, deliveries, startZone }, row)
   if (use) {
     const earlier = deliveries.find(({ id }) => id === use.joinedTo) ?? use
     return { because: 'used', again: content.again, earlier, cameAt }

@@ -17,6 +17,7 @@ import {
   changeContact,
   confirmPerson,
   fillEmptyNames,
+  findFields,
   findPerson,
   isKnown,
   makePerson,
@@ -27,6 +28,7 @@ import {
   statusOfNew,
 } from '../people/plan.ts'
 import { mayAskFrom } from '../people/consent.ts'
+import { ownTimezone } from '../people/timezone.ts'
 import type { Confirmation, NewConsent } from '../store/consents.ts'
 import type { Arrival } from '../store/delivery-rules.ts'
 import { LISTED_EVENTS, type MessageContent, type SendWrite, type SentMail } from '../store/message-types.ts'
@@ -222,10 +224,14 @@ function queryEmails(queries: Map<PersonFacts, EmailQuery>, { person, matched }:
   for (const message of starts) {
     if (!isTooOld({ at: when.at, occurredAt })) queryMessage(query, message, { matched, at: when.at, occurredAt })
   }
+  query.needsTimezone ||= starts.some(waitsForTimeOfDay)
 }
+
+const waitsForTimeOfDay = ({ content: { wait } }: LiveMessage): boolean => wait !== undefined && 'until' in wait
 
 const emptyEmailQuery = (person: KnownPerson): EmailQuery => ({
   person,
+  needsTimezone: false,
   messages: new Map(),
   waiting: 'none',
   sentSince: null,
@@ -530,7 +536,7 @@ function applyContactChange(planning: Planning, { before, after }: ChangedContac
   applyToEmails(planning, matched, { contactId, eventId: null, properties: null, at, occurredAt: at })
 }
 
-type Added = Parameters<typeof makePerson>[2]
+type Added = Parameters<typeof makePerson>[2] & Partial<Pick<ContactWrite, 'fields'>>
 
 /** Starts no message. */
 function addQuietly({ changes, facts, index }: Planning, write: Added): Person | Refused {
@@ -543,11 +549,13 @@ function addQuietly({ changes, facts, index }: Planning, write: Added): Person |
 function addPerson(planning: Planning, write: Added): Person | Refused {
   const made = addQuietly(planning, write)
   const isPending = statusOfNew(personOf(planning.facts.people, planning.index), write) === 'pending'
-  if (!('refusal' in made) && !isPending) startForNew(planning, { contactId: made.id, at: write.at })
+  if (!('refusal' in made) && !isPending) startForNew(planning, { ...write, contactId: made.id })
   return made
 }
 
-function startForNew(planning: Planning, { contactId, at }: { contactId: number; at: number }): void {
+type New = Pick<Added, 'at' | 'fields'> & { contactId: number }
+
+function startForNew(planning: Planning, { contactId, at, fields }: New): void {
   const { onCreated } = personOf(planning.facts.people, planning.index).app.rules
   if (onCreated.length === 0) return
   applyToEmails(planning, matchMessages(onCreated), {
@@ -556,10 +564,13 @@ function startForNew(planning: Planning, { contactId, at }: { contactId: number;
     properties: null,
     at,
     occurredAt: at,
+    newFields: fields,
   })
 }
 
+/** `newFields`: of a person whose fields are stored next. */
 type EmailCause = {
+  newFields?: ContactWrite['fields']
   contactId: number
   eventId: number | null
   properties: string | null
@@ -567,7 +578,8 @@ type EmailCause = {
   occurredAt: number
 }
 
-function applyToEmails({ changes, facts, index }: Planning, matched: Matched, cause: EmailCause): void {
+function applyToEmails(planning: Planning, matched: Matched, { newFields, ...cause }: EmailCause): void {
+  const { changes, facts, index } = planning
   const known = personOf(facts.people, index)
   const { app } = known
   const emails = changes.emails.get(known) ?? emailsOf(known.emails)
@@ -576,7 +588,14 @@ function applyToEmails({ changes, facts, index }: Planning, matched: Matched, ca
   planArrival({ emails, changes: deliveries, takeId }, matched, {
     ...cause,
     appId: app.id,
-    timezone: app.rules.timezone,
+    timezone: matched.starts.some(waitsForTimeOfDay) ? timezoneOf(planning, newFields) : app.rules.timezone,
     hosts: app.rules.hosts,
   })
+}
+
+/** The person's own, else the app's. */
+function timezoneOf({ changes, facts, index }: Planning, newFields: ContactWrite['fields'] | undefined): string {
+  const known = personOf(facts.people, index)
+  const fields = newFields ?? findFields(changes.people, known) ?? { timezone: known.emails?.timezone ?? null }
+  return ownTimezone(fields) ?? known.app.rules.timezone
 }

@@ -129,6 +129,12 @@ export function confirmPerson(changes: PeopleChanges, facts: PersonFacts, at: nu
   return row
 }
 
+/** With the batch's changes so far; null if neither the batch changed the person nor the row was loaded. */
+export const findFields = (changes: PeopleChanges, facts: PersonFacts) => {
+  const row = findRow(changes, facts)
+  return row && (row.fields ?? {})
+}
+
 /** With the batch's changes so far; null if it was not loaded. */
 const findRow = (changes: PeopleChanges, facts: PersonFacts): StoredContact | null =>
   changes.current.get(facts) ?? facts.contact?.row ?? findCreated(changes, facts)

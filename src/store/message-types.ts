@@ -54,7 +54,7 @@ export type Trigger =
   /** POST /send */
   | { api: 'send' }
 
-/** `until`: local time such as "09:00" in the app's timezone. */
+/** `until`: local time such as "09:00" in the timezone of the person, else of the app. */
 export type Wait = { minutes: number } | { until: string }
 /** While an email waits, later events of the same person and message join it if they are at most this far apart. */
 type Collect = { minutes: number }
@@ -234,6 +234,8 @@ export type Verdict = {
   until?: number
   /** rule "away" with `until`: the page that is open */
   openPath?: string
+  /** sending hours: the person's own timezone, if it counts */
+  zone?: string
 }
 
 /** `hard`: for good. `soft`: the address may work later. `blocked`: for what the email is. */

@@ -106,7 +106,9 @@ export type SentFacts = {
 /** Sent or held back at `decidedAt`, without the goal reached yet. */
 export type AwaitedGoal = Goal & { of: ReachedBy; id: number; decidedAt: number }
 
+/** `timezone`: what the person's field has; read only if a message waits for a time of day. */
 export type EmailFacts = {
+  timezone: FieldValue | null
   waiting: WaitingFacts[]
   sent: SentFacts[]
   goals: AwaitedGoal[]
@@ -138,6 +140,7 @@ export type MessageQuery = {
 
 export type EmailQuery = {
   person: KnownPerson
+  needsTimezone: boolean
   messages: Map<number, MessageQuery>
   /** page views also need the properties of the events */
   waiting: 'none' | 'bare' | 'withProperties'

@@ -229,6 +229,9 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
      FROM deliveries WHERE ${IS_SENT_OR_HELD_BACK} AND goal_at IS NULL`,
   )
   const propertiesOf = db.prepare<{ properties: string | null }, [number]>('SELECT properties FROM events WHERE id = ?')
+  const timezoneOf = db.prepare<{ timezone: FieldValue | null }, [number]>(
+    "SELECT fields ->> 'timezone' AS timezone FROM contacts WHERE id = ?",
+  )
 
   const propertiesBy = (eventId: number | null): string | null =>
     eventId === null ? null : (propertiesOf.get(eventId)?.properties ?? null)
@@ -315,7 +318,8 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
       if (query.waiting === 'none') waiting.push(...loadLeads(query, one))
       used.set(messageId, loadUsed(query, one))
     }
-    return { waiting, sent: loadSent(query), goals: loadGoals(query), used }
+    const timezone = query.needsTimezone ? (timezoneOf.get(query.person.id)?.timezone ?? null) : null
+    return { timezone, waiting, sent: loadSent(query), goals: loadGoals(query), used }
   }
 }
 

@@ -87,6 +87,18 @@ describe('the send window', () => {
     const settings = { sendWindow, timezone, giveUpHours: 200 }
     expect(outcomeOf({ settings }, { at })).toBe(minutes === 0 ? 'send' : `window ${minutes}`)
   })
+
+  test('in the timezone of the person, and giving up too', () => {
+    const settings = { sendWindow: window('09:00', '17:00'), timezone: 'UTC', giveUpHours: 1 }
+    const contact = { status: 'subscribed' as const, tags: [], fields: { timezone: 'America/New_York' } }
+    const at = Date.parse('2026-05-15T12:00Z')
+    const decision = decide(messageOf({ settings }), factsOf({ at, plannedAt: at, contact }))
+    expect(decision).toMatchObject({ outcome: 'wait', reason: 'window', dueAt: at + HOUR })
+    expect(decision.verdicts.at(-1)).toMatchObject({ rule: 'window', zone: 'America/New_York' })
+    // an hour after it opened there, which is three hours after it closed in UTC
+    const late = { at: at + 2 * HOUR, plannedAt: at - 8 * HOUR, contact }
+    expect(decide(messageOf({ settings }), factsOf(late)).outcome).toBe('send')
+  })
 })
 
 describe('limits per person', () => {

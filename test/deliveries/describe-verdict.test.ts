@@ -78,6 +78,10 @@ describe('describes a rule', () => {
       fail('window', '09:00-17:00', NOW),
       `It was outside the app's sending hours (09:00-17:00), which start again on ${WHEN}.`,
     ],
+    [
+      { ...fail('window', '09:00-17:00', NOW), zone: 'America/New_York' },
+      "It was outside the app's sending hours (09:00-17:00 America/New York, the timezone of Ada), which start again on 15 May 2026, 08:00 America/New York.",
+    ],
     [fail('perDay', '1', 1), 'Ada had received 1 lifecycle email within a day, but this app sends at most 1.'],
     [pass('perDay', '1', 0), "Ada hadn't received any lifecycle emails within a day, and this app sends at most 1."],
     [pass('perWeek', '5', 2), 'Ada had received 2 lifecycle emails within a week, and this app sends at most 5.'],

@@ -61,8 +61,9 @@ describe('describes a state', () => {
   test('by the rule that failed if a message has several of its kind', () => {
     const onlyIf = ['free', 'trial'].map((to) => ({ rule: 'field', field: 'plan', is: 'notEqual', to }) as const)
     const arrival = { addedTags: [], removedTags: [], fieldsBefore: {}, fieldsAfter: { plan: 'trial' } }
-    const waiting = { triggeredAt: NOW, dueAt: NOW + MINUTE, resultPath: () => null, isJoined: false }
-    const cancelled = findCancelled({ onlyIf }, waiting, arrival)
+    const times = { triggeredAt: NOW, dueAt: NOW + MINUTE, at: NOW, appTimezone: 'UTC' }
+    const waiting = { ...times, resultPath: () => null, properties: () => ({}), isJoined: false }
+    const cancelled = findCancelled({ ...CONTENT, onlyIf }, waiting, arrival)
     if (!cancelled) throw new Error('the change cancels')
     const content = { ...CONTENT, onlyIf }
     expect(say({ reason: cancelled.reason }, [cancelled.verdict], content)).toContain('anything but trial')
@@ -181,7 +182,7 @@ describe('a waiting email to somebody who may not get it today', () => {
         lead: null,
         message: { content: { ...CONTENT, mail: { ...CONTENT.mail, category } } },
         app: { timezone: 'UTC' },
-        contact: { ...ADA, status },
+        contact: { ...ADA, status, fields: null },
       }),
     ).why
 

@@ -335,14 +335,20 @@ describe('emails', () => {
 
   test('earlier emails of the person count', () => {
     const used = new Map([[1, { keys: new Set(['']), count: 1, lastHandedAt: null }]])
-    const emails: EmailFacts = { waiting: [], sent: [], goals: [], used }
+    const emails: EmailFacts = { timezone: null, waiting: [], sent: [], goals: [], used }
     expect(changesOf(planOf([{}], { messages: [message()], person: { ...ADA, emails } }))).toEqual([])
   })
 
   test('records a return once, and once more for the result', () => {
     const sent = { of: 'email' as const, id: 5, decidedAt: AT - MINUTE, cameBackAt: null, openedAt: null }
     const properties = ['{"url":"https://a.example/1"}']
-    const emails: EmailFacts = { waiting: [], sent: [{ ...sent, properties }], goals: [], used: new Map() }
+    const emails: EmailFacts = {
+      timezone: null,
+      waiting: [],
+      sent: [{ ...sent, properties }],
+      goals: [],
+      used: new Map(),
+    }
     const seen = (path: string) => ({ type: 'page', name: '$page', path }) as const
     const visits = ['/', '/2', '/1', '/1'].map(seen)
     expect(changesOf(planOf(visits, { person: { ...ADA, emails }, hasDeliveries: true }))).toEqual([
@@ -360,7 +366,7 @@ describe('emails', () => {
       days: 2,
     })
     const goals = [paid(5, AT - 2 * DAY), paid(6, AT - 2 * DAY - 1), paid(7, AT + 1), { ...paid(8, AT), event: 'left' }]
-    const emails: EmailFacts = { waiting: [], sent: [], goals, used: new Map() }
+    const emails: EmailFacts = { timezone: null, waiting: [], sent: [], goals, used: new Map() }
     const messages = [message({ goal: { event: 'paid', days: 2 } })]
     const given = { messages, person: { ...ADA, emails }, hasDeliveries: true }
     const planned = planOf([{ name: 'paid' }, { name: 'paid' }, { name: 'seen' }], given)
@@ -437,7 +443,7 @@ test('planning does not change its facts and can be repeated', () => {
   const person = {
     ...ADA,
     names: { firstName: null, lastName: null },
-    emails: { waiting: [], sent: [], goals: [], used },
+    emails: { timezone: null, waiting: [], sent: [], goals: [], used },
   }
   const given: Given = { messages, person }
   const writes = [{ firstName: 'Ada' }, {}, { name: 'paid', at: AT + 1 }]

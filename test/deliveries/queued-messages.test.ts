@@ -3,6 +3,7 @@ import { listUnstarted } from '../../src/deliveries/message-explanations.ts'
 import { tryContact, tryEvent } from '../../src/deliveries/dry-runs.ts'
 import { listQueued, listQueuedByContact, type QueuedMessage } from '../../src/deliveries/queued-messages.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
+import type { ContactWrite } from '../../src/store/types.ts'
 import { contactWrite, eventWrite } from '../store/samples.ts'
 import { createTestServer, HOUR, NOW, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
@@ -52,6 +53,18 @@ function compare({ tried, sent }: Pick<Compared, 'tried' | 'sent'>): [string, nu
   return namesAndTimes(tried)
 }
 
+/** Of a new or known person, after comparing the dry run with the real write. */
+async function queuedByContact(changes: Partial<ContactWrite>): Promise<[string, number][]> {
+  const { store, app } = messaging
+  const [before, at] = [await store().findContact(app.id, ADA), server.clock.now()]
+  const input = contactWrite({ ...changes, accountId: app.accountId, appId: app.id, email: ADA, at })
+  const tried = await tryContact(store(), app, { write: before ? 'contactUpdates' : 'contactAdds', input })
+  const saved = await store()[before ? 'updateContact' : 'addContact'](input)
+  if ('refusal' in tried || 'refusal' in saved) throw new Error('refused')
+  const sent = await listQueuedByContact(store(), app, { saved, tagsBefore: before?.tags ?? [] })
+  return compare({ tried: tried.queued, sent })
+}
+
 const put = (changes: Partial<MessageContent & { name: string; status: string }> = {}) =>
   messaging.put(messageOf(changes))
 
@@ -70,6 +83,16 @@ describe('an event queues', () => {
     await put({ name: 'Morning', wait: { until: '09:00' } })
     await messaging.set({ timezone: 'Asia/Tokyo' })
     expect(await queued()).toEqual([['Morning', 12 * HOUR]])
+  })
+  test('at a time of day, in the timezone of the person', async () => {
+    await messaging.set({ timezone: 'Asia/Tokyo' })
+    await put({ name: 'Welcome', trigger: { contact: 'created' }, wait: { until: '09:00' } })
+    expect(await queuedByContact({ fields: { timezone: 'America/New_York' } })).toEqual([['Welcome', HOUR]])
+    await put({ name: 'Morning', wait: { until: '09:00' } })
+    expect(await queued()).toEqual([['Morning', HOUR]])
+    await queuedByContact({ fields: { timezone: 'Nowhere/None' } })
+    await put({ name: 'Next', wait: { until: '09:00' } })
+    expect(await queued()).toEqual([['Next', 12 * HOUR]])
   })
   test('messages whose property conditions match', async () => {
     const where = (to: string) => [{ property: 'plan', is: 'equal' as const, to }]
@@ -181,16 +204,8 @@ describe('an event that triggers nothing', () => {
 })
 
 describe('a change of a person queues', () => {
-  async function tagged(tags: string[], removeTags: string[] = []): Promise<[string, number][]> {
-    const { store, app } = messaging
-    const [before, at] = [await store().findContact(app.id, ADA), server.clock.now()]
-    const input = contactWrite({ accountId: app.accountId, appId: app.id, email: ADA, tags, removeTags, at })
-    const tried = await tryContact(store(), app, { write: before ? 'contactUpdates' : 'contactAdds', input })
-    const saved = await store()[before ? 'updateContact' : 'addContact'](input)
-    if ('refusal' in tried || 'refusal' in saved) throw new Error('refused')
-    const sent = await listQueuedByContact(store(), app, { saved, tagsBefore: before?.tags ?? [] })
-    return compare({ tried: tried.queued, sent })
-  }
+  const tagged = (tags: string[], removeTags: string[] = []) => queuedByContact({ tags, removeTags })
+
   beforeEach(async () => {
     await put({ name: 'Welcome', trigger: { contact: 'created' } })
     await put({ name: 'Beta', trigger: { tag: 'beta' }, wait: { minutes: 10 } })

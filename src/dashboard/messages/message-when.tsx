@@ -162,7 +162,13 @@ export const WaitFields = ({ ask, timezone }: FieldsProps & { timezone: string }
       {
         id: 'until',
         name: 'Until a time of day',
-        content: <Field {...ask('wait.until')} label="Time of day" hint={`Such as 09:00 (${timezone}).`} />,
+        content: (
+          <Field
+            {...ask('wait.until')}
+            label="Time of day"
+            hint={`Such as 09:00, in the person's timezone if known, else ${timezone}.`}
+          />
+        ),
       },
     ]}
   />

@@ -50,8 +50,9 @@ const HourFields = ({ text, app }: { text: LimitsText; app: Viewer['app'] }) => 
       <h2>Sending hours</h2>
       <p class="hint">
         Lifecycle emails wait for these hours; transactional emails don't. Hours such as 22:00 to 06:00 end the next
-        day. Times are in {formatZone(app.timezone)}. Change the timezone in{' '}
-        <a href={pathOf(app.publicId, 'settings')}>Settings</a>.
+        day. Times are in the person's own timezone (their field <code>timezone</code>), else in{' '}
+        {formatZone(app.timezone)}. Change the app's timezone in <a href={pathOf(app.publicId, 'settings')}>Settings</a>
+        .
       </p>
       <fieldset class={error ? 'field wide wrong' : 'field wide'}>
         <legend>Days</legend>

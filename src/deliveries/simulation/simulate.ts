@@ -14,6 +14,7 @@ import { findVariant, listTexts, writeTexts } from '../../messages/mail-texts.ts
 import { makeTemplateScope } from '../../messages/template-scope.ts'
 import { DEFAULT_PLACE } from '../../messages/template-values.ts'
 import { fillTemplate, showValues } from '../../messages/templates.ts'
+import { ownTimezone } from '../../people/timezone.ts'
 import { readPast } from './past.ts'
 import { simulatePerson } from './person.ts'
 
@@ -36,8 +37,12 @@ export type SimulationInput = {
   contactId?: number
 }
 
-/** `dueAt`: when it was or would be decided (ms UTC). `isToday`: decided by current data. */
+/**
+ * `dueAt`: when it was or would be decided (ms UTC). `ownZone`: the person's own timezone. `isToday`: decided by current
+ * data.
+ */
 export type SimulationLine = {
+  ownZone?: string
   contactId: number
   email: string | null
   triggeredAt: number
@@ -83,9 +88,11 @@ export function simulate(
   for (const [contactId, own] of Map.groupBy(triggers, (trigger) => trigger.contactId)) {
     const person = reads.findPerson(contactId)
     const past = readPast(reads, asked, contactId)
+    const ownZone = ownTimezone(person?.fields ?? null)
     simulatePerson(
       {
         ...asked,
+        timezone: ownZone ?? asked.timezone,
         contactId,
         messageId: input.messageId ?? UNSAVED,
         person,
@@ -98,6 +105,7 @@ export function simulate(
             triggeredAt: occurredAt,
             dueAt: at,
             outcome,
+            ...(ownZone === null ? {} : { ownZone }),
             verdicts: verdicts.filter(isShown).map(markToday),
           }),
       },

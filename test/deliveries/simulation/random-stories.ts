@@ -228,7 +228,10 @@ function makePerson({ isOften, pick }: Random, email: string): Person {
   return {
     email,
     tags: isOften(0.5) ? ['beta'] : [],
-    fields: isOften(0.7) ? { plan: pick(['pro', 'free']) } : {},
+    fields: {
+      ...(isOften(0.7) ? { plan: pick(['pro', 'free']) } : {}),
+      ...(isOften(0.3) ? { timezone: pick(['Asia/Tokyo', 'America/New_York', 'Nowhere/None']) } : {}),
+    },
     isUnsubscribed: isOften(0.04),
     isPending: isOften(0.04),
     hasEndedTopic: isOften(0.1),
