@@ -68,7 +68,7 @@ export function matchEvent(app: Pick<AppFacts, 'rules' | 'hasDeliveries'>, event
   return {
     starts: messages?.filter(({ content }) => isStartedBy(content.trigger, event, parse)) ?? [],
     properties: parse,
-    cancels: isCancelling ? { event: name, occurredAt } : null,
+    cancels: isCancelling ? { event: name, occurredAt, properties: parse } : null,
     seen: null,
     goal: withinMs === undefined ? null : { event: name, occurredAt, withinMs },
   }
@@ -208,6 +208,7 @@ function cancelBy(changing: Changing, { eventId, at, hosts }: Cause, arrival: Ar
       dueAt: email.dueAt,
       isJoined,
       resultPath: () => resultPathOf(part.properties, hosts),
+      properties: () => parseProperties(part.properties),
     }
     return findCancelled(email.content, waiting, arrival)
   }

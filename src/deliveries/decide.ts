@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 import { isTooOld } from '../events/event-input.ts'
-import { collectMsOf, isPerPerson, dedupeKeyOf, whenDue } from '../messages/again.ts'
+import { collectMsOf, isPerPerson, dedupeKeyOf, hasValue, sameValueOf, whenDue } from '../messages/again.ts'
 import type { Arrival, DecideStart, FindCancelled, Lead, StartFacts, WaitingEvent } from '../store/delivery-rules.ts'
 import { fromLocalTime, localTime, readTimeOfDay, readTimezone } from '../core/local-time.ts'
 import { ownTimezone } from '../people/timezone.ts'
@@ -339,10 +339,12 @@ export const findCancelled: FindCancelled = (content, waiting, arrival) => {
 
 function factsAround(waiting: WaitingEvent, arrival: Arrival): { before: RuleFacts; after: RuleFacts } {
   const { triggeredAt, dueAt: at } = waiting
+  const sameValue = (name: string) => sameValueOf(waiting.properties(), name)
   const nothing: RuleFacts = {
     ...NOTHING_DONE,
     at,
     triggeredAt,
+    sameValue,
     contact: { status: 'subscribed', tags: [], fields: {} },
   }
   if ('addedTags' in arrival) {
@@ -354,11 +356,19 @@ function factsAround(waiting: WaitingEvent, arrival: Arrival): { before: RuleFac
   }
   const { occurredAt } = arrival
   const happenedAt = (isIt: boolean, since: number): number | null => (isIt && occurredAt >= since ? occurredAt : null)
-  if ('event' in arrival)
+  if ('event' in arrival) {
+    const isSame = (property: string | undefined): boolean => {
+      const value = property === undefined ? null : sameValue(property)
+      return property === undefined || (value !== null && hasValue(arrival.properties(), property, value))
+    }
     return {
       before: nothing,
-      after: { ...nothing, doneAt: (name, since) => happenedAt(name === arrival.event, since) },
+      after: {
+        ...nothing,
+        doneAt: (name, since, same) => happenedAt(name === arrival.event && isSame(same), since),
+      },
     }
+  }
   const before = { ...nothing, resultPath: waiting.resultPath(), firstReportedAt: occurredAt }
   return {
     before,

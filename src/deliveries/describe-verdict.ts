@@ -197,11 +197,18 @@ function describeSeen(verdict: Verdict, subject: DescribedSubject): string {
 
 function describeDone(verdict: Verdict, subject: DescribedSubject, rule: Rule | undefined): string {
   const name = displayName(subject.person)
-  const event = formatValue(verdict.about)
+  const same = rule !== undefined && 'same' in rule ? rule.same : undefined
+  if (same !== undefined && (verdict.same ?? null) === null) return describeIncomparable(verdict, subject, same)
+  const event = `${formatValue(verdict.about)}${same === undefined ? '' : ` with the ${same} ${formatValue(verdict.same ?? null)}`}`
   if (typeof verdict.value === 'number')
     return `${event} arrived for ${name} on ${formatTimeInZone(verdict.value, subject.zone)}${needless(verdict)}.`
   const found = `${event} had not arrived for ${name}${describeSince(rule, subject)}`
   return isPass(verdict) ? `${found}.` : `${found}, but this message requires it.`
+}
+
+function describeIncomparable(verdict: Verdict, { content }: DescribedSubject, same: string): string {
+  const found = `${upperFirst(triggerNoun(content))} had no ${same}, so no ${formatValue(verdict.about)} has the same`
+  return isPass(verdict) ? `${found}.` : `${found}, but this message requires one.`
 }
 
 function describeSince(rule: Rule | undefined, { content }: DescribedSubject): string {

@@ -1,3 +1,4 @@
+import { hasValue, sameValueOf } from '../messages/again.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
 import type { ViewRow } from '../store/events.ts'
@@ -87,7 +88,8 @@ function readVisits(reads: FactReads, { delivery, message, event, app }: Decided
   const views = allViews.filter(({ occurredAt }) => occurredAt >= triggeredAt)
   const returns = reports.filter(({ isReturn }) => isReturn)
   const visits = [...views, ...returns.map(({ path, reportedAt }) => ({ path, occurredAt: reportedAt }))]
-  const done = readDone(reads, { delivery, onlyIf }, at)
+  const sameValue = (property: string) => sameValueOf(parseProperties(event?.properties ?? null), property)
+  const done = readDone(reads, { delivery, onlyIf, sameValue }, at)
   return {
     triggeredAt,
     resultPath: resultPathOf(event?.properties ?? null, app.hosts),
@@ -101,7 +103,8 @@ function readVisits(reads: FactReads, { delivery, message, event, app }: Decided
     },
     firstVisitSince: (since) =>
       earliest(...visits.filter((visit) => visit.occurredAt >= since).map(({ occurredAt }) => occurredAt)),
-    doneAt: (name, since) => done.get(`${name} ${since}`) ?? null,
+    doneAt: (name, since, same) => done.get(keyOfDone(name, since, same)) ?? null,
+    sameValue,
   }
 }
 
@@ -115,19 +118,33 @@ function addLostViews(reports: ReportRow[], views: readonly ViewRow[], triggered
   return [...reports, ...lost.map(toLostReport)]
 }
 
-function readDone(
-  reads: FactReads,
-  { delivery, onlyIf }: { delivery: DecidedWork['delivery']; onlyIf: readonly Rule[] },
-  at: number,
-): Map<string, number | null> {
+type DoneOf = Pick<DecidedWork, 'delivery'> & Pick<EventFacts, 'sameValue'> & { onlyIf: readonly Rule[] }
+
+function readDone(reads: FactReads, { delivery, onlyIf, sameValue }: DoneOf, at: number): Map<string, number | null> {
   const { appId, contactId, triggeredAt, eventId: exceptId } = delivery
   const done = new Map<string, number | null>()
-  for (const { name, since: asked } of listReadEvents(onlyIf)) {
+  for (const { name, since: asked, same } of listReadEvents(onlyIf)) {
     const since = sinceWhen(asked, triggeredAt, at)
-    done.set(`${name} ${since}`, reads.lastDoneAt({ appId, contactId, name, since, exceptId }))
+    const query = { appId, contactId, name, since, exceptId }
+    const lastAt =
+      same === undefined ? reads.lastDoneAt(query) : readSame(reads, query, { same, value: sameValue(same) })
+    done.set(keyOfDone(name, since, same), lastAt)
   }
   return done
 }
+
+const keyOfDone = (name: string, since: number, same = ''): string => `${name} ${since} ${same}`
+
+type Same = { same: string; value: ReturnType<EventFacts['sameValue']> }
+
+const readSame = (
+  reads: FactReads,
+  query: Parameters<FactReads['lastDoneAt']>[0],
+  { same, value }: Same,
+): number | null =>
+  value === null
+    ? null
+    : reads.lastDoneAt({ ...query, fits: (properties) => hasValue(parseProperties(properties), same, value) })
 
 /** `at`: arrival; `occurredAt`: when it happened. `properties` is JSON. */
 export type Arrival = { at: number; occurredAt: number; properties: string | null }

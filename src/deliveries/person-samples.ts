@@ -161,8 +161,9 @@ function planEmails({ id: appId, timezone, hosts }: AppRow, content: MessageCont
       handOver(emails, email, email.dueAt)
       handed.push(email)
     }
-    const cancels = type === 'page' ? { path: path ?? '', occurredAt } : { event: name, occurredAt }
-    const matched = { ...matchMessages([message], cancels), properties: () => parseProperties(properties) }
+    const parse = () => parseProperties(properties)
+    const cancels = type === 'page' ? { path: path ?? '', occurredAt } : { event: name, occurredAt, properties: parse }
+    const matched = { ...matchMessages([message], cancels), properties: parse }
     const cause = { appId, contactId, timezone, hosts, eventId, properties, at: receivedAt, occurredAt }
     planArrival({ emails, changes: [], takeId }, matched, cause)
   }

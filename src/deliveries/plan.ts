@@ -214,7 +214,8 @@ function queryEmails(queries: Map<PersonFacts, EmailQuery>, { person, matched }:
   const query = queries.get(person) ?? emptyEmailQuery(person)
   queries.set(person, query)
   const occurredAt = when.occurredAt ?? when.at
-  if (app.hasDeliveries && cancels) query.waiting = 'path' in cancels ? 'withProperties' : atLeastBare(query.waiting)
+  if (app.hasDeliveries && cancels)
+    query.waiting = needsProperties(app, cancels) ? 'withProperties' : atLeastBare(query.waiting)
   if (app.hasDeliveries && isLeave) query.waiting = atLeastBare(query.waiting)
   if (app.hasDeliveries && seen) query.sentSince = Math.min(query.sentSince ?? occurredAt, occurredAt - CAME_BACK_MS)
   if (app.hasDeliveries && goal) {
@@ -226,6 +227,9 @@ function queryEmails(queries: Map<PersonFacts, EmailQuery>, { person, matched }:
   }
   query.needsTimezone ||= starts.some(waitsForTimeOfDay)
 }
+
+const needsProperties = ({ rules }: AppFacts, cancels: Arrival): boolean =>
+  'path' in cancels || ('event' in cancels && rules.comparedEvents.has(cancels.event))
 
 const waitsForTimeOfDay = ({ content: { wait } }: LiveMessage): boolean => wait !== undefined && 'until' in wait
 

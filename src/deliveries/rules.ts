@@ -35,8 +35,10 @@ export type EventFacts = {
   firstOnPageSince(path: string, since: number): number | null
   /** when the person first was on any page, at `since` or later */
   firstVisitSince(since: number): number | null
-  /** when the event last happened, at `since` or later, without this one */
-  doneAt(event: string, since: number): number | null
+  /** when the event last happened, at `since` or later, without this one; `same`: with its value of this property */
+  doneAt(event: string, since: number, same?: string): number | null
+  /** its value of a property, by which other events are the same; null: none is */
+  sameValue(property: string): string | number | boolean | null
 }
 
 export type RuleFacts = EventFacts & {
@@ -53,6 +55,7 @@ export const NOTHING_DONE: Omit<EventFacts, 'triggeredAt'> & Pick<RuleFacts, 'fi
   firstOnPageSince: () => null,
   firstVisitSince: () => null,
   doneAt: () => null,
+  sameValue: () => null,
 }
 
 type Rules = Pick<MessageContent, 'onlyIf'>
@@ -77,13 +80,15 @@ const passTogether = (verdicts: Verdict[]): Verdict[] =>
 
 type RuleOf<Name extends Rule['rule']> = Extract<Rule, { rule: Name }>
 
+export type ReadEvent = { name: string; since: Since | undefined; same: string | undefined }
+
 type RuleDefinition<R extends Rule> = {
   check(rule: R, facts: RuleFacts): Verdict
   /** about one event (its page, or the time since it): checked for each event of an email */
   isOfEvent(rule: R): boolean
   readsPages?: true
   /** the event whose last time it reads */
-  readsEvent?(rule: R): { name: string; since: Since | undefined }
+  readsEvent?(rule: R): ReadEvent
   /** how long a page may be silent before its reader counts as gone (ms) */
   quietMs?(rule: R): number
   /** how old a leave may be that it reads (ms) */
@@ -98,8 +103,8 @@ const ofPage: RuleDefinition<RuleOf<'seen'> | RuleOf<'notSeen'>> = {
 
 const ofEvent: RuleDefinition<RuleOf<'done'> | RuleOf<'notDone'>> = {
   check: checkDone,
-  isOfEvent: ({ since = 'trigger' }) => since === 'trigger',
-  readsEvent: ({ event: name, since }) => ({ name, since }),
+  isOfEvent: ({ since = 'trigger', same }) => since === 'trigger' || same !== undefined,
+  readsEvent: ({ event: name, since, same }) => ({ name, since, same }),
 }
 
 /** Everything that depends on the kind of a rule, except its texts. */
@@ -140,7 +145,7 @@ const definitionOf = (rule: Rule): RuleDefinition<Rule> => RULES[rule.rule]
 
 export const readsPages = (onlyIf: readonly Rule[]): boolean => onlyIf.some((rule) => definitionOf(rule).readsPages)
 
-export const listReadEvents = (onlyIf: readonly Rule[]): { name: string; since: Since | undefined }[] =>
+export const listReadEvents = (onlyIf: readonly Rule[]): ReadEvent[] =>
   onlyIf.flatMap((rule) => definitionOf(rule).readsEvent?.(rule) ?? [])
 
 /** How long a page may be open without a sign. */
@@ -260,8 +265,10 @@ const markEstimated = (found: Verdict, { isEstimated }: { isEstimated?: true }):
   isEstimated ? { ...found, isEstimated } : found
 
 function checkDone(rule: RuleOf<'done'> | RuleOf<'notDone'>, facts: RuleFacts): Verdict {
-  const at = facts.doneAt(rule.event, sinceWhen(rule.since, facts.triggeredAt, facts.at))
-  return verdict(rule, rule.event, at, (at !== null) === (rule.rule === 'done'))
+  const { event, since, same } = rule
+  const at = facts.doneAt(event, sinceWhen(since, facts.triggeredAt, facts.at), same)
+  const found = verdict(rule, event, at, (at !== null) === (rule.rule === 'done'))
+  return same === undefined ? found : { ...found, same: facts.sameValue(same) }
 }
 
 /** The page of the event's `url`: opened since, or open when the event came. */

@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../core/clock.ts'
 import { pageKeyOf } from '../core/urls.ts'
-import { propertyOf } from './conditions.ts'
+import { isEqual, isPlain, propertyOf } from './conditions.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
 import { nextTimeOfDay } from '../core/local-time.ts'
 import type { Again, Wait } from '../store/message-types.ts'
@@ -33,9 +33,27 @@ export function dedupeKeyOf(again: Again | undefined, properties: () => Record<s
 
 function dedupeValueOf({ property }: { property: string | string[] }, properties: Record<string, unknown>): unknown {
   for (const name of typeof property === 'string' ? [property] : property) {
-    const value = propertyOf(properties, name)
-    const counted = name === 'url' && typeof value === 'string' ? pageKeyOf(value) : value
-    if (counted !== undefined && counted !== null && counted !== '') return counted
+    const value = valueOf(properties, name)
+    if (value !== null) return value
   }
   return null
 }
+
+/** null: it has none. URLs of the same page are the same. */
+function valueOf(properties: Record<string, unknown>, name: string): unknown {
+  const value = propertyOf(properties, name)
+  const counted = name === 'url' && typeof value === 'string' ? pageKeyOf(value) : value
+  return counted === undefined || counted === '' ? null : counted
+}
+
+/** The value by which another event is the same; null: none is. */
+export function sameValueOf(properties: Record<string, unknown>, name: string): string | number | boolean | null {
+  const value = valueOf(properties, name)
+  return isPlain(value) ? value : null
+}
+
+export const hasValue = (
+  properties: Record<string, unknown>,
+  name: string,
+  value: string | number | boolean,
+): boolean => isEqual(valueOf(properties, name), value)

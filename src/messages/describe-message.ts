@@ -85,9 +85,9 @@ export function describeRule(rule: Rule): string {
     case 'notSeen':
       return "they haven't opened the result"
     case 'done':
-      return `${rule.event} arrived ${describeSince(rule.since)}`
+      return `${rule.event}${describeSame(rule)} arrived ${describeSince(rule.since)}`
     case 'notDone':
-      return `${rule.event} did not arrive ${describeSince(rule.since)}`
+      return `${rule.event}${describeSame(rule)} did not arrive ${describeSince(rule.since)}`
     case 'tag':
       return 'has' in rule ? `they have the tag “${rule.has}”` : `they don't have the tag “${rule.lacks}”`
     case 'field':
@@ -148,6 +148,8 @@ function describeAwayTwice({ minutes: before = 0 }: Away, { minutes: after = 0 }
   const left = describeLeftBefore(before)
   return after === 0 ? `${left} and are still away` : `${left} and at least ${formatMinutes(after)} before sending`
 }
+
+const describeSame = ({ same }: { same?: string }): string => (same === undefined ? '' : ` with the same ${same}`)
 
 function describeSince(since: Since | undefined): string {
   if (typeof since === 'object') return `in the last ${countUnits(since.days, 'day')}`

@@ -103,6 +103,11 @@ function checkTriggered({ trigger, onlyIf = [], again }: MessageContent): FieldE
       add(`onlyIf[${index}].rule`, "This rule is about the page of the event's `url`. Use an event as the trigger.")
     }
   }
+  for (const [index, rule] of onlyIf.entries()) {
+    if ('same' in rule && rule.same !== undefined && !('event' in trigger)) {
+      add(`onlyIf[${index}].same`, 'Only events have properties. Use an event as the trigger, or leave this out.')
+    }
+  }
   if (again && 'property' in again && !('event' in trigger)) {
     add('again.property', 'Only events have properties. Use an event as the trigger, or send once per person.')
   }

@@ -142,7 +142,7 @@ const RuleSchema = Type.Union(
       ifUnknown: IF_UNKNOWN,
     }),
     rule(['seen', 'notSeen'], { ifUnknown: IF_UNKNOWN }),
-    rule(['done', 'notDone'], { event: EVENT, since: SINCE }),
+    rule(['done', 'notDone'], { event: EVENT, since: SINCE, same: Type.Optional(PROPERTY) }),
     rule(['tag'], { has: TAG }),
     rule(['tag'], { lacks: TAG }),
     rule(['field'], { field: PROPERTY, ...COMPARED }),

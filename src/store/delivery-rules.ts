@@ -82,7 +82,7 @@ export type CancelByTopic = (
 /** Something that may cancel a person's waiting emails: a page view, an event, or a contact change. */
 export type Arrival =
   | { path: string; occurredAt: number }
-  | { event: string; occurredAt: number }
+  | { event: string; occurredAt: number; properties: () => Record<string, unknown> }
   | {
       addedTags: string[]
       removedTags: string[]
@@ -95,6 +95,7 @@ export type WaitingEvent = {
   triggeredAt: number
   dueAt: number
   resultPath: () => string | null
+  properties: () => Record<string, unknown>
   isJoined: boolean
 }
 

@@ -169,21 +169,39 @@ export type ViewRow = { path: string; occurredAt: number }
 /** A person's history for the rules, by the time of the event instead of its arrival. */
 export function createHistoryReads(db: Database) {
   const [event, , action] = EVENT_TYPES.map((_, code) => code)
-  const done = db.prepare<{ at: number | null }, [number, string, number, number, number, number]>(
-    `SELECT max(${HAPPENED}) AS at FROM events
-     WHERE id IN (${selectIds('events', { contact: '?3', types: `IN (${event}, ${action})`, from: '?4' })})
-       AND name_id = (SELECT id FROM event_names WHERE app_id = ?1 AND name = ?2)
-       AND ${HAPPENED} >= ?5 AND id <> ?6`,
-  )
+  const select = <Row>(columns: string) =>
+    db.prepare<Row, [number, string, number, number, number, number]>(
+      `SELECT ${columns} FROM events
+       WHERE id IN (${selectIds('events', { contact: '?3', types: `IN (${event}, ${action})`, from: '?4' })})
+         AND name_id = (SELECT id FROM event_names WHERE app_id = ?1 AND name = ?2)
+         AND ${HAPPENED} >= ?5 AND id <> ?6`,
+    )
+  const last = select<{ at: number | null }>(`max(${HAPPENED}) AS at`)
+  const all = select<{ at: number; properties: string | null }>(`${HAPPENED} AS at, properties`)
 
   return {
     ...createViewReads(db),
 
-    lastDoneAt(query: { appId: number; contactId: number; name: string; since: number; exceptId: number | null }) {
-      const { appId, name, contactId, since, exceptId } = query
-      return done.get(appId, name, contactId, idSince(since), since, exceptId ?? 0)?.at ?? null
+    lastDoneAt({ appId, name, contactId, since, exceptId, fits }: DoneQuery): number | null {
+      const values = [appId, name, contactId, idSince(since), since, exceptId ?? 0] as const
+      if (fits === undefined) return last.get(...values)?.at ?? null
+      let lastAt: number | null = null
+      for (const { at, properties } of all.all(...values)) {
+        if ((lastAt === null || at > lastAt) && fits(properties)) lastAt = at
+      }
+      return lastAt
     },
   }
+}
+
+/** `fits`: by the properties (JSON) of an event, whether it counts. */
+type DoneQuery = {
+  appId: number
+  contactId: number
+  name: string
+  since: number
+  exceptId: number | null
+  fits?: (properties: string | null) => boolean
 }
 
 const HAPPENED = 'ifnull(occurred_at, received_at)'

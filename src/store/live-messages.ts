@@ -26,6 +26,8 @@ export type AppRules = {
   /** rules whose result an event can change, and the event names that change it */
   cancelledBy: Set<Rule['rule']>
   cancellingEvents: Set<string>
+  /** those whose properties decide what they change */
+  comparedEvents: Set<string>
   /** longest time (ms) in which each goal event counts, of all versions */
   goalEvents: Map<string, number>
   /** some version of a message holds people back, so people are compared */
@@ -167,6 +169,7 @@ const emptyRules = (timezone: string, hosts: string[]): AppRules => ({
   optIn: null,
   cancelledBy: new Set(),
   cancellingEvents: new Set(),
+  comparedEvents: new Set(),
   goalEvents: new Map(),
   holdsBack: false,
   timezone,
@@ -197,6 +200,8 @@ function noteGoal({ goalEvents }: AppRules, { goal }: MessageContent): void {
 function noteCancelling(rules: AppRules, { onlyIf = [] }: MessageContent): void {
   for (const rule of onlyIf) {
     rules.cancelledBy.add(rule.rule)
-    if (rule.rule === 'notDone') rules.cancellingEvents.add(rule.event)
+    if (rule.rule !== 'notDone') continue
+    rules.cancellingEvents.add(rule.event)
+    if (rule.same !== undefined) rules.comparedEvents.add(rule.event)
   }
 }

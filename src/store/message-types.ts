@@ -66,13 +66,16 @@ export type Again =
 type IfUnknown = { ifUnknown?: 'send' | 'skip' }
 export type Since = 'trigger' | 'ever' | { days: number }
 
+/** `same`: only if both events have the same value of this property. */
+type DoneEvent = { event: string; since?: Since; same?: string }
+
 export type Rule =
   /** Away for `minutes`, now or at the trigger. `quietMinutes` without activity count as away. */
   | ({ rule: 'away'; minutes?: number; at?: 'sending' | 'trigger'; quietMinutes?: number } & IfUnknown)
   | ({ rule: 'seen' } & IfUnknown)
   | ({ rule: 'notSeen' } & IfUnknown)
-  | { rule: 'done'; event: string; since?: Since }
-  | { rule: 'notDone'; event: string; since?: Since }
+  | ({ rule: 'done' } & DoneEvent)
+  | ({ rule: 'notDone' } & DoneEvent)
   | { rule: 'tag'; has: string }
   | { rule: 'tag'; lacks: string }
   | ({ rule: 'field'; field: string } & Compared & Alternative)
@@ -234,6 +237,8 @@ export type Verdict = {
   until?: number
   /** rule "away" with `until`: the page that is open */
   openPath?: string
+  /** rules "done" and "notDone" with `same`: the value; null: the event has none that can be compared */
+  same?: string | number | boolean | null
   /** sending hours: the person's own timezone, if it counts */
   zone?: string
 }

@@ -9,6 +9,7 @@ import { type ContactStatus, EVENT_TYPES, type FieldValue } from './types.ts'
 /** `at`: arrival. `occurredAt`: when it happened (ms UTC). Ids are in order of arrival. */
 export type Happening = { id: number; at: number; occurredAt: number }
 export type ViewHappening = Happening & { path: string }
+export type DoneHappening = Happening & { properties: string | null }
 export type TriggerHappening = Happening & { contactId: number; path: string | null; properties: string | null }
 export type ReportHappening = ReportRow & { id: number }
 
@@ -59,8 +60,8 @@ export function createSimulationReads(db: Database, { until }: { until: number }
      WHERE id IN (${selectSomeIds('events', { contact: '?1', types: `= ${page}`, order: 'ASC', limit: `${FIRST_VIEWS}` })})
        AND received_at <= ?2 ORDER BY id`,
   )
-  const eventsNamed = db.prepare<Happening, [number, number, number, number, number]>(
-    `SELECT ${HAPPENING} FROM events
+  const eventsNamed = db.prepare<DoneHappening, [number, number, number, number, number]>(
+    `SELECT ${HAPPENING}, properties FROM events
      WHERE id IN (${selectIds('events', { contact: '?1', types: `IN (${event}, ${action})`, from: '?2' })})
        AND name_id = ?3 AND ${HAPPENED} >= ?4 AND received_at <= ?5 ORDER BY id`,
   )

@@ -128,6 +128,14 @@ describe('done and not done', () => {
     expect(check(rule, { doneAt })).toEqual({ rule: rule.rule, about: 'paid', value, verdict })
   })
 
+  test('with the same value of a property', () => {
+    const same = { doneAt: (_: string, __: number, by?: string) => (by === 'id' ? NOW : null), sameValue: () => 2 }
+    const rule: Rule = { rule: 'notDone', event: 'paid', same: 'id' }
+    expect(check(rule, same)).toEqual({ rule: 'notDone', about: 'paid', value: NOW, verdict: 'fail', same: 2 })
+    expect(check(rule)).toEqual({ rule: 'notDone', about: 'paid', value: null, verdict: 'pass', same: null })
+    expect(rulesOfEvent({ onlyIf: [{ ...rule, since: 'ever' }] })).toHaveLength(1)
+  })
+
   test('is searched from the given time', () => {
     expect(sinceWhen('ever', 5, 10 * DAY)).toBe(0)
     expect(sinceWhen(undefined, 5, 10 * DAY)).toBe(5)

@@ -136,3 +136,23 @@ describe('describes a rule', () => {
     expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(CANCELLATION_REASONS), ...decided].sort())
   })
 })
+
+describe('an event with the same value', () => {
+  const onlyIf = [{ rule: 'notDone' as const, event: 'invoice.paid', same: 'invoiceId' }]
+  const sayOf = (verdict: Verdict) => explain(deliveryOf({}, [verdict]), ADA, { ...CONTENT, onlyIf }).rules[0]?.sentence
+
+  test.each<[Verdict, string]>([
+    [
+      { ...fail('notDone', 'invoice.paid', NOW), same: 2 },
+      `invoice.paid with the invoiceId 2 arrived for Ada on ${WHEN}, so this email was not needed.`,
+    ],
+    [
+      { ...pass('notDone', 'invoice.paid', null), same: 2 },
+      'invoice.paid with the invoiceId 2 had not arrived for Ada since the event.',
+    ],
+    [
+      { ...pass('notDone', 'invoice.paid', null), same: null },
+      'The event had no invoiceId, so no invoice.paid has the same.',
+    ],
+  ])('%j: %s', (verdict, sentence) => expect(sayOf(verdict)).toBe(sentence))
+})

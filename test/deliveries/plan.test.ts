@@ -37,6 +37,7 @@ const rulesOf = (messages: LiveMessage[]): AppRules => {
     optIn: null,
     cancelledBy: new Set(),
     cancellingEvents: new Set(),
+    comparedEvents: new Set(),
     goalEvents: new Map(),
     holdsBack: false,
     timezone: 'UTC',

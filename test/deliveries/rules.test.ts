@@ -140,6 +140,26 @@ describe('a rule at the time of sending', () => {
   })
 })
 
+describe('a paid invoice', () => {
+  const invoice = (event: string, invoiceId: unknown) => messaging.event({ event, properties: { invoiceId } })
+
+  test('stops the reminder about itself, while it waits and when it is due, and no other', async () => {
+    const onlyIf: Rule[] = [{ rule: 'notDone', event: 'invoice.paid', since: 'ever', same: 'invoiceId' }]
+    const again = { once: 'property' as const, property: 'invoiceId' }
+    await messaging.put(messageOf({ trigger: { event: 'invoice.due' }, wait: { minutes: 10 }, again, onlyIf }))
+    await invoice('invoice.paid', 1)
+    for (const id of [1, 2, 3, null]) await invoice('invoice.due', id)
+    server.clock.tick(MINUTE)
+    await invoice('invoice.paid', '3')
+    await invoice('invoice.paid', null)
+    const statesOf = async () => (await messaging.deliveries()).map(({ state, reason }) => reason ?? state)
+    expect(await statesOf()).toEqual(['waiting', 'waiting', 'done', 'waiting'])
+    server.clock.tick(9 * MINUTE)
+    await messaging.decide()
+    expect(await statesOf()).toEqual(['done', 'sent', 'done', 'sent'])
+  })
+})
+
 test("a visit to the home page is no visit to a partner's page", async () => {
   const onlyIf: Rule[] = [{ rule: 'notSeen', ifUnknown: 'send' }]
   await messaging.put(messageOf({ again: { once: 'property', property: ['url'] }, onlyIf }))

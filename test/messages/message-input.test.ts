@@ -125,6 +125,11 @@ describe('is refused with the path of the field', () => {
     ['since yesterday', rules({ rule: 'done', event: 'e', since: 'yesterday' }), ['onlyIf[0].since invalid']],
     ['since no days', rules({ rule: 'done', event: 'e', since: { days: 0 } }), ['onlyIf[0].since.days invalid']],
     ['a field without a value', rules({ rule: 'field', field: 'plan', is: 'above' }), ['onlyIf[0].to invalid']],
+    [
+      'the same property without an event',
+      { ...rules({ rule: 'done', event: 'e', same: 'id' }), trigger: { tag: 'a' } },
+      ['onlyIf[0].same invalid'],
+    ],
     ['seen without an event', { ...rules({ rule: 'seen' }), trigger: { tag: 'a' } }, ['onlyIf[0].rule invalid']],
     ['21 rules', rules(...Array.from({ length: 21 }, () => ({ rule: 'notSeen' }))), ['onlyIf invalid']],
     ['once per week', { ...BASE, again: { once: 'week' } }, ['again.once invalid']],

@@ -77,7 +77,9 @@ describe('of one person', () => {
     expect(reads.listViews(7, 0).map(({ path }) => path)).toEqual(['/a', '/b'])
     expect(reads.listFirstViews(7).map(({ at }) => at - FIRST)).toEqual([-9_000, 0])
     const done = { appId: 1, contactId: 7, name: 'done' }
-    expect(reads.listDone({ ...done, since: 0 })).toEqual([{ id: 3, at: FIRST + 1, occurredAt: FIRST - 5 }])
+    expect(reads.listDone({ ...done, since: 0 })).toEqual([
+      { id: 3, at: FIRST + 1, occurredAt: FIRST - 5, properties: null },
+    ])
     expect(reads.listDone({ ...done, name: 'other', since: 0 })).toEqual([])
     // ids of long ago: since the beginning
     const range = { appId: 1, from: 0, contactId: 7 }

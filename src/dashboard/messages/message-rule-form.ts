@@ -29,7 +29,8 @@ export function writeRule(rule: Rule, path: string): Fields {
     case 'notDone': {
       const isDays = typeof rule.since === 'object'
       const days = isDays ? { 'since.days': (rule.since as { days: number }).days } : {}
-      return fields({ rule: rule.rule, event: rule.event, since: isDays ? 'days' : (rule.since ?? 'trigger'), ...days })
+      const { event, same } = rule
+      return fields({ rule: rule.rule, event, since: isDays ? 'days' : (rule.since ?? 'trigger'), ...days, same })
     }
     case 'tag':
       return 'has' in rule ? fields({ rule: 'tagHas', has: rule.has }) : fields({ rule: 'tagLacks', lacks: rule.lacks })
@@ -60,7 +61,8 @@ export function readRule(fields: Fields, path: string): Record<string, unknown> 
     case 'notDone': {
       const since = text('since') || 'trigger'
       const days = numberOf(fields, `${path}.since.days`) ?? ''
-      return { rule: kind, event: text('event'), since: since === 'days' ? { days } : since }
+      const same = text('same') || undefined
+      return { rule: kind, event: text('event'), since: since === 'days' ? { days } : since, same }
     }
     case 'field':
       return { rule: kind, field: text('field'), ...readCompared(fields, path) }

@@ -1,6 +1,14 @@
 /** @jsxImportSource preact */
 import { isRuleKind, type RuleKind } from './message-rule-form.ts'
-import { type Ask, Compared, EVENT_NAMES, JoinedByOr, MoreFields, type PartProps } from './message-when.tsx'
+import {
+  type Ask,
+  Compared,
+  EVENT_NAMES,
+  JoinedByOr,
+  MoreFields,
+  type PartProps,
+  PROPERTY_NAMES,
+} from './message-when.tsx'
 import { CONTACT_STATUSES } from '../../store/types.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
@@ -103,6 +111,15 @@ const Done = ({ ask, at }: RuleProps) => (
       <Select {...ask(`${at}.since`)} label="When" options={SINCE} />
       <Field {...ask(`${at}.since.days`)} label="Days" kind="number" optional />
     </div>
+    <MoreFields ask={ask} names={[`${at}.same`]}>
+      <Field
+        {...ask(`${at}.same`)}
+        label="With the same property"
+        hint="Such as invoiceId: another invoice doesn't count."
+        list={PROPERTY_NAMES}
+        optional
+      />
+    </MoreFields>
   </>
 )
 

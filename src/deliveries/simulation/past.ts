@@ -2,9 +2,10 @@ import { HOUR_MS } from '../../core/clock.ts'
 import type { Arrival } from '../../store/delivery-rules.ts'
 import type { Matched } from '../../store/plan-types.ts'
 import type { MessageContent } from '../../store/message-types.ts'
-import type { Happening, SimulationReads, ViewHappening } from '../../store/simulation.ts'
+import type { DoneHappening, Happening, SimulationReads, ViewHappening } from '../../store/simulation.ts'
 import { VISIT_REPORT_MS, type ReportRow } from '../../store/visit-reports.ts'
 import { comparePaths, lastReportUntil, type Presence, presenceAt, toLostReport } from '../../visits/presence.ts'
+import { parseProperties } from '../../messages/conditions.ts'
 import { matchLeave, matchMessages } from '../arrivals.ts'
 import type { FactReads } from '../facts.ts'
 import { listReadEvents, longestLookbackMs, readsPages, sinceWhen } from '../rules.ts'
@@ -48,8 +49,12 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
       listHanded: () => [],
       listViews: (_, since) => views.filter((view) => view.at <= at && view.occurredAt >= since),
       firstViewAt: () => firstTime(firstViews.filter((view) => view.at <= at)),
-      lastDoneAt: ({ name, since, exceptId }) =>
-        lastTime((done.get(name) ?? []).filter((one) => isKnown(one, at, since) && one.id !== exceptId)),
+      lastDoneAt: ({ name, since, exceptId, fits = () => true }) =>
+        lastTime(
+          (done.get(name) ?? []).filter(
+            (one) => isKnown(one, at, since) && one.id !== exceptId && fits(one.properties),
+          ),
+        ),
       listReports: (_app, _contact, receivedAfter) =>
         reports.filter(({ receivedAt }) => receivedAt <= at && receivedAt > receivedAfter),
       presenceAt: ({ when, quietMs }) => presenceOf(when, quietMs, at),
@@ -63,7 +68,13 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
         return isHere === false ? [{ id, at, occurredAt, matched: matchLeave() }] : []
       }),
       ...[...done].flatMap(([event, happenings]) =>
-        happenings.map((one) => cancelling(one, { event, occurredAt: one.occurredAt })),
+        happenings.map((one) =>
+          cancelling(one, {
+            event,
+            occurredAt: one.occurredAt,
+            properties: () => parseProperties(one.properties),
+          }),
+        ),
       ),
     ],
   }
@@ -87,7 +98,7 @@ function readDone(
   reads: SimulationReads,
   { appId, content: { onlyIf = [] }, from }: Asked,
   contactId: number,
-): Map<string, Happening[]> {
+): Map<string, DoneHappening[]> {
   const since = new Map<string, number>()
   for (const { name, since: asked } of listReadEvents(onlyIf)) {
     const own = sinceWhen(asked, from, from)

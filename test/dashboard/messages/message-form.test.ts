@@ -60,7 +60,7 @@ describe('round-trips', () => {
           { rule: 'away', at: 'sending', ifUnknown: 'send' },
           { rule: 'seen', ifUnknown: 'skip' },
           { rule: 'notSeen', ifUnknown: 'send' },
-          { rule: 'done', event: 'paid', since: 'ever' },
+          { rule: 'done', event: 'paid', since: 'ever', same: 'invoice.id' },
           { rule: 'notDone', event: 'paid', since: { days: 3 } },
           { rule: 'notDone', event: 'paid', since: 'trigger' },
           { rule: 'tag', has: 'a' },

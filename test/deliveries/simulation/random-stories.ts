@@ -173,6 +173,7 @@ function makeRule({ pick }: Random): Rule {
   const ifUnknown = pick([undefined, 'send', 'skip'] as const)
   const since = pick([undefined, 'trigger', 'ever', { days: 1 }] as const)
   const event = pick(['paid', 'paid', 'ready'])
+  const same = pick([undefined, undefined, 'n'])
   const away: Rule = {
     rule: 'away',
     minutes: pick([undefined, 0, 1, 5, 30]),
@@ -184,8 +185,8 @@ function makeRule({ pick }: Random): Rule {
     away: () => away,
     seen: () => ({ rule: 'seen', ifUnknown }),
     notSeen: () => ({ rule: 'notSeen', ifUnknown }),
-    done: () => ({ rule: 'done', event, since }),
-    notDone: () => ({ rule: 'notDone', event, since }),
+    done: () => ({ rule: 'done', event, since, same }),
+    notDone: () => ({ rule: 'notDone', event, since, same }),
     tag: () =>
       pick<Rule>([
         { rule: 'tag', has: 'beta' },
@@ -275,7 +276,7 @@ function makeEvent(random: Random, at: number, lateMost: number) {
   const properties = { url, n: pick([undefined, null, 1, 1, 2, '1']), headline: pick(['Ready', undefined]) }
   const late = pick([1, MINUTE, 5 * MINUTE, 31 * MINUTE, 3 * HOUR, 72 * HOUR, 72 * HOUR + 1, -8 * MINUTE, -8 * MINUTE])
   const lateMs = isOften(0.25) ? Math.min(late, lateMost) : 0
-  return { at, does: 'event' as const, event, properties: event === 'ready' ? properties : undefined, lateMs }
+  return { at, does: 'event' as const, event, properties: event === 'ready' ? properties : { n: properties.n }, lateMs }
 }
 
 /** A report may be slow and be overtaken by the next. */
