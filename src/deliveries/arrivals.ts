@@ -153,6 +153,7 @@ function start(
     occurredAt,
     timezone,
     properties: matched.properties,
+    trigger: matched.trigger,
     leads: eventId === null ? null : leadsOf(emails, message, occurredAt),
     isUsedUp: (key) => used.keys.has(key),
     // the dedupe key covers version 1; a later version may have another key

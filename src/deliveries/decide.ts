@@ -384,7 +384,7 @@ export const decideStart: DecideStart = ({ wait, again }, facts) => {
   if (isTooOld(facts)) return { outcome: 'none', reason: 'too_old' }
   const lead = findLead(again, facts)
   if (lead && isPerPerson(again)) return { outcome: 'join', lead, key: null, dueAt: lead.dueAt }
-  const key = dedupeKeyOf(again, facts.properties)
+  const key = dedupeKeyOf(again, facts.properties, facts.trigger)
   if (facts.isUsedUp(key) || (isPerPerson(again) && facts.hasAny())) return { outcome: 'none', reason: 'again' }
   if (lead) return { outcome: 'join', lead, key, dueAt: lead.dueAt }
   const dueAt = whenDue(wait, facts, facts.timezone)

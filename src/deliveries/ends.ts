@@ -106,6 +106,13 @@ export const planResend: PlanResend = ({ state, reason, handedAt, record, dedupe
   }
 }
 
+/** What a member resends may have been captured, or handed over with an unknown outcome. */
+export const isFirstSend: DeliveryRules['isFirstSend'] = ({ byHand, record }) => {
+  if (!byHand) return true
+  const { keptAt, unconfirmedAt } = parseRecord(record) ?? {}
+  return keptAt === undefined && unconfirmedAt === undefined
+}
+
 const CANCELLABLE: readonly DeliveryState[] = ['waiting', 'deferred', 'claimed']
 
 export const isCancellable = (state: DeliveryState): boolean => CANCELLABLE.includes(state)

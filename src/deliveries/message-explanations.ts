@@ -3,6 +3,7 @@ import type {
   Again,
   Condition,
   DeliveryRow,
+  DeliveryState,
   MessageContent,
   MessageRow,
   StoredSend,
@@ -123,6 +124,7 @@ async function findCauses(store: Store, person: ContactRow, trigger: Trigger): P
     const isTest = (await list(TEST_EVENT)).rows.some(({ receivedAt }) => receivedAt === createdAt)
     return { last: { at: createdAt, cameAt: createdAt, row: null }, near: null, isTest }
   }
+  if ('message' in trigger) return { last: await findSent(store, person, trigger.message), near: null }
   const name = nameOfStart(trigger)
   if (name === null) return { last: null, near: null }
   const { rows } = await list(name)
@@ -130,10 +132,22 @@ async function findCauses(store: Store, person: ContactRow, trigger: Trigger): P
   return { last: row ? { at: row.occurredAt, cameAt: row.receivedAt, row } : null, near: rows[0] ?? null }
 }
 
+/** When the person was last sent another message. */
+async function findSent(store: Store, person: ContactRow, name: string): Promise<Cause | null> {
+  const source = await store.findMessageByName(person.appId, name)
+  const sent = source ? await listOfPerson(store, person, source.id) : []
+  const times = sent.flatMap(({ state, handedAt }) => (FOLLOWED.includes(state) ? (handedAt ?? []) : []))
+  const at = times.length === 0 ? null : Math.max(...times)
+  return at === null ? null : { at, cameAt: at, row: null }
+}
+
+const FOLLOWED: readonly DeliveryState[] = ['sent', 'kept', 'unknown', 'bounced', 'complained']
+
 function describeCause({ person, zone }: Subject, { trigger }: MessageContent, cause: Cause): string {
   const { at, cameAt, isConfirmation } = cause
   const [name, time] = [displayName(person), formatTimeInZone(at, zone)]
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
+  if ('message' in trigger) return `“${trigger.message}” was sent to ${name} on ${time}`
   if (!('event' in trigger)) return `${name} ${isConfirmation ? 'confirmed their address' : 'was added'} on ${time}`
   return isTooOld({ at: cameAt, occurredAt: at })
     ? `${trigger.event} happened for ${name} on ${time}`
@@ -161,6 +175,7 @@ function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: Even
   if ('page' in trigger) return `${name} has not opened ${trigger.page}.`
   if ('tag' in trigger) return describeTagCause(person, trigger.tag)
   if ('api' in trigger) return `Your server has not sent this message to ${name}.`
+  if ('message' in trigger) return `“${trigger.message}” has not been sent to ${name}.`
   if (!('event' in trigger)) return `${name} has not confirmed their email address yet.`
   if (near === null) return `${trigger.event} has not arrived for ${name} yet.`
   const properties = parseProperties(near.properties)
@@ -208,9 +223,8 @@ const describeStart = ({ trigger }: MessageContent): string =>
 
 function describeFrequency(again: Again = { once: 'person' }): string {
   if ('everyHours' in again) return describeEvery(again.everyHours)
-  return again.once === 'person'
-    ? 'once per person'
-    : `once per ${[again.property].flat().map(formatValue).join(' or ')}`
+  if ('property' in again) return `once per ${[again.property].flat().map(formatValue).join(' or ')}`
+  return `once per ${again.once}`
 }
 
 type ArrivingEvent = Pick<EventRow, 'id' | 'receivedAt' | 'occurredAt' | 'properties'>
@@ -345,13 +359,15 @@ type RefusedEvent =
   | { because: 'changed' | 'notLiveOrChanged'; changedAt: number }
   | { because: 'used'; again: Again | undefined; earlier: DeliveryRow; cameAt: number }
 
-/** Null: the reason is not stored. `row` null: the person was added. */
+const isEqual = (one: Trigger, other: Trigger): boolean => Bun.deepEquals(one, other)
+
+/** Null: the reason is not stored. `row` null: the person was added, or another message was sent. */
 function findRefused(about: About, { cameAt, row }: { cameAt: number; row: EventRow | null }): RefusedEvent | null {
   const { history, deliveries, startZone } = about
   const status = statusAt(history, cameAt)
   const known = contentAt(history, cameAt)
   if (status === 'draft') return { because: 'notLive', liveAt: nextLiveAt(history, cameAt) }
-  if (known && !(row ? isStartedBy(known.trigger, row) : 'contact' in known.trigger))
+  if (known && !(row ? isStartedBy(known.trigger, row) : isEqual(known.trigger, history.message.content.trigger)))
     return { because: 'changed', changedAt: nextChangeAt(history, cameAt) }
   if (status === 'paused') return { because: 'paused', liveAt: nextLiveAt(history, cameAt) }
   const content = known ?? history.message.content

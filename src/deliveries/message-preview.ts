@@ -8,6 +8,7 @@ import { chooseVariant } from '../messages/mail-texts.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { findTemplateFaults } from '../messages/message-checks.ts'
+import { withFirstTrigger } from '../messages/sequences.ts'
 import { collectMsOf } from '../messages/again.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import { findFrom } from '../accounts/senders.ts'
@@ -71,7 +72,8 @@ async function prepareSample(
   app: AppRow,
   asked: Asked,
 ): Promise<{ choices: SampleChoice[]; sample: SampleChoice | null; work: Sample }> {
-  const { content, sampleId } = asked
+  const { sampleId } = asked
+  const content = await withFirstTrigger(store, app, asked.content)
   const [real, at] = [(await listSamples(store, app, content)).map(withId), clock.now()]
   const several = collectMsOf(content.again) === null ? [] : [await makeSeveral(templates, app, { content, at })]
   const choices = [...real, ...several]

@@ -13,6 +13,7 @@ import type { AppRow } from '../accounts/access.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import type { Sample } from '../messages/mailer.ts'
 import { displayName } from '../messages/describe-message.ts'
+import { withFirstTrigger } from '../messages/sequences.ts'
 import { isStartedBy, nameOfStart } from '../messages/triggers.ts'
 import { makeSampleFor, pickFilled, type SampleMoment, SEVERAL } from '../messages/message-samples.ts'
 import { isRefusal, type Refusal } from '../core/refusals.ts'
@@ -34,10 +35,11 @@ type Asked = { app: AppRow; message: MessageRow; email: string | null; isSeveral
  * several events. Refusals: contact_not_found.
  */
 export async function findSample(deps: Dependencies, asked: Asked): Promise<FoundSample | Refusal> {
-  const found = await findMoment(deps, asked)
+  const { app, message } = asked
+  const content = await withFirstTrigger(deps.store, app, message.content)
+  const found = await findMoment(deps, { ...asked, message: { ...message, content } })
   if (isRefusal(found)) return found
   const { isMadeUp, unsent, ...moment } = found
-  const { app, message } = asked
   return { sample: { ...moment, app, message, settings: await deps.store.mailSettings(app.id) }, isMadeUp, unsent }
 }
 

@@ -10,6 +10,7 @@ import { createIdRange } from '../core/ids.ts'
 import { TEST_EVENT } from '../events/activation.ts'
 import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, dedupeKeyOf, isPerPerson } from '../messages/again.ts'
+import { parseProperties } from '../messages/conditions.ts'
 import {
   addSeenTimes,
   bringsNames,
@@ -50,6 +51,7 @@ import {
   type PlannedOutcome,
   type PlannedWrite,
   type Planner,
+  type StartedMessages,
 } from '../store/plan-types.ts'
 import type { NewOwnText, NewSend } from '../store/sends.ts'
 import type {
@@ -113,18 +115,21 @@ export const queryFacts: Planner['queryFacts'] = (batch, people) => {
     else if (write.name === 'recordVisitReport') queryForReport(context, write.input)
     else if (write.name === 'sendMail') queryForSend(context, write.input)
     else if (write.name === 'confirmConsent') queryForConsent(context, write.input)
+    else if (write.name === 'startMessages') queryForStart(context, write.input)
     else if (isKnown(person)) queryForContact(context, person, write.input)
   }
   query.emails.push(...emails.values())
   return query
 }
 
-const mayMake = (write: PlannedWrite): boolean =>
+type MakingWrite = Exclude<PlannedWrite, { name: 'startMessages' }>
+
+const mayMake = (write: PlannedWrite): write is MakingWrite =>
   'createContact' in write.input ? write.input.createContact : write.name === 'addContact'
 
 type Context = { query: FactQuery; emails: Map<PersonFacts, EmailQuery>; person: PersonFacts; index: number }
 
-function queryNewcomer({ newcomers, months }: FactQuery, person: PersonFacts, write: PlannedWrite['input']): void {
+function queryNewcomer({ newcomers, months }: FactQuery, person: PersonFacts, write: MakingWrite['input']): void {
   const { accountId, email, newPeoplePerMonth, at } = write
   newcomers.push({ email, person })
   if (newPeoplePerMonth !== null) months.push({ accountId, month: monthOf(at) })
@@ -203,6 +208,12 @@ function queryForConsent({ query, emails, person }: Context, { at }: ConsentWrit
   if (onCreated.length > 0) queryEmails(emails, { person, matched: matchMessages(onCreated) }, { at, occurredAt: at })
 }
 
+function queryForStart(context: Context, write: StartWrite): void {
+  const { messages, trigger, properties, at, occurredAt } = write
+  const matched = { ...matchMessages([...messages]), properties: () => parseProperties(properties), trigger }
+  addMatch(context, write, { matched, at, occurredAt })
+}
+
 type Concerned = { person: KnownPerson; matched: Matched }
 type When = { at: number; occurredAt: number | null }
 
@@ -258,7 +269,7 @@ function queryMessage({ messages }: EmailQuery, message: LiveMessage, { matched,
     limitedSince: null,
   }
   messages.set(message.id, query)
-  query.keys.add(dedupeKeyOf(again, matched.properties))
+  query.keys.add(dedupeKeyOf(again, matched.properties, matched.trigger))
   const withinMs = collectMsOf(again)
   if (withinMs === null) return
   query.near.push({ from: occurredAt - withinMs, until: occurredAt + withinMs })
@@ -339,6 +350,7 @@ function planNow(planning: Planning, write: PlannedWrite): PlannedOutcome {
   if (write.name === 'recordEvent') return recordEvent(planning, write.input)
   if (write.name === 'sendMail') return sendMail(planning, write.input)
   if (write.name === 'confirmConsent') return confirmConsent(planning, write.input)
+  if (write.name === 'startMessages') return startMessages(planning, write.input)
   return write.name === 'recordVisitReport' ? recordReport(planning, write.input) : saveContact(planning, write)
 }
 
@@ -370,6 +382,16 @@ function recordEvent(planning: Planning, write: EventWrite): RecordedEvent | Ref
   }
   const recorded = { contactId: person.id, eventId, created: found === null }
   return keptNames.length > 0 ? { ...recorded, keptNames } : recorded
+}
+
+function startMessages(planning: Planning, write: StartWrite): StartedMessages | Refused {
+  const { changes, facts, index } = planning
+  const person = findPerson(changes.people, personOf(facts.people, index))
+  if (!person) return { refusal: 'contact_not_found' }
+  const { eventId, properties, at, occurredAt } = write
+  const matched = facts.matches.get(write)
+  if (matched) applyToEmails(planning, matched, { contactId: person.id, eventId, properties, at, occurredAt })
+  return { contactId: person.id }
 }
 
 /** Emails the person at once, and starts no other message. */

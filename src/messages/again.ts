@@ -23,9 +23,13 @@ export const isPerPerson = (again: Again | undefined): boolean =>
 export const collectMsOf = (again: Again | undefined): number | null =>
   again !== undefined && 'collect' in again && again.collect ? again.collect.minutes * MINUTE_MS : null
 
-/** The deduplication key of `once`; empty for once per person or an event without the properties. */
-export function dedupeKeyOf(again: Again | undefined, properties: () => Record<string, unknown>): string {
+/**
+ * The deduplication key of `once`; empty for once per person or an event without the properties. `trigger`: what tells
+ * one trigger from another.
+ */
+export function dedupeKeyOf(again: Again | undefined, properties: () => Record<string, unknown>, trigger = ''): string {
   if (again !== undefined && 'everyHours' in again) return TIMED_KEY
+  if (again?.once === 'trigger') return `trigger ${trigger}`
   if (again === undefined || !('property' in again)) return ''
   const value = dedupeValueOf(again, properties())
   return value === null ? '' : Bun.SHA256.hash(JSON.stringify(value), 'base64url').slice(0, 22)

@@ -46,6 +46,7 @@ export function describeTrigger(trigger: Trigger): string {
   }
   if ('page' in trigger) return `${describePage(trigger.page)} is opened`
   if ('api' in trigger) return 'your server requests it'
+  if ('message' in trigger) return `“${trigger.message}” is sent`
   return 'tag' in trigger ? `someone gets the tag “${trigger.tag}”` : 'a person is added'
 }
 
@@ -61,6 +62,7 @@ export const describeEvery = (hours: number): string => `at most once every ${ho
 
 export function describeAgain(again: Again | undefined): string {
   if (again && 'everyHours' in again) return describeEvery(again.everyHours)
+  if (again?.once === 'trigger') return 'each time'
   return again && 'property' in again ? `once per ${describeProperties(again.property)}` : 'once'
 }
 
@@ -257,6 +259,7 @@ export function triggerNoun({ trigger }: MessageContent): string {
   if ('event' in trigger) return 'the event'
   if ('page' in trigger) return 'the page view'
   if ('api' in trigger) return 'the call'
+  if ('message' in trigger) return 'the earlier email'
   return 'contact' in trigger ? 'they were added' : 'they got the tag'
 }
 

@@ -1,16 +1,26 @@
 /** What a save, a change of status and a deletion may do. Pure. */
 import type { MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
 import type { MessageRules, SavePlan } from '../store/messages.ts'
+import { linkDrafts, listFollowers } from './sequences.ts'
 
 /** All drafts together: an unknown message before an outdated one before a taken name. */
-const refuseDrafts: MessageRules['refuseDrafts'] = (drafts) => {
+const refuseDrafts: MessageRules['refuseDrafts'] = (drafts, listStored) => {
   if (drafts.some(({ draft, old }) => draft.id !== null && !old)) return { refusal: 'message_not_found' }
   const isOutdated = drafts.some(
     ({ draft: { basedOn }, old }) => basedOn !== undefined && (old?.updatedAt ?? null) !== basedOn,
   )
   if (isOutdated) return { refusal: 'message_changed' }
   const isTaken = drafts.some(({ draft, namesake }) => namesake !== null && namesake.id !== draft.id)
-  return isTaken ? { refusal: 'message_name_taken' } : null
+  if (isTaken) return { refusal: 'message_name_taken' }
+  const linked = drafts.map(({ draft }) => draft).filter(({ content }) => 'message' in content.trigger)
+  // another member changed the messages since they were checked
+  const isUnlinked =
+    linked.length > 0 &&
+    linkDrafts(
+      drafts.map(({ draft }) => draft),
+      listStored(),
+    ).errors.flat().length > 0
+  return isUnlinked ? { refusal: 'message_changed' } : null
 }
 
 /** What an email says depends on what triggered it. */
@@ -58,13 +68,19 @@ const planStatus: MessageRules['planStatus'] = ({ status, content, at }, old) =>
   return { status, updatedAt: nextUpdate(old, at) }
 }
 
-/** Deliveries refer to the content that was sent, and a live message may send at any moment. */
-export const mayDelete = ({ status }: Pick<MessageRow, 'status'>, hasDeliveries: () => boolean): boolean =>
-  status !== 'live' && !hasDeliveries()
+/**
+ * Deliveries refer to the content that was sent, a live message may send at any moment, and other messages may be
+ * triggered by it (`followers`).
+ */
+export const mayDelete = (
+  { status }: Pick<MessageRow, 'status'>,
+  { hasDeliveries, followers }: { hasDeliveries: () => boolean; followers: readonly string[] },
+): boolean => status !== 'live' && followers.length === 0 && !hasDeliveries()
 
-const refuseDeletion: MessageRules['refuseDeletion'] = ({ old, hasDeliveries }) => {
+const refuseDeletion: MessageRules['refuseDeletion'] = ({ old, hasDeliveries, listStored }) => {
   if (!old) return { refusal: 'message_not_found' }
-  return mayDelete(old, hasDeliveries) ? null : { refusal: 'message_in_use' }
+  const followers = listFollowers(listStored(), old.name)
+  return mayDelete(old, { hasDeliveries, followers }) ? null : { refusal: 'message_in_use' }
 }
 
 export const MESSAGE_RULES: MessageRules = { refuseDrafts, planSave, planStatus, refuseDeletion, mayMove }

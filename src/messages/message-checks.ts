@@ -15,6 +15,7 @@ import { describeTemplateFault, type TemplateFault } from './template-faults.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { CountedFault, TemplateWorker } from './template-worker.ts'
 import { collectMsOf } from './again.ts'
+import { withFirstTrigger } from './sequences.ts'
 import { isStartedBy } from './triggers.ts'
 import type { UsedProperty } from './templates.ts'
 
@@ -33,6 +34,8 @@ export type CheckContext = {
   templates: TemplateWorker
   asksDns?: boolean
   most?: number
+  /** saved together, so that they may trigger each other */
+  drafts?: readonly { name: string; content: MessageContent }[]
 }
 
 /** `replace`: a change of the text that fixes it. */
@@ -60,9 +63,10 @@ const CONFIRM_URL = 'https://example.com/confirm'
 
 /** Checks sender and templates before going live, and each value in recent events or people. */
 export async function checkLive(
-  { store, app, senders, templates, asksDns, most = CHECKED }: CheckContext,
-  content: MessageContent,
+  { store, app, senders, templates, asksDns, most = CHECKED, drafts }: CheckContext,
+  written: MessageContent,
 ): Promise<LiveCheck> {
+  const content = await withFirstTrigger(store, app, written, drafts)
   const settings = await store.mailSettings(app.id)
   const unsent = await findUnsent({ app, senders, asksDns, settings }, content.mail)
   const texts = listTexts(content.mail)

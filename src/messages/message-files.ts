@@ -7,6 +7,7 @@ import { type CheckContext, checkLive, warnOfUntried } from './message-checks.ts
 import { type ReadMessage, readMessage } from './message-input.ts'
 import { findTopicFaults } from './topics.ts'
 import type { MessageInput } from './message-schema.ts'
+import { linkDrafts } from './sequences.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
 const MAX_MESSAGES = 200
@@ -34,15 +35,21 @@ export async function importMessages(
 ): Promise<({ messages: ImportedMessage[]; warnings: FieldError[] } & StoppedEmails) | Refusal | Refused> {
   const reading = readFile(file)
   if ('errors' in reading) return refuseFields(reading.errors)
-  const messages = reading.input.map((message) => ({ ...message, status: status ?? message.status }))
   const old = await context.store.listMessages(context.app.id)
+  const linked = linkDrafts(
+    reading.input.map((message) => ({ id: null, ...message })),
+    old,
+  )
+  const unlinked = linked.errors.flatMap((errors, index) => atPlace(index, errors))
+  if (unlinked.length > 0) return refuseFields(unlinked)
+  const messages = linked.drafts.map((message) => ({ ...message, status: status ?? message.status }))
   const changes = messages.map((message) => compare(message, findByName(old, message.name)))
-  const { problems, warnings } = await checkAll(context, messages, changes)
+  const { problems, warnings } = await checkAll({ ...context, drafts: messages }, messages, changes)
   const contents = messages.map(({ content }) => content)
   const faults = [...problems, ...(await findTopicFaults(context.store, context.app, contents))]
   if (faults.length > 0) return refuseFields(faults)
   if (dryRun) return { messages: changes, warnings, stillSending: 0 }
-  const drafts = messages.map((one) => ({ id: null, ...one, basedOn: findByName(old, one.name)?.updatedAt ?? null }))
+  const drafts = messages.map((one) => ({ ...one, basedOn: findByName(old, one.name)?.updatedAt ?? null }))
   const outcome = await context.store.saveMessages({ ...by, drafts })
   if (isRefusal(outcome)) return outcome.refusal === 'message_changed' ? refuse('message_changed', CHANGED) : outcome
   const stopped = old.filter(({ id, status: was }) => was === 'live' && outcome.saved.some((one) => isStopped(one, id)))

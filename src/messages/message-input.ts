@@ -1,7 +1,7 @@
 import { isLocale } from '../core/local-time.ts'
 import { isJsonObject, quoteName } from '../core/json.ts'
 import { foldTag } from '../core/languages.ts'
-import type { Mail, MessageContent, MessageStatus } from '../store/message-types.ts'
+import type { Mail, MessageContent, MessageStatus, Trigger } from '../store/message-types.ts'
 import { readEmail } from '../core/email.ts'
 import { type MessageInput, MessageSchema, SAY_BODY } from './message-schema.ts'
 import type { FieldError } from '../core/refusals.ts'
@@ -93,26 +93,43 @@ function checkSent({ wait, onlyIf = [], again, mail }: MessageContent): FieldErr
   ]
 }
 
-function checkTriggered({ trigger, onlyIf = [], again }: MessageContent): FieldError[] {
-  const errors: FieldError[] = []
-  const add = (field: string, message: string): void => void errors.push(fault(field, message))
-  const faults = [...checkConditions('event' in trigger ? (trigger.where ?? []) : []), ...checkFieldRules(onlyIf)]
-  for (const { field, message } of faults) add(field, message)
-  for (const [index, rule] of onlyIf.entries()) {
-    if ((rule.rule === 'seen' || rule.rule === 'notSeen') && !('event' in trigger)) {
-      add(`onlyIf[${index}].rule`, "This rule is about the page of the event's `url`. Use an event as the trigger.")
-    }
-  }
-  for (const [index, rule] of onlyIf.entries()) {
-    if ('same' in rule && rule.same !== undefined && !('event' in trigger)) {
-      add(`onlyIf[${index}].same`, 'Only events have properties. Use an event as the trigger, or leave this out.')
-    }
-  }
-  if (again && 'property' in again && !('event' in trigger)) {
-    add('again.property', 'Only events have properties. Use an event as the trigger, or send once per person.')
-  }
+function checkTriggered(content: MessageContent): FieldError[] {
+  const { trigger, onlyIf = [], again } = content
+  const conditions = [...checkConditions('event' in trigger ? (trigger.where ?? []) : []), ...checkFieldRules(onlyIf)]
+  const errors = conditions.map(({ field, message }) => fault(field, message))
+  // whether another message has events is checked with all messages
+  errors.push(...checkOfEvent(content, 'event' in trigger || 'message' in trigger))
   if (again && 'collect' in again && again.collect && !('event' in trigger)) {
-    add('again.collect.minutes', 'Only events can share an email. Use an event as the trigger, or leave this out.')
+    const message = 'Only events can share an email. Use an event as the trigger, or leave this out.'
+    errors.push(fault('again.collect.minutes', message))
+  }
+  if (again && 'once' in again && again.once === 'trigger' && !isRepeated(trigger)) {
+    const message = 'Only messages triggered by another message can be sent each time. Use "person", "property" or hours.'
+    errors.push(fault('again.once', message))
+  }
+  return errors
+}
+
+/** Whether a message may be sent once per trigger. */
+const isRepeated = (trigger: Trigger): boolean => 'message' in trigger
+
+/** What only messages with an event can have. */
+export function checkOfEvent({ onlyIf = [], again }: MessageContent, hasEvent: boolean): FieldError[] {
+  if (hasEvent) return []
+  const errors: FieldError[] = []
+  for (const [index, rule] of onlyIf.entries()) {
+    if (rule.rule === 'seen' || rule.rule === 'notSeen') {
+      const message = "This rule is about the page of the event's `url`. Use an event as the trigger."
+      errors.push(fault(`onlyIf[${index}].rule`, message))
+    }
+    if ('same' in rule && rule.same !== undefined) {
+      const message = 'Only events have properties. Use an event as the trigger, or leave this out.'
+      errors.push(fault(`onlyIf[${index}].same`, message))
+    }
+  }
+  if (again && 'property' in again) {
+    const message = 'Only events have properties. Use an event as the trigger, or send once per person.'
+    errors.push(fault('again.property', message))
   }
   return errors
 }

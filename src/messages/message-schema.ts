@@ -94,8 +94,16 @@ const TriggerSchema = Type.Union(
     object({ contact: Type.Literal('created', { say: 'Use "created".' }) }),
     object({ tag: TAG }),
     object({ api: Type.Literal('send', { say: 'Use "send".' }) }),
+    object({
+      message: Type.String({
+        minLength: 1,
+        maxLength: MAX_NAME_CHARACTERS,
+        brief: 'name or ID',
+        say: 'Enter the name or ID of another message.',
+      }),
+    }),
   ],
-  { say: 'Enter a trigger: an event, a page, a contact, a tag, or api with "send".' },
+  { say: 'Enter a trigger: an event, a page, a contact, a tag, a message, or api with "send".' },
 )
 
 const WaitSchema = Type.Union(
@@ -151,7 +159,6 @@ const RuleSchema = Type.Union(
   { say: 'Use a rule: away, seen, notSeen, done, notDone, tag with has or lacks, field, or status.' },
 )
 
-const PERSON = Type.Literal('person', { say: 'Use "person", or "property" with its name.' })
 const ONCE_PROPERTY = Type.Union(
   [PROPERTY, Type.Array(PROPERTY, { minItems: 1, maxItems: MAX_ONCE_PROPERTIES, uniqueItems: true })],
   { say: `Enter a property name, or a list of 1 to ${MAX_ONCE_PROPERTIES} different names.` },
@@ -164,13 +171,21 @@ const COLLECT = object({
   ),
 })
 
+const ONCE = Type.Unsafe<'person' | 'trigger'>({
+  [Kind]: WORD,
+  type: 'string',
+  enum: ['person', 'trigger'],
+  isKind: true,
+  say: 'Use "person", "trigger", or "property" with its name.',
+})
+
 const AgainSchema = Type.Union(
   [
-    object({ once: PERSON, collect: Type.Optional(COLLECT) }),
+    object({ once: ONCE, collect: Type.Optional(COLLECT) }),
     object({ once: Type.Literal('property'), property: ONCE_PROPERTY, collect: Type.Optional(COLLECT) }),
     object({ everyHours: whole(1, MAX_AGAIN_HOURS, `Enter a whole number of hours from 1 to ${MAX_AGAIN_HOURS}.`) }),
   ],
-  { say: 'Use once with "person", once with "property" and its name, or everyHours.' },
+  { say: 'Use once with "person" or "trigger", once with "property" and its name, or everyHours.' },
 )
 
 const GoalSchema = object(

@@ -13,6 +13,7 @@ import type { Mailer } from './mailer.ts'
 import type { StoppedEmails } from '../core/hand-overs.ts'
 import { readMessage } from './message-input.ts'
 import { findTopicFaults } from './topics.ts'
+import { linkDrafts, listFollowers } from './sequences.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { mayMove } from './message-changes.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
@@ -68,9 +69,11 @@ export async function saveMessage(
   by: MessageChange,
   { id, value, basedOn, movesWaiting = false, idempotency }: Saving,
 ): Promise<(SavedMessage & StoppedEmails) | Refusal | Refused> {
-  const reading = readMessage(value)
-  if ('errors' in reading) return refuseFields(reading.errors)
+  const typed = readMessage(value)
+  if ('errors' in typed) return refuseFields(typed.errors)
   const { store, app } = context
+  const reading = await linkMessage(context, { id, ...typed.input })
+  if ('errors' in reading) return refuseFields(reading.errors)
   const old = id === null ? null : await store.findMessage(app.id, id)
   if (id !== null && !old) return refuse('message_not_found')
   // a name without an id finds the existing message, which is for files only
@@ -83,7 +86,7 @@ export async function saveMessage(
   const status = reading.input.status ?? old?.status ?? 'draft'
   const problems = status === 'live' ? await findProblems(context, reading.input.content) : []
   if (problems.length > 0) return refuseFields(problems)
-  const draft = { id, ...reading.input, basedOn: basedOn ?? old?.updatedAt ?? null, movesWaiting }
+  const draft = { ...reading.input, basedOn: basedOn ?? old?.updatedAt ?? null, movesWaiting }
   const outcome = await store.saveMessages({ ...by, drafts: [draft], idempotency })
   if (isRefusal(outcome)) return old || outcome.refusal !== 'message_changed' ? outcome : refuse('message_name_taken')
   const [saved] = outcome.saved
@@ -123,6 +126,16 @@ export async function moveWaiting(
 const HALF_MOVED = refuse('unavailable', {
   message: 'The message was saved, but some waiting emails keep their version. Save it again to move them too.',
 })
+
+/** With the name of the message that triggers it. */
+async function linkMessage<One extends { id: number | null; name: string; content: MessageContent }>(
+  { store, app }: Pick<CheckContext, 'store' | 'app'>,
+  draft: One,
+): Promise<{ input: One } | { errors: FieldError[] }> {
+  if (!('message' in draft.content.trigger)) return { input: draft }
+  const { drafts, errors } = linkDrafts([draft], await store.listMessages(app.id))
+  return errors.flat().length > 0 ? { errors: errors.flat() } : { input: drafts[0] ?? draft }
+}
 
 async function settleStopped(
   { mailer }: SavingContext,
@@ -172,7 +185,12 @@ export async function deleteMessage(
 ): Promise<{ done: true } | Refusal | Refused> {
   const message = await store.findMessage(change.appId, change.id)
   if (message?.status === 'live') return refuse('message_in_use', { message: IS_LIVE })
+  const [follower] = message ? listFollowers(await store.listMessages(change.appId), message.name) : []
+  if (follower !== undefined) return refuse('message_in_use', { message: describeFollower(follower) })
   return store.deleteMessage(change)
 }
+
+export const describeFollower = (name: string): string =>
+  `“${name}” is triggered by this message. Choose another trigger for it before you delete this message.`
 
 const IS_LIVE = 'This message is live. Pause it before you delete it.'

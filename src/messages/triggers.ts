@@ -11,7 +11,7 @@ export function nameOfStart(trigger: Trigger): string | null {
   return 'event' in trigger ? trigger.event : null
 }
 
-/** Emails have the values of an event, or of a call of the API. */
+/** Emails have the values of an event, or of a call of the API. With another message, these are of the first one. */
 export const hasProperties = (trigger: Trigger): boolean => 'event' in trigger || 'api' in trigger
 
 /** `parse`: for callers that need the properties too. */

@@ -56,6 +56,7 @@ type StoredRow = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 
 
 export type ClaimedRow = {
   id: number
+  appId: number
   state: string
   messageId: number
   version: number
@@ -64,7 +65,7 @@ export type ClaimedRow = {
 }
 
 export function prepareDeliveryStatements(db: Database) {
-  const claimedColumns = 'id, state, message_id AS messageId, version, resent, record'
+  const claimedColumns = 'id, app_id AS appId, state, message_id AS messageId, version, resent, record'
   return {
     claim: db.prepare(
       `UPDATE deliveries SET state = 'claimed', claimed_by = ?, claimed_until = ?, attempt = attempt + 1, updated_at = ?

@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { type Done, DONE } from './audit.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
-import type { Bounce, DeliveryRow, SuppressionReason } from './message-types.ts'
+import type { FollowUps } from './follow-ups.ts'
+import type { Bounce, DeliveryRow, DeliveryState, SuppressionReason } from './message-types.ts'
 import type { Refused } from './types.ts'
 
 /**
@@ -56,14 +57,17 @@ export const createReportedReads = (db: Database) => {
   return { listLastReports: (appId: number): LastReport[] => select.all(appId) }
 }
 
-type Found = ReportedDelivery & { contactId: number; email: string }
+type Found = ReportedDelivery & { appId: number; messageId: number; contactId: number; email: string }
 type Suppress = (one: { appId: number; email: string; reason: SuppressionReason; at: number }) => unknown
-type Parts = { db: Database; ends: DeliveryEnds; suppress: Suppress; rules: ReportRules }
+type Parts = { db: Database; ends: DeliveryEnds; follow: FollowUps; suppress: Suppress; rules: ReportRules }
 
-export function createReportWrites({ db, ends, suppress, rules }: Parts) {
+/** Emails in these states have triggered other messages already. */
+const HAS_FOLLOWED: readonly DeliveryState[] = ['unknown', 'bounced']
+
+export function createReportWrites({ db, ends, follow, suppress, rules }: Parts) {
   const find = db.prepare<Found, [number, number]>(
     `SELECT state, delivered_at AS deliveredAt, delayed_at AS delayedAt, bounce, record,
-       contact_id AS contactId, contacts.email
+       deliveries.app_id AS appId, message_id AS messageId, contact_id AS contactId, contacts.email
      FROM deliveries JOIN contacts ON contacts.id = contact_id WHERE deliveries.id = ? AND deliveries.app_id = ?`,
   )
   // OR IGNORE: a newer delivery may have taken the deduplication key of a failed one
@@ -88,11 +92,12 @@ export function createReportWrites({ db, ends, suppress, rules }: Parts) {
      ON CONFLICT DO UPDATE SET reports = reports + excluded.reports, last_at = excluded.last_at`,
   )
 
-  const apply = (id: number, plan: ReportPlan, at: number): void => {
+  const apply = (id: number, found: Found, plan: ReportPlan, at: number): void => {
     const { state, reason = null, deliveredAt = null, delayedAt = null, bounce } = plan
     if (state !== undefined) {
       confirm.run(id)
       if (end.get(state, reason, at, id)) ends.releaseTimedKey(id)
+      if (state === 'sent' && !HAS_FOLLOWED.includes(found.state)) follow(id, found, at)
     }
     const bounced = [Number(bounce !== undefined), bounce?.kind ?? null, bounce?.at ?? null]
     note.run(deliveredAt, delayedAt, ...bounced, at, id)
@@ -116,7 +121,7 @@ export function createReportWrites({ db, ends, suppress, rules }: Parts) {
         kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
         const plan = rules.planReport(found, { kind, reason, at })
         if (plan === null) continue
-        apply(deliveryId, plan, at)
+        apply(deliveryId, found, plan, at)
         const suppressed = suppressBy(plan, found, at)
         if (suppressed !== undefined) suppress({ appId, email: found.email, reason: suppressed, at })
       }

@@ -20,6 +20,8 @@ export type DeliveryRules = {
   planEnd: PlanEnd
   /** Whether an email deferred for this reason is due at once when the app's sender or mail server changes. */
   isRetried: (reason: string, changed: ChangedSender) => boolean
+  /** Whether nothing says that the email was sent or captured before, so that it may trigger other messages. */
+  isFirstSend: (sent: Pick<DeliveryRow, 'byHand' | 'record'>) => boolean
   planResend: PlanResend
   planCancel: PlanCancel
   /** Whether a member may have it decided before it is due. */
@@ -114,6 +116,8 @@ export type StartFacts<L extends Lead = Lead> = {
   occurredAt: number
   timezone: string
   properties: () => Record<string, unknown>
+  /** tells one trigger from another, where that is no event */
+  trigger?: string
   /**
    * `near`: with events within `withinMs`. `limited`: waiting only for the person's limit. Oldest first; null if the
    * event cannot join an email.

@@ -25,6 +25,8 @@ export const takesEvents = ({ state, handedAt, byHand }: Pick<DeliveryRow, 'stat
 export const WAITS_FOR_LIMIT = `state = 'deferred' AND reason IN ('perDay', 'perWeek')`
 /** Sent, whatever was reported of it since, and no event that joined another email. */
 export const WAS_SENT = `state IN ('sent', 'unknown', 'bounced', 'complained') AND handed_at IS NOT NULL AND joined_to IS NULL`
+/** Sent or captured, or handed over with an unknown outcome, which triggers other messages. */
+export const HAS_FOLLOWED = `state IN ('sent', 'kept', 'unknown', 'bounced', 'complained') AND handed_at IS NOT NULL AND joined_to IS NULL`
 export const IS_ENDED = `state IN ('skipped', 'failed')`
 
 /** The time-based deduplication key of an email whose outcome is unknown yet. */

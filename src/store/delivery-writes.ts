@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { createAudit } from './audit.ts'
 import type { Comparisons } from './compared-people.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
+import type { FollowUps } from './follow-ups.ts'
 import { createDeliveryQueue, type ClaimedRow, prepareDeliveryStatements } from './delivery-queue.ts'
 import { UNSURE } from './delivery-states.ts'
 import type { Finish } from './delivery-rules.ts'
@@ -35,7 +36,14 @@ type Claiming = {
   installation?: Installation
 }
 
-type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; comparisons: Comparisons; rules: Rules }
+type Parts = {
+  db: Database
+  live: LiveMessages
+  ends: DeliveryEnds
+  comparisons: Comparisons
+  follow: FollowUps
+  rules: Rules
+}
 
 /** `actor`: the id of a member or an API key. */
 type ByActor = { accountId: string; actor: string }
@@ -60,7 +68,7 @@ const MARKED: Marked = { isMarked: true }
  * The sender's side of the queue. Claims have a lease, and only the holder of the claim can finish a delivery; every
  * step reports whether the claim was still valid.
  */
-export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Parts) {
+export function createDeliveryWrites({ db, live, ends, comparisons, follow, rules }: Parts) {
   const reads = createDeliveryReads(db, live.findSource)
   const queue = createDeliveryQueue(db)
   const { decideAll, checkFinally } = createDeciding(db, reads, rules)
@@ -75,19 +83,26 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
   }
 
   const mark = ({ id, claimedBy, attempt, at }: Claim, how: Finish): Marked => {
-    if (!statements.claimed.get(id, claimedBy, attempt)) return LOST
+    const row = statements.claimed.get(id, claimedBy, attempt)
+    if (!row) return LOST
     end(id, at, how)
+    if (how.state === 'sent') follow(id, row, at)
     return MARKED
   }
 
-  const endUnknown = ({ id, messageId, version, ...row }: ClaimedRow, at: number, reason: string): void => {
+  const endUnknown = ({ id, appId, messageId, version, ...row }: ClaimedRow, at: number, reason: string): void => {
     const { record, resent } = row
     const content = live.contentOf(messageId, version)
     const dueAt = rules.planUnconfirmed({ content, resent: resent === 1, record }, at)
     if (dueAt !== null) {
       statements.resend.run(reason, dueAt, at, id)
       statements.resendJoined.run(id, id)
-    } else end(id, at, { state: 'unknown', reason })
+    } else leaveUnknown({ id, appId, messageId }, at, reason)
+  }
+
+  const leaveUnknown = (row: Pick<ClaimedRow, 'id' | 'appId' | 'messageId'>, at: number, reason: string): void => {
+    end(row.id, at, { state: 'unknown', reason })
+    follow(row.id, row, at)
   }
 
   const take = (id: number, { claimedBy, now, leaseMs }: Claiming): DeliveryWork | null => {
@@ -166,11 +181,13 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
     markHanded: handOver,
 
     markCaptured({ raw, content, ...claim }: HandingOver & { raw: string; content: CapturedMail }): Marked {
+      const row = statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)
       const marked = handOver({ ...claim, isCapturing: true })
-      if (!marked.isMarked) return marked
+      if (!marked.isMarked || !row) return marked
       const { from, to, subject, html, text } = content
       statements.capture.run(raw, claim.at, from, to, subject, html, text, claim.id)
       end(claim.id, claim.at, { state: 'kept' })
+      follow(claim.id, row, claim.at)
       return MARKED
     },
 
@@ -186,7 +203,7 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
     markUnknown({ reason, isFinal = false, ...claim }: Claim & { reason: string; isFinal?: boolean }): Marked {
       const row = statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)
       if (!row) return LOST
-      if (isFinal) end(row.id, claim.at, { state: 'unknown', reason })
+      if (isFinal) leaveUnknown(row, claim.at, reason)
       else endUnknown(row, claim.at, reason)
       return MARKED
     },

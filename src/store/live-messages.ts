@@ -19,6 +19,8 @@ export type AppRules = {
   onCreated: LiveMessage[]
   /** by id: sent by POST /send */
   bySend: Map<number, LiveMessage>
+  /** by the id of the message whose emails trigger them */
+  byMessage: Map<number, LiveMessage[]>
   /** the message behind emails with a text of their own; null: there is none yet */
   ownText: LiveMessage | null
   /** null: the app doesn't ask people to confirm their address */
@@ -38,14 +40,14 @@ export type AppRules = {
   hasDeliveries: boolean
 }
 
-type Version = { id: number; status: string; version: number; current: number; content: string }
+type Version = { id: number; name: string; status: string; version: number; current: number; content: string }
 
 /** Cache of each app's messages on the writer thread. Dropped whenever a message changes. */
 export type LiveMessages = ReturnType<typeof createLiveMessages>
 
 export function createLiveMessages(db: Database, readSource: FindMailSource) {
   const select = db.prepare<Version, [number]>(
-    `SELECT m.id, m.status, m.version AS current, v.version, v.content
+    `SELECT m.id, m.name, m.status, m.version AS current, v.version, v.content
      FROM messages m JOIN message_versions v ON v.message_id = m.id WHERE m.app_id = ? ORDER BY m.id`,
   )
   const oneVersion = db.prepare<{ content: string }, [number, number]>(
@@ -84,12 +86,13 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
     const optIn = JSON.parse(found?.optIn ?? 'null') as OptIn | null
     rules.optIn = optIn?.isOn ? optIn : null
     rules.hasDeliveries = oneDelivery.get(appId) !== null
+    const idOf = (wanted: string): number | undefined => versions.find(({ name }) => name === wanted)?.id
     for (const { id, status, version, current, content } of versions) {
       // deliveries of older versions may still be waiting
       noteCancelling(rules, content)
       noteGoal(rules, content)
       rules.holdsBack ||= content.holdback !== undefined
-      if (status === 'live' && version === current) addTrigger(rules, { id, version, content })
+      if (status === 'live' && version === current) addTrigger(rules, { id, version, content }, idOf)
     }
     // emails that failed count in the comparison too
     rules.hasDeliveries ||= rules.holdsBack
@@ -165,6 +168,7 @@ const emptyRules = (timezone: string, hosts: string[]): AppRules => ({
   byPage: [],
   onCreated: [],
   bySend: new Map(),
+  byMessage: new Map(),
   ownText: null,
   optIn: null,
   cancelledBy: new Set(),
@@ -177,17 +181,20 @@ const emptyRules = (timezone: string, hosts: string[]): AppRules => ({
   hasDeliveries: false,
 })
 
-function addTrigger(rules: AppRules, message: LiveMessage): void {
+function addTrigger(rules: AppRules, message: LiveMessage, idOf: (name: string) => number | undefined): void {
   const { trigger } = message.content
   if ('event' in trigger) addTo(rules.byEvent, trigger.event, message)
   else if ('tag' in trigger) addTo(rules.byTag, trigger.tag, message)
   else if ('page' in trigger) rules.byPage.push(message)
   else if ('contact' in trigger) rules.onCreated.push(message)
-  else if (message.content.isOwnText) rules.ownText = message
+  else if ('message' in trigger) {
+    const source = idOf(trigger.message)
+    if (source !== undefined) addTo(rules.byMessage, source, message)
+  } else if (message.content.isOwnText) rules.ownText = message
   else rules.bySend.set(message.id, message)
 }
 
-function addTo(map: Map<string, LiveMessage[]>, key: string, message: LiveMessage): void {
+function addTo<Key>(map: Map<Key, LiveMessage[]>, key: Key, message: LiveMessage): void {
   const messages = map.get(key)
   if (messages) messages.push(message)
   else map.set(key, [message])

@@ -53,14 +53,16 @@ export type Trigger =
   | { tag: string }
   /** POST /send */
   | { api: 'send' }
+  /** another message, by name: when its email was sent */
+  | { message: string }
 
 /** `until`: local time such as "09:00" in the timezone of the person, else of the app. */
 export type Wait = { minutes: number } | { until: string }
 /** While an email waits, later events of the same person and message join it if they are at most this far apart. */
 type Collect = { minutes: number }
-/** `property`: the first present property of a list counts. */
+/** `trigger`: for each email of the message that triggers it. `property`: the first present property of a list counts. */
 export type Again =
-  | { once: 'person'; collect?: Collect }
+  | { once: 'person' | 'trigger'; collect?: Collect }
   | { once: 'property'; property: string | string[]; collect?: Collect }
   | { everyHours: number }
 type IfUnknown = { ifUnknown?: 'send' | 'skip' }

@@ -55,7 +55,11 @@ export type SavePlan = {
 
 /** See messages/message-changes.ts. */
 export type MessageRules = {
-  refuseDrafts: (drafts: readonly (DraftFacts & { draft: MessageDraft })[]) => Refused | null
+  /** `listStored`: all messages of the app. */
+  refuseDrafts: (
+    drafts: readonly (DraftFacts & { draft: MessageDraft })[],
+    listStored: () => MessageRow[],
+  ) => Refused | null
   planSave: (
     draft: MessageDraft,
     facts: Pick<DraftFacts, 'old'> & { hasDeliveries: () => boolean; at: number },
@@ -64,7 +68,11 @@ export type MessageRules = {
     wanted: Pick<StatusChange, 'status' | 'content' | 'at'>,
     old: MessageRow | null,
   ) => Pick<SavePlan, 'status' | 'updatedAt'> | Refused
-  refuseDeletion: (facts: { old: MessageRow | null; hasDeliveries: () => boolean }) => Refused | null
+  refuseDeletion: (facts: {
+    old: MessageRow | null
+    hasDeliveries: () => boolean
+    listStored: () => MessageRow[]
+  }) => Refused | null
   /** whether an email of one version can use the other */
   mayMove: (from: MessageContent, to: MessageContent) => boolean
 }
@@ -221,6 +229,17 @@ export function createMessageWrites({ db, ids, live, topics, rules }: Parts) {
     return id
   }
 
+  /** Of all versions, because they mean the same message. */
+  const renameTriggers = (appId: number, before: string, name: string): void => {
+    const { messageId, content } = messageVersions
+    const ofApp = orm.select({ id: messages.id }).from(messages).where(eq(messages.appId, appId))
+    orm
+      .update(messageVersions)
+      .set({ content: sql`json_set(${content}, '$.trigger.message', ${name})` })
+      .where(and(inArray(messageId, ofApp), sql`${content} ->> '$.trigger.message' = ${before}`))
+      .run()
+  }
+
   const change = (id: number, name: string, { status, version, updatedAt }: SavePlan): number => {
     orm.update(messages).set({ name, status, version, updatedAt }).where(eq(messages.id, id)).run()
     return id
@@ -244,6 +263,7 @@ export function createMessageWrites({ db, ids, live, topics, rules }: Parts) {
     const id = old ? change(old.id, name, plan) : add(by, name, plan)
     if (plan.storesContent) addVersion(id, version, content, by)
     if (content.topic !== undefined) topics.ensureTopic(by, content.topic)
+    if (old && old.name !== name) renameTriggers(by.appId, old.name, name)
     for (const action of plan.actions) {
       const isRename = old !== null && action === 'message.rename'
       audit(by, action, isRename ? writeMessageSubject(id, old.name, name) : writeMessageSubject(id, name))
@@ -259,7 +279,8 @@ export function createMessageWrites({ db, ids, live, topics, rules }: Parts) {
       ...by
     }: MessageChange & Once & { drafts: MessageDraft[] }): SavedMessages | Refused =>
       once(idempotency, () => {
-        const refused = rules.refuseDrafts(drafts.map((draft) => ({ draft, ...findFacts(by.appId, draft) })))
+        const facts = drafts.map((draft) => ({ draft, ...findFacts(by.appId, draft) }))
+        const refused = rules.refuseDrafts(facts, () => reads.listMessages(by.appId))
         if (refused) return refused
         const saved = drafts.map((draft) => save(by, draft))
         live.drop(by.appId)
@@ -290,7 +311,8 @@ export function createMessageWrites({ db, ids, live, topics, rules }: Parts) {
     /** Refusals: message_not_found, message_in_use. */
     deleteMessage({ id, ...by }: MessageChange & { id: number }): Done | Refused {
       const old = reads.findMessage(by.appId, id)
-      const refused = rules.refuseDeletion({ old, hasDeliveries: () => hasDeliveries(id) })
+      const listStored = () => reads.listMessages(by.appId)
+      const refused = rules.refuseDeletion({ old, hasDeliveries: () => hasDeliveries(id), listStored })
       if (refused) return refused
       orm.delete(messageVersions).where(eq(messageVersions.messageId, id)).run()
       orm.delete(messages).where(eq(messages.id, id)).run()

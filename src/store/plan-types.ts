@@ -39,9 +39,12 @@ export type PlannedWrite =
   | { name: 'addContact' | 'updateContact'; input: ContactWrite }
   | { name: 'sendMail'; input: SendWrite }
   | { name: 'confirmConsent'; input: ConsentWrite }
+  | { name: 'startMessages'; input: StartWrite }
 export const isRefused = (write: PlannedWrite): boolean => write.name === 'recordEvent' && write.isRefused === true
 
-export type PlannedOutcome = RecordedEvent | StoredVisitReport | SavedContact | SentMail | ConfirmedConsent | Refused
+export type StartedMessages = { contactId: number }
+
+export type PlannedOutcome = RecordedEvent | StoredVisitReport | SavedContact | SentMail | ConfirmedConsent | StartedMessages | Refused
 
 export type Names = { [name in NameField]: string | null }
 
@@ -123,6 +126,8 @@ export type Matched = {
   /** `withinMs`: the longest time in which it counts as the goal of a message */
   goal: { event: string; occurredAt: number; withinMs: number } | null
   isLeave?: true
+  /** tells one trigger from another, where that is no event */
+  trigger?: string
 }
 export type Matches = Map<object, Matched>
 

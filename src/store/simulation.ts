@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { idAt, idSince } from '../core/ids.ts'
+import { HAS_FOLLOWED } from './delivery-states.ts'
 import { readLocale, readTimezone } from '../core/local-time.ts'
 import { type StoredReport, toReport, type ReportRow } from './visit-reports.ts'
 import { createTopicReads } from './topics.ts'
@@ -10,7 +11,17 @@ import { type ContactStatus, EVENT_TYPES, type FieldValue } from './types.ts'
 export type Happening = { id: number; at: number; occurredAt: number }
 export type ViewHappening = Happening & { path: string }
 export type DoneHappening = Happening & { properties: string | null }
-export type TriggerHappening = Happening & { contactId: number; path: string | null; properties: string | null }
+/**
+ * `eventId`: where another event than this one started it. `trigger`: tells one trigger from another, where that is no
+ * event.
+ */
+export type TriggerHappening = Happening & {
+  contactId: number
+  path: string | null
+  properties: string | null
+  eventId?: number | null
+  trigger?: string
+}
 export type ReportHappening = ReportRow & { id: number }
 
 export type SimulatedPerson = {
@@ -148,6 +159,22 @@ export function createSimulationReads(db: Database, { until }: { until: number }
         yield one
       }
       yield* waiting
+    },
+
+    /** Emails of a message, by when they were sent. */
+    *newestSent({ appId, from, contactId }: Range, name: string): Generator<TriggerHappening> {
+      const ofPerson = contactId === undefined ? '' : `AND contact_id = ${contactId}`
+      const sent = db.prepare<Omit<TriggerHappening, 'id' | 'trigger'> & { deliveryId: number }, [number, string]>(
+        `SELECT id AS deliveryId, handed_at AS at, handed_at AS occurredAt, contact_id AS contactId, NULL AS path,
+           event_id AS eventId, (SELECT properties FROM events WHERE events.id = event_id) AS properties
+         FROM deliveries
+         WHERE app_id = ?1 AND message_id = (SELECT id FROM messages WHERE app_id = ?1 AND name = ?2)
+           AND ${HAS_FOLLOWED} AND handed_at BETWEEN ${from} AND ${until} ${ofPerson}
+         ORDER BY handed_at DESC LIMIT ${MOST_SENT}`,
+      )
+      for (const { deliveryId, ...row } of sent.all(appId, name))
+        // after all that arrived in the same millisecond
+        yield { ...row, id: idAt(row.at + 1) - 1, trigger: String(deliveryId) }
     },
 
     listViews: (contactId: number, since: number): ViewHappening[] =>

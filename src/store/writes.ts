@@ -15,6 +15,7 @@ import type { Sealer } from './engine/sealing.ts'
 import { createDomainCheckWrites } from './domain-checks.ts'
 import { createErasure } from './erasure.ts'
 import { createEventNames } from './events.ts'
+import { createFollowUps } from './follow-ups.ts'
 import type { EventText, ReadText, TextOutcome } from './event-texts.ts'
 import { createInstallWrites } from './install.ts'
 import { createKeyWrites } from './keys.ts'
@@ -110,6 +111,9 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const apps = createAppWrites({ db, live, messages, mailSettings, rules })
   const shared = { db, ids, people, names, live, sentCache, ends, counters, timeline, known, contactIndex }
   const runPlanned = createPlannedWrites({ ...shared, rules })
+  const start = (starts: readonly StartWrite[]): void =>
+    void runPlanned(starts.map((input) => ({ name: 'startMessages', input })))
+  const follow = createFollowUps({ db, live, start, rules })
   const writes = {
     ...createAccountWrites({ db, addApp: apps.addApp, senderDomains, sealer, rules }),
     ...apps.writes,
@@ -130,10 +134,10 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...messages,
     ...mailSettings,
     ...senderDomains.writes,
-    ...createDeliveryWrites({ db, live, ends, comparisons, rules }),
+    ...createDeliveryWrites({ db, live, ends, comparisons, follow, rules }),
     ...suppressions,
     ...topics.writes,
-    ...createReportWrites({ db, ends, suppress: suppressions.suppress, rules }),
+    ...createReportWrites({ db, ends, follow, suppress: suppressions.suppress, rules }),
     ...createLimitWaitWrites(db),
   }
   const settle = (): void => {

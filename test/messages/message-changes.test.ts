@@ -9,6 +9,8 @@ const AT = 1_000
 const contentOf = (body: string): MessageContent => ({ trigger: { event: 'ready' }, mail: { subject: 'S', body } })
 const [CONTENT, OTHER] = [contentOf('B'), contentOf('other')]
 
+const noOthers = () => []
+
 const draftOf = (changes: Partial<MessageDraft> = {}): MessageDraft => ({
   id: null,
   name: 'Results',
@@ -104,18 +106,20 @@ describe('drafts are refused', () => {
   const taken = facts({ id: 5 }, rowOf(), rowOf({ id: 6 }))
 
   test('if a message is unknown or outdated, or its name is taken, in this order', () => {
-    expect(refuseDrafts([taken])).toEqual({ refusal: 'message_name_taken' })
-    expect(refuseDrafts([taken, outdated])).toEqual({ refusal: 'message_changed' })
-    expect(refuseDrafts([taken, outdated, unknown])).toEqual({ refusal: 'message_not_found' })
+    expect(refuseDrafts([taken], noOthers)).toEqual({ refusal: 'message_name_taken' })
+    expect(refuseDrafts([taken, outdated], noOthers)).toEqual({ refusal: 'message_changed' })
+    expect(refuseDrafts([taken, outdated, unknown], noOthers)).toEqual({ refusal: 'message_not_found' })
   })
 
   test('if a message exists that must be new', () => {
-    expect(refuseDrafts([facts({ basedOn: null }, rowOf())])).toEqual({ refusal: 'message_changed' })
-    expect(refuseDrafts([facts({ basedOn: null }, null)])).toBeNull()
+    expect(refuseDrafts([facts({ basedOn: null }, rowOf())], noOthers)).toEqual({ refusal: 'message_changed' })
+    expect(refuseDrafts([facts({ basedOn: null }, null)], noOthers)).toBeNull()
   })
 
   test('not if the name is their own or they are current', () => {
-    expect(refuseDrafts([facts({ id: 5, basedOn: AT - 10 }, rowOf(), rowOf()), facts({}, rowOf())])).toBeNull()
+    expect(
+      refuseDrafts([facts({ id: 5, basedOn: AT - 10 }, rowOf(), rowOf()), facts({}, rowOf())], noOthers),
+    ).toBeNull()
   })
 })
 
@@ -131,7 +135,7 @@ describe('a status', () => {
 
 test('only a message that is not live and has no deliveries is deleted', () => {
   const refuse = (old: MessageRow | null, hasDeliveries = false) =>
-    refuseDeletion({ old, hasDeliveries: () => hasDeliveries })
+    refuseDeletion({ old, hasDeliveries: () => hasDeliveries, listStored: noOthers })
   expect(refuse(null)).toEqual({ refusal: 'message_not_found' })
   expect([refuse(rowOf()), refuse(rowOf({ status: 'paused' }))]).toEqual([null, null])
   expect(refuse(rowOf({ status: 'live' }))).toEqual({ refusal: 'message_in_use' })

@@ -147,7 +147,7 @@ describe('saving', () => {
     const mayDeleteIt = async (which: number) => {
       const message = await store.findMessage(by.appId, which)
       const hasDeliveries = await store.hasDeliveries(which)
-      return message && mayDelete(message, () => hasDeliveries)
+      return message && mayDelete(message, { hasDeliveries: () => hasDeliveries, followers: [] })
     }
     expect(await deleteMessage(store, { ...by, id })).toMatchObject({
       refusal: 'message_in_use',

@@ -154,5 +154,6 @@ function describeTrigger(trigger: MessageRow['content']['trigger']): string {
   if ('event' in trigger) return `${trigger.event} happened`
   if ('page' in trigger) return 'They opened the page'
   if ('api' in trigger) return 'Your server sent it'
+  if ('message' in trigger) return `“${trigger.message}” was sent`
   return 'contact' in trigger ? 'They were added' : 'They got the tag'
 }

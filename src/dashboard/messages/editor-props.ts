@@ -27,6 +27,10 @@ export type EditorProps = {
   message: MessageRow | null
   counts: MessageCounts | null
   isDeletable: boolean
+  /** other messages of the app */
+  others: Pick<MessageRow, 'name' | 'status'>[]
+  /** names of those that this one triggers */
+  followers: string[]
   /** the newest version; null if not saved yet */
   saved: ShownVersion | null
   fields: Fields
@@ -52,8 +56,8 @@ export type EditorProps = {
   test: TestOutcome | null
   /** the last test of this text */
   tested: TestedEmail | null
-  /** a name of the app's events that the trigger may mean */
-  meant: string | null
+  /** why the trigger may not be meant, or triggers nothing yet */
+  triggerNote: string | null
   path: string
   now: number
 }

@@ -53,8 +53,8 @@ type Checked = {
   check: LiveCheck | null
   sending: Sending
   tested: TestedEmail | null
-  /** a name of the app's events that the trigger may mean, because none has its own */
-  meant: string | null
+  /** why the trigger may not be meant, or triggers nothing yet */
+  triggerNote: string | null
   /** null: not saved yet */
   message: MessageRow | null
 }
@@ -67,7 +67,15 @@ const isOfValues = ({ code }: FieldError): boolean => code === 'missing_value'
 export const isOfText = ({ field }: FieldError): boolean => field.startsWith('mail.')
 
 /** What is left to do before the message can go live, of what is typed. */
-export function listChecks({ fields, errors = [], check, sending, tested, meant, message }: Checked): CheckLine[] {
+export function listChecks({
+  fields,
+  errors = [],
+  check,
+  sending,
+  tested,
+  triggerNote,
+  message,
+}: Checked): CheckLine[] {
   const { problems = [], warnings = [], tried = null } = check ?? {}
   const all = [...problems, ...errors.filter((error) => !problems.some((problem) => isSame(problem, error)))]
   const sender = all.filter(isOfSender)
@@ -79,7 +87,7 @@ export function listChecks({ fields, errors = [], check, sending, tested, meant,
   return [
     ...(named.length > 0 ? [lineOf('Name', named, '')] : []),
     ...(others.length > 0 ? [lineOf('Trigger and rules', others, '')] : []),
-    ...(meant === null ? [] : [lineOfUnknown(meant)]),
+    ...(triggerNote === null ? [] : [lineOfTrigger(triggerNote)]),
     lineOfSender(sender),
     ...listSending(sending, message),
     lineOfValues(
@@ -180,10 +188,7 @@ const listSending = ({ isCapturing, lostUrl }: Sending, message: MessageRow | nu
       ]),
 ]
 
-const lineOfUnknown = (meant: string): CheckLine => ({
-  ...lineOf('Trigger', [], `No event with this name has arrived. Did you mean ${meant}?`),
-  state: 'caution',
-})
+const lineOfTrigger = (note: string): CheckLine => ({ ...lineOf('Trigger', [], note), state: 'caution' })
 
 function lineOfTest(tested: TestedEmail | null): CheckLine {
   if (tested === null) return { ...lineOf('Test', [], "This text hasn't been tested yet."), state: 'open' }

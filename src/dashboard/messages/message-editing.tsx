@@ -5,6 +5,7 @@ import { previewMessage } from '../../deliveries/message-preview.ts'
 import { checkIncomplete, checkLive, type LiveCheck } from '../../messages/message-checks.ts'
 import { mayDelete } from '../../messages/message-changes.ts'
 import { readMessage } from '../../messages/message-input.ts'
+import { listFollowers } from '../../messages/sequences.ts'
 import type { MessageContent, MessageRow, SavingContext } from '../../messages/messages.ts'
 import { listSenderEmails } from '../../accounts/senders.ts'
 import { firstNameHour } from '../../events/stats.ts'
@@ -64,9 +65,9 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
     check,
     status = errors ? 400 : 200,
   } = shown
-  const [surroundings, meant, found, preview] = await Promise.all([
+  const [surroundings, triggerNote, found, preview] = await Promise.all([
     readSurroundings(editing),
-    findMeant(editing, fields),
+    noteTrigger(editing, fields),
     check ?? checkFields(editing, fields),
     previewFields(editing, fields),
   ])
@@ -84,7 +85,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       simulation={simulation}
       test={test}
       tested={findTested(editing, fields)}
-      meant={meant}
+      triggerNote={triggerNote}
       path={editorPath(editing)}
       now={deps.clock.now()}
     />
@@ -95,7 +96,8 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
 /** Data that doesn't depend on the input. */
 async function readSurroundings({ deps, viewer, message }: Editing) {
   const { store } = deps
-  const [counts, hasDeliveries, settings, members, eventNames, sending, topics, [saved = null]] = await Promise.all([
+  const [messages, counts, hasDeliveries, settings, members, eventNames, sending, topics, [saved = null]] = await Promise.all([
+    store.listMessages(viewer.app.id),
     message && store.countEmails(message.id),
     message !== null && store.hasDeliveries(message.id),
     store.mailSettings(viewer.app.id),
@@ -112,9 +114,12 @@ async function readSurroundings({ deps, viewer, message }: Editing) {
     usual: settings.fromEmail ?? installation.from?.address ?? null,
   }
   const { perPersonDay } = settings
-  const isDeletable = message !== null && mayDelete(message, () => hasDeliveries)
+  const followers = message ? listFollowers(messages, message.name) : []
+  const isDeletable = message !== null && mayDelete(message, { hasDeliveries: () => hasDeliveries, followers })
+  const others = messages.filter(({ id }) => id !== message?.id)
   const names = topics.map(({ name }) => name)
-  return { counts, isDeletable, saved, timezone, perPersonDay, members, senders, topics: names, eventNames, sending }
+  const shared = { saved, timezone, perPersonDay, members, senders, topics: names, eventNames, sending }
+  return { counts, isDeletable, others, followers, ...shared }
 }
 
 /** The base URL matters even before there is a mail server. */
@@ -152,18 +157,25 @@ async function listNames(
   return names.map(({ name }) => name).filter((name) => !name.startsWith('$'))
 }
 
-/** A similar event, if none of the trigger's name ever arrived. */
-export async function findMeant(
+/** A similar event, if none of the trigger's name ever arrived, or that the triggering message isn't live. */
+export async function noteTrigger(
   { deps, viewer }: Pick<Editing, 'deps' | 'viewer'>,
   fields: Fields,
 ): Promise<string | null> {
-  const name = textOf(fields, 'trigger.event')
-  if (textOf(fields, 'trigger') !== 'event' || name === '') return null
+  const kind = textOf(fields, 'trigger')
+  const name = textOf(fields, `trigger.${kind}`)
+  if (kind === 'message') {
+    const source = await deps.store.findMessageByName(viewer.app.id, name)
+    return source === null || source.status === 'live'
+      ? null
+      : `“${name}” is ${source.status === 'draft' ? 'a draft' : 'paused'}, so it triggers nothing yet.`
+  }
+  if (kind !== 'event' || name === '') return null
   const names = await listNames(deps, viewer)
   const near = names.includes(name) ? undefined : findNearest(name, names)
   if (near === undefined) return null
   const { rows } = await deps.store.listEvents({ appId: viewer.app.id, contactId: null, name, before: null, limit: 1 })
-  return rows.length === 0 ? near : null
+  return rows.length === 0 ? `No event with this name has arrived. Did you mean ${near}?` : null
 }
 
 export async function previewFields(

@@ -67,6 +67,7 @@ function EditorForm(props: EditorProps) {
             path={path}
             fields={fields}
             timezone={timezone}
+            others={props.others.map(({ name }) => name)}
             errors={errors.map(({ field }) => field)}
           />
           <Reach path={path} simulation={simulation} />

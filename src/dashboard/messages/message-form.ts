@@ -62,6 +62,7 @@ function writeTrigger(trigger: Trigger): Fields {
   if ('tag' in trigger) return { trigger: 'tag', 'trigger.tag': trigger.tag }
   if ('contact' in trigger) return { trigger: 'contact' }
   if ('api' in trigger) return { trigger: 'api' }
+  if ('message' in trigger) return { trigger: 'message', 'trigger.message': trigger.message }
   const fields: Fields = { trigger: 'event', 'trigger.event': trigger.event }
   for (const [index, { property, ...compared }] of (trigger.where ?? []).entries()) {
     const path = `trigger.where[${index}]`
@@ -84,6 +85,7 @@ function writeAgain(again: MessageContent['again']): Fields {
   if (again && 'everyHours' in again) return { again: 'everyHours', 'again.everyHours': String(again.everyHours) }
   const minutes = again?.collect?.minutes
   const collect: Fields = minutes === undefined ? {} : { 'again.collect.minutes': String(minutes) }
+  if (again?.once === 'trigger') return { again: 'trigger' }
   return again && 'property' in again
     ? { again: 'property', 'again.property': writeList([again.property].flat()), ...collect }
     : { again: 'person', ...collect }
@@ -113,7 +115,7 @@ function readTrigger(fields: Fields): Record<string, unknown> {
   const kind = textOf(fields, 'trigger')
   if (kind === 'contact') return { contact: 'created' }
   if (kind === 'api') return { api: 'send' }
-  if (kind === 'page' || kind === 'tag') return { [kind]: textOf(fields, `trigger.${kind}`) }
+  if (kind === 'page' || kind === 'tag' || kind === 'message') return { [kind]: textOf(fields, `trigger.${kind}`) }
   const where = Array.from({ length: countRows(fields, 'trigger.where') }, (_, index) => {
     const path = `trigger.where[${index}]`
     return { property: textOf(fields, `${path}.property`), ...readCompared(fields, path) }
@@ -140,6 +142,7 @@ function readAgain(fields: Fields): unknown {
   const minutes = numberOf(fields, 'again.collect.minutes')
   const collect = minutes === undefined ? {} : { collect: { minutes } }
   if (isOfApi(fields) && kind === 'person' && minutes === undefined) return undefined
+  if (kind === 'trigger') return { once: 'trigger', ...collect }
   if (kind === 'property') {
     return { once: 'property', property: readNames(textOf(fields, 'again.property')), ...collect }
   }

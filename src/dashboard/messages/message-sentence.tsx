@@ -15,7 +15,7 @@ import { SentText } from '../ui/text.tsx'
 const SENTENCE = 'sentence'
 const NOTES = 'sentence-notes'
 
-type SentenceProps = PartProps & { fields: Fields; timezone: string; errors: string[] }
+type SentenceProps = PartProps & { fields: Fields; timezone: string; others: string[]; errors: string[] }
 
 /** The message as one sentence. Each marked part opens its fields, also without scripts. */
 export function Sentence(props: SentenceProps) {
@@ -28,7 +28,7 @@ export function Sentence(props: SentenceProps) {
       <div class="sentence">
         When{' '}
         <Part {...part('trigger')} words={words.trigger}>
-          <TriggerFields ask={ask} path={path} fields={fields} />
+          <TriggerFields ask={ask} path={path} fields={fields} others={props.others} />
         </Part>
         ,{' '}
         <Part {...part('wait')} words={words.wait}>

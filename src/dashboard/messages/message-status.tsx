@@ -6,7 +6,7 @@ import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
 import { creditActor } from '../../accounts/audit.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
-import { type MessageCounts, type MessageRow, type MessageStatus, MOVE_WAITING } from '../../messages/messages.ts'
+import { describeFollower, type MessageCounts, type MessageRow, type MessageStatus, MOVE_WAITING } from '../../messages/messages.ts'
 import { textOf } from './message-field-names.ts'
 import { STATE_GROUPS, type StateGroup } from '../deliveries/delivery-labels.tsx'
 import { Button } from '../ui/button.tsx'
@@ -97,7 +97,7 @@ const describeResumed = (waiting: number): string => {
 
 type LiveProps = Pick<
   EditorProps,
-  'viewer' | 'counts' | 'fields' | 'sending' | 'errors' | 'check' | 'tested' | 'meant' | 'perPersonDay'
+  'viewer' | 'counts' | 'fields' | 'sending' | 'errors' | 'check' | 'tested' | 'triggerNote' | 'perPersonDay'
 > & { message: MessageRow }
 
 /** Always enabled, because unsaved changes may have fixed the problems. */
@@ -150,7 +150,9 @@ const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
   </Dialog>
 )
 
-export function StatusSection({ message, isDeletable, saved, viewer, now }: EditorProps & { message: MessageRow }) {
+type StatusProps = EditorProps & { message: MessageRow }
+
+export function StatusSection({ message, isDeletable, followers, saved, viewer, now }: StatusProps) {
   const isEditor = hasRole(viewer.member.role, 'editor')
   return (
     <section class="editor-foot" aria-label="This message">
@@ -178,7 +180,7 @@ export function StatusSection({ message, isDeletable, saved, viewer, now }: Edit
           <Time at={saved.createdAt} now={now} />.
         </p>
       )}
-      {isEditor && !isDeletable && <p class="hint">{UNDELETABLE[message.status]}</p>}
+      {isEditor && !isDeletable && <p class="hint">{describeUndeletable(message.status, followers)}</p>}
       {isEditor && (
         <p class="hint keys">
           <kbd>Ctrl S</kbd> or <kbd>⌘ S</kbd> saves. <kbd>Esc</kbd> closes the open popup.
@@ -187,6 +189,9 @@ export function StatusSection({ message, isDeletable, saved, viewer, now }: Edit
     </section>
   )
 }
+
+const describeUndeletable = (status: MessageStatus, [follower]: readonly string[]): string =>
+  status === 'live' || follower === undefined ? UNDELETABLE[status] : describeFollower(follower)
 
 const UNDELETABLE: Record<MessageStatus, string> = {
   live: "A live message can't be deleted. Pause it instead.",

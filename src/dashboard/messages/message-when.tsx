@@ -36,7 +36,10 @@ const Shapes = ({ ask, name, label, tabs }: FieldsProps & Omit<Parameters<typeof
   )
 }
 
-export const TriggerFields = ({ ask, path, fields }: PartProps & { fields: Record<string, string> }) => (
+type TriggerProps = PartProps & { fields: Record<string, string>; others: string[] }
+
+/** `others`: names of the app's other messages. */
+export const TriggerFields = ({ ask, path, fields, others }: TriggerProps) => (
   <Shapes
     ask={ask}
     name="trigger"
@@ -55,6 +58,11 @@ export const TriggerFields = ({ ask, path, fields }: PartProps & { fields: Recor
       },
       { id: 'tag', name: 'Tag', content: <Field {...ask('trigger.tag')} label="Tag added" /> },
       {
+        id: 'message',
+        name: 'Message',
+        content: <MessageTrigger ask={ask} others={others} />,
+      },
+      {
         id: 'api',
         name: 'API',
         content: (
@@ -66,6 +74,21 @@ export const TriggerFields = ({ ask, path, fields }: PartProps & { fields: Recor
     ]}
   />
 )
+
+function MessageTrigger({ ask, others }: FieldsProps & Pick<TriggerProps, 'others'>) {
+  const field = ask('trigger.message')
+  const names = field.value === '' || others.includes(field.value) ? others : [...others, field.value]
+  return names.length === 0 ? (
+    <p class="hint">There is no other message yet.</p>
+  ) : (
+    <Select
+      {...field}
+      label="When this message is sent"
+      hint="Set the days under wait. Values are those of its event."
+      options={[{ value: '', label: 'Choose a message' }, ...names.map((name) => ({ value: name, label: name }))]}
+    />
+  )
+}
 
 function EventTrigger({ ask, path, fields }: PartProps & { fields: Record<string, string> }) {
   const { isLocked } = ask('trigger.event')
@@ -193,6 +216,11 @@ export const AgainFields = ({ ask }: FieldsProps) => (
               list={PROPERTY_NAMES}
             />
           ),
+        },
+        {
+          id: 'trigger',
+          name: 'Each time',
+          content: <p class="hint">For each email of the message that triggers it.</p>,
         },
         {
           id: 'everyHours',

@@ -18,9 +18,9 @@ import { pickSeen, takeEditor } from './message-actions.tsx'
 import {
   answerEditor,
   checkFields,
-  findMeant,
   type Editing,
   findTested,
+  noteTrigger,
   previewFields,
   readSending,
   simulateFields,
@@ -140,9 +140,9 @@ async function checkTyped(editing: Editing, fields: Fields) {
   const reading = readMessage(readFields(fields))
   const errors = 'errors' in reading ? reading.errors : []
   const sending = await readSending(editing)
-  const meant = await findMeant(editing, fields)
+  const triggerNote = await noteTrigger(editing, fields)
   const tested = findTested(editing, fields)
-  const lines = listChecks({ fields, errors, check, sending, meant, tested, message: editing.message })
+  const lines = listChecks({ fields, errors, check, sending, triggerNote, tested, message: editing.message })
   const shown = { viewer: editing.viewer, isEditor, isLive: editing.message?.status === 'live', fields, lines }
   return {
     fragments: {

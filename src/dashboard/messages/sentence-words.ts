@@ -58,6 +58,7 @@ const UNKNOWN_TRIGGER: Words = { bold: 'an event', after: ' arrives' }
 const UNKNOWN_TRIGGERS = new Map<string, Words>([
   ['page', { bold: 'a page', after: ' is opened' }],
   ['tag', { before: 'they get ', bold: 'a tag' }],
+  ['message', { bold: 'another message', after: ' is sent' }],
 ])
 
 function writeTrigger(trigger: Trigger): Words {
@@ -65,6 +66,7 @@ function writeTrigger(trigger: Trigger): Words {
   if ('tag' in trigger) return { before: 'they get the tag ', bold: `“${trigger.tag}”` }
   if ('contact' in trigger) return { bold: 'a person', after: ' is added' }
   if ('api' in trigger) return { bold: 'your server', after: ' requests it' }
+  if ('message' in trigger) return { bold: `“${trigger.message}”`, after: ' is sent' }
   return { bold: describeTrigger(trigger) }
 }
 

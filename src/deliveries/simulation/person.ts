@@ -88,8 +88,9 @@ function startBy(playing: Playing, trigger: TriggerHappening): void {
   const { content, timezone, note: noteOutcome } = playing.simulated
   const { id, at, occurredAt, properties } = trigger
   const message = { id: MESSAGE_ID, version: 1, content }
-  const matched = { ...matchMessages([message]), properties: () => parseProperties(properties) }
-  const eventId = 'contact' in content.trigger ? null : id
+  const parse = () => parseProperties(properties)
+  const matched = { ...matchMessages([message]), properties: parse, trigger: trigger.trigger }
+  const { eventId = 'contact' in content.trigger ? null : id } = trigger
   const [started] = arrive(playing, matched, { eventId, properties, at, occurredAt })
   if (started && 'messageId' in started) playing.open.set(started.id, { trigger, joinedTo: started.joinedTo })
   else noteOutcome(trigger, { outcome: 'again', at: whenDue(content.wait, trigger, timezone), verdicts: [] })

@@ -142,6 +142,7 @@ function* readTriggers(
   { trigger }: MessageContent,
 ): Generator<TriggerHappening> {
   if ('contact' in trigger) yield* reads.newestPeople(range)
+  if ('message' in trigger) yield* reads.newestSent(range, trigger.message)
   const name = nameOfStart(trigger)
   if (name === null) return
   const found = 'page' in trigger ? reads.newestViews(range) : reads.newestEvents(range, name)

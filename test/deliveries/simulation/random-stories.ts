@@ -11,9 +11,10 @@ export type Step = { at: number; who: string } & (
   | { does: 'report'; id: string; events: object[] }
 )
 
-/** `setUp`: people's fixed state. `moments`: when states are compared (ms after going live). */
+/** `source`: a message that may trigger it. `setUp`: people's fixed state. `moments`: when states are compared (ms after going live). */
 export type Story = {
   content: MessageContent
+  source: MessageContent
   settings: Settings
   /** earlier messages: others are held back then */
   drafts: number
@@ -64,8 +65,26 @@ function makeStory(random: Random): Story {
   const moments = [inOrder.length / 3, inOrder.length / 2]
     .map((index) => (inOrder[Math.floor(index)]?.at ?? 0) + random.pick([0, 5]) * MINUTE)
     .filter((at) => at >= 0)
-  return { content, settings: makeSettings(random, content), drafts: random.below(5), setUp, steps: inOrder, moments }
+  const source = makeSource(random)
+  return {
+    content,
+    source,
+    settings: makeSettings(random, content),
+    drafts: random.below(5),
+    setUp,
+    steps: inOrder,
+    moments,
+  }
 }
+
+export const SOURCE = 'Source'
+
+const makeSource = ({ pick }: Random): MessageContent => ({
+  trigger: { event: 'ready' },
+  wait: pick([undefined, { minutes: 5 }]),
+  again: pick<Again>([{ once: 'person' }, { everyHours: 1 }, { once: 'property', property: 'n' }]),
+  mail: { subject: 'Source', body: 'Hello' },
+})
 
 /** Events share an email, with several results of a person close together. */
 function makeCollectingStory(random: Random): Story {
@@ -114,11 +133,12 @@ const asksWhere = ({ onlyIf = [] }: MessageContent): boolean =>
 
 function makeContent(random: Random): MessageContent {
   const { pick, isOften } = random
+  const trigger = makeTrigger(random)
   const onlyIf = Array.from({ length: pick([0, 1, 1, 2, 2, 3]) }, () => makeRule(random)).flatMap((rule): Rule[] =>
     rule.rule === 'field' && isOften(0.5) ? [rule, { rule: 'field', or: true, field: 'plan', is: 'absent' }] : [rule],
   )
   return {
-    trigger: makeTrigger(random),
+    trigger,
     wait: pick([
       undefined,
       { minutes: 0 },
@@ -134,7 +154,7 @@ function makeContent(random: Random): MessageContent {
       { once: 'person' },
       { once: 'property', property: 'n' },
       { everyHours: 1 },
-      { everyHours: 6 },
+      'message' in trigger ? { once: 'trigger' } : { everyHours: 6 },
     ]),
     holdback: pick([undefined, undefined, undefined, 20, 50]),
     topic: pick([undefined, undefined, undefined, TOPIC]),
@@ -166,6 +186,8 @@ function makeTrigger({ pick, isOften }: Random): MessageContent['trigger'] {
     { page: '/results/1' },
     { page: '/results/*' },
     { contact: 'created' },
+    { message: SOURCE },
+    { message: SOURCE },
   ])
 }
 
