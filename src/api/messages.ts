@@ -200,7 +200,7 @@ async function explain(deps: ApiDependencies, request: Request, id: string): Pro
   const given = await readOne(deps, request, id, inputs.readExplanationQuery)
   if ('refused' in given) return refusalAnswer(request, given.refused)
   const { app, message, input } = given
-  const found = await findExplanation(deps.store, app, { messageId: message.id, email: input.email ?? '' })
+  const found = await findExplanation(deps, app, { messageId: message.id, email: input.email ?? '' })
   if (isRefusal(found)) return refusalAnswer(request, found)
   const [delivery = null] = found.delivery ? await viewDeliveries(deps, app, [found.delivery]) : []
   return answer(request, 200, { ok: true, ...explanationView(found), message: explainedMessageView(found), delivery })

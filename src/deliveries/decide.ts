@@ -4,6 +4,7 @@ import { collectMsOf, isPerPerson, dedupeKeyOf, hasValue, sameValueOf, whenDue }
 import type { Arrival, DecideStart, FindCancelled, Lead, StartFacts, WaitingEvent } from '../store/delivery-rules.ts'
 import { fromLocalTime, localTime, readTimeOfDay, readTimezone } from '../core/local-time.ts'
 import { ownTimezone } from '../people/timezone.ts'
+import { checkDate, checkInactive, isDateTrigger, isInactiveTrigger } from './schedules.ts'
 import {
   type Again,
   LISTED_EVENTS,
@@ -53,6 +54,8 @@ export type Facts = RuleFacts & {
   handed: readonly number[]
   /** in the message (facts.ts); null if it holds nobody back */
   place: number | null
+  /** the last event or page view; read only if inactivity triggers the message */
+  lastActiveAt: number | null
   /** further events that the email lists; read only if a rule is about each event */
   joined: () => readonly EventFacts[]
   /** earlier verdicts of the message's rules, when their facts haven't changed */
@@ -85,7 +88,7 @@ export function decide(message: DecidedMessage, facts: Facts): Decision {
   if (facts.isByHand) return decideByHand(wanted)
   const { content } = message
   const rules = facts.known ?? checkRules(content, facts)
-  const before = [...wanted, checkStatus(message)]
+  const before = [...wanted, checkStatus(message), ...checkTrigger(message, facts)]
   const verdicts = [...before, ...rules]
   const refused = before.find(isSettled)
   if (refused) return skip(reasonOf(refused), verdicts)
@@ -112,6 +115,8 @@ function decideByHand(wanted: Verdict[]): Decision {
 const reasonOf = (failed: Verdict): string => {
   if (failed.rule === 'suppression') return String(failed.value)
   if (failed.rule === 'consent') return NOT_PENDING
+  if (failed.rule === 'date') return 'date_changed'
+  if (failed.rule === 'inactive') return 'active_again'
   return failed.rule === 'message' ? 'message_paused' : reasonOfRule(failed)
 }
 
@@ -119,7 +124,17 @@ const reasonOf = (failed: Verdict): string => {
 const NOT_PENDING = 'not_pending'
 
 export type Check =
-  'suppression' | 'consent' | 'message' | 'again' | 'window' | 'perDay' | 'perWeek' | 'giveUp' | 'holdback'
+  | 'suppression'
+  | 'consent'
+  | 'message'
+  | 'date'
+  | 'inactive'
+  | 'again'
+  | 'window'
+  | 'perDay'
+  | 'perWeek'
+  | 'giveUp'
+  | 'holdback'
 
 /** Why an email waits for its next check. */
 export const WAIT_REASONS = ['window', 'perDay', 'perWeek', UNSURE] as const satisfies (Check | typeof UNSURE)[]
@@ -146,6 +161,16 @@ const checkConsent = ({ content }: DecidedMessage, { contact: { status } }: Fact
         },
       ]
     : []
+
+/** A date may have moved since, and somebody inactive may have come back. */
+function checkTrigger({ content: { trigger }, settings }: DecidedMessage, facts: Facts): Verdict[] {
+  if (isDateTrigger(trigger)) {
+    const { contact, triggeredAt, at } = facts
+    const timezone = readTimezone(settings.timezone)
+    return [checkDate(trigger, { fields: contact.fields, timezone, triggeredAt, at })]
+  }
+  return isInactiveTrigger(trigger) ? [checkInactive(trigger, facts)] : []
+}
 
 type Joined = { verdicts: Verdict[]; unfit: Unfit[] }
 
@@ -324,7 +349,20 @@ function checkLimits({ perPersonDay, perPersonWeek }: SendingSettings, { at, han
  * The first rule that passes without the arrival and fails for good with it. Rules that would fail anyway cancel
  * nothing.
  */
-export const findCancelled: FindCancelled = (content, waiting, arrival) => {
+export const findCancelled: FindCancelled = (content, waiting, arrival) =>
+  findMoved(content, waiting, arrival) ?? findBroken(content, waiting, arrival)
+
+/** The date that triggered it was moved or removed. */
+const findMoved: FindCancelled = ({ trigger }, { triggeredAt, at, appTimezone: timezone }, arrival) => {
+  if (!isDateTrigger(trigger) || !('addedTags' in arrival)) return null
+  const [before, after] = [arrival.fieldsBefore, arrival.fieldsAfter].map((fields) =>
+    checkDate(trigger, { fields, timezone, triggeredAt, at }),
+  )
+  if (before?.verdict !== 'pass' || after?.verdict !== 'fail') return null
+  return { reason: reasonOf(after), verdict: after, isOfEvent: false }
+}
+
+const findBroken: FindCancelled = (content, waiting, arrival) => {
   const onlyIf = waiting.isJoined ? rulesOfEvent(content) : (content.onlyIf ?? [])
   if (onlyIf.length === 0) return null
   const { before, after } = factsAround(waiting, arrival)

@@ -36,6 +36,7 @@ import {
 } from './ends.ts'
 import { readFacts } from './facts.ts'
 import { queryFacts, planWrites } from './plan.ts'
+import { SCHEDULE_RULES } from './schedules.ts'
 import { planReport } from './reports.ts'
 
 export type { Basis, Decided, DeliveryRow, DeliveryWork, DecisionRecord, Marked, UnfitEvent }
@@ -85,6 +86,7 @@ export const STORE_RULES: Rules = {
   planWrites,
   ...MESSAGE_RULES,
   ...ACCOUNT_RULES,
+  ...SCHEDULE_RULES,
   planOnce,
   outweighs,
   mayResubscribe,

@@ -280,9 +280,12 @@ export async function findResent(store: Store, work: DeliveryWork): Promise<Deli
   return message === null ? work : { ...work, message: { ...work.message, ...message } }
 }
 
-export async function explainPerson(store: Store, person: ContactRow): Promise<MessageExplanation[]> {
-  const messages = await store.listMessages(person.appId)
-  return Promise.all(messages.map((message) => explainMessageFor(store, person, message)))
+export async function explainPerson(
+  deps: { store: Store; clock: Clock },
+  person: ContactRow,
+): Promise<MessageExplanation[]> {
+  const messages = await deps.store.listMessages(person.appId)
+  return Promise.all(messages.map((message) => explainMessageFor(deps, person, message)))
 }
 
 /**

@@ -11,9 +11,11 @@ type Describe = (name: string) => string
 export type DecisionReason =
   | RuleReason
   | UnwantedReason
-  | Exclude<Check, 'suppression' | 'consent' | 'message' | 'giveUp'>
+  | Exclude<Check, 'suppression' | 'consent' | 'message' | 'date' | 'inactive' | 'giveUp'>
   | 'not_pending'
   | 'message_paused'
+  | 'date_changed'
+  | 'active_again'
   | 'gave_up'
   | 'unsure'
   | 'gone'
@@ -33,6 +35,8 @@ const BY_DECISION = {
   tag: () => "Their tags didn't match this message.",
   field: () => "Their fields didn't match this message.",
   status: () => "Their status didn't match this message.",
+  date_changed: (name) => `The date of ${name} that triggered this email was changed or removed.`,
+  active_again: (name) => `${name} was active again, so this email was not needed.`,
   unsubscribed: (name) => `${name} had unsubscribed.`,
   pending: (name) => `${name} had not confirmed their email address yet.`,
   topic: (name) => `${name} had unsubscribed from this topic.`,

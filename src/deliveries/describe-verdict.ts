@@ -42,6 +42,20 @@ const BY_RULE = {
       : content.isOwnText
         ? 'Its text came with the call.'
         : `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
+  date: ({ about, value, verdict }, { person, zone }) => {
+    const name = displayName(person)
+    const found =
+      value === null
+        ? `${name} had no date in the field ${formatValue(about)}`
+        : `${name} had the date ${formatTimeInZone(Number(value), zone)} in the field ${formatValue(about)}`
+    return verdict === 'pass' ? `${found}.` : `${found}, which is not the one that triggered this email.`
+  },
+  inactive: (verdict, { person, zone }) => {
+    const name = displayName(person)
+    if (typeof verdict.value !== 'number') return `${name} was never active.`
+    const last = `${name} was last active on ${formatTimeInZone(verdict.value, zone)}`
+    return isPass(verdict) ? `${last}.` : `${last}, so this email was not needed.`
+  },
   away: describeAway,
   seen: describeSeen,
   notSeen: describeSeen,

@@ -11,7 +11,7 @@ import type { DryRunWrite } from '../store/planned-writes.ts'
 import type { Store } from '../store/store.ts'
 import type { ContactWrite, EventWrite, RecordedEvent, Refused, SavedContact } from '../store/types.ts'
 import { listWouldNotStart, type Unstarted } from './message-explanations.ts'
-import { nameMessages, type QueuedMessage } from './queued-messages.ts'
+import { listScheduled, nameMessages, type QueuedMessage } from './queued-messages.ts'
 
 type Dependencies = LimitDependencies & { store: Store }
 
@@ -75,7 +75,8 @@ export async function tryContact(
   if ('refusal' in outcome) return outcome
   const { created, contact } = outcome
   const contactId = created ? null : outcome.contactId
-  return { contactId, created, contact, queued: await listQueued(store, app, deliveries) }
+  const scheduled = await listScheduled(store, app, { contact, fields: input.fields })
+  return { contactId, created, contact, queued: [...(await listQueued(store, app, deliveries)), ...scheduled] }
 }
 
 async function plan<Outcome extends PlannedOutcome>(store: Store, write: DryRunWrite) {

@@ -238,6 +238,8 @@ const REASONS: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     consent: ['not_pending'],
     message: ['message_paused'],
+    date: ['date_changed'],
+    inactive: ['active_again'],
     again: ['again'],
     window: ['window'],
     perDay: ['perDay'],

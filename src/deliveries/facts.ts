@@ -59,6 +59,7 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
     lastHandedAt: isTimed(again) && !delivery.byHand ? reads.lastHandedAt(delivery) : null,
     handed: isLimited && !delivery.byHand ? listLimited(reads.listHanded(delivery, at - LIMITED_MS)) : [],
     place: message.content.holdback === undefined ? null : placeInMessage(delivery),
+    lastActiveAt: 'inactiveDays' in message.content.trigger ? reads.lastActiveAt(delivery.contactId) : null,
     contact: { status: contact.status, tags: contact.tags ?? [], fields: contact.fields ?? {} },
     ...(known || delivery.byHand
       ? { triggeredAt: delivery.triggeredAt, ...NOTHING_DONE }

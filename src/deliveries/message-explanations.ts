@@ -1,9 +1,13 @@
 import { findUnmet, isPlain, parseProperties, propertyOf } from '../messages/conditions.ts'
+import type { Clock } from '../core/clock.ts'
+import { upperFirst } from '../core/text.ts'
 import type {
   Again,
   Condition,
+  DateTrigger,
   DeliveryRow,
   DeliveryState,
+  InactiveTrigger,
   MessageContent,
   MessageRow,
   StoredSend,
@@ -21,6 +25,7 @@ import {
   describeAlternative,
   describeCondition,
   describeEvery,
+  formatMinutes,
   formatValue,
   displayName,
 } from '../messages/describe-message.ts'
@@ -41,6 +46,7 @@ import { publicId } from '../core/ids.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import { ownTimezone } from '../people/timezone.ts'
+import { dueByDate, dueByInactivity, isDateTrigger, isInactiveTrigger } from './schedules.ts'
 
 const CHECKED_EVENTS = 100
 
@@ -52,7 +58,8 @@ export type MessageExplanation = Explanation & {
   send: StoredSend | null
 }
 
-type Subject = { person: ContactRow; zone: string }
+/** `activeAt`: the last event or page view, else when the person was added. */
+type Subject = { person: ContactRow; zone: string; activeAt: number; now: number }
 
 /** `near`: an event that almost matches the trigger. `isTest`: the person was added by the test event of Activation. */
 type Causes = { last: Cause | null; near: EventRow | null; isTest?: boolean }
@@ -60,14 +67,14 @@ type Cause = { at: number; cameAt: number; row: EventRow | null; isConfirmation?
 
 /** Refusals: message_not_found, contact_not_found. */
 export async function findExplanation(
-  store: Store,
+  deps: { store: Store; clock: Clock },
   app: AppRow,
   { messageId, email }: { messageId: number; email: string },
 ): Promise<MessageExplanation | Refusal> {
-  const message = await store.findMessage(app.id, messageId)
+  const message = await deps.store.findMessage(app.id, messageId)
   if (!message) return refuse('message_not_found')
-  const person = await store.findContact(app.id, email)
-  return person ? explainMessageFor(store, person, message) : UNKNOWN_PERSON
+  const person = await deps.store.findContact(app.id, email)
+  return person ? explainMessageFor(deps, person, message) : UNKNOWN_PERSON
 }
 
 /** The message of an explanation, as the API and MCP show it. */
@@ -79,15 +86,17 @@ export const explainedMessageView = ({ message: { id, name, status } }: MessageE
 
 /** Limited to stored data: erased events and the time a tag was added are unknown. */
 export async function explainMessageFor(
-  store: Store,
+  { store, clock }: { store: Store; clock: Clock },
   person: ContactRow,
   message: MessageRow,
 ): Promise<MessageExplanation> {
   const deliveries = await listOfPerson(store, person, message.id)
   const [delivery] = deliveries
   const work = delivery ? await store.findWork(delivery.id) : null
-  const causes = await findCauses(store, person, message.content.trigger)
-  const subject = { person, zone: (await store.findApp(person.appId))?.timezone ?? 'UTC' }
+  const zone = (await store.findApp(person.appId))?.timezone ?? 'UTC'
+  const activeAt = (await store.lastActiveAt(person.id)) ?? person.createdAt
+  const subject = { person, zone, activeAt, now: clock.now() }
+  const causes = await findCauses(store, subject, message.content.trigger)
   const [history] = await readHistories(store, [message], causes.last?.cameAt ?? Number.POSITIVE_INFINITY)
   const startZone = ownTimezone(person.fields) ?? subject.zone
   const about = {
@@ -112,7 +121,8 @@ const listOfPerson = (
 ): Promise<DeliveryRow[]> =>
   store.listDeliveries({ appId, messageId, contactId: id, states: null, before: null, limit: CHECKED_DELIVERIES })
 
-async function findCauses(store: Store, person: ContactRow, trigger: Trigger): Promise<Causes> {
+async function findCauses(store: Store, subject: Subject, trigger: Trigger): Promise<Causes> {
+  const { person } = subject
   const { appId, id: contactId, createdAt } = person
   const list = (name: string) => store.listEvents({ appId, contactId, name, before: null, limit: CHECKED_EVENTS })
   if ('contact' in trigger) {
@@ -124,6 +134,11 @@ async function findCauses(store: Store, person: ContactRow, trigger: Trigger): P
     const isTest = (await list(TEST_EVENT)).rows.some(({ receivedAt }) => receivedAt === createdAt)
     return { last: { at: createdAt, cameAt: createdAt, row: null }, near: null, isTest }
   }
+  if (isDateTrigger(trigger) || isInactiveTrigger(trigger)) {
+    const dueAt = findDue(subject, trigger)
+    const isPast = dueAt !== null && dueAt <= subject.now
+    return { last: isPast ? { at: dueAt, cameAt: dueAt, row: null } : null, near: null }
+  }
   if ('message' in trigger) return { last: await findSent(store, person, trigger.message), near: null }
   const name = nameOfStart(trigger)
   if (name === null) return { last: null, near: null }
@@ -131,6 +146,10 @@ async function findCauses(store: Store, person: ContactRow, trigger: Trigger): P
   const row = rows.find((one) => isStartedBy(trigger, one))
   return { last: row ? { at: row.occurredAt, cameAt: row.receivedAt, row } : null, near: rows[0] ?? null }
 }
+
+/** When the trigger was or will be due for the person; null: never. */
+const findDue = ({ person, zone, activeAt }: Subject, trigger: DateTrigger | InactiveTrigger): number | null =>
+  isDateTrigger(trigger) ? dueByDate(trigger, person.fields ?? {}, zone) : dueByInactivity(trigger, activeAt)
 
 /** When the person was last sent another message. */
 async function findSent(store: Store, person: ContactRow, name: string): Promise<Cause | null> {
@@ -143,11 +162,16 @@ async function findSent(store: Store, person: ContactRow, name: string): Promise
 
 const FOLLOWED: readonly DeliveryState[] = ['sent', 'kept', 'unknown', 'bounced', 'complained']
 
+const describeDay = ({ date, days, when }: DateTrigger, name: string): string =>
+  days === 0 ? `the ${date} of ${name}` : `${formatMinutes(days * 1_440)} ${when} the ${date} of ${name}`
+
 function describeCause({ person, zone }: Subject, { trigger }: MessageContent, cause: Cause): string {
   const { at, cameAt, isConfirmation } = cause
   const [name, time] = [displayName(person), formatTimeInZone(at, zone)]
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
   if ('message' in trigger) return `“${trigger.message}” was sent to ${name} on ${time}`
+  if ('date' in trigger) return `${upperFirst(describeDay(trigger, name))} was on ${time}`
+  if ('inactiveDays' in trigger) return `${name} had been inactive for ${trigger.inactiveDays} days on ${time}`
   if (!('event' in trigger)) return `${name} ${isConfirmation ? 'confirmed their address' : 'was added'} on ${time}`
   return isTooOld({ at: cameAt, occurredAt: at })
     ? `${trigger.event} happened for ${name} on ${time}`
@@ -166,12 +190,16 @@ function describeNever(subject: Subject, about: About, causes: Causes): string {
   const refused = findRefused(about, { cameAt, row })
   if (refused?.because === 'paused' && refused.liveAt === null && status === 'paused')
     return `${came}. The message is paused.`
-  const why = refused === null ? 'The reason is not stored.' : describeRefused(refused, about)
+  const isDate = 'date' in content.trigger
+  const unknown = isDate ? 'If it was set later, a time that is over triggers nothing.' : 'The reason is not stored.'
+  const why = refused === null ? unknown : describeRefused(refused, about)
   return `${came}. ${why}${status === 'paused' ? ' The message is paused now.' : ''}`
 }
 
-function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: EventRow | null): string {
+function describeNoCause(subject: Subject, trigger: Trigger, near: EventRow | null): string {
+  const { person, zone } = subject
   const name = displayName(person)
+  if (isDateTrigger(trigger) || isInactiveTrigger(trigger)) return describeAhead(subject, trigger)
   if ('page' in trigger) return `${name} has not opened ${trigger.page}.`
   if ('tag' in trigger) return describeTagCause(person, trigger.tag)
   if ('api' in trigger) return `Your server has not sent this message to ${name}.`
@@ -182,6 +210,21 @@ function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: Even
   const unmet = findUnmet(trigger.where ?? [], properties)
   const came = `${trigger.event} arrived for ${name} on ${formatTimeInZone(near.receivedAt, zone)}`
   return unmet ? `${came}, but ${describeMismatch(unmet, properties)}.` : `${came}.`
+}
+
+/** Not due yet, or never. */
+function describeAhead(subject: Subject, trigger: DateTrigger | InactiveTrigger): string {
+  const { person, zone } = subject
+  const [name, dueAt] = [displayName(person), findDue(subject, trigger)]
+  if (isInactiveTrigger(trigger)) {
+    const last = `${name} was last active on ${formatTimeInZone(subject.activeAt, zone)}`
+    return `${last}, so this message is not due before ${formatTimeInZone(dueAt ?? 0, zone)}.`
+  }
+  if (dueAt !== null) return `${upperFirst(describeDay(trigger, name))} is on ${formatTimeInZone(dueAt, zone)}.`
+  const value = propertyOf(person.fields ?? {}, trigger.date)
+  return isPlain(value)
+    ? `${name} has ${formatValue(value)} in the field ${formatValue(trigger.date)}, which is not a date.`
+    : `${name} has no date in the field ${formatValue(trigger.date)}.`
 }
 
 /** `unmet`: joined by `or`. */

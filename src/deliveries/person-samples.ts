@@ -166,7 +166,17 @@ function planEmails({ id: appId, timezone, hosts }: AppRow, content: MessageCont
     const parse = () => parseProperties(properties)
     const cancels = type === 'page' ? { path: path ?? '', occurredAt } : { event: name, occurredAt, properties: parse }
     const matched = { ...matchMessages([message], cancels), properties: parse }
-    const cause = { appId, contactId, timezone, hosts, eventId, properties, at: receivedAt, occurredAt }
+    const cause = {
+      appId,
+      contactId,
+      timezone,
+      appTimezone: timezone,
+      hosts,
+      eventId,
+      properties,
+      at: receivedAt,
+      occurredAt,
+    }
     planArrival({ emails, changes: [], takeId }, matched, cause)
   }
   return [...handed, ...emails.waiting].map(({ eventId, parts }) => ({

@@ -53,6 +53,8 @@ import {
   type Planner,
   type StartedMessages,
 } from '../store/plan-types.ts'
+import type { ScheduleChange } from '../store/schedules.ts'
+import type { StartWrite } from '../store/start-writes.ts'
 import type { NewOwnText, NewSend } from '../store/sends.ts'
 import type {
   ConfirmedConsent,
@@ -80,6 +82,7 @@ import {
   planArrival,
 } from './arrivals.ts'
 import { isTimed } from './decide.ts'
+import { dueByDate } from './schedules.ts'
 
 /** Up to 30 days of waiting, a week until the window opens and 30 days of retries. */
 export const LONGEST_WAIT_MS = 68 * DAY_MS
@@ -187,7 +190,7 @@ function queryForContact({ query, emails }: Context, person: KnownPerson, write:
 }
 
 const changesCancel = ({ rules: { cancelledBy } }: AppFacts): boolean =>
-  cancelledBy.has('tag') || cancelledBy.has('field')
+  cancelledBy.has('tag') || cancelledBy.has('field') || cancelledBy.has('date')
 
 const noChange = (): Arrival => ({ addedTags: [], removedTags: [], fieldsBefore: {}, fieldsAfter: {} })
 
@@ -287,6 +290,7 @@ type Changes = {
   reports: NewReport[]
   reported: Map<PersonFacts, string[]>
   deliveries: Plan['deliveries']
+  schedules: Plan['schedules']
   /** by app */
   ownTexts: Map<number, NewOwnText>
   sends: NewSend[]
@@ -306,6 +310,7 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
     reports: [],
     reported: new Map(),
     deliveries: [],
+    schedules: [],
     ownTexts: new Map(),
     sends: [],
     consents: [],
@@ -314,7 +319,7 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
     takeId: ids.next,
   }
   const outcomes = batch.map((write, index) => planWrite({ changes, facts, index }, write))
-  const { people, events, reports, deliveries, ownTexts, sends, consents, confirmations, counted } = changes
+  const { people, events, reports, deliveries, schedules, ownTexts, sends, consents, confirmations, counted } = changes
   return {
     outcomes,
     lastId: ids.last(),
@@ -324,6 +329,7 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
     events,
     reports,
     deliveries,
+    schedules,
     ownTexts: [...ownTexts.values()],
     sends,
     consents,
@@ -560,6 +566,17 @@ function applyContactChange(planning: Planning, { before, after }: ChangedContac
   const { id: contactId, updatedAt: at } = after
   const matched = matchMessages(starts, changesCancel(app) ? change : null)
   applyToEmails(planning, matched, { contactId, eventId: null, properties: null, at, occurredAt: at })
+  planning.changes.schedules.push(...planDates(app.rules, { before, after }))
+}
+
+/** A changed date moves its person, and one whose time is over triggers nothing. */
+function planDates({ dates, timezone }: AppFacts['rules'], { before, after }: ChangedContact): ScheduleChange[] {
+  return dates.flatMap(({ scheduleId, trigger }) => {
+    const [old, dueAt] = [before, after].map(({ fields }) => dueByDate(trigger, fields ?? {}, timezone))
+    if (dueAt === undefined || dueAt === old) return []
+    const isAhead = dueAt !== null && dueAt > after.updatedAt
+    return [{ scheduleId, contactId: after.id, dueAt: isAhead ? dueAt : null }]
+  })
 }
 
 type Added = Parameters<typeof makePerson>[2] & Partial<Pick<ContactWrite, 'fields'>>
@@ -614,6 +631,7 @@ function applyToEmails(planning: Planning, matched: Matched, { newFields, ...cau
   planArrival({ emails, changes: deliveries, takeId }, matched, {
     ...cause,
     appId: app.id,
+    appTimezone: app.rules.timezone,
     timezone: matched.starts.some(waitsForTimeOfDay) ? timezoneOf(planning, newFields) : app.rules.timezone,
     hosts: app.rules.hosts,
   })

@@ -18,6 +18,8 @@ const BY_REASON = {
   tag: "Tags don't match",
   field: "Field doesn't match",
   status: "Status doesn't match",
+  date_changed: 'Date changed',
+  active_again: 'Active again',
   unsubscribed: 'Unsubscribed',
   pending: 'Address not confirmed',
   topic: 'Topic ended',

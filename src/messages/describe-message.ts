@@ -1,6 +1,16 @@
 /** Describes what a message does. Names and values are quoted. */
 import { cleanText } from '../core/visible-text.ts'
-import type { Again, Compared, Goal, MessageContent, Rule, Since, Trigger, Wait } from '../store/message-types.ts'
+import type {
+  Again,
+  Compared,
+  DateTrigger,
+  Goal,
+  MessageContent,
+  Rule,
+  Since,
+  Trigger,
+  Wait,
+} from '../store/message-types.ts'
 import { groupAlternatives } from './conditions.ts'
 
 const MINUTES: [unit: string, minutes: number][] = [
@@ -47,8 +57,14 @@ export function describeTrigger(trigger: Trigger): string {
   if ('page' in trigger) return `${describePage(trigger.page)} is opened`
   if ('api' in trigger) return 'your server requests it'
   if ('message' in trigger) return `“${trigger.message}” is sent`
+  if ('date' in trigger) return describeDate(trigger)
+  if ('inactiveDays' in trigger) return `they have been inactive for ${countUnits(trigger.inactiveDays, 'day')}`
   return 'tag' in trigger ? `someone gets the tag “${trigger.tag}”` : 'a person is added'
 }
+
+/** Completes "as soon as". */
+const describeDate = ({ date, days, when }: DateTrigger): string =>
+  days === 0 ? `their ${date} is reached` : `it is ${countUnits(days, 'day')} ${when} their ${date}`
 
 const describePage = (page: string): string =>
   page.endsWith('*') ? `a page whose path starts with ${page.slice(0, -1)}` : `the page ${page}`
@@ -260,6 +276,7 @@ export function triggerNoun({ trigger }: MessageContent): string {
   if ('page' in trigger) return 'the page view'
   if ('api' in trigger) return 'the call'
   if ('message' in trigger) return 'the earlier email'
+  if ('date' in trigger || 'inactiveDays' in trigger) return 'the trigger'
   return 'contact' in trigger ? 'they were added' : 'they got the tag'
 }
 

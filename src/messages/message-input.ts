@@ -104,14 +104,15 @@ function checkTriggered(content: MessageContent): FieldError[] {
     errors.push(fault('again.collect.minutes', message))
   }
   if (again && 'once' in again && again.once === 'trigger' && !isRepeated(trigger)) {
-    const message = 'Only messages triggered by another message can be sent each time. Use "person", "property" or hours.'
+    const message =
+      'Only messages triggered by another message, a date or inactivity can be sent each time. Use "person", "property" or hours.'
     errors.push(fault('again.once', message))
   }
   return errors
 }
 
 /** Whether a message may be sent once per trigger. */
-const isRepeated = (trigger: Trigger): boolean => 'message' in trigger
+const isRepeated = (trigger: Trigger): boolean => 'message' in trigger || 'date' in trigger || 'inactiveDays' in trigger
 
 /** What only messages with an event can have. */
 export function checkOfEvent({ onlyIf = [], again }: MessageContent, hasEvent: boolean): FieldError[] {

@@ -28,6 +28,7 @@ const MAX_PROPERTY_CHARACTERS = 100
 const MAX_ONCE_PROPERTIES = 10
 const MAX_COMPARED_CHARACTERS = 1_000
 const MAX_COMPARED_VALUES = 100
+const MAX_DATE_DAYS = 365
 
 /** For an email without HTML of its own, too. */
 export const SAY_BODY = `Enter the text of the email: 1 to ${formatLimit(MAX_BODY_CHARACTERS)} characters of Markdown.`
@@ -102,8 +103,22 @@ const TriggerSchema = Type.Union(
         say: 'Enter the name or ID of another message.',
       }),
     }),
+    object({
+      date: Type.String({
+        minLength: 1,
+        maxLength: MAX_PROPERTY_CHARACTERS,
+        pattern: NO_CONTROL_PATTERN,
+        brief: 'a field',
+        say: 'Enter the name of a field that has a date, such as trialEndsAt.',
+      }),
+      days: whole(0, MAX_DATE_DAYS, `Enter a whole number of days from 0 to ${MAX_DATE_DAYS}.`),
+      when: oneOf(['before', 'after']),
+    }),
+    object({
+      inactiveDays: whole(1, MAX_DATE_DAYS, `Enter a whole number of days from 1 to ${MAX_DATE_DAYS}.`),
+    }),
   ],
-  { say: 'Enter a trigger: an event, a page, a contact, a tag, a message, or api with "send".' },
+  { say: 'Enter a trigger: an event, a page, a contact, a tag, a message, a date, inactiveDays, or api with "send".' },
 )
 
 const WaitSchema = Type.Union(

@@ -11,13 +11,20 @@ const SAVE_REQUESTS_MS = 250
 
 const SAVE_SIGN_INS_MS = 10_000
 
+/** How late dates and inactivity may trigger a message. */
+const RUN_SCHEDULES_MS = 5_000
+
 export type Maintenance = { stop(): void }
 
 type Saved = { save(): Promise<unknown> }
 type Forgetful = { forgetIdle(): void }
 
 type Maintained = {
-  store: { cleanUp(at: { at: number }): Promise<{ deleted: number } | { refusal: string }> }
+  store: {
+    cleanUp(at: { at: number }): Promise<{ deleted: number } | { refusal: string }>
+    hasSchedules(): Promise<boolean>
+    runSchedules(at: { at: number }): Promise<{ hasMore: boolean } | { refusal: string }>
+  }
   clock: Clock
   access: { saveUses(): Promise<void> }
   notes: Saved
@@ -43,6 +50,13 @@ export function startMaintenance(
     every(SAVE_CALLS_MS, 'save calls', calls.save),
     every(SAVE_REQUESTS_MS, 'save requests', requests.save),
     every(SAVE_SIGN_INS_MS, 'save failed sign-ins', () => signInNotes.save()),
+    every(RUN_SCHEDULES_MS, 'run schedules', async () => {
+      let hasMore = await store.hasSchedules()
+      while (hasMore) {
+        const outcome = await store.runSchedules({ at: clock.now() })
+        hasMore = 'hasMore' in outcome && outcome.hasMore
+      }
+    }),
     every(CLEAN_UP_MS, 'clean up', async () => {
       limits.forgetIdle()
       abuseLimits.forgetIdle()

@@ -63,6 +63,7 @@ export function createContactReads(db: Database) {
   const updatedTagged = select<[number, number, number, number, number, string]>(
     `contacts JOIN contact_tags ON contact_tags.app_id = ?1 AND tag = ?6 AND contact_id = contacts.id WHERE ${byUpdate}`,
   )
+  const field = db.prepare('SELECT 1 FROM contact_fields WHERE app_id = ? AND name = ? LIMIT 1')
   const ofType = (type: EventType, order: 'ASC' | 'DESC') =>
     db.prepare<Times, [number]>(
       // twice as fast as a join (measured)
@@ -136,6 +137,7 @@ export function createContactReads(db: Database) {
     listContactsById: (ids: number[]): StoredContact[] => manyById.all(JSON.stringify(ids)).map(toContact),
     findContact: (appId: number, email: string): ContactRow | null =>
       inSnapshot(() => one(oneByEmail.get(appId, email)))[0] ?? null,
+    hasField: (appId: number, name: string): boolean => field.get(appId, name) !== null,
     listContacts: (query: ContactQuery): ContactRow[] => inSnapshot(() => list(query)),
   }
 }

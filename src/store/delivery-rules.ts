@@ -96,6 +96,9 @@ export type Arrival =
 export type WaitingEvent = {
   triggeredAt: number
   dueAt: number
+  /** when the arrival came */
+  at: number
+  appTimezone: string
   resultPath: () => string | null
   properties: () => Record<string, unknown>
   isJoined: boolean
@@ -104,7 +107,7 @@ export type WaitingEvent = {
 export type Cancelled = { reason: string; verdict: Verdict; isOfEvent: boolean }
 
 export type FindCancelled = (
-  content: Pick<MessageContent, 'onlyIf'>,
+  content: Pick<MessageContent, 'trigger' | 'onlyIf'>,
   waiting: WaitingEvent,
   arrival: Arrival,
 ) => Cancelled | null

@@ -29,13 +29,15 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
     'DELETE FROM compared_people WHERE contact_id = ?',
     'DELETE FROM uncompared_people WHERE contact_id = ?',
     'DELETE FROM consents WHERE contact_id = ?',
+    `DELETE FROM scheduled_people WHERE contact_id = ?2
+       AND schedule_id IN (SELECT id FROM message_schedules WHERE app_id = ?1)`,
     `DELETE FROM people_results WHERE app_id = ?1 AND contact_id = ?2
        AND message_id IN (SELECT 0 UNION ALL SELECT id FROM messages WHERE app_id = ?1)`,
   ] as const
   const [audit, suppressions] = [createAudit(db), createSuppressionList(db)]
   const statements = tables.map((text) => db.prepare(text))
   const [done, events, batches, parents, records, tags, contact, captured, sends, deliveries, ...others] = statements
-  const [compared, uncompared, consents, results] = others
+  const [compared, uncompared, consents, scheduled, results] = others
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
   const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
     `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY}
@@ -59,6 +61,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
       compared?.run(person.id)
       uncompared?.run(person.id)
       consents?.run(person.id)
+      scheduled?.run(appId, person.id)
       results?.run(appId, person.id)
       for (const { id } of deliveriesOf.all(appId, person.id, person.id)) {
         captured?.run(id)

@@ -181,6 +181,7 @@ export function createHistoryReads(db: Database) {
 
   return {
     ...createViewReads(db),
+    ...createActivityReads(db),
 
     lastDoneAt({ appId, name, contactId, since, exceptId, fits }: DoneQuery): number | null {
       const values = [appId, name, contactId, idSince(since), since, exceptId ?? 0] as const
@@ -222,6 +223,22 @@ export function createViewReads(db: Database, { isIndexedOnly = false } = {}) {
     listViews: (contactId: number, since: number): ViewRow[] => views.all(contactId, idSince(since), since),
 
     firstViewAt: (contactId: number): number | null => firstView.get(contactId)?.at ?? null,
+  }
+}
+
+/** Events may arrive out of order, so the last few to arrive decide. */
+const RECENT = 16
+
+export function createActivityReads(db: Database) {
+  const ofType = (type: number) =>
+    selectSomeIds('events', { contact: '?1', types: `= ${type}`, order: 'DESC', limit: `${RECENT}` })
+  const last = db.prepare<{ at: number | null }, [number]>(
+    `SELECT max(${HAPPENED}) AS at FROM events
+     WHERE id IN (${EVENT_TYPES.map((_, type) => `SELECT id FROM (${ofType(type)})`).join(' UNION ALL ')})`,
+  )
+  return {
+    /** The last event, action or page view; null: there is none. */
+    lastActiveAt: (contactId: number): number | null => last.get(contactId)?.at ?? null,
   }
 }
 

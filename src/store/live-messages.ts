@@ -2,7 +2,15 @@ import { DAY_MS } from '../core/clock.ts'
 import type { Database } from 'bun:sqlite'
 import { UNSURE, USES_DEDUPE_KEY } from './delivery-states.ts'
 import { readTimezone } from '../core/local-time.ts'
-import type { FindMailSource, MailSource, MessageContent, MessageRow, OptIn, Rule } from './message-types.ts'
+import type {
+  DateTrigger,
+  FindMailSource,
+  MailSource,
+  MessageContent,
+  MessageRow,
+  OptIn,
+  Rule,
+} from './message-types.ts'
 
 const CACHED_APPS = 10_000
 /** 10 MB; the cache is cleared when full. */
@@ -11,6 +19,8 @@ const CACHED_SOURCES = 1_000
 const MOST_UNSURE = 100_000
 
 export type LiveMessage = { id: number; version: number; content: MessageContent }
+
+export type DateSchedule = { scheduleId: number; messageId: number; trigger: DateTrigger }
 
 export type AppRules = {
   byEvent: Map<string, LiveMessage[]>
@@ -25,8 +35,12 @@ export type AppRules = {
   ownText: LiveMessage | null
   /** null: the app doesn't ask people to confirm their address */
   optIn: OptIn | null
+  /** those that a date or inactivity triggers */
+  timed: LiveMessage[]
+  /** schedules by dates of people */
+  dates: DateSchedule[]
   /** rules whose result an event can change, and the event names that change it */
-  cancelledBy: Set<Rule['rule']>
+  cancelledBy: Set<Rule['rule'] | 'date'>
   cancellingEvents: Set<string>
   /** those whose properties decide what they change */
   comparedEvents: Set<string>
@@ -65,6 +79,16 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
        (SELECT opt_in FROM app_mail_settings WHERE app_id = ?1) AS optIn,
        (SELECT json_group_array(host) FROM app_hosts WHERE app_id = ?1) AS hosts`,
   )
+  const schedules = db.prepare<{ scheduleId: number; messageId: number }, [number]>(
+    'SELECT id AS scheduleId, message_id AS messageId FROM message_schedules WHERE app_id = ? AND is_over = 0',
+  )
+  const loadDates = (appId: number, timed: readonly LiveMessage[]): DateSchedule[] =>
+    timed.length === 0
+      ? []
+      : schedules.all(appId).flatMap((schedule) => {
+          const trigger = timed.find(({ id }) => id === schedule.messageId)?.content.trigger
+          return trigger && 'date' in trigger ? [{ ...schedule, trigger }] : []
+        })
   const apps = new Map<number, AppRules>()
   const contents = new Map<string, MessageContent>()
   const sources = new Map<string, MailSource>()
@@ -94,6 +118,7 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
       rules.holdsBack ||= content.holdback !== undefined
       if (status === 'live' && version === current) addTrigger(rules, { id, version, content }, idOf)
     }
+    rules.dates = loadDates(appId, rules.timed)
     // emails that failed count in the comparison too
     rules.hasDeliveries ||= rules.holdsBack
     return rules
@@ -169,6 +194,8 @@ const emptyRules = (timezone: string, hosts: string[]): AppRules => ({
   onCreated: [],
   bySend: new Map(),
   byMessage: new Map(),
+  timed: [],
+  dates: [],
   ownText: null,
   optIn: null,
   cancelledBy: new Set(),
@@ -187,6 +214,7 @@ function addTrigger(rules: AppRules, message: LiveMessage, idOf: (name: string) 
   else if ('tag' in trigger) addTo(rules.byTag, trigger.tag, message)
   else if ('page' in trigger) rules.byPage.push(message)
   else if ('contact' in trigger) rules.onCreated.push(message)
+  else if ('date' in trigger || 'inactiveDays' in trigger) rules.timed.push(message)
   else if ('message' in trigger) {
     const source = idOf(trigger.message)
     if (source !== undefined) addTo(rules.byMessage, source, message)
@@ -204,7 +232,8 @@ function noteGoal({ goalEvents }: AppRules, { goal }: MessageContent): void {
   if (goal) goalEvents.set(goal.event, Math.max(goalEvents.get(goal.event) ?? 0, goal.days * DAY_MS))
 }
 
-function noteCancelling(rules: AppRules, { onlyIf = [] }: MessageContent): void {
+function noteCancelling(rules: AppRules, { trigger, onlyIf = [] }: MessageContent): void {
+  if ('date' in trigger) rules.cancelledBy.add('date')
   for (const rule of onlyIf) {
     rules.cancelledBy.add(rule.rule)
     if (rule.rule !== 'notDone') continue

@@ -6,6 +6,7 @@ import type { DeliveryRetries } from './delivery-retries.ts'
 import { sealMail, unsealMail } from './engine/sealed-columns.ts'
 import type { Sealer } from './engine/sealing.ts'
 import type { LiveMessages } from './live-messages.ts'
+import type { MessageSchedules } from './schedules.ts'
 import type { MailSettings } from './message-types.ts'
 import type { MessageChange } from './messages.ts'
 import { appMailSettings } from './schema.ts'
@@ -73,10 +74,16 @@ export function createMailSettingsReads(db: Database, sealer: Sealer) {
 
 type MailChange = MessageChange & { settings: Partial<MailSettings>; basedOn?: Partial<MailSettings> }
 
-type Parts = { db: Database; live: LiveMessages; sealer: Sealer; retries: DeliveryRetries }
+type Parts = {
+  db: Database
+  live: LiveMessages
+  schedules: MessageSchedules
+  sealer: Sealer
+  retries: DeliveryRetries
+}
 export type MailSettingsWrites = ReturnType<typeof createMailSettingsWrites>
 
-export function createMailSettingsWrites({ db, live, sealer, retries }: Parts) {
+export function createMailSettingsWrites({ db, live, schedules, sealer, retries }: Parts) {
   const orm = drizzle(db)
   const audit = createAudit(db)
   const reads = createMailSettingsReads(db, sealer)
@@ -105,6 +112,7 @@ export function createMailSettingsWrites({ db, live, sealer, retries }: Parts) {
       else if (isSenderChanged) retries.tryAgain(by.appId, 'sender', by.at)
       if (changed.length > 0) audit(by, 'mail.set', changed.join(', '))
       live.drop(by.appId)
+      if (isChanged('timezone')) schedules.settle(by.appId, by.at)
       return DONE
     },
   }

@@ -55,12 +55,20 @@ export type Trigger =
   | { api: 'send' }
   /** another message, by name: when its email was sent */
   | { message: string }
+  | DateTrigger
+  | InactiveTrigger
+
+/** Days before or after the date in a field of the person. */
+export type DateTrigger = { date: string; days: number; when: 'before' | 'after' }
+
+/** So many days without an event or page view. */
+export type InactiveTrigger = { inactiveDays: number }
 
 /** `until`: local time such as "09:00" in the timezone of the person, else of the app. */
 export type Wait = { minutes: number } | { until: string }
 /** While an email waits, later events of the same person and message join it if they are at most this far apart. */
 type Collect = { minutes: number }
-/** `trigger`: for each email of the message that triggers it. `property`: the first present property of a list counts. */
+/** `trigger`: for each email of another message, each date or each inactivity that triggers it. `property`: the first present property of a list counts. */
 export type Again =
   | { once: 'person' | 'trigger'; collect?: Collect }
   | { once: 'property'; property: string | string[]; collect?: Collect }

@@ -4,7 +4,7 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type IdSequence, publicId } from '../core/ids.ts'
 import { createAudit, type Done, DONE, writeMessageSubject } from './audit.ts'
 import { createDeliveryCounts } from './delivery-counts.ts'
-import type { LiveMessages } from './live-messages.ts'
+import type { MessageSchedules } from './schedules.ts'
 import { MESSAGE_STATUSES, type MessageContent, type MessageRow, type MessageStatus } from './message-types.ts'
 import { auditEntries, messages, messageVersions } from './schema.ts'
 import type { AccountRules } from './account-rules.ts'
@@ -200,13 +200,13 @@ export function createMessageReads(db: Database) {
 type Parts = {
   db: Database
   ids: IdSequence
-  live: LiveMessages
   topics: Pick<TopicWrites, 'ensureTopic'>
+  schedules: MessageSchedules
   rules: MessageRules & Pick<AccountRules, 'expiredUntil'> & { planOnce: PlanOnce }
 }
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
-export function createMessageWrites({ db, ids, live, topics, rules }: Parts) {
+export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts) {
   const orm = drizzle(db)
   const reads = createMessageReads(db)
 
@@ -283,7 +283,9 @@ export function createMessageWrites({ db, ids, live, topics, rules }: Parts) {
         const refused = rules.refuseDrafts(facts, () => reads.listMessages(by.appId))
         if (refused) return refused
         const saved = drafts.map((draft) => save(by, draft))
-        live.drop(by.appId)
+        for (const [index, { id, status }] of saved.entries())
+          if (status === 'live' && facts[index]?.old?.status !== 'live') schedules.restart(id)
+        schedules.settle(by.appId, by.at)
         return { saved, ...OF_NOBODY }
       }),
 
@@ -304,7 +306,8 @@ export function createMessageWrites({ db, ids, live, topics, rules }: Parts) {
         if ('refusal' in planned) return planned
         orm.update(messages).set(planned).where(eq(messages.id, id)).run()
         audit(by, `message.${planned.status}`, writeMessageSubject(id, old?.name ?? ''))
-        live.drop(by.appId)
+        if (old?.status !== 'live') schedules.restart(id)
+        schedules.settle(by.appId, by.at)
         return { ...DONE, ...OF_NOBODY }
       }),
 
@@ -317,7 +320,7 @@ export function createMessageWrites({ db, ids, live, topics, rules }: Parts) {
       orm.delete(messageVersions).where(eq(messageVersions.messageId, id)).run()
       orm.delete(messages).where(eq(messages.id, id)).run()
       audit(by, 'message.delete', writeMessageSubject(id, old?.name ?? ''))
-      live.drop(by.appId)
+      schedules.settle(by.appId, by.at)
       return DONE
     },
   }

@@ -11,7 +11,9 @@ import type { AppRules, LiveMessage } from './live-messages.ts'
 import type { DeliveryState, Goal, MessageContent, SendWrite, SentMail, SuppressionReason } from './message-types.ts'
 import type { UsedFacts } from './message-uses.ts'
 import type { MessageRules } from './messages.ts'
+import type { ScheduleChange, ScheduleRules } from './schedules.ts'
 import type { NewOwnText, NewSend } from './sends.ts'
+import type { StartWrite } from './start-writes.ts'
 import type { SuppressionRules } from './suppressions.ts'
 import type { TopicRules } from './topics.ts'
 import type {
@@ -44,7 +46,8 @@ export const isRefused = (write: PlannedWrite): boolean => write.name === 'recor
 
 export type StartedMessages = { contactId: number }
 
-export type PlannedOutcome = RecordedEvent | StoredVisitReport | SavedContact | SentMail | ConfirmedConsent | StartedMessages | Refused
+export type PlannedOutcome =
+  RecordedEvent | StoredVisitReport | SavedContact | SentMail | ConfirmedConsent | StartedMessages | Refused
 
 export type Names = { [name in NameField]: string | null }
 
@@ -253,6 +256,7 @@ export type Plan = {
   events: NewEvent[]
   reports: NewReport[]
   deliveries: DeliveryChange[]
+  schedules: ScheduleChange[]
   ownTexts: NewOwnText[]
   sends: NewSend[]
   consents: NewConsent[]
@@ -273,6 +277,7 @@ export type Rules = DeliveryRules &
   MessageRules &
   SuppressionRules &
   TopicRules &
+  ScheduleRules &
   AccountRules & {
     planOnce: PlanOnce
   }

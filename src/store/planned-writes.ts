@@ -9,6 +9,7 @@ import { createMessageUses, IS_OF_MESSAGE, type MessageOfPerson, type UsedFacts 
 import { type IdSequence, idSince } from '../core/ids.ts'
 import { createOutcomeFacts, createOutcomeWrites } from './idempotency.ts'
 import { createLiveMessages, type LiveMessages } from './live-messages.ts'
+import { createScheduleChanges } from './schedules.ts'
 import { createSendWrites } from './sends.ts'
 import { createPersonReads, type People } from './people.ts'
 import type { Goal } from './message-types.ts'
@@ -385,6 +386,7 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   const nameActor = createChangeActor(db)
   const { addSend, addOwnText } = createSendWrites(db)
   const { addConsent, confirmConsent } = createConsentWrites(db)
+  const changeSchedule = createScheduleChanges(db)
 
   const applyPeople = ({ contacts, newPeople, personChanges }: Plan): void => {
     for (const { id, appId, email, shownEmail, firstName, lastName, source, status, at } of contacts) {
@@ -459,6 +461,7 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
       live.drop(message.appId)
     }
     for (const change of plan.deliveries) applyChange(change)
+    for (const change of plan.schedules) changeSchedule(change)
     for (const send of plan.sends) addSend(send)
     for (const consent of plan.consents) addConsent(consent)
     for (const confirmation of plan.confirmations) confirmConsent(confirmation)

@@ -34,6 +34,9 @@ export type SimulatedPerson = {
   fields: Record<string, FieldValue> | null
 }
 
+export type ScheduledPerson = { id: number; fields: Record<string, FieldValue>; createdAt: number }
+type StoredFields = Omit<ScheduledPerson, 'fields'> & { fields: string | null }
+
 /** `contactId`: one person's only. */
 type Range = { appId: number; from: number; contactId?: number }
 type Stored = Omit<SimulatedPerson, 'tags' | 'fields'> & { tags: string | null; fields: string | null }
@@ -46,6 +49,8 @@ const TRIGGER = `${HAPPENING}, contact_id AS contactId, path, properties`
 const ROWS_AT_ONCE = 5_000
 /** The earliest of the first few page views to arrive is used, because they may arrive out of order. */
 const FIRST_VIEWS = 16
+/** More than a simulation takes. */
+const MOST_SENT = 20_000
 
 /** Limited to what arrived by `until` (ms UTC). */
 export function createSimulationReads(db: Database, { until }: { until: number }) {
@@ -79,6 +84,11 @@ export function createSimulationReads(db: Database, { until }: { until: number }
   const confirmed = db.prepare<{ contactId: number; at: number }, [number, number, number]>(
     `SELECT contact_id AS contactId, confirmed_at AS at FROM consents
      WHERE app_id = ? AND confirmed_at BETWEEN ? AND ? ORDER BY confirmed_at DESC`,
+  )
+  const activity = db.prepare<Happening, [number, number, number]>(
+    `SELECT ${HAPPENING} FROM events
+     WHERE id IN (${selectIds('events', { contact: '?1', types: `< ${VISIT_REPORT_TYPES}`, from: '?2' })})
+       AND received_at <= ?3 ORDER BY id`,
   )
   const reports = db.prepare<StoredReport & { id: number }, [number, number, number, number]>(
     `SELECT id, page_load AS pageLoad, batch_number AS reportNumber, received_at AS receivedAt,
@@ -160,6 +170,18 @@ export function createSimulationReads(db: Database, { until }: { until: number }
       }
       yield* waiting
     },
+
+    /** The newest first. */
+    *listPeople({ appId, contactId }: Omit<Range, 'from'>): Generator<ScheduledPerson> {
+      const range = { appId, from: 0 }
+      const fits = `created_at <= ${until}${contactId === undefined ? '' : ` AND id = ${contactId}`}`
+      const columns = 'id, fields, created_at AS createdAt'
+      for (const { fields, ...row } of newestOf<StoredFields>('contacts', range, fits, columns))
+        yield { ...row, fields: fields === null ? {} : (JSON.parse(fields) as Record<string, FieldValue>) }
+    },
+
+    /** Events, actions and page views, in order of arrival. */
+    listActivity: (contactId: number, since: number): Happening[] => activity.all(contactId, idSince(since), until),
 
     /** Emails of a message, by when they were sent. */
     *newestSent({ appId, from, contactId }: Range, name: string): Generator<TriggerHappening> {

@@ -32,6 +32,7 @@ import { createMessageReads } from './messages.ts'
 import type { Rules } from './plan-types.ts'
 import { createDryRuns } from './planned-writes.ts'
 import { createRequestReads } from './requests.ts'
+import { createScheduleReads } from './schedules.ts'
 import { createSenderDomainReads } from './sender-domains.ts'
 import { createDomainCheckReads } from './domain-checks.ts'
 import { createSessionReads } from './sessions.ts'
@@ -100,6 +101,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createOutcomeReads(db, rules),
   ...createMessageReads(db),
   ...createMailSettingsReads(db, sealer),
+  ...createScheduleReads(db),
   ...createSenderDomainReads(db),
   ...createDomainCheckReads(db),
   ...createDeliveryCounts(db),

@@ -33,9 +33,11 @@ import { createPeople } from './people.ts'
 import type { PlannedWrite, Rules } from './plan-types.ts'
 import { createPlannedWrites } from './planned-writes.ts'
 import { createRequestWrites } from './requests.ts'
+import { createMessageSchedules, createScheduleWrites } from './schedules.ts'
 import { createSenderDomainWrites } from './sender-domains.ts'
 import { createSentCache } from './caches/sent-cache.ts'
 import { createSessionWrites } from './sessions.ts'
+import type { StartWrite } from './start-writes.ts'
 import { createSuppressionWrites } from './suppressions.ts'
 import { createKnownReports } from './timeline/known-reports.ts'
 import { INDEXED_UNTIL } from './timeline/timeline-reads.ts'
@@ -104,8 +106,9 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const contactIndex = createContactIndex(db, () => performance.now(), !isAlone)
   const retries = createDeliveryRetries({ db, rules })
   const topics = createTopicWrites({ db, ids, live, ends, rules })
-  const messages = createMessageWrites({ db, ids, live, topics, rules })
-  const mailSettings = createMailSettingsWrites({ db, live, sealer, retries })
+  const schedules = createMessageSchedules({ db, live, rules })
+  const messages = createMessageWrites({ db, ids, topics, schedules, rules })
+  const mailSettings = createMailSettingsWrites({ db, live, schedules, sealer, retries })
   const senderDomains = createSenderDomainWrites({ db, retries, rules })
   const suppressions = createSuppressionWrites({ db, live, ends, rules })
   const apps = createAppWrites({ db, live, messages, mailSettings, rules })
@@ -139,6 +142,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...topics.writes,
     ...createReportWrites({ db, ends, follow, suppress: suppressions.suppress, rules }),
     ...createLimitWaitWrites(db),
+    ...createScheduleWrites({ db, live, start, rules }),
   }
   const settle = (): void => {
     for (const one of [counters, timeline, known, people, names, live, sentCache]) one.settle()

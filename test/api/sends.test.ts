@@ -133,7 +133,7 @@ describe('a message', () => {
     await addAda({ firstName: 'Ada' })
     const { explainPerson } = await import('../../src/deliveries/delivery-lists.ts')
     const person = await sending.store().findContact(sending.app.id, ADA)
-    const explained = person ? await explainPerson(sending.store(), person) : []
+    const explained = person ? await explainPerson({ store: sending.store(), clock: sending.clock }, person) : []
     expect(explained.map(({ message, why }) => [message.name, why])).toContainEqual([
       'Receipt',
       'Your server has not sent this message to Ada.',

@@ -36,6 +36,7 @@ const factsOf = (changes: Partial<Facts> = {}): Facts => ({
   lastHandedAt: null,
   handed: [],
   place: null,
+  lastActiveAt: null,
   contact: { status: 'subscribed', tags: [], fields: {} },
   joined: () => [],
   ...changes,
@@ -461,10 +462,24 @@ describe('an email of several events', () => {
 })
 
 describe('an arrival cancels a waiting email', () => {
+  const WAITING = {
+    triggeredAt: AT,
+    dueAt: AT + HOUR,
+    at: AT,
+    appTimezone: 'UTC',
+    resultPath: () => null,
+    properties: () => ({ id: 2 }),
+    isJoined: false,
+  }
+  const done = (event: string, occurredAt = AT, properties = {}): Arrival => ({
+    event,
+    occurredAt,
+    properties: () => properties,
+  })
   const change = { addedTags: [], removedTags: [], fieldsBefore: {}, fieldsAfter: {} }
   const cancelled = (rule: Rule, arrival: Arrival, isJoined = false) => {
-    const waiting = { triggeredAt: AT, dueAt: AT + HOUR, resultPath: () => '/results/1', isJoined }
-    return findCancelled({ onlyIf: [rule] }, waiting, arrival)?.reason ?? null
+    const waiting = { ...WAITING, resultPath: () => '/results/1', isJoined }
+    return findCancelled(content({ onlyIf: [rule] }), waiting, arrival)?.reason ?? null
   }
   const pro = { rule: 'field', field: 'plan', is: 'equal', to: 'pro' } as const
   test.each<[name: string, rule: Rule, arrival: Arrival, reason: string | null]>([
@@ -472,14 +487,11 @@ describe('an arrival cancels a waiting email', () => {
     ['another page is opened', { rule: 'notSeen' }, { path: '/other', occurredAt: AT }, null],
     ['it was opened before', { rule: 'notSeen' }, { path: '/results/1', occurredAt: AT - 1 }, null],
     ['it is opened as required', { rule: 'seen' }, { path: '/results/1', occurredAt: AT }, null],
-    ['the event happens', { rule: 'notDone', event: 'paid' }, { event: 'paid', occurredAt: AT }, 'done'],
-    ['another event happens', { rule: 'notDone', event: 'paid' }, { event: 'seen', occurredAt: AT }, null],
-    [
-      'within days',
-      { rule: 'notDone', event: 'paid', since: { days: 1 } },
-      { event: 'paid', occurredAt: AT - HOUR },
-      'done',
-    ],
+    ['the event happens', { rule: 'notDone', event: 'paid' }, done('paid'), 'done'],
+    ['another event happens', { rule: 'notDone', event: 'paid' }, done('seen'), null],
+    ['with the same value', { rule: 'notDone', event: 'paid', same: 'id' }, done('paid', AT, { id: '2' }), 'done'],
+    ['with another value', { rule: 'notDone', event: 'paid', same: 'id' }, done('paid', AT, { id: 3 }), null],
+    ['within days', { rule: 'notDone', event: 'paid', since: { days: 1 } }, done('paid', AT - HOUR), 'done'],
     ['a tag too many', { rule: 'tag', lacks: 'vip' }, { ...change, addedTags: ['vip'] }, 'tag'],
     ['a lost tag', { rule: 'tag', has: 'beta' }, { ...change, removedTags: ['beta'] }, 'tag'],
     ['a tag that may still be added', { rule: 'tag', has: 'beta' }, { ...change, addedTags: ['vip'] }, null],
@@ -489,21 +501,20 @@ describe('an arrival cancels a waiting email', () => {
   ])('%s', (_, rule, arrival, reason) => expect(cancelled(rule, arrival)).toBe(reason))
 
   test('names the first rule that changed, not one that failed before', () => {
-    const waiting = { triggeredAt: AT, dueAt: AT + HOUR, resultPath: () => null, isJoined: false }
     const onlyIf: Rule[] = [
       { rule: 'tag', has: 'beta' },
       { rule: 'tag', lacks: 'vip' },
     ]
-    expect(findCancelled({ onlyIf }, waiting, { ...change, addedTags: ['vip'] })).toEqual({
+    expect(findCancelled(content({ onlyIf }), WAITING, { ...change, addedTags: ['vip'] })).toEqual({
       reason: 'tag',
       isOfEvent: false,
       verdict: { rule: 'tag', about: 'vip', value: true, verdict: 'fail', index: 1 },
     })
-    expect(findCancelled({}, waiting, { ...change, addedTags: ['vip'] })).toBeNull()
+    expect(findCancelled(content(), WAITING, { ...change, addedTags: ['vip'] })).toBeNull()
   })
 
   test('a joined event is cancelled only by rules about each event', () => {
-    const arrival = { event: 'paid', occurredAt: AT }
+    const arrival = done('paid')
     expect(cancelled({ rule: 'notDone', event: 'paid' }, arrival, true)).toBe('done')
     expect(cancelled({ rule: 'notDone', event: 'paid', since: 'ever' }, arrival, true)).toBeNull()
   })

@@ -7,6 +7,8 @@ import { say } from './explaining.ts'
 describe('each reason has its own sentence', () => {
   const decided = [
     'never_reported',
+    'date_changed',
+    'active_again',
     'no_page',
     'message_paused',
     'again',

@@ -132,7 +132,9 @@ describe('describes a rule', () => {
 
   test('of any kind', () => {
     const decided =
-      'suppression consent message again window perDay perWeek giveUp holdback template link language'.split(' ')
+      'suppression consent message date inactive again window perDay perWeek giveUp holdback template link language'.split(
+        ' ',
+      )
     expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(CANCELLATION_REASONS), ...decided].sort())
   })
 })

@@ -43,6 +43,7 @@ function readsOf(changes: Partial<FactReads> = {}) {
     // whoever has viewed a page has a first view
     firstViewAt: () => changes.listViews?.(3, 0)[0]?.occurredAt ?? null,
     lastDoneAt: () => null,
+    lastActiveAt: () => null,
     ...changes,
   }
   const noting = Object.fromEntries(

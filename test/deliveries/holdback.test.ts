@@ -69,6 +69,7 @@ const FACTS: Facts = {
   lastHandedAt: null,
   handed: [],
   place: 9.99,
+  lastActiveAt: null,
   contact: { status: 'subscribed', tags: [], fields: {} },
   joined: () => [],
 }

@@ -28,7 +28,7 @@ async function explain(id: number) {
   const person = await messaging.store().findContact(messaging.app.id, ADA)
   const message = await messaging.store().findMessage(messaging.app.id, id)
   if (!person || !message) throw new Error('no person or message')
-  return explainMessageFor(messaging.store(), person, message)
+  return explainMessageFor({ store: messaging.store(), clock: server.clock }, person, message)
 }
 /** Why the newest `results_ready` started no email, as the person's page says it. */
 async function explainLast(): Promise<string[]> {

@@ -21,6 +21,7 @@ const FACTS: Facts = {
   lastHandedAt: null,
   handed: [],
   place: null,
+  lastActiveAt: null,
   contact: { status: 'subscribed', tags: [], fields: {} },
   joined: () => [],
 }

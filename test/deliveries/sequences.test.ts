@@ -69,7 +69,7 @@ describe('a message that another one triggers', () => {
     const person = await messaging.store().findContact(messaging.app.id, ADA)
     const message = await messaging.store().findMessage(messaging.app.id, id)
     if (!person || !message) throw new Error('nothing to explain')
-    const { why } = await explainMessageFor(messaging.store(), person, message)
+    const { why } = await explainMessageFor({ store: messaging.store(), clock: server.clock }, person, message)
     expect(why).toBe(
       '“First” was sent to ada@example.com on 15 May 2026, 12:05 UTC. The message was paused at the time. It went live again on 15 May 2026, 14:05 UTC.',
     )

@@ -155,5 +155,7 @@ function describeTrigger(trigger: MessageRow['content']['trigger']): string {
   if ('page' in trigger) return 'They opened the page'
   if ('api' in trigger) return 'Your server sent it'
   if ('message' in trigger) return `“${trigger.message}” was sent`
+  if ('date' in trigger) return `Their ${trigger.date} triggered it`
+  if ('inactiveDays' in trigger) return 'They had been inactive'
   return 'contact' in trigger ? 'They were added' : 'They got the tag'
 }

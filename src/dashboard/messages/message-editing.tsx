@@ -157,7 +157,7 @@ async function listNames(
   return names.map(({ name }) => name).filter((name) => !name.startsWith('$'))
 }
 
-/** A similar event, if none of the trigger's name ever arrived, or that the triggering message isn't live. */
+/** A similar event, if none of the trigger's name ever arrived; and what else can't trigger anything yet. */
 export async function noteTrigger(
   { deps, viewer }: Pick<Editing, 'deps' | 'viewer'>,
   fields: Fields,
@@ -170,6 +170,8 @@ export async function noteTrigger(
       ? null
       : `“${name}” is ${source.status === 'draft' ? 'a draft' : 'paused'}, so it triggers nothing yet.`
   }
+  if (kind === 'date' && name !== '')
+    return (await deps.store.hasField(viewer.app.id, name)) ? null : `Nobody has the field ${name} yet.`
   if (kind !== 'event' || name === '') return null
   const names = await listNames(deps, viewer)
   const near = names.includes(name) ? undefined : findNearest(name, names)

@@ -62,6 +62,11 @@ function writeTrigger(trigger: Trigger): Fields {
   if ('tag' in trigger) return { trigger: 'tag', 'trigger.tag': trigger.tag }
   if ('contact' in trigger) return { trigger: 'contact' }
   if ('api' in trigger) return { trigger: 'api' }
+  if ('date' in trigger) {
+    const { date, days, when } = trigger
+    return { trigger: 'date', 'trigger.date': date, 'trigger.days': String(days), 'trigger.when': when }
+  }
+  if ('inactiveDays' in trigger) return { trigger: 'inactive', 'trigger.inactiveDays': String(trigger.inactiveDays) }
   if ('message' in trigger) return { trigger: 'message', 'trigger.message': trigger.message }
   const fields: Fields = { trigger: 'event', 'trigger.event': trigger.event }
   for (const [index, { property, ...compared }] of (trigger.where ?? []).entries()) {
@@ -116,6 +121,11 @@ function readTrigger(fields: Fields): Record<string, unknown> {
   if (kind === 'contact') return { contact: 'created' }
   if (kind === 'api') return { api: 'send' }
   if (kind === 'page' || kind === 'tag' || kind === 'message') return { [kind]: textOf(fields, `trigger.${kind}`) }
+  if (kind === 'inactive') return { inactiveDays: numberOf(fields, 'trigger.inactiveDays') ?? '' }
+  if (kind === 'date') {
+    const days = numberOf(fields, 'trigger.days') ?? ''
+    return { date: textOf(fields, 'trigger.date'), days, when: textOf(fields, 'trigger.when') || 'before' }
+  }
   const where = Array.from({ length: countRows(fields, 'trigger.where') }, (_, index) => {
     const path = `trigger.where[${index}]`
     return { property: textOf(fields, `${path}.property`), ...readCompared(fields, path) }

@@ -25,6 +25,8 @@ const OUTCOMES: Record<string, string> = {
   tag: 'Tags did not match',
   field: 'Field did not match',
   status: 'Status did not match',
+  date_changed: 'Their date was changed',
+  active_again: 'Were active again',
   holdback: 'Held back for comparison',
   missing_value: 'A value in the email was missing',
   broken_template: 'The email could not be rendered',

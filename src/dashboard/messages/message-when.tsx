@@ -36,6 +36,11 @@ const Shapes = ({ ask, name, label, tabs }: FieldsProps & Omit<Parameters<typeof
   )
 }
 
+const SIDES = [
+  { value: 'before', label: 'before the date' },
+  { value: 'after', label: 'after the date' },
+]
+
 type TriggerProps = PartProps & { fields: Record<string, string>; others: string[] }
 
 /** `others`: names of the app's other messages. */
@@ -61,6 +66,24 @@ export const TriggerFields = ({ ask, path, fields, others }: TriggerProps) => (
         id: 'message',
         name: 'Message',
         content: <MessageTrigger ask={ask} others={others} />,
+      },
+      {
+        id: 'date',
+        name: 'Date',
+        content: (
+          <>
+            <Field {...ask('trigger.date')} label="Field with the date" hint="Such as trialEndsAt." />
+            <div class="beside">
+              <Field {...ask('trigger.days')} label="Days" kind="number" />
+              <Select {...ask('trigger.when')} label="When" options={SIDES} />
+            </div>
+          </>
+        ),
+      },
+      {
+        id: 'inactive',
+        name: 'Inactivity',
+        content: <Field {...ask('trigger.inactiveDays')} label="Days without any event or page view" kind="number" />,
       },
       {
         id: 'api',
@@ -220,7 +243,7 @@ export const AgainFields = ({ ask }: FieldsProps) => (
         {
           id: 'trigger',
           name: 'Each time',
-          content: <p class="hint">For each email of the message that triggers it.</p>,
+          content: <p class="hint">For each email, date or inactivity that triggers it.</p>,
         },
         {
           id: 'everyHours',

@@ -59,6 +59,8 @@ const UNKNOWN_TRIGGERS = new Map<string, Words>([
   ['page', { bold: 'a page', after: ' is opened' }],
   ['tag', { before: 'they get ', bold: 'a tag' }],
   ['message', { bold: 'another message', after: ' is sent' }],
+  ['date', { bold: 'a date', after: ' is near' }],
+  ['inactive', { before: 'they have been ', bold: 'inactive' }],
 ])
 
 function writeTrigger(trigger: Trigger): Words {

@@ -171,7 +171,7 @@ async function showPerson(
     listTimeline(deps.store, viewer.app, person, { before, limit: FEED_ROWS }),
     deps.store.listMembers(viewer.account.id),
     deps.store.listKeys(viewer.account.id),
-    before === null ? explainPerson(deps.store, person) : [],
+    before === null ? explainPerson(deps, person) : [],
     before === null ? listDeliveries(deps.store, viewer.app, newest) : NO_EMAILS,
     deps.store.listConsents(person.id),
     isAsking(deps, viewer),

@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../../core/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../core/clock.ts'
 import type { Arrival } from '../../store/delivery-rules.ts'
 import type { Matched } from '../../store/plan-types.ts'
 import type { MessageContent } from '../../store/message-types.ts'
@@ -30,6 +30,7 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
   const firstViews = isPageRead ? reads.listFirstViews(contactId) : []
   const reports = isPageRead ? reads.listReports(appId, contactId, reportedSince) : []
   const done = readDone(reads, asked, contactId)
+  const activity = listActivity(reads, asked, contactId)
 
   const presenceOf = (when: number, quietMs: number, at: number): PastPresence | null =>
     when - lookbackMs >= reportedSince
@@ -55,6 +56,8 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
             (one) => isKnown(one, at, since) && one.id !== exceptId && fits(one.properties),
           ),
         ),
+      lastActiveAt: () =>
+        activity.reduce<number | null>((last, one) => (one.at <= at ? latest(last, one) : last), null),
       listReports: (_app, _contact, receivedAfter) =>
         reports.filter(({ receivedAt }) => receivedAt <= at && receivedAt > receivedAfter),
       presenceAt: ({ when, quietMs }) => presenceOf(when, quietMs, at),
@@ -79,6 +82,12 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
     ],
   }
 }
+
+const latest = (last: number | null, { occurredAt }: Happening): number => Math.max(last ?? occurredAt, occurredAt)
+
+/** Only if inactivity triggers the message. */
+const listActivity = (reads: SimulationReads, { content: { trigger }, from }: Asked, contactId: number): Happening[] =>
+  'inactiveDays' in trigger ? reads.listActivity(contactId, from - trigger.inactiveDays * DAY_MS) : []
 
 const cancelling = ({ id, at, occurredAt }: Happening, arrival: Arrival): PastArrival => ({
   id,

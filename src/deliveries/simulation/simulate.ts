@@ -1,6 +1,9 @@
 import { DAY_MS } from '../../core/clock.ts'
+import { idAt } from '../../core/ids.ts'
 import { readTimezone } from '../../core/local-time.ts'
 import {
+  type DateTrigger,
+  type InactiveTrigger,
   type MailSettings,
   type MessageContent,
   CANCELLATION_REASONS,
@@ -15,6 +18,7 @@ import { makeTemplateScope } from '../../messages/template-scope.ts'
 import { DEFAULT_PLACE } from '../../messages/template-values.ts'
 import { fillTemplate, showValues } from '../../messages/templates.ts'
 import { ownTimezone } from '../../people/timezone.ts'
+import { isDateTrigger, isInactiveTrigger, listDue } from '../schedules.ts'
 import { readPast } from './past.ts'
 import { simulatePerson } from './person.ts'
 
@@ -78,12 +82,15 @@ export function simulate(
   { most, onProgress = () => {} }: { most: number; onProgress?: (progress: Progress) => void },
 ): Simulation {
   const { appId, hosts, content, days, now, contactId: onlyId } = input
-  const from = now - days * DAY_MS
-  const { triggers, hasMore } = takeNewest(readTriggers(reads, { appId, from, contactId: onlyId }, content), most)
+  const [from, timezone] = [now - days * DAY_MS, readTimezone(input.settings.timezone)]
+  const { triggers, hasMore } = takeNewest(
+    readTriggers(reads, { appId, from, now, timezone, contactId: onlyId }, content),
+    most,
+  )
   const lines: SimulationLine[] = []
   const trials = createTrials(reads, input)
   const settings = { ...input.settings, perPersonDay: null, perPersonWeek: null }
-  const asked = { appId, hosts, content, settings, from, now, timezone: readTimezone(settings.timezone) }
+  const asked = { appId, hosts, content, settings, from, now, timezone }
   let [done, reported] = [0, 0]
   for (const [contactId, own] of Map.groupBy(triggers, (trigger) => trigger.contactId)) {
     const person = reads.findPerson(contactId)
@@ -136,11 +143,37 @@ function takeNewest(newest: Iterable<TriggerHappening>, most: number) {
   return { triggers: triggers.reverse(), hasMore: false }
 }
 
+type TriggerRange = { appId: number; from: number; now: number; timezone: string; contactId: number | undefined }
+
+/** With today's dates. */
+function readTimed(
+  reads: SimulationReads,
+  { from, now, timezone, ...range }: TriggerRange,
+  trigger: DateTrigger | InactiveTrigger,
+): TriggerHappening[] {
+  const found: TriggerHappening[] = []
+  for (const person of reads.listPeople(range)) {
+    for (const { dueAt, trigger: name } of listDue(trigger, {
+      ...person,
+      timezone,
+      until: now,
+      listActivity: (since) => reads.listActivity(person.id, since),
+      from,
+    })) {
+      const none = { path: null, properties: null, eventId: null }
+      // after all that arrived in the same millisecond
+      found.push({ ...none, id: idAt(dueAt + 1) - 1, contactId: person.id, at: dueAt, occurredAt: dueAt, trigger: name })
+    }
+  }
+  return found.sort((a, b) => b.at - a.at)
+}
+
 function* readTriggers(
   reads: SimulationReads,
-  range: { appId: number; from: number; contactId: number | undefined },
+  range: TriggerRange,
   { trigger }: MessageContent,
 ): Generator<TriggerHappening> {
+  if (isDateTrigger(trigger) || isInactiveTrigger(trigger)) yield* readTimed(reads, range, trigger)
   if ('contact' in trigger) yield* reads.newestPeople(range)
   if ('message' in trigger) yield* reads.newestSent(range, trigger.message)
   const name = nameOfStart(trigger)
@@ -150,13 +183,14 @@ function* readTriggers(
 }
 
 /** Of the app's own checks only failures are shown. */
-const isShown = ({ rule, verdict }: Verdict): boolean => verdict === 'fail' || Object.hasOwn(CANCELLATION_REASONS, rule)
+const isShown = ({ rule, verdict }: Verdict): boolean =>
+  verdict === 'fail' || rule === 'date' || rule === 'inactive' || Object.hasOwn(CANCELLATION_REASONS, rule)
 
 const markToday = (verdict: Verdict): Verdict & { isToday?: true } =>
   isOfToday(verdict) ? { ...verdict, isToday: true } : verdict
 
 const isOfToday = ({ rule, about }: Verdict): boolean =>
-  ['tag', 'field', 'status', 'suppression'].includes(rule) ||
+  ['tag', 'field', 'status', 'suppression', 'date'].includes(rule) ||
   (rule === 'template' && (about?.startsWith('contact.') ?? false))
 
 function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts' | 'estimated' | 'people'> {

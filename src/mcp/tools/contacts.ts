@@ -217,7 +217,8 @@ async function saveContact(
   const saved = await save(deps, { ...context, buckets: counted.buckets }, fields)
   counted.settle(saved)
   if (isRefusal(saved)) return saved
-  const queued = await listQueuedByContact(deps.store, app, { saved, tagsBefore: before?.tags ?? [] })
+  const sent = { tagsBefore: before?.tags ?? [], fields: fields.fields ?? null }
+  const queued = await listQueuedByContact(deps.store, app, { saved, ...sent })
   return { ...saved, queued }
 }
 

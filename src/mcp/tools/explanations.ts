@@ -63,7 +63,7 @@ export const explainTool: Tool = {
     const about = asked.input.asked
     const found = await ('deliveryId' in about
       ? explainOne(deps, app, about.deliveryId)
-      : findExplanation(deps.store, app, about))
+      : findExplanation(deps, app, about))
     return isRefusal(found) ? found : { untrusted: UNTRUSTED, ok: true, ...cleanExplanation(found) }
   },
 }

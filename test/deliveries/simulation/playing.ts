@@ -7,15 +7,13 @@ import { openForReading } from '../../../src/store/engine/database.ts'
 import type { DeliveryRow, Verdict } from '../../../src/store/message-types.ts'
 import { createSimulationReads } from '../../../src/store/simulation.ts'
 import { report, saveSnippet, send } from '../../api/reports.ts'
-import { CONTACTS, createTestServer, DAY, EVENTS, NOW } from '../../helper.ts'
+import { CONTACTS, createTestServer, DAY, EVENTS } from '../../helper.ts'
 import { createMessaging, MINUTE, recordOf } from '../../messaging.ts'
 import { eventWrite } from '../../store/samples.ts'
-import { PEOPLE, type Person, SOURCE, type Step, type Story, TOPIC } from './random-stories.ts'
+import { LIVE_AT, PEOPLE, type Person, SOURCE, type Step, type Story, TOPIC } from './random-stories.ts'
 
 const OPT_IN = { isOn: true, days: null, storesIp: false, subject: null, body: null, button: null }
 
-/** After the story's past. */
-const LIVE_AT = NOW + 41 * DAY
 /** The simulation doesn't include these days. */
 const EARLIER_DAYS = 5
 
@@ -56,6 +54,7 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
   for (const person of setUp) await addPerson(person)
   let messageId: number | null = null
   const isSequence = 'message' in content.trigger
+  const isScheduled = 'date' in content.trigger || 'inactiveDays' in content.trigger
 
   async function addPerson(person: Person): Promise<void> {
     const { email, tags, fields, isUnsubscribed, isPending, hasEndedTopic } = person
@@ -88,6 +87,25 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
     })
     if ('refusal' in saved) throw new Error(saved.refusal)
     messageId = saved.saved.at(-1)?.id ?? null
+    await runSchedules()
+  }
+
+  const runSchedules = async (): Promise<void> => {
+    for (;;) {
+      const outcome = await store().runSchedules({ at: server.clock.now() })
+      if ('refusal' in outcome) throw new Error(outcome.refusal)
+      if (!outcome.hasMore) return
+    }
+  }
+
+  const nextScheduledAt = (): number => {
+    const db = openForReading(server.folder)
+    try {
+      const next = 'SELECT min(due_at) AS at FROM scheduled_people'
+      return db.query<{ at: number | null }, []>(next).get()?.at ?? Number.POSITIVE_INFINITY
+    } finally {
+      db.close()
+    }
   }
 
   const simulateNow = (contactId?: number): Simulation => {
@@ -157,6 +175,23 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
     return refused.toSorted()
   }
 
+  async function decideBefore(at: number): Promise<void> {
+    for (;;) {
+      const dueAt = Math.min(...(await messaging.deliveries()).filter(isWaiting).map((one) => one.dueAt))
+      const scheduledAt = isScheduled ? nextScheduledAt() : Number.POSITIVE_INFINITY
+      // people are looked at for ever: in the end, only while an email waits
+      if (scheduledAt < LIVE_AT + at && (scheduledAt <= dueAt || dueAt >= LIVE_AT + at)) {
+        if (at === Number.POSITIVE_INFINITY && dueAt === Number.POSITIVE_INFINITY) return
+        waitUntil(scheduledAt)
+        await runSchedules()
+        continue
+      }
+      if (dueAt >= LIVE_AT + at) return
+      waitUntil(dueAt)
+      await server.sender().sendDue()
+    }
+  }
+
   const context = { content, zone: readTimezone(settings.timezone) }
 
   return {
@@ -166,18 +201,14 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
 
     /** `at`, here and below: ms after the message went live. */
     async moveTo(at: number): Promise<void> {
-      if (at >= 0 && messageId === null) await goLive()
+      if (at >= 0 && messageId === null) {
+        await goLive()
+        await decideBefore(at)
+      }
       waitUntil(LIVE_AT + at)
     },
 
-    async decideBefore(at: number): Promise<void> {
-      for (;;) {
-        const dueAt = Math.min(...(await messaging.deliveries()).filter(isWaiting).map((one) => one.dueAt))
-        if (dueAt >= LIVE_AT + at) return
-        waitUntil(dueAt)
-        await server.sender().sendDue()
-      }
-    },
+    decideBefore,
 
     async compare(): Promise<void> {
       const { lines } = simulateNow()
@@ -190,7 +221,7 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
         return { ...line, why: explainSimulation(line, { ...context, person }).why }
       }
       // nothing explains an email that triggered no other one
-      const refused = (isSequence ? [] : again)
+      const refused = (isSequence || isScheduled ? [] : again)
         .map(({ email, triggeredAt }) => `${email}, event ${(triggeredAt - LIVE_AT) / MINUTE}`)
         .toSorted()
       played.compared.push({
@@ -213,7 +244,7 @@ type Said = Pick<SimulationLine, 'email' | 'triggeredAt' | 'outcome' | 'dueAt'> 
 const GOES_ON = ['send', 'waiting', 'joined']
 
 /** Live decisions have further checks, such as the message's status. */
-const RULES = ['away', 'seen', 'notSeen', 'done', 'notDone', 'tag', 'field']
+const RULES = ['date', 'inactive', 'away', 'seen', 'notSeen', 'done', 'notDone', 'tag', 'field']
 
 /** In minutes after the message went live. */
 function toText({ email, triggeredAt, outcome, dueAt, verdicts, why }: Said): string {

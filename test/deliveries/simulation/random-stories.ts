@@ -1,5 +1,5 @@
 import type { Again, Condition, MailSettings, MessageContent, Rule } from '../../../src/store/message-types.ts'
-import { DAY, HOUR } from '../../helper.ts'
+import { DAY, HOUR, NOW } from '../../helper.ts'
 import { here, leave, MINUTE, page, track } from '../../messaging.ts'
 import fc from 'fast-check'
 
@@ -34,6 +34,8 @@ export type Person = {
 export const TOPIC = 'Tips'
 export const PEOPLE = ['ada@example.com', 'bob@example.com', 'eve@example.com'] as const
 const LONG_AGO_MS = 40 * DAY
+/** When the message goes live, after the story's past. */
+export const LIVE_AT = NOW + 41 * DAY
 
 /** Shrinking leaves out up to this many steps. */
 const STEPS_MOST = 80
@@ -154,7 +156,7 @@ function makeContent(random: Random): MessageContent {
       { once: 'person' },
       { once: 'property', property: 'n' },
       { everyHours: 1 },
-      'message' in trigger ? { once: 'trigger' } : { everyHours: 6 },
+      'event' in trigger || 'page' in trigger ? { everyHours: 6 } : { once: 'trigger' },
     ]),
     holdback: pick([undefined, undefined, undefined, 20, 50]),
     topic: pick([undefined, undefined, undefined, TOPIC]),
@@ -188,6 +190,8 @@ function makeTrigger({ pick, isOften }: Random): MessageContent['trigger'] {
     { contact: 'created' },
     { message: SOURCE },
     { message: SOURCE },
+    { date: 'trialEndsAt', days: 1, when: 'before' },
+    { inactiveDays: 1 },
   ])
 }
 
@@ -235,23 +239,29 @@ const OFTEN_TO_RARE = (Object.keys(WEIGHTS) as Rule['rule'][]).flatMap((rule) =>
   Array.from({ length: WEIGHTS[rule] }, () => rule),
 )
 
-/** With a wait for a time of day, the message would not end in time. */
+/**
+ * With a wait for a time of day, the message would not end in time. In a sequence, both emails would be due when the hours
+ * begin, in an order that a simulation doesn't know.
+ */
 function makeSettings({ pick, isOften }: Random, content: MessageContent): Settings {
-  const isLong = content.wait !== undefined && 'until' in content.wait
+  const { trigger, wait } = content
+  const isWindowless = 'message' in trigger || (wait !== undefined && 'until' in wait)
   const hours = { days: [0, 1, 2, 3, 4, 5, 6], from: '08:00', until: pick(['08:20', '13:00', '18:00', '02:00']) }
   const days = asksWhere(content) ? hours.days : pick([hours.days, [1, 3, 5], [6]])
   return {
-    sendWindow: isOften(0.3) && !isLong ? { ...hours, days } : null,
+    sendWindow: isOften(0.3) && !isWindowless ? { ...hours, days } : null,
     timezone: pick([null, 'Europe/Berlin', 'America/New_York']),
     giveUpHours: pick([null, 2, 2, 12]),
   }
 }
 
-function makePerson({ isOften, pick }: Random, email: string): Person {
+function makePerson({ isOften, pick, below }: Random, email: string): Person {
+  const trialEndsAt = new Date(LIVE_AT + DAY + below(600) * MINUTE).toISOString()
   return {
     email,
     tags: isOften(0.5) ? ['beta'] : [],
     fields: {
+      trialEndsAt: pick([trialEndsAt, trialEndsAt, 'soon']),
       ...(isOften(0.7) ? { plan: pick(['pro', 'free']) } : {}),
       ...(isOften(0.3) ? { timezone: pick(['Asia/Tokyo', 'America/New_York', 'Nowhere/None']) } : {}),
     },

@@ -41,6 +41,7 @@ import consents from './0040_consents.sql' with { type: 'text' }
 import layouts from './0041_layouts.sql' with { type: 'text' }
 import texts from './0042_texts.sql' with { type: 'text' }
 import topics from './0043_topics.sql' with { type: 'text' }
+import schedules from './0044_schedules.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -90,6 +91,7 @@ export const MIGRATIONS: readonly string[] = [
   layouts,
   texts,
   topics,
+  schedules,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

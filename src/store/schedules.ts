@@ -1,0 +1,216 @@
+/**
+ * People whose date or inactivity will trigger a message. Each has one row per message, so that nothing is scanned:
+ * test/bench/dates.ts measures a day with a million people.
+ */
+import type { Database } from 'bun:sqlite'
+import { createActivityReads } from './events.ts'
+import type { LiveMessage, LiveMessages } from './live-messages.ts'
+import type { DateTrigger, InactiveTrigger, MessageContent } from './message-types.ts'
+import type { StartMessages, StartWrite } from './start-writes.ts'
+import type { FieldValue } from './types.ts'
+
+type TimedTrigger = DateTrigger | InactiveTrigger
+
+/** Times are ms UTC. `lastActiveAt`: the last event or page view, else when the person was added. */
+type LookFacts = { lastActiveAt: () => number; at: number }
+
+/** See deliveries/schedules.ts. */
+export type ScheduleRules = {
+  /** `isFilledByWrites`: whoever is added or changed later is scheduled by that write. */
+  planSchedule: (
+    content: Pick<MessageContent, 'trigger'>,
+    timezone: string,
+  ) => { trigger: TimedTrigger; timezone: string | null; isFilledByWrites: boolean } | null
+  planFirstLook: (
+    trigger: TimedTrigger,
+    facts: LookFacts & { fields: Record<string, FieldValue>; timezone: string; since: number },
+  ) => number | null
+  planLook: (
+    trigger: TimedTrigger,
+    facts: LookFacts & { dueAt: number },
+  ) => { starts: { occurredAt: number; trigger: string } | null; nextAt: number | null }
+  latestLook: (trigger: TimedTrigger, at: number) => number
+}
+
+/** `dueAt` null: not scheduled any more. */
+export type ScheduleChange = { scheduleId: number; contactId: number; dueAt: number | null }
+
+/** People that a step schedules (measured: 3 ms), and whom it looks at. */
+const FILLED_PEOPLE = 500
+const LOOKED_AT = 200
+const DELETED_ROWS = 2_000
+
+type Row = {
+  id: number
+  appId: number
+  messageId: number
+  trigger: string
+  timezone: string | null
+  since: number
+  filledUntil: number
+  fillTo: number | null
+}
+type Schedule = Omit<Row, 'trigger'> & { trigger: TimedTrigger }
+type Person = { id: number; fields: string | null; createdAt: number }
+type Look = { contactId: number; dueAt: number; email: string | null; createdAt: number }
+
+const COLUMNS = `id, app_id AS appId, message_id AS messageId, trigger, timezone, since_at AS since,
+  filled_until AS filledUntil, fill_to AS fillTo`
+
+const toSchedule = ({ trigger, ...row }: Row): Schedule => ({ ...row, trigger: JSON.parse(trigger) as TimedTrigger })
+
+export const createScheduleReads = (db: Database) => {
+  const any = db.prepare('SELECT 1 FROM message_schedules LIMIT 1')
+  return {
+    /** Otherwise there is nothing to do. */
+    hasSchedules: (): boolean => any.get() !== null,
+  }
+}
+
+/** For writes of people. */
+export function createScheduleChanges(db: Database) {
+  const put = db.prepare(
+    'INSERT INTO scheduled_people (schedule_id, contact_id, due_at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due_at = excluded.due_at',
+  )
+  const drop = db.prepare('DELETE FROM scheduled_people WHERE schedule_id = ? AND contact_id = ?')
+  return ({ scheduleId, contactId, dueAt }: ScheduleChange): void =>
+    void (dueAt === null ? drop.run(scheduleId, contactId) : put.run(scheduleId, contactId, dueAt))
+}
+
+export type MessageSchedules = ReturnType<typeof createMessageSchedules>
+
+/** For changes of messages and of the app's timezone. */
+export function createMessageSchedules({ db, live, rules }: Omit<Parts, 'start' | 'rules'> & { rules: Planning }) {
+  const ofApp = db.prepare<Row, [number]>(`SELECT ${COLUMNS} FROM message_schedules WHERE app_id = ? AND is_over = 0`)
+  const end = db.prepare('UPDATE message_schedules SET is_over = 1 WHERE id = ?')
+  const endOf = db.prepare('UPDATE message_schedules SET is_over = 1 WHERE message_id = ? AND is_over = 0')
+  const add = db.prepare(
+    `INSERT INTO message_schedules (app_id, message_id, trigger, timezone, since_at, filled_until, fill_to)
+     VALUES (?1, ?2, ?3, ?4, ?5, 0, iif(?6, (SELECT ifnull(max(id), 0) FROM contacts WHERE app_id = ?1), NULL))`,
+  )
+  // a restored copy has its messages paused
+  db.prepare(
+    `UPDATE message_schedules SET is_over = 1
+     WHERE is_over = 0 AND message_id NOT IN (SELECT id FROM messages WHERE status = 'live')`,
+  ).run()
+  return {
+    /** The message goes live: what was due before is no trigger. */
+    restart: (messageId: number): void => void endOf.run(messageId),
+
+    /** After a change of the app's messages or timezone. */
+    settle(appId: number, at: number): void {
+      live.drop(appId)
+      const { timed, timezone } = live.of(appId)
+      const open = ofApp.all(appId)
+      if (timed.length + open.length === 0) return
+      const wanted = timed.flatMap(({ id, content }) => {
+        const planned = rules.planSchedule(content, timezone)
+        return planned ? [{ ...planned, messageId: id, trigger: JSON.stringify(planned.trigger) }] : []
+      })
+      const isSame = (row: Row, one: (typeof wanted)[number]): boolean =>
+        row.messageId === one.messageId && row.trigger === one.trigger && row.timezone === one.timezone
+      for (const row of open) if (!wanted.some((one) => isSame(row, one))) end.run(row.id)
+      for (const one of wanted) {
+        if (open.some((row) => isSame(row, one))) continue
+        add.run(appId, one.messageId, one.trigger, one.timezone, at, Number(one.isFilledByWrites))
+      }
+      // the new schedules are read with the messages
+      live.drop(appId)
+    },
+  }
+}
+
+type Planning = Pick<ScheduleRules, 'planSchedule'>
+
+type Parts = {
+  db: Database
+  live: Pick<LiveMessages, 'of' | 'drop'>
+  start: StartMessages
+  rules: Omit<ScheduleRules, 'planSchedule'>
+}
+
+export function createScheduleWrites({ db, live, start, rules }: Parts) {
+  const open = db.prepare<Row, []>(`SELECT ${COLUMNS} FROM message_schedules WHERE is_over = 0`)
+  const over = db.prepare<{ id: number }, []>('SELECT id FROM message_schedules WHERE is_over = 1 LIMIT 1')
+  const purge = db.prepare(
+    `DELETE FROM scheduled_people WHERE schedule_id = ?1 AND contact_id IN
+       (SELECT contact_id FROM scheduled_people WHERE schedule_id = ?1 LIMIT ${DELETED_ROWS})`,
+  )
+  const remove = db.prepare('DELETE FROM message_schedules WHERE id = ?')
+  const people = db.prepare<Person, [number, number, number]>(
+    `SELECT id, fields, created_at AS createdAt FROM contacts
+     WHERE app_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ${FILLED_PEOPLE}`,
+  )
+  const noteFilled = db.prepare('UPDATE message_schedules SET filled_until = ? WHERE id = ?')
+  const due = db.prepare<Look, [number, number]>(
+    `SELECT contact_id AS contactId, due_at AS dueAt, email, ifnull(created_at, 0) AS createdAt
+     FROM scheduled_people LEFT JOIN contacts ON contacts.id = contact_id
+     WHERE schedule_id = ? AND due_at <= ? ORDER BY due_at LIMIT ${LOOKED_AT}`,
+  )
+  const lookNow = db.prepare(
+    `UPDATE scheduled_people SET due_at = ?1 WHERE schedule_id = ?2 AND contact_id IN
+       (SELECT contact_id FROM scheduled_people WHERE schedule_id = ?2 AND due_at > ?3 LIMIT ${LOOKED_AT})`,
+  )
+  const change = createScheduleChanges(db)
+  const { lastActiveAt } = createActivityReads(db)
+
+  const purgeOne = (): boolean => {
+    const one = over.get()
+    if (one && purge.run(one.id).changes === 0) remove.run(one.id)
+    return one !== null
+  }
+
+  const fill = ({ id, appId, trigger, timezone, since, filledUntil, fillTo }: Schedule, at: number): boolean => {
+    const found = people.all(appId, filledUntil, fillTo ?? Number.MAX_SAFE_INTEGER)
+    const last = found.at(-1)
+    if (!last) return false
+    for (const person of found) {
+      const fields = person.fields === null ? {} : (JSON.parse(person.fields) as Record<string, FieldValue>)
+      const activeAt = (): number => lastActiveAt(person.id) ?? person.createdAt
+      const facts = { fields, timezone: timezone ?? 'UTC', lastActiveAt: activeAt, since, at }
+      const dueAt = rules.planFirstLook(trigger, facts)
+      if (dueAt !== null) change({ scheduleId: id, contactId: person.id, dueAt })
+    }
+    noteFilled.run(last.id, id)
+    return found.length === FILLED_PEOPLE
+  }
+
+  const look = ({ id, appId, messageId, trigger }: Schedule, at: number): boolean => {
+    const message = live.of(appId).timed.find((one) => one.id === messageId)
+    const found = due.all(id, at)
+    const starts: StartWrite[] = []
+    for (const { contactId, dueAt, email, createdAt } of found) {
+      const facts = { dueAt, lastActiveAt: () => lastActiveAt(contactId) ?? createdAt, at }
+      const { starts: started, nextAt } = rules.planLook(trigger, facts)
+      change({ scheduleId: id, contactId, dueAt: email === null ? null : nextAt })
+      if (email !== null && started && message) starts.push(startOf({ appId, email, message, at }, started))
+    }
+    if (starts.length > 0) start(starts)
+    return found.length === LOOKED_AT
+  }
+
+  return {
+    /** One step. `hasMore`: there is more to do at once. */
+    runSchedules({ at }: { at: number }): { hasMore: boolean } {
+      let hasMore = purgeOne()
+      for (const schedule of open.all().map(toSchedule)) {
+        const latest = rules.latestLook(schedule.trigger, at)
+        if (Number.isFinite(latest)) lookNow.run(at, schedule.id, latest)
+        hasMore = fill(schedule, at) || hasMore
+        hasMore = look(schedule, at) || hasMore
+      }
+      return { hasMore }
+    },
+  }
+}
+
+type Starting = Pick<StartWrite, 'appId' | 'email' | 'at'> & { message: LiveMessage }
+
+const startOf = ({ message, ...person }: Starting, started: { occurredAt: number; trigger: string }): StartWrite => ({
+  ...person,
+  ...started,
+  messages: [message],
+  eventId: null,
+  properties: null,
+  idempotency: null,
+})

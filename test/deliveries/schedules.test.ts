@@ -1,0 +1,251 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { explainMessageFor } from '../../src/deliveries/message-explanations.ts'
+import { checkDate, dueByDate } from '../../src/deliveries/schedules.ts'
+import { isRefusal } from '../../src/core/refusals.ts'
+import type { DateTrigger } from '../../src/store/message-types.ts'
+import { CONTACTS, createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
+import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page } from '../messaging.ts'
+
+const BEFORE: DateTrigger = { date: 'trialEndsAt', days: 3, when: 'before' }
+const iso = (at: number): string => new Date(at).toISOString()
+
+describe('a date', () => {
+  const zone = 'America/New_York'
+  test.each<[string, Record<string, string | number>, string | null]>([
+    ['with a time', { trialEndsAt: '2026-12-31T15:00:00Z' }, '2026-12-28T15:00Z'],
+    ['in the zone of the app', { trialEndsAt: '2026-12-31' }, '2026-12-28T05:00Z'],
+    ['in the zone of the person', { trialEndsAt: '2026-12-31', timezone: 'Asia/Tokyo' }, '2026-12-27T15:00Z'],
+    ['as a Unix time', { trialEndsAt: 1_798_729_200 }, '2026-12-28T15:00Z'],
+    ['that is none', { trialEndsAt: 'soon' }, null],
+    ['that is missing', {}, null],
+  ])('%s', (_, fields, due) => expect(dueByDate(BEFORE, fields, zone)).toBe(due === null ? null : Date.parse(due)))
+
+  test('after it, in days of 24 hours', () => {
+    const trigger: DateTrigger = { date: 'renewedAt', days: 1, when: 'after' }
+    expect(dueByDate(trigger, { renewedAt: iso(NOW) }, 'UTC')).toBe(NOW + DAY)
+  })
+
+  test.each<[string, number | null, 'pass' | 'fail']>([
+    ['is the same', 0, 'pass'],
+    ['is earlier by less than a day', -DAY + 1, 'pass'],
+    ['is earlier by a day', -DAY, 'fail'],
+    ['is later, but due', HOUR, 'pass'],
+    ['is later', HOUR + 1, 'fail'],
+    ['was removed', null, 'fail'],
+  ])('still triggers an email if it %s', (_, movedMs, verdict) => {
+    const fields: Record<string, string> = movedMs === null ? {} : { trialEndsAt: iso(NOW + 3 * DAY + movedMs) }
+    const facts = { fields, timezone: 'UTC', triggeredAt: NOW, at: NOW + HOUR }
+    expect(checkDate(BEFORE, facts).verdict).toBe(verdict)
+  })
+})
+
+describe('a live message', () => {
+  let server: TestServer
+  let messaging: Messaging
+  beforeEach(async () => {
+    server = await createTestServer()
+    await server.setPlan({ snippetLimits: false })
+    messaging = await createMessaging(server)
+  })
+  afterEach(() => server.close())
+
+  const setDate = (at: number | string | null, email = ADA) =>
+    server.call('POST', CONTACTS, {
+      body: { newsletter: server.first.appId, email, fields: { trialEndsAt: typeof at === 'number' ? iso(at) : at } },
+    })
+  async function run(): Promise<void> {
+    for (;;) {
+      const outcome = await messaging.store().runSchedules({ at: server.clock.now() })
+      if (isRefusal(outcome)) throw new Error(outcome.refusal)
+      if (!outcome.hasMore) return
+    }
+  }
+  const runAfter = async (ms: number): Promise<void> => {
+    server.clock.tick(ms)
+    await run()
+  }
+  const listed = async () =>
+    (await messaging.deliveries()).map(({ state, reason, triggeredAt }) => [
+      reason ?? state,
+      (triggeredAt - NOW) / HOUR,
+    ])
+  const put = (changes: object = {}, id: number | null = null) =>
+    messaging.put(messageOf({ name: 'Trial', trigger: BEFORE, ...changes }), id)
+
+  describe('with a date', () => {
+    test('is triggered once, also of those who were there before, after a restart and a clock step', async () => {
+      await setDate(NOW + 4 * DAY)
+      await setDate(NOW + 2 * DAY, 'late@example.com')
+      await setDate('soon', 'odd@example.com')
+      await put()
+      await run()
+      await setDate(NOW + 4 * DAY, 'new@example.com')
+      await setDate(NOW + 4 * DAY + 1, 'next@example.com')
+      expect(await listed()).toEqual([])
+      await runAfter(DAY - 1)
+      expect(await listed()).toEqual([])
+      await runAfter(1)
+      expect(await listed()).toEqual([
+        ['waiting', 24],
+        ['waiting', 24],
+      ])
+      await server.restart()
+      await run()
+      server.clock.tick(-DAY)
+      await run()
+      await runAfter(DAY)
+      expect(await listed()).toHaveLength(2)
+      await runAfter(1)
+      expect(await listed()).toHaveLength(3)
+    })
+
+    test('moves with it, and a time that is over triggers nothing', async () => {
+      await put()
+      await run()
+      await setDate(NOW + 4 * DAY)
+      await setDate(NOW + 6 * DAY)
+      await runAfter(DAY)
+      expect(await listed()).toEqual([])
+      await setDate(NOW + 4 * DAY)
+      await runAfter(9 * DAY)
+      expect(await listed()).toEqual([])
+      await setDate(NOW + 14 * DAY)
+      await runAfter(DAY)
+      expect(await listed()).toEqual([['waiting', 264]])
+    })
+
+    test('skips an email that waits when it is moved or removed, and triggers another one', async () => {
+      await put({ again: { once: 'trigger' }, wait: { minutes: 60 } })
+      await setDate(NOW + 4 * DAY)
+      await runAfter(DAY)
+      await setDate(NOW + 5 * DAY)
+      expect(await listed()).toEqual([['date_changed', 24]])
+      await runAfter(DAY)
+      expect(await listed()).toEqual([
+        ['date_changed', 24],
+        ['waiting', 48],
+      ])
+      // an hour earlier is the same date
+      await setDate(NOW + 5 * DAY - HOUR)
+      server.clock.tick(HOUR)
+      expect((await messaging.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
+      await setDate(NOW + 8 * DAY)
+      await runAfter(3 * DAY)
+      await setDate(null)
+      expect((await listed()).map(([state]) => state)).toEqual(['date_changed', 'sent', 'date_changed'])
+    })
+
+    test('is triggered only while it is live, and not by what was due before', async () => {
+      await setDate(NOW + 4 * DAY)
+      await setDate(NOW + 6 * DAY, 'next@example.com')
+      const { id } = await put()
+      await run()
+      await put({ status: 'paused' }, id)
+      await runAfter(2 * DAY)
+      await put({}, id)
+      await run()
+      expect(await listed()).toEqual([])
+      await runAfter(DAY)
+      expect(await listed()).toEqual([['waiting', 72]])
+    })
+
+    test('follows the timezone of the app', async () => {
+      await put()
+      await setDate('2026-05-20')
+      await messaging.set({ timezone: 'Asia/Tokyo' })
+      await run()
+      // 17 May 00:00 in Tokyo
+      await runAfter(27 * HOUR - 1)
+      expect(await listed()).toEqual([])
+      await runAfter(1)
+      expect(await listed()).toEqual([['waiting', 27]])
+    })
+
+    test('explains when it is due', async () => {
+      const { id } = await put()
+      await setDate(NOW + 4 * DAY)
+      const explain = async (): Promise<string> => {
+        const person = await messaging.store().findContact(messaging.app.id, ADA)
+        const message = await messaging.store().findMessage(messaging.app.id, id)
+        if (!person || !message) throw new Error('nothing to explain')
+        return (await explainMessageFor({ store: messaging.store(), clock: server.clock }, person, message)).why
+      }
+      expect(await explain()).toBe('3 days before the trialEndsAt of ada@example.com is on 16 May 2026, 12:00 UTC.')
+      await setDate('soon')
+      expect(await explain()).toBe('ada@example.com has soon in the field trialEndsAt, which is not a date.')
+      await setDate(NOW + 2 * DAY)
+      expect(await explain()).toBe(
+        '3 days before the trialEndsAt of ada@example.com was on 14 May 2026, 12:00 UTC. The message went live later, on 15 May 2026, 12:00 UTC.',
+      )
+    })
+  })
+
+  describe('with inactivity', () => {
+    const inactive = (changes: object = {}) => put({ trigger: { inactiveDays: 14 }, ...changes })
+
+    test('is triggered once after the last event or page view, not by those who were inactive before', async () => {
+      await messaging.event({ email: 'old@example.com' })
+      server.clock.tick(15 * DAY)
+      await messaging.event()
+      await inactive()
+      await run()
+      await runAfter(10 * DAY)
+      await messaging.browse('a', page('/start'))
+      await runAfter(14 * DAY - 1)
+      expect(await listed()).toEqual([])
+      await runAfter(1)
+      expect(await listed()).toEqual([['waiting', 39 * 24]])
+      await messaging.decide()
+      await runAfter(30 * DAY)
+      expect(await listed()).toHaveLength(1)
+      await messaging.event({ email: 'old@example.com' })
+      await runAfter(14 * DAY)
+      expect(await listed()).toHaveLength(2)
+    })
+
+    test('is triggered by each inactivity if it says so, and not by people who come back before', async () => {
+      await inactive({ again: { once: 'trigger' }, wait: { minutes: 60 } })
+      await messaging.event()
+      await run()
+      await runAfter(14 * DAY)
+      await messaging.event()
+      server.clock.tick(HOUR)
+      expect((await messaging.decide()).map(({ reason }) => reason)).toEqual(['active_again'])
+      await runAfter(14 * DAY)
+      server.clock.tick(HOUR)
+      expect((await messaging.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
+      await messaging.event()
+      await runAfter(13 * DAY)
+      await runAfter(DAY + MINUTE)
+      expect((await listed()).map(([state]) => state)).toEqual(['active_again', 'sent', 'waiting'])
+    })
+
+    test('looks again after the clock was set back', async () => {
+      await inactive()
+      await messaging.event()
+      await run()
+      server.clock.tick(400 * DAY)
+      await run()
+      server.clock.tick(-400 * DAY)
+      await messaging.event({ email: 'new@example.com' })
+      await run()
+      await messaging.event()
+      await runAfter(14 * DAY + MINUTE)
+      const people = (await messaging.deliveries()).map(({ contactId }) => contactId)
+      expect(new Set(people).size).toBe(2)
+    })
+  })
+})
+
+test('an erased person is not scheduled any more', async () => {
+  const server = await createTestServer()
+  const messaging = await createMessaging(server)
+  await messaging.put(messageOf({ trigger: BEFORE }))
+  const body = { newsletter: server.first.appId, email: ADA }
+  await server.call('POST', CONTACTS, { body: { ...body, fields: { trialEndsAt: iso(NOW + 4 * DAY) } } })
+  await server.call('DELETE', CONTACTS, { body })
+  server.clock.tick(DAY)
+  await messaging.store().runSchedules({ at: server.clock.now() })
+  expect(await messaging.deliveries()).toEqual([])
+  await server.close()
+})
