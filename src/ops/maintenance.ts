@@ -40,10 +40,17 @@ export function startMaintenance(
   { access, limits, abuseLimits, snippetLimits, notes, calls, requests, signInNotes, store, clock }: Maintained,
   log: Log,
 ): Maintenance {
-  const every = (ms: number, name: string, work: () => Promise<unknown>) =>
-    setInterval(() => {
-      work().catch((error: unknown) => log.write('error', 'maintenance failed', { task: name, reason: String(error) }))
+  /** Not while the last run goes on. */
+  const every = (ms: number, name: string, work: () => Promise<unknown>) => {
+    let isRunning = false
+    return setInterval(() => {
+      if (isRunning) return
+      isRunning = true
+      work()
+        .catch((error: unknown) => log.write('error', 'maintenance failed', { task: name, reason: String(error) }))
+        .finally(() => (isRunning = false))
     }, ms)
+  }
   const timers = [
     every(SAVE_USES_MS, 'save key uses', access.saveUses),
     every(SAVE_USES_MS, 'save notes', notes.save),
