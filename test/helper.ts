@@ -198,6 +198,7 @@ export const createTestSender = (
     defaults: { smtpUrl: null, from: 'Demo <hello@first.example>' },
     privateHosts: NO_PRIVATE_HOSTS,
     resolveTxt: async () => null,
+    resolveCname: async () => null,
     note: () => {},
     noteServer: () => {},
     onFault: (error) => {

@@ -27,6 +27,23 @@ export function readDkim({ domain, selector }: DkimText): { input: DkimText } | 
 
 const generate = promisify(generateKeyPair)
 
+/** What Eventpost signs: everything that readers or email programs act on (RFC 8058 requires List-Unsubscribe-Post). */
+export const SIGNED_HEADERS = [
+  'from',
+  'reply-to',
+  'subject',
+  'date',
+  'message-id',
+  'to',
+  'mime-version',
+  'content-type',
+  'content-transfer-encoding',
+  'list-unsubscribe',
+  'list-unsubscribe-post',
+  'auto-submitted',
+  'feedback-id',
+] as const
+
 /** RSA: not every receiver supports newer algorithms. */
 export async function makeDkimKey(): Promise<string> {
   const { privateKey } = await generate('rsa', { modulusLength: KEY_BITS })
@@ -60,4 +77,4 @@ export const dkimRecord = ({ domain, selector }: DkimText, publicKey: string): D
   value: `v=DKIM1; k=rsa; p=${publicKey}`,
 })
 
-export type DnsRecord = { name: string; type: 'TXT'; value: string }
+export type DnsRecord = { name: string; type: 'TXT' | 'CNAME'; value: string }

@@ -1,11 +1,12 @@
 import { type Clock, DAY_MS, HOUR_MS } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
+import type { SeenMail } from './received-mail.ts'
 import {
   checkSender,
   type CheckedSender,
+  type Dns,
   keepChecks,
   type LastCheck,
-  type ResolveTxt,
   type SenderCheck,
 } from './sender-checks.ts'
 
@@ -13,49 +14,63 @@ type CheckStore = Pick<Store, 'findDomainCheck' | 'saveDomainCheck'>
 
 /** Records are looked up again after this time. */
 const OUTDATED_MS = DAY_MS
-/** At most this often per app, also if DNS gives no answer. */
+/** At most this often per app and domain, also if DNS gives no answer. */
 const TRY_AGAIN_MS = HOUR_MS
 const MOST_AT_ONCE = 4
 const MOST_TRIED = 10_000
 
-type Given = {
+type Given = Dns & {
   store: CheckStore
   clock: Pick<Clock, 'now' | 'monotonicMs'>
-  resolveTxt: ResolveTxt
   onFault: (error: unknown) => void
 }
 
 export type DnsChecks = ReturnType<typeof createDnsChecks>
 
-/** null if the domain of the sender is another one since. */
+/** null if the records were never looked up. Checks of what changed since are unknown. */
 export async function findLastCheck(
   store: Pick<CheckStore, 'findDomainCheck'>,
   appId: number,
   sender: CheckedSender,
 ): Promise<LastCheck | null> {
-  const found = await store.findDomainCheck(appId)
+  const found = await store.findDomainCheck(appId, sender.domain)
   if (found === null) return null
   const [before, stored] = [JSON.parse(found.sender) as CheckedSender, JSON.parse(found.checks) as SenderCheck[]]
-  const checks = keepChecks(stored, before, sender)
-  return checks && { checks, checkedAt: found.checkedAt }
+  return { checks: keepChecks(stored, before, sender), checkedAt: found.checkedAt }
 }
 
 export const saveLastCheck = (
   store: Pick<CheckStore, 'saveDomainCheck'>,
   { appId, sender, checks, checkedAt }: LastCheck & { appId: number; sender: CheckedSender },
-) => store.saveDomainCheck({ appId, sender: JSON.stringify(sender), checks: JSON.stringify(checks), checkedAt })
+) =>
+  store.saveDomainCheck({
+    appId,
+    domain: sender.domain,
+    sender: JSON.stringify(sender),
+    checks: JSON.stringify(checks),
+    checkedAt,
+  })
+
+/** What received emails of the app showed, by the domain of their sender. */
+export async function readReceived(
+  store: Pick<Store, 'listReceivedMails'>,
+  appId: number,
+): Promise<ReadonlyMap<string, SeenMail>> {
+  const stored = await store.listReceivedMails(appId)
+  return new Map(stored.map(({ domain, seen }) => [domain, JSON.parse(seen) as SeenMail]))
+}
 
 /** The first check of a sender is on request. */
-export function createDnsChecks({ store, clock, resolveTxt, onFault }: Given) {
-  /** When, by app; the oldest first. */
-  const tried = new Map<number, number>()
-  const underWay = new Set<number>()
+export function createDnsChecks({ store, clock, onFault, ...dns }: Given) {
+  /** When, by app and domain; the oldest first. */
+  const tried = new Map<string, number>()
+  const underWay = new Set<string>()
 
-  const mayTry = (appId: number): boolean => {
-    const [now, last] = [clock.monotonicMs(), tried.get(appId)]
+  const mayTry = (key: string): boolean => {
+    const [now, last] = [clock.monotonicMs(), tried.get(key)]
     if (underWay.size >= MOST_AT_ONCE || (last !== undefined && now - last < TRY_AGAIN_MS)) return false
-    tried.delete(appId)
-    tried.set(appId, now)
+    tried.delete(key)
+    tried.set(key, now)
     const [oldest] = tried.keys()
     if (tried.size > MOST_TRIED && oldest !== undefined) tried.delete(oldest)
     return true
@@ -63,38 +78,45 @@ export function createDnsChecks({ store, clock, resolveTxt, onFault }: Given) {
 
   const isOutdated = ({ checkedAt }: LastCheck): boolean => clock.now() - checkedAt >= OUTDATED_MS
 
-  const refresh = async (appId: number, findLast: () => Promise<LastCheck | null>, sender: CheckedSender) => {
-    underWay.add(appId)
+  const save = async (appId: number, sender: CheckedSender, isAsked: boolean): Promise<void> => {
+    const checks = await checkSender(dns, sender)
+    // an earlier answer says more than none
+    if (isAsked || checks.every(({ state }) => state !== 'unasked'))
+      await saveLastCheck(store, { appId, sender, checks, checkedAt: clock.now() })
+  }
+
+  const refresh = async (key: string, work: () => Promise<void>): Promise<void> => {
+    underWay.add(key)
     try {
-      const last = await findLast()
-      if (last === null || !isOutdated(last)) return
-      const checks = await checkSender(resolveTxt, sender)
-      // an earlier answer says more than none
-      if (checks.every(({ state }) => state !== 'unasked'))
-        await saveLastCheck(store, { appId, sender, checks, checkedAt: clock.now() })
+      await work()
     } catch (error) {
       onFault(error)
     } finally {
-      underWay.delete(appId)
+      underWay.delete(key)
     }
   }
 
   return {
     /** On request. */
-    async check(appId: number, sender: CheckedSender): Promise<void> {
-      const checks = await checkSender(resolveTxt, sender)
-      await saveLastCheck(store, { appId, sender, checks, checkedAt: clock.now() })
+    async check(appId: number, senders: readonly CheckedSender[]): Promise<void> {
+      await Promise.all(senders.map((sender) => save(appId, sender, true)))
     },
     /** Without waiting. Whether the records are being looked up. */
     refreshSeen(appId: number, sender: CheckedSender, last: LastCheck): boolean {
       if (!isOutdated(last)) return false
-      if (mayTry(appId)) void refresh(appId, async () => last, sender)
-      return underWay.has(appId)
+      const key = `${appId} ${sender.domain}`
+      if (mayTry(key)) void refresh(key, () => save(appId, sender, false))
+      return underWay.has(key)
     },
     /** When an email was sent. */
-    refreshUsed(appId: number, findSender: () => CheckedSender | null): void {
-      const sender = mayTry(appId) ? findSender() : null
-      if (sender) void refresh(appId, () => findLastCheck(store, appId, sender), sender)
+    refreshUsed(appId: number, findSender: () => Promise<CheckedSender | null>): void {
+      const key = String(appId)
+      if (!mayTry(key)) return
+      void refresh(key, async () => {
+        const sender = await findSender()
+        const last = sender && (await findLastCheck(store, appId, sender))
+        if (last && isOutdated(last)) await save(appId, sender, false)
+      })
     },
   }
 }

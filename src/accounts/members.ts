@@ -107,3 +107,9 @@ export async function resetPassword(
   const outcome = await store.makePasswordLink({ ...reset, actor, at: now, link: row })
   return 'refusal' in outcome ? outcome : { passwordToken: token }
 }
+
+/** Who did something, by id. */
+export function createMemberNames(members: readonly Pick<MemberEntry, 'personId' | 'email'>[]) {
+  const emails = new Map(members.map(({ personId, email }) => [personId, email]))
+  return (actor: string): string => emails.get(actor) ?? 'a former member'
+}

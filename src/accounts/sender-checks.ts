@@ -1,40 +1,79 @@
 import { isIP } from 'node:net'
 import { getDomain } from 'tldts'
-import { dkimRecord, type DkimSettings, type DkimText, type DnsRecord, publishesKey, readDkimKey } from './dkim.ts'
+import {
+  dkimRecord,
+  type DkimSettings,
+  type DkimText,
+  type DnsRecord,
+  publishesKey,
+  readDkimKey,
+  SIGNED_HEADERS,
+} from './dkim.ts'
 import { type MailProvider, providerOfHost } from './mail-providers.ts'
+import type { SeenMail, SeenSignature } from './received-mail.ts'
 import { isPublicAddress } from '../core/public-addresses.ts'
 
 /** TXT records of a name, each joined. Empty: none; null: no answer. Injected, because this module opens no sockets. */
 export type ResolveTxt = (name: string) => Promise<string[] | null>
+/** Where a CNAME record points; null: there is none, or no answer. */
+export type ResolveCname = (name: string) => Promise<string | null>
 
+export type Dns = { resolveTxt: ResolveTxt; resolveCname: ResolveCname }
+
+/** `unasked`: DNS gave no answer. `unseen`: only a received email tells. */
 export type SenderCheck = {
-  about: 'SPF' | 'DKIM' | 'DMARC'
-  state: 'good' | 'caution' | 'bad' | 'unasked' | 'unchecked'
+  about: 'SPF' | 'DKIM' | 'Return path' | 'DMARC' | 'One-click'
+  state: 'good' | 'caution' | 'bad' | 'unasked' | 'unchecked' | 'unseen'
   /** the domain has no such record */
   isAbsent?: true
   sentence: string
   record: DnsRecord | null
 }
 
-/** `server` is the outgoing mail host; `publicKey` is null when the app doesn't sign. */
+/**
+ * `server`: the outgoing mail host. `dkim`: null when Eventpost doesn't sign. `seen`: in the last received email that a
+ * member pasted. `hasOneClick`: emails have the headers.
+ */
 export type CheckedSender = {
   domain: string
   server: string | null
   dkim: (DkimText & { publicKey: string }) | null
+  seen: SeenMail | null
+  hasOneClick: boolean
 }
 
-/** null without a sender address. `host`: of the mail server or API. */
-export function findCheckedSender(
-  { from, host }: { from: { address: string } | null; host: string | null },
+/** `host`: of the mail server or API, which signs by itself. */
+type SenderRoute = { from: { address: string } | null; host: string | null; isApi: boolean }
+
+/** `emails`: all addresses of the app. `received`: by domain. */
+type CheckedApp = { emails: readonly string[]; received: ReadonlyMap<string, SeenMail>; baseUrl: string }
+
+/** One for each domain that the app sends from, the default one first. */
+export function listCheckedSenders(
+  { from, host, isApi }: SenderRoute,
   settings: DkimSettings,
-): CheckedSender | null {
-  const domain = from?.address.split('@')[1]
-  if (domain === undefined) return null
-  return { domain, server: host, dkim: readDkimKey(settings) }
+  { emails, received, baseUrl }: CheckedApp,
+): CheckedSender[] {
+  const domains = [from?.address, ...emails].flatMap((email) => email?.split('@')[1] ?? [])
+  const hasOneClick = new URL(baseUrl).protocol === 'https:'
+  const dkim = isApi ? null : readDkimKey(settings)
+  return [...new Set(domains)].map((domain) => ({
+    domain,
+    server: host,
+    dkim,
+    seen: received.get(domain) ?? null,
+    hasOneClick,
+  }))
 }
 
-export function checkSender(resolve: ResolveTxt, sender: CheckedSender): Promise<SenderCheck[]> {
-  return Promise.all([checkSpf(resolve, sender), checkDkim(resolve, sender), checkDmarc(resolve, sender)])
+export function checkSender(dns: Dns, sender: CheckedSender): Promise<SenderCheck[]> {
+  return Promise.all([
+    checkSpf(dns.resolveTxt, sender),
+    checkDkim(dns, sender),
+    checkReturnPath(dns, sender),
+    checkDmarc(dns.resolveTxt, sender),
+    checkOneClick(sender),
+  ])
 }
 
 const unchecked = (about: SenderCheck['about'], sentence: string): SenderCheck => ({
@@ -47,20 +86,23 @@ const unchecked = (about: SenderCheck['about'], sentence: string): SenderCheck =
 export const UNCHECKED: Readonly<Record<SenderCheck['about'], SenderCheck>> = {
   SPF: unchecked('SPF', 'Lists the servers that may send for the domain.'),
   DKIM: unchecked('DKIM', 'Publishes the key that emails are signed with.'),
+  'Return path': unchecked('Return path', 'Where bounces go. SPF counts for DMARC only on the same domain.'),
   DMARC: unchecked('DMARC', 'Tells receivers what to do with emails that fail both.'),
+  'One-click': unchecked('One-click', 'Lets mail apps show an unsubscribe button, if its headers are signed.'),
 }
 
 /** What each check depends on. */
 const READ: Readonly<Record<SenderCheck['about'], readonly (keyof CheckedSender)[]>> = {
-  SPF: ['domain', 'server'],
-  DKIM: ['domain', 'server', 'dkim'],
+  SPF: ['domain', 'server', 'seen'],
+  DKIM: ['domain', 'server', 'dkim', 'seen'],
+  'Return path': ['domain', 'server', 'seen'],
   DMARC: ['domain'],
+  'One-click': ['domain', 'dkim', 'seen', 'hasOneClick'],
 }
 
-/** What is still known after the sender changed: checks of what stayed. null: nothing. */
-export function keepChecks(checks: SenderCheck[], before: CheckedSender, now: CheckedSender): SenderCheck[] | null {
+/** What is still known after the sender changed: checks of what stayed. */
+export function keepChecks(checks: SenderCheck[], before: CheckedSender, now: CheckedSender): SenderCheck[] {
   const isSame = (name: keyof CheckedSender): boolean => JSON.stringify(before[name]) === JSON.stringify(now[name])
-  if (!isSame('domain')) return null
   return checks.map((check) => (READ[check.about].every(isSame) ? check : UNCHECKED[check.about]))
 }
 
@@ -69,9 +111,9 @@ export type LastCheck = { checks: SenderCheck[]; checkedAt: number }
 
 export const isUnknown = ({ state }: SenderCheck): boolean => state === 'unasked' || state === 'unchecked'
 
-/** Checks that ask for a change in the DNS. */
-export const isMissing = ({ state, record }: SenderCheck): boolean =>
-  state === 'bad' || (state === 'caution' && record !== null)
+/** Checks that ask for a change. Without a return path of one's own, DKIM is enough. */
+export const isMissing = ({ about, state, record }: SenderCheck): boolean =>
+  state === 'bad' || (state === 'caution' && record !== null && about !== 'Return path')
 
 const unasked = (about: SenderCheck['about'], name: string): SenderCheck => ({
   about,
@@ -91,7 +133,13 @@ function spfTerm(server: string): string | null {
   return isPublicAddress(host) ? `ip${version}:${host}` : null
 }
 
-async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender): Promise<SenderCheck> {
+/** Receivers look at the domain to which an email bounces. */
+async function checkSpf(resolve: ResolveTxt, { domain: ofSender, server, seen }: CheckedSender): Promise<SenderCheck> {
+  const domain = seen?.bounceDomain ?? ofSender
+  if (!isAligned(domain, ofSender)) {
+    const sentence = `Emails bounce to ${domain}, so receivers check its SPF record, and not one of ${ofSender}.`
+    return { about: 'SPF', state: 'good', sentence, record: null }
+  }
   const found = await resolve(domain)
   if (found === null) return unasked('SPF', domain)
   const records = found.filter((text) => /^v=spf1(?: |$)/i.test(text))
@@ -134,31 +182,164 @@ function describeMissingSpf(domain: string, server: string | null, provider: Mai
   return { ...absent, state: 'bad', sentence, record: { name: domain, type: 'TXT', value: `v=spf1 ${term} ~all` } }
 }
 
-async function checkDkim(resolve: ResolveTxt, { domain, server, dkim }: CheckedSender): Promise<SenderCheck> {
-  if (dkim === null) {
-    const provider = server === null ? null : providerOfHost(server)
-    const sentence = provider?.api
-      ? `${provider.name} signs emails itself. Add the DKIM record that it shows for your domain.`
-      : 'Emails are not signed. Create a key pair, unless your email provider signs them.'
-    return { about: 'DKIM', state: 'caution', sentence, record: null }
-  }
+async function checkDkim(dns: Dns, sender: CheckedSender): Promise<SenderCheck> {
+  const { domain, dkim } = sender
+  if (dkim === null) return checkKeyOfProvider(dns, sender)
   const record = dkimRecord(dkim, dkim.publicKey)
-  const found = await resolve(record.name)
+  const [found, target] = await Promise.all([dns.resolveTxt(record.name), dns.resolveCname(record.name)])
   if (found === null) return unasked('DKIM', record.name)
   if (!found.some((text) => /(?:^|;)\s*p=/i.test(text))) {
-    const sentence = 'The key is not published yet. Add this record.'
+    const sentence =
+      target === null
+        ? 'The key is not published yet. Add this record.'
+        : `${record.name} is a CNAME of ${target}, which has no key. Replace it with this record.`
     return { about: 'DKIM', isAbsent: true, state: 'bad', sentence, record }
   }
   if (!publishesKey(found, dkim.publicKey)) {
     const sentence = 'The published key is not the signing key. Replace it with this record.'
     return { about: 'DKIM', state: 'bad', sentence, record }
   }
-  if (organisationOf(dkim.domain) !== organisationOf(domain)) {
+  if (!isAligned(dkim.domain, domain)) {
     const sentence = `Emails are signed for ${dkim.domain} but sent from ${domain}, so the signature doesn't count for DMARC.`
     return { about: 'DKIM', state: 'caution', sentence, record: null }
   }
-  return { about: 'DKIM', state: 'good', sentence: 'The signing key is published.', record: null }
+  const sentence = `The signing key is published${target === null ? '' : `, as a CNAME of ${target}`}.`
+  return { about: 'DKIM', state: 'good', sentence, record: null }
 }
+
+/** It isn't revoked (RFC 6376, section 3.6.1). */
+const hasKey = (text: string): boolean => /(?:^|;)\s*p=[^;\s]/i.test(text)
+
+/** The usual names of the keys of providers that sign, as their documentation shows them. */
+const SELECTORS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['resend', ['resend']],
+  ['sendgrid', ['s1', 's2']],
+  ['mailgun', ['pdk1', 'pdk2', 'k1', 'mx', 'pic', 'smtp']],
+  ['brevo', ['brevo1', 'brevo2', 'mail']],
+  ['google', ['google']],
+  ['fastmail', ['fm1', 'fm2', 'fm3']],
+])
+
+/** The provider signs, so the key is found by a received email, or by its usual names. */
+async function checkKeyOfProvider(dns: Dns, sender: CheckedSender): Promise<SenderCheck> {
+  const { domain, seen } = sender
+  const provider = findProviderOf(sender)
+  const show = provider === null ? 'your email provider shows' : `${provider.name} shows`
+  const add = `Add the DKIM record that ${show} for ${domain}.`
+  const aligned = seen?.signatures.filter((one) => isAligned(one.domain, domain)) ?? []
+  if (seen && aligned.length === 0) {
+    const others = seen.signatures.map((one) => one.domain)
+    const sentence =
+      others.length === 0
+        ? `The received email was not signed. ${add}`
+        : `The received email was signed only for ${others.join(', ')}, which doesn't count for DMARC. ${add}`
+    return { about: 'DKIM', state: others.length === 0 ? 'bad' : 'caution', sentence, record: null }
+  }
+  const usual = SELECTORS.get(provider?.id ?? '') ?? []
+  const names = seen
+    ? aligned.map(({ selector, domain: signed }) => `${selector}._domainkey.${signed}`)
+    : usual.map((selector) => `${selector}._domainkey.${domain}`)
+  const records = await Promise.all(names.map(dns.resolveTxt))
+  const name = names.find((_, index) => records[index]?.some(hasKey))
+  if (name !== undefined) return describeFoundKey(dns, name, seen !== null)
+  if (records.includes(null)) return unasked('DKIM', names[records.indexOf(null)] ?? domain)
+  if (seen) {
+    const sentence = `${names.join(', ')} has no key, although the received email was signed with it. ${add}`
+    return { about: 'DKIM', state: 'bad', sentence, record: null }
+  }
+  if (provider === null) {
+    const sentence = 'Emails are not signed. Create a key pair, unless your email provider signs them.'
+    return { about: 'DKIM', state: 'caution', sentence, record: null }
+  }
+  const sentence = `${provider.name} signs emails itself, and only a received email shows its key. ${add}`
+  return { about: 'DKIM', state: 'unseen', sentence, record: null }
+}
+
+async function describeFoundKey({ resolveCname }: Dns, name: string, isSeen: boolean): Promise<SenderCheck> {
+  const target = await resolveCname(name)
+  const what = isSeen ? `The received email was signed with ${name}` : `The key ${name} is published`
+  const sentence = `${what}${target === null ? '' : `, a CNAME of ${target}`}.`
+  return { about: 'DKIM', state: 'good', sentence, record: null }
+}
+
+const findProviderOf = ({ server }: CheckedSender): MailProvider | null =>
+  server === null ? null : providerOfHost(server)
+
+/** They leave the return path as it is: the sender's own address. */
+const KEEP_RETURN_PATH: readonly (string | undefined)[] = [undefined, 'google', 'fastmail']
+
+async function checkReturnPath(dns: Dns, sender: CheckedSender): Promise<SenderCheck> {
+  const { domain, seen } = sender
+  const provider = findProviderOf(sender)
+  const own = provider && (await findOwnReturnPath(dns, domain, provider))
+  const bounceDomain = seen?.bounceDomain ?? own?.domain ?? null
+  if (bounceDomain === null && KEEP_RETURN_PATH.includes(provider?.id)) {
+    const sentence = `Emails bounce to the sender's own address at ${domain}.`
+    return { about: 'Return path', state: 'good', sentence, record: null }
+  }
+  if (bounceDomain !== null && isAligned(bounceDomain, domain)) {
+    const sentence = `Emails bounce to ${bounceDomain}, which belongs to ${organisationOf(domain)}, so SPF counts for DMARC.`
+    return { about: 'Return path', state: 'good', sentence, record: null }
+  }
+  const record = own?.record ?? null
+  const add = record ? 'Add this record, then verify it there.' : 'It shows records for a bounce domain of your own.'
+  if (bounceDomain !== null || record) {
+    const where = bounceDomain ?? `${provider?.name ?? 'your provider'}'s own domain`
+    const sentence = `Emails bounce to ${where}, so SPF doesn't count for DMARC, and DKIM has to. ${add}`
+    return { about: 'Return path', state: 'caution', sentence, record }
+  }
+  const sentence = `${provider?.name ?? 'Your provider'} chooses where emails bounce. A received email shows it.`
+  return { about: 'Return path', state: 'unseen', sentence, record: null }
+}
+
+type OwnReturnPath = { domain: string | null; record: DnsRecord | null }
+
+/** By the names that providers propose: https://postmarkapp.com/support/article/910 and https://resend.com/docs/dashboard/domains */
+async function findOwnReturnPath(dns: Dns, domain: string, { id }: MailProvider): Promise<OwnReturnPath | null> {
+  if (id === 'postmark') {
+    const record: DnsRecord = { name: `pm-bounces.${domain}`, type: 'CNAME', value: 'pm.mtasv.net' }
+    const isSet = (await dns.resolveCname(record.name))?.toLowerCase() === record.value
+    return isSet ? { domain: record.name, record: null } : { domain: null, record }
+  }
+  if (id !== 'resend') return null
+  const name = `send.${domain}`
+  const isSet = (await dns.resolveTxt(name))?.some((text) => /^v=spf1 .*include:amazonses\.com/i.test(text))
+  return isSet ? { domain: name, record: null } : null
+}
+
+const ONE_CLICK = ['list-unsubscribe', 'list-unsubscribe-post'] as const
+
+/** Gmail and Yahoo ask for it (RFC 8058). */
+function checkOneClick({ domain, dkim, seen, hasOneClick }: CheckedSender): SenderCheck {
+  const check = (state: SenderCheck['state'], sentence: string): SenderCheck => ({
+    about: 'One-click',
+    state,
+    sentence,
+    record: null,
+  })
+  if (!hasOneClick)
+    return check(
+      'caution',
+      "Emails have no unsubscribe header, because the public address doesn't start with https://.",
+    )
+  if (dkim !== null && ONE_CLICK.every((name) => SIGNED_HEADERS.includes(name)) && isAligned(dkim.domain, domain))
+    return check('good', 'Eventpost signs List-Unsubscribe and List-Unsubscribe-Post.')
+  if (seen === null)
+    return check('unseen', 'A received email shows whether List-Unsubscribe and List-Unsubscribe-Post are signed.')
+  if (!seen.hasOneClick)
+    return check(
+      'unseen',
+      'The received email has no List-Unsubscribe-Post header. Use a test email or a lifecycle email.',
+    )
+  const covers = ({ domain: signed, coversOneClick }: SeenSignature): boolean =>
+    coversOneClick && isAligned(signed, domain)
+  return seen.signatures.some(covers)
+    ? check('good', 'List-Unsubscribe and List-Unsubscribe-Post were signed in the received email.')
+    : check('bad', `No signature of ${domain} in the received email covers List-Unsubscribe and List-Unsubscribe-Post.`)
+}
+
+/** For DMARC, in its relaxed mode (RFC 7489, section 3.1). */
+const isAligned = (one: string, other: string): boolean => organisationOf(one) === organisationOf(other)
 
 const organisationOf = (domain: string): string => getDomain(domain) ?? domain
 

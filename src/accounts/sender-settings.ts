@@ -36,6 +36,11 @@ const LIMITS_FIELDS = [
 
 export type LimitsText = Record<(typeof LIMITS_FIELDS)[number], string> & { days: number[] }
 
+const BRAKE_FIELDS = ['complaintLimit', 'bounceLimit'] as const
+
+export type BrakeText = Record<(typeof BRAKE_FIELDS)[number], string>
+
+type BrakeSettings = Pick<MailSettings, (typeof BRAKE_FIELDS)[number]>
 type FromSettings = Pick<MailSettings, (typeof FROM_FIELDS)[number]>
 type LimitsSettings = Pick<MailSettings, (typeof SENDER_FORMS.limits)[number]>
 
@@ -46,6 +51,7 @@ const SENDER_FORMS = {
   texts: ['texts'],
   server: ['smtpUrl'],
   limits: ['perSecond', 'connections', 'giveUpHours', 'perPersonDay', 'perPersonWeek', 'sendWindow'],
+  brake: BRAKE_FIELDS,
   dkim: ['dkimDomain', 'dkimSelector', 'dkimKey'],
   reports: ['bounceSecret'],
   webhooks: ['hookSecrets'],
@@ -63,6 +69,11 @@ export const readFromText = (text: (name: string) => string): FromText =>
 export const readLimitsText = (text: (name: string) => string): LimitsText => ({
   ...(Object.fromEntries(LIMITS_FIELDS.map((name) => [name, text(name)])) as Omit<LimitsText, 'days'>),
   days: WEEK.filter((day) => text(`day${day}`) !== ''),
+})
+
+export const readBrakeText = (text: (name: string) => string): BrakeText => ({
+  complaintLimit: text('complaintLimit'),
+  bounceLimit: text('bounceLimit'),
 })
 
 const say = (value: string | number | null): string => (value === null ? '' : String(value))
@@ -92,6 +103,11 @@ export const writeLimits = (settings: LimitsSettings): LimitsText => ({
   perPersonWeek: say(settings.perPersonWeek),
   ...writeHours(settings.sendWindow),
   days: settings.sendWindow?.days ?? [...WEEK],
+})
+
+export const writeBrake = (settings: BrakeSettings): BrakeText => ({
+  complaintLimit: say(settings.complaintLimit),
+  bounceLimit: say(settings.bounceLimit),
 })
 
 type Read<Text = unknown> = { text: Text; errors: FieldError[] }
@@ -166,6 +182,13 @@ function readWhole(read: Read<LimitsText>, field: Exclude<keyof LimitsText, 'day
   return value >= 1 && value <= most ? value : fault(read, field, `Enter a whole number from 1 to ${most}.`)
 }
 
+function readPercent(read: Read<BrakeText>, field: keyof BrakeText): number | null {
+  const text = read.text[field].trim().replace(/\s?%$/, '')
+  if (text === '') return null
+  const value = /^\d{1,3}(?:\.\d{1,2})?$/.test(text) ? Number(text) : 0
+  return value > 0 && value <= 100 ? value : fault(read, field, 'Enter a percentage from 0.01 to 100.')
+}
+
 /** At a mail server, per login. */
 export const MOST_CONNECTIONS = 10
 
@@ -213,6 +236,14 @@ export function readLimits(text: LimitsText): Reading<LimitsSettings> {
     perSecond: readWhole(read, 'perSecond', 1_000),
     connections: readWhole(read, 'connections', MOST_CONNECTIONS),
     giveUpHours: readWhole(read, 'giveUpHours', 720),
+  })
+}
+
+export function readBrake(text: BrakeText): Reading<BrakeSettings> {
+  const read = { text, errors: [] }
+  return readingOf(read, {
+    complaintLimit: readPercent(read, 'complaintLimit'),
+    bounceLimit: readPercent(read, 'bounceLimit'),
   })
 }
 

@@ -276,7 +276,9 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
         await Promise.all(domains.map((domain) => verify(app, settings, domain)))
       }
       const isNeeded = (await isShared(settings, app.accountId)) !== null
-      const known = (await store.listSenderDomains()).filter(({ accountId }) => accountId === app.accountId)
+      const known = isNeeded
+        ? (await store.listSenderDomains()).filter(({ accountId }) => accountId === app.accountId)
+        : []
       return domains.map((domain) => {
         const covering = listCovering(domain)
         const proof = known.find((one) => covering.includes(one.domain))?.proof ?? null

@@ -11,7 +11,7 @@ import { createSimulations } from '../deliveries/simulation/index.ts'
 import { keepInstallation, type Senders } from '../accounts/senders.ts'
 import { createTemplateWorker } from '../messages/template-worker.ts'
 import { isLinkUnreachable } from '../people/unsubscribe.ts'
-import { createTxtResolver } from '../mail/dns.ts'
+import { createCnameResolver, createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
 import { startMaintenance } from '../ops/maintenance.ts'
 import { drainOnSignals, onFault, type Stopping } from '../ops/drain.ts'
@@ -90,7 +90,8 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
   const [clock, { baseUrl }] = [systemClock, config]
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
   const templates = createTemplateWorker()
-  const making = { store, clock, baseUrl, unsubscribeKey, templates, resolveTxt: createTxtResolver() }
+  const dns = { resolveTxt: createTxtResolver(), resolveCname: createCnameResolver() }
+  const making = { store, clock, baseUrl, unsubscribeKey, templates, ...dns }
   const sender = createSender({ ...making, ...sending(config, log) })
   await keepInstallation(store, sender.senders.installation)
   const simulations = createSimulations(data)

@@ -97,7 +97,7 @@ function decodeKey(text: string): string | null {
   }
 }
 
-const addressOf = ({ host, port }: ApiAccount): string =>
+const addressOf = ({ host, port }: Pick<ApiAccount, 'host' | 'port'>): string =>
   `${host.includes(':') ? `[${host}]` : host}${port === null ? '' : `:${port}`}`
 
 function composeApiUrl(account: ApiAccount): string {
@@ -106,7 +106,7 @@ function composeApiUrl(account: ApiAccount): string {
   return `${api}://${login}${encodeURIComponent(key)}@${addressOf(account)}${stream === null ? '' : `/${stream}`}`
 }
 
-export const originOf = (account: ApiAccount): string =>
+export const originOf = (account: Pick<ApiAccount, 'host' | 'port'>): string =>
   `${account.port === null ? 'https' : 'http'}://${addressOf(account)}`
 
 export const MAIL_URL_MESSAGE = `${SMTP_URL_MESSAGE} For an email API, enter postmark://TOKEN@${APIS.postmark.host}/STREAM, resend://KEY@${APIS.resend.host} or ses://KEY_ID:SECRET_KEY@${APIS.ses.host}, with %2F for each / in the key.`

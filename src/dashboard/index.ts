@@ -25,6 +25,7 @@ import { senderKeysRoutes } from './sender/sender-keys.tsx'
 import { senderWebhookRoutes } from './sender/webhooks.tsx'
 import { senderDomainRoutes } from './sender/domain.tsx'
 import { senderOptInRoutes } from './sender/opt-in.tsx'
+import { senderRatesRoutes } from './sender/rates.tsx'
 import { senderServerRoutes } from './sender/server.tsx'
 import { layoutRoutes } from './sender/layout.tsx'
 import { textsRoutes } from './sender/texts.tsx'
@@ -89,6 +90,7 @@ function dashboardRoutes(deps: DocsDependencies & { host?: string }) {
       .use(senderTopicRoutes(deps))
       .use(senderDomainRoutes(deps))
       .use(senderKeysRoutes(deps))
+      .use(senderRatesRoutes(deps))
       .use(senderWebhookRoutes(deps))
       .use(settingsRoutes(deps))
       .use(membersRoutes(deps))

@@ -18,8 +18,10 @@ import {
   type Verdict,
 } from '../store/message-types.ts'
 import { UNSURE } from '../store/delivery-states.ts'
+import type { Brake } from '../store/brake-rules.ts'
 import type { ContactStatus } from '../store/types.ts'
 import { isSamePath } from '../visits/paths.ts'
+import { BRAKE, BRAKED_MS, formatPercent, percentOf } from './brake.ts'
 import {
   checkRules,
   type EventFacts,
@@ -50,6 +52,8 @@ export type Facts = RuleFacts & {
   suppression: SuppressionReason | null
   /** when the person ended the message's topic; null: they didn't, or it has none */
   topicEndedAt: number | null
+  /** null for transactional emails */
+  brake: Brake | null
   lastHandedAt: number | null
   handed: readonly number[]
   /** in the message (facts.ts); null if it holds nobody back */
@@ -76,7 +80,7 @@ export type Decision = { verdicts: Verdict[]; unfit: Unfit[] } & (
 )
 
 /**
- * Checks suppression, consent, status, the message's rules, frequency, send window, limits per person and giving up, and last
+ * Checks suppression, consent, status, the message's rules, the brake, frequency, send window, limits per person and giving up, and last
  * whether the person is held back. All rules run, so that the record is complete. A manual resend checks suppression
  * and consent only.
  */
@@ -96,7 +100,16 @@ export function decide(message: DecidedMessage, facts: Facts): Decision {
   if (found && !found.isOfEvent) return skip(reasonOf(found.failed), verdicts)
   const joined = facts.known ? NOTHING_NEW : checkJoined(content, facts)
   if (found) return { ...skip(reasonOf(found.failed), verdicts, true), unfit: joined.unfit }
-  return { ...decideTime(message, facts, [...verdicts, ...joined.verdicts]), unfit: joined.unfit }
+  const all = [...verdicts, ...joined.verdicts]
+  const decided = facts.brake ? waitForBrake(facts.brake, facts, all) : decideTime(message, facts, all)
+  return { ...decided, unfit: joined.unfit }
+}
+
+/** However long that takes: it doesn't count towards giving up. */
+function waitForBrake({ kind, failures, emails }: Brake, { at }: Facts, verdicts: Verdict[]): Decision {
+  const value = formatPercent(percentOf(failures, emails))
+  const verdict: Verdict = { rule: BRAKE satisfies Check, about: kind, value, verdict: 'fail' }
+  return { outcome: 'wait', reason: BRAKE, dueAt: at + BRAKED_MS, verdicts: [...verdicts, verdict], unfit: [] }
 }
 
 const skip = (reason: string, verdicts: Verdict[], isOfEvent = false): Decision => ({
@@ -129,6 +142,7 @@ export type Check =
   | 'message'
   | 'date'
   | 'inactive'
+  | typeof BRAKE
   | 'again'
   | 'window'
   | 'perDay'
@@ -137,7 +151,7 @@ export type Check =
   | 'holdback'
 
 /** Why an email waits for its next check. */
-export const WAIT_REASONS = ['window', 'perDay', 'perWeek', UNSURE] as const satisfies (Check | typeof UNSURE)[]
+export const WAIT_REASONS = [BRAKE, 'window', 'perDay', 'perWeek', UNSURE] as const satisfies (Check | typeof UNSURE)[]
 
 /** The reason of an email that is not sent because its person is held back. */
 export const HELD_BACK = 'holdback' satisfies Check

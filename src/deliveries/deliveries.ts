@@ -20,6 +20,7 @@ import { planOnce } from '../accounts/idempotency.ts'
 import { MESSAGE_RULES } from '../messages/message-changes.ts'
 import { mayResubscribe, outweighs } from '../people/suppressions.ts'
 import { mayResume } from '../people/topics.ts'
+import { BRAKE_RULES } from './brake.ts'
 import { decide, type Decision, giveUpTime, HELD_BACK, WAIT_REASONS } from './decide.ts'
 import {
   addVerdict,
@@ -34,6 +35,7 @@ import {
   planResend,
   queryEnd,
 } from './ends.ts'
+import { isBounce } from './describe-reason.ts'
 import { readFacts } from './facts.ts'
 import { queryFacts, planWrites } from './plan.ts'
 import { SCHEDULE_RULES } from './schedules.ts'
@@ -92,6 +94,8 @@ export const STORE_RULES: Rules = {
   mayResubscribe,
   mayResume,
   planReport,
+  ...BRAKE_RULES,
+  isBounce,
 }
 
 function toUnfitEvent(

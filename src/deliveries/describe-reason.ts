@@ -1,3 +1,4 @@
+import { REPORT_KINDS } from '../store/delivery-reports.ts'
 import type { DeliveryRow, UnwantedReason } from '../store/message-types.ts'
 import type { SenderProblem } from '../accounts/senders.ts'
 import type { TemplateReason } from '../messages/template-faults.ts'
@@ -50,6 +51,8 @@ const BY_DECISION = {
   unsure: (name) => `A page was open at that time, and it isn't known yet whether ${name} was viewing it.`,
   perDay: (name) => `${name} had reached the app's limit of lifecycle emails per day.`,
   perWeek: (name) => `${name} had reached the app's limit of lifecycle emails per week.`,
+  brake: () =>
+    "Too many of the app's emails bounced or were reported as spam, so its lifecycle emails wait. None are lost.",
   holdback: (name) => `${name} is in this message's holdback group, so this email was not sent.`,
   cancelled: () => 'A member or an API key cancelled this email.',
   gone: () => 'The event, the person or the app no longer exists.',
@@ -205,6 +208,9 @@ const LACKING = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
 /** The reason of an email to a missing mailbox. */
 export const NO_MAILBOX = 'no_mailbox' satisfies MailReason
 
+/** Whether a failed email counts as bounced. */
+export const isBounce = (reason: string): boolean => reason === NO_MAILBOX
+
 /** The reason of an email to an address that the provider sends nothing to. */
 export const SUPPRESSED_THERE = 'provider_suppressed' satisfies MailReason
 
@@ -264,6 +270,7 @@ export function describeReason(reason: string, name: string, state: DeliveryRow[
   if (code !== undefined) return (isOfApi(reason) ? describeApi : describeSmtp)(code, reply ?? code)
   const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
   if (refused !== undefined) return `The mail server refused the sender address (it replied ${refused}).`
+  if (REPORT_KINDS.some((kind) => kind === reason)) return 'The email provider gave no reason.'
   if (state === 'bounced' || state === 'complained') return `The email provider said: "${reason}".`
   return `The mail server could not be used (${reason}).`
 }

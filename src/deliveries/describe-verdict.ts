@@ -81,6 +81,8 @@ const BY_RULE = {
       : `It was outside the app's sending hours (${describeHours(verdict, subject)}), which start again on ${formatTimeInZone(Number(verdict.value), verdict.zone ?? subject.zone)}.`,
   perDay: (verdict, subject) => describeLimit(verdict, subject, 'a day'),
   perWeek: (verdict, subject) => describeLimit(verdict, subject, 'a week'),
+  brake: ({ about, value }) =>
+    `${String(value)} of the app's recent emails ${about === 'complaints' ? 'were reported as spam' : 'bounced'}, so its lifecycle emails wait.`,
   giveUp: ({ value }, { zone }) => `It could not be sent by ${formatTimeInZone(Number(value), zone)}.`,
   holdback: ({ about, value }, subject) =>
     `${displayName(subject.person)} is ${value === true ? '' : 'not '}in the holdback group, the ${about}% of people who don't get this message.`,

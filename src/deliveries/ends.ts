@@ -24,6 +24,7 @@ import {
   SUPPRESSION_REASONS,
   type Verdict,
 } from '../store/message-types.ts'
+import { BRAKE } from './brake.ts'
 import { HELD_BACK, refusedBy, suppressionVerdict } from './decide.ts'
 
 const WAITING: readonly string[] = ['waiting', 'deferred']
@@ -154,7 +155,7 @@ const isOfSender = (reason: string): boolean => reason.startsWith('sender_') || 
 
 /** Another mail server may also accept the sender address. */
 export const isRetried = (reason: string, changed: ChangedSender): boolean =>
-  isOfSender(reason) || (changed === 'server' && isOfServer(reason))
+  changed === 'brake' ? reason === BRAKE : isOfSender(reason) || (changed === 'server' && isOfServer(reason))
 
 const isUnsent = ({ state }: Finish): boolean => state === 'skipped' || state === 'failed'
 

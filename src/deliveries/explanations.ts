@@ -240,6 +240,7 @@ const REASONS: ReadonlyMap<string, readonly string[]> = new Map(
     message: ['message_paused'],
     date: ['date_changed'],
     inactive: ['active_again'],
+    brake: ['brake'],
     again: ['again'],
     window: ['window'],
     perDay: ['perDay'],

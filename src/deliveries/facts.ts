@@ -1,5 +1,6 @@
 import { hasValue, sameValueOf } from '../messages/again.ts'
 import { parseProperties } from '../messages/conditions.ts'
+import type { Brake } from '../store/brake-rules.ts'
 import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
 import type { ViewRow } from '../store/events.ts'
 import { usesOf } from '../store/message-uses.ts'
@@ -33,6 +34,7 @@ export type DecidedWork = {
   settings: SendingSettings
   app: { hosts: readonly string[] }
   limitedMs?: number
+  brake?: Brake | null
 }
 
 /** `presenceAt` overrides the stored reports; null: it doesn't. */
@@ -56,6 +58,7 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
     isByHand: delivery.byHand,
     suppression: reads.findSuppression(delivery.appId, contact.email),
     topicEndedAt: topic === undefined ? null : reads.findTopicEnd(delivery.appId, contact.email, topic),
+    brake: isLifecycle(message.content) && !delivery.byHand ? (work.brake ?? null) : null,
     lastHandedAt: isTimed(again) && !delivery.byHand ? reads.lastHandedAt(delivery) : null,
     handed: isLimited && !delivery.byHand ? listLimited(reads.listHanded(delivery, at - LIMITED_MS)) : [],
     place: message.content.holdback === undefined ? null : placeInMessage(delivery),

@@ -33,6 +33,7 @@ const BY_REASON = {
   unsure: 'Page was open',
   perDay: 'Daily limit reached',
   perWeek: 'Weekly limit reached',
+  brake: 'Bounces or complaints',
   holdback: 'Held back',
   cancelled: 'Cancelled on request',
   gone: 'Event or person gone',

@@ -15,6 +15,7 @@ import holdback from './holdback.md' with { type: 'text' }
 import rules from './rules.md' with { type: 'text' }
 import settings from './settings.md' with { type: 'text' }
 import bounces from './bounces.md' with { type: 'text' }
+import rates from './rates.md' with { type: 'text' }
 import retries from './retries.md' with { type: 'text' }
 import contacts from './contacts.md' with { type: 'text' }
 import content from './content.md' with { type: 'text' }
@@ -93,6 +94,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       delivery,
       states,
       bounces,
+      rates,
       senders,
       providers,
       ses,

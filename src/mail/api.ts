@@ -1,6 +1,7 @@
 /** What the HTTP APIs of email providers have in common, and where they differ. */
 import type { ApiAccount } from '../core/mail-apis.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
+import type { ListedAddress } from '../people/suppression-sync.ts'
 import type { ComposedMail, EmailFields } from './compose.ts'
 import type { AccountNote } from '../messages/mailer.ts'
 import type { About, ApiRefusal } from './provider.ts'
@@ -28,6 +29,17 @@ export type MailApi = {
   readRefusal(answer: ApiAnswer): Pick<ApiRefusal, 'isFinal' | 'isSuppressed'> & { about: About }
   /** The provider's own code, and its own text. */
   readError(answer: ApiAnswer): { error: unknown; message: unknown }
+}
+
+/** Without the name of the API. */
+export type ListAccount = Omit<ApiAccount, 'api'>
+
+/** The provider's list of addresses to which it sends nothing. */
+export type SuppressionList = {
+  /** `cursor` null: the first page */
+  writeRequest(account: ListAccount, cursor: string | null): ApiRequest | Promise<ApiRequest>
+  /** null: unreadable. `cursor`: of the page that was asked for */
+  readPage(body: unknown, cursor: string | null): { rows: ListedAddress[]; next: string | null } | null
 }
 
 /** The ID of the delivery, which the provider's webhooks repeat. */

@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises'
-import type { ResolveTxt } from '../accounts/sender-checks.ts'
+import type { ResolveCname, ResolveTxt } from '../accounts/sender-checks.ts'
 
 const ANSWER_MS = 3_000
 const PIECE_BYTES = 255
@@ -8,19 +8,36 @@ const NOTHING = ['ENOTFOUND', 'ENODATA']
 type Options = { servers?: string[]; answerMs?: number }
 
 /** `servers`: instead of this machine's, such as "127.0.0.1:53". */
-export function createTxtResolver({ servers, answerMs = ANSWER_MS }: Options = {}): ResolveTxt {
-  return async (name) => {
-    const resolver = new Resolver({ timeout: answerMs, tries: 1 })
-    if (servers) resolver.setServers(servers)
-    const timeout = Promise.withResolvers<null>()
-    const timer = setTimeout(() => timeout.resolve(null), answerMs)
-    const asked = resolver.resolveTxt(name).then((records) => joinPieces(records.flat()), readFault)
-    try {
-      return await Promise.race([asked, timeout.promise])
-    } finally {
-      clearTimeout(timer)
-      resolver.cancel()
-    }
+export const createTxtResolver =
+  (options: Options = {}): ResolveTxt =>
+  (name) =>
+    lookUp(options, (resolver) => resolver.resolveTxt(name).then((records) => joinPieces(records.flat()), readFault))
+
+/** A chain of records counts as its first one. */
+export const createCnameResolver =
+  (options: Options = {}): ResolveCname =>
+  (name) =>
+    lookUp(options, (resolver) =>
+      resolver.resolveCname(name).then(
+        ([target]) => target ?? null,
+        () => null,
+      ),
+    )
+
+/** null: no answer in time. */
+async function lookUp<Answer>(
+  { servers, answerMs = ANSWER_MS }: Options,
+  ask: (resolver: Resolver) => Promise<Answer>,
+): Promise<Answer | null> {
+  const resolver = new Resolver({ timeout: answerMs, tries: 1 })
+  if (servers) resolver.setServers(servers)
+  const timeout = Promise.withResolvers<null>()
+  const timer = setTimeout(() => timeout.resolve(null), answerMs)
+  try {
+    return await Promise.race([ask(resolver), timeout.promise])
+  } finally {
+    clearTimeout(timer)
+    resolver.cancel()
   }
 }
 

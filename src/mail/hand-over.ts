@@ -12,6 +12,7 @@ import { lacksMailbox, NO_MAILBOX } from '../deliveries/describe-reason.ts'
 import { publicId } from '../core/ids.ts'
 import type { SenderProblem, Senders } from '../accounts/senders.ts'
 import type { HandOverScope } from '../core/hand-overs.ts'
+import type { Cause } from '../store/suppression-causes.ts'
 import type { Attempt, Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import type { Turn } from './lanes.ts'
@@ -203,9 +204,15 @@ async function refuseForGood(deps: MarkDependencies, work: DeliveryWork, { refus
   if (!isMarked) return delivered
   if (isUnreachable) {
     const { appId, email } = work.contact
-    await persist(deps, () => store.suppress({ appId, email, reason: 'bounced', at: clock.now() }), delivered)
+    const cause = causeOf(refusal, work)
+    await persist(deps, () => store.suppress({ appId, email, reason: 'bounced', at: clock.now(), cause }), delivered)
   }
   return delivered
+}
+
+function causeOf(refusal: Refusal, { delivery }: DeliveryWork): Cause {
+  if (refusal.api?.isSuppressed) return { by: 'list', provider: null }
+  return { by: 'refusal', delivery: publicId('dlv', delivery.id), text: replyOf(refusal) }
 }
 
 type Ids = { appId: number; messageId: number; contactId: number }

@@ -73,5 +73,12 @@ export function reasonOf(texts: readonly unknown[], otherwise: ReportKind): stri
   return cutText(words.find((text) => text !== '') ?? otherwise, REASON_CHARACTERS).text
 }
 
+/** What a provider says about an address on its list, in one line. */
+export const reasonText = (texts: readonly unknown[]): string =>
+  cutText(
+    texts.flatMap((text) => (typeof text === 'string' ? (cleanText(text) ?? []) : [])).join(', '),
+    REASON_CHARACTERS,
+  ).text
+
 export const fieldsOf = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}

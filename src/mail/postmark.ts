@@ -1,12 +1,23 @@
 /** Postmark (https://postmarkapp.com/developer/api/email-api). It has no idempotency keys. */
 import type { ApiAccount } from '../core/mail-apis.ts'
-import { deliveryOf, type MailApi, OF_ACCOUNT, OF_MAIL, OF_SENDER, OF_SUPPRESSED, writeMailbox } from './api.ts'
+import type { SuppressionReason } from '../store/message-types.ts'
+import {
+  deliveryOf,
+  type MailApi,
+  OF_ACCOUNT,
+  OF_MAIL,
+  OF_SENDER,
+  OF_SUPPRESSED,
+  type SuppressionList,
+  writeMailbox,
+} from './api.ts'
 import { listHeaders } from './compose.ts'
+import { fieldsOf, reasonText } from './hook.ts'
 
 /** Sends nothing and accepts everything, but only where emails are sent. */
 const TEST_TOKEN = 'POSTMARK_API_TEST'
 
-const headersOf = ({ key }: ApiAccount) => ({ 'X-Postmark-Server-Token': key })
+const headersOf = ({ key }: Pick<ApiAccount, 'key'>) => ({ 'X-Postmark-Server-Token': key })
 
 /** https://postmarkapp.com/developer/api/overview#error-codes */
 const SENDER_ERRORS: readonly unknown[] = [400, 401]
@@ -62,4 +73,27 @@ export const POSTMARK: MailApi = {
   },
 
   readError: ({ body: { ErrorCode, Message } }) => ({ error: ErrorCode, message: Message }),
+}
+
+const LISTED_AS: ReadonlyMap<unknown, SuppressionReason> = new Map([
+  ['HardBounce', 'bounced'],
+  ['SpamComplaint', 'complained'],
+  ['ManualSuppression', 'unsubscribed'],
+])
+
+/** Of the message stream, all at once: https://postmarkapp.com/developer/api/suppressions-api */
+export const POSTMARK_LIST: SuppressionList = {
+  writeRequest: (account) => ({
+    path: `/message-streams/${account.stream}/suppressions/dump`,
+    headers: headersOf(account),
+  }),
+  readPage(body) {
+    const { Suppressions: all } = fieldsOf(body)
+    if (!Array.isArray(all)) return null
+    const rows = all.map(fieldsOf).flatMap(({ EmailAddress: email, SuppressionReason: why, Origin }) => {
+      const reason = LISTED_AS.get(why)
+      return typeof email === 'string' && reason ? [{ email, reason, text: reasonText([why, Origin]) }] : []
+    })
+    return { rows, next: null }
+  },
 }

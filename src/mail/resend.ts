@@ -1,10 +1,21 @@
 /** Resend (https://resend.com/docs/api-reference/emails/send-email). */
 import type { ApiAccount } from '../core/mail-apis.ts'
 import { DAY_MS } from '../core/clock.ts'
-import { deliveryOf, type MailApi, OF_ACCOUNT, OF_MAIL, OF_MOMENT, OF_SENDER, writeMailbox } from './api.ts'
+import type { SuppressionReason } from '../store/message-types.ts'
+import {
+  deliveryOf,
+  type MailApi,
+  OF_ACCOUNT,
+  OF_MAIL,
+  OF_MOMENT,
+  OF_SENDER,
+  type SuppressionList,
+  writeMailbox,
+} from './api.ts'
 import { listHeaders } from './compose.ts'
+import { fieldsOf, reasonText } from './hook.ts'
 
-const headersOf = ({ key }: ApiAccount) => ({ Authorization: `Bearer ${key}` })
+const headersOf = ({ key }: Pick<ApiAccount, 'key'>) => ({ Authorization: `Bearer ${key}` })
 
 /** https://resend.com/docs/api-reference/errors */
 const SENDER_ERRORS: readonly unknown[] = ['invalid_from_address', 'invalid_access']
@@ -59,4 +70,30 @@ export const RESEND: MailApi = {
   },
 
   readError: ({ body: { name, message } }) => ({ error: name, message }),
+}
+
+const LISTED_AS: ReadonlyMap<unknown, SuppressionReason> = new Map([
+  ['bounce', 'bounced'],
+  ['complaint', 'complained'],
+  ['manual', 'unsubscribed'],
+])
+
+const LISTED_ROWS = 100
+
+/** https://resend.com/docs/api-reference/suppressions/list-suppressions */
+export const RESEND_LIST: SuppressionList = {
+  writeRequest: (account, after) => ({
+    path: `/suppressions?limit=${LISTED_ROWS}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`,
+    headers: headersOf(account),
+  }),
+  readPage(body) {
+    const { data, has_more: isMore } = fieldsOf(body)
+    if (!Array.isArray(data)) return null
+    const rows = data.map(fieldsOf).flatMap(({ email, origin }) => {
+      const reason = LISTED_AS.get(origin)
+      return typeof email === 'string' && reason ? [{ email, reason, text: reasonText([origin]) }] : []
+    })
+    const { id } = fieldsOf(data.at(-1))
+    return { rows, next: isMore === true && typeof id === 'string' ? id : null }
+  },
 }

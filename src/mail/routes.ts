@@ -59,7 +59,7 @@ type Options = {
   standIns?: StandIns
 }
 
-export type StandIns = Partial<Record<ApiName, { host: string; port: number }>>
+export type StandIns = Partial<Record<ApiName | 'sendgrid', { host: string; port: number }>>
 
 export function createRoutes(defaults: MailDefaults, { clock, dialOwn, standIns = {}, ...given }: Options) {
   const createProvider = given.createProvider ?? ((url, dial) => providerOf(readService(url, standIns), dial))

@@ -1,7 +1,7 @@
 /** The loop that claims and sends due deliveries. */
 import { MINUTE_MS } from '../core/clock.ts'
-import { createDnsChecks, type DnsChecks } from '../accounts/dns-checks.ts'
-import { findCheckedSender, type ResolveTxt } from '../accounts/sender-checks.ts'
+import { createDnsChecks, type DnsChecks, readReceived } from '../accounts/dns-checks.ts'
+import { type CheckedSender, type Dns, listCheckedSenders } from '../accounts/sender-checks.ts'
 import type { Decided, DeliveryWork } from '../deliveries/deliveries.ts'
 import { publicId } from '../core/ids.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
@@ -21,10 +21,10 @@ import { createRoutes, type MailDefaults, type StandIns } from './routes.ts'
 import { renderSample, testLinks } from './samples.ts'
 import { API_CHECK_LIMITS, checkServer } from './server-check.ts'
 import { SMTP_LIMITS } from './smtp.ts'
+import { findSuppressionList } from './suppression-lists.ts'
 import { sendTest } from './test-mail.ts'
 
-export type SenderDependencies = {
-  resolveTxt: ResolveTxt
+export type SenderDependencies = Dns & {
   defaults: MailDefaults
   /** allowed for mail servers of apps, besides public addresses */
   privateHosts: PrivateHosts
@@ -37,9 +37,9 @@ export type SenderDependencies = {
   note: (line: { deliveryId: string; ms: number } & Delivered) => void
   onFault: (error: unknown) => void
 } & Pick<
-  DeliverDependencies,
-  'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'templates' | 'claimedBy' | 'noteServer'
->
+    DeliverDependencies,
+    'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'templates' | 'claimedBy' | 'noteServer'
+  >
 
 /** Below the 10 seconds that clients wait. */
 const SETTLE_MS = 5_000
@@ -104,6 +104,10 @@ export function createSender(sending: SenderDependencies): Sender {
     countHanded: handed.count,
     findPause: ({ id }, settings) => lanes.findPause(id, settings),
     findLimits: lanes.findLimits,
+    findSuppressionList(settings) {
+      const found = routes.findServer(settings)
+      return found && findSuppressionList(found.server, sending.standIns)
+    },
     findMailRoute: routes.describeRoute,
   }
 }
@@ -159,7 +163,7 @@ async function readAgain({ store, claimedBy }: Sending, { delivery: { id, attemp
 }
 
 function createSending(deps: Sending, claimed: Claimed): Parameters<Lanes['add']>[1] {
-  const { clock, note, onFault, stopping, dnsChecks, routes } = deps
+  const { clock, note, onFault, stopping, dnsChecks } = deps
   let prepared: Promise<Prepared> | null = null
   const prepare = (): Promise<Prepared> => (prepared ??= prepareMail(deps, claimed.work, claimed.decision))
 
@@ -178,14 +182,23 @@ function createSending(deps: Sending, claimed: Claimed): Parameters<Lanes['add']
         return retry(deps, work, { reason: 'error', isServerFault: false, record: null })
       })
     note({ deliveryId: publicId('dlv', work.delivery.id), ms: clock.monotonicMs() - startedAt, ...delivered })
-    if (delivered.state === 'sent')
-      dnsChecks.refreshUsed(work.app.id, () => findCheckedSender(routes.describeRoute(work), work.settings))
+    if (delivered.state === 'sent') dnsChecks.refreshUsed(work.app.id, () => findChecked(deps, work))
   }
   return {
     // `send` reports the error
     prepare: () => prepare().then(nothing, nothing),
     send: (turn) => send(turn).catch(onFault),
   }
+}
+
+async function findChecked(
+  { routes, store, baseUrl }: Sending,
+  { app, settings }: DeliveryWork,
+): Promise<CheckedSender | null> {
+  const received = await readReceived(store, app.id)
+  return (
+    listCheckedSenders(routes.describeRoute({ app, settings }), settings, { emails: [], received, baseUrl })[0] ?? null
+  )
 }
 
 const nothing = (): void => {}

@@ -1,23 +1,27 @@
 /** Amazon SES (https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html). It has no idempotency keys. */
 import { AwsV4Signer } from 'aws4fetch'
-import { type ApiAccount, originOf } from '../core/mail-apis.ts'
+import { originOf } from '../core/mail-apis.ts'
+import type { SuppressionReason } from '../store/message-types.ts'
 import {
   type ApiAnswer,
   type ApiRequest,
   deliveryOf,
+  type ListAccount,
   type MailApi,
   OF_ACCOUNT,
   OF_MAIL,
   OF_MOMENT,
   OF_SENDER,
+  type SuppressionList,
 } from './api.ts'
 import { composeMail } from './compose.ts'
+import { fieldsOf, reasonText } from './hook.ts'
 
 /** Keys of a day, region and account: deriving one takes four hashes. */
 const MOST_KEYS = 100
 const signingKeys = new Map<string, ArrayBuffer>()
 
-async function sign(account: ApiAccount, { path, headers, body }: ApiRequest): Promise<ApiRequest> {
+async function sign(account: ListAccount, { path, headers, body }: ApiRequest): Promise<ApiRequest> {
   const { keyId = '', region = '' } = account.aws ?? {}
   if (signingKeys.size > MOST_KEYS) signingKeys.clear()
   const signer = new AwsV4Signer({
@@ -88,4 +92,28 @@ export const SES: MailApi = {
   },
 
   readError: (answer) => ({ error: typeOf(answer) || null, message: messageOf(answer) }),
+}
+
+const LISTED_AS: ReadonlyMap<unknown, SuppressionReason> = new Map([
+  ['BOUNCE', 'bounced'],
+  ['COMPLAINT', 'complained'],
+])
+
+const LISTED_ROWS = 1_000
+
+/** Of the account: https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_ListSuppressedDestinations.html */
+export const SES_LIST: SuppressionList = {
+  writeRequest(account, token) {
+    const after = token === null ? '' : `NextToken=${encodeURIComponent(token)}&`
+    return sign(account, { path: `/v2/email/suppression/addresses?${after}PageSize=${LISTED_ROWS}`, headers: {} })
+  },
+  readPage(body) {
+    const { SuppressedDestinationSummaries: all, NextToken: token } = fieldsOf(body)
+    if (!Array.isArray(all)) return null
+    const rows = all.map(fieldsOf).flatMap(({ EmailAddress: email, Reason: why }) => {
+      const reason = LISTED_AS.get(why)
+      return typeof email === 'string' && reason ? [{ email, reason, text: reasonText([why]) }] : []
+    })
+    return { rows, next: typeof token === 'string' && token !== '' ? token : null }
+  },
 }

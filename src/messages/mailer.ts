@@ -5,6 +5,7 @@ import type { AppRow } from '../store/types.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import { findTexts, type ShownTexts } from '../accounts/app-texts.ts'
 import type { NoticeMailer } from '../accounts/notices.ts'
+import type { ProviderList } from '../people/suppression-sync.ts'
 import type { DnsChecks } from '../accounts/dns-checks.ts'
 import type { Senders } from '../accounts/senders.ts'
 import type { TemplateFacts } from './template-scope.ts'
@@ -78,7 +79,10 @@ export type LearnedLimits = {
   reply: string | null
 }
 
-export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead' | 'send' | 'sourceHash' | 'limitedMs'> & {
+export type Sample = Omit<
+  DeliveryWork,
+  'delivery' | 'joined' | 'lead' | 'send' | 'sourceHash' | 'limitedMs' | 'brake'
+> & {
   joined: Pick<JoinedEvent, 'event'>[]
   /** the text to show, null for the message's own; default: by the person's language */
   variant?: string | null
@@ -133,5 +137,7 @@ export type Mailer = HandOvers &
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null
     /** null: it never refused more. Apps with the same login share it. */
     findLimits(settings: MailSettings): LearnedLimits | null
+    /** The list of the app's email provider; `why`: it can't be read. null: the provider is not known. */
+    findSuppressionList(settings: MailSettings): ProviderList | { provider: string; why: string } | null
     findMailRoute(of: { settings: MailSettings; app: Pick<AppRow, 'name'> }): MailRoute
   }

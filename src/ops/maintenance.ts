@@ -3,6 +3,8 @@ import type { Log } from './log.ts'
 
 const SAVE_USES_MS = 30_000
 const CLEAN_UP_MS = MINUTE_MS
+/** How late lifecycle emails go on once fewer emails bounced or were reported as spam. */
+const CHECK_BRAKES_MS = MINUTE_MS
 /** How much of the audit list a crash may lose. */
 const SAVE_CALLS_MS = 1_000
 
@@ -24,6 +26,7 @@ type Maintained = {
     cleanUp(at: { at: number }): Promise<{ deleted: number } | { refusal: string }>
     hasSchedules(): Promise<boolean>
     runSchedules(at: { at: number }): Promise<{ hasMore: boolean } | { refusal: string }>
+    checkBrakes(at: { at: number }): Promise<{ isMore: boolean } | { refusal: string }>
   }
   clock: Clock
   access: { saveUses(): Promise<void> }
@@ -72,6 +75,13 @@ export function startMaintenance(
       while (deleted > 0) {
         const outcome = await store.cleanUp({ at: expiryNow(clock) })
         deleted = 'deleted' in outcome ? outcome.deleted : 0
+      }
+    }),
+    every(CHECK_BRAKES_MS, 'check brakes', async () => {
+      let isMore = true
+      while (isMore) {
+        const outcome = await store.checkBrakes({ at: clock.now() })
+        isMore = 'isMore' in outcome && outcome.isMore
       }
     }),
   ]

@@ -66,7 +66,8 @@ export async function reportBounce(
   if ('errors' in report) return refuseFields(report.errors)
   const { kind, deliveryId, email, reason } = report.input
   if (deliveryId === null) {
-    const outcome = await store.suppress({ appId: app.id, email: email ?? '', reason: kind, at })
+    const cause = { by: 'report', kind, provider: null, ...(reason === kind ? {} : { text: reason }) } as const
+    const outcome = await store.suppress({ appId: app.id, email: email ?? '', reason: kind, at, cause })
     return 'refusal' in outcome ? outcome : settleAddress(deps, app.id, email ?? '')
   }
   // other apps' deliveries and erased people look alike

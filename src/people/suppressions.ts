@@ -3,13 +3,16 @@ import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import { SUPPRESSION_REASONS, type SuppressionReason } from '../store/message-types.ts'
 import type { Suppressed, SuppressionCursor, SuppressionFilter, SuppressionRules } from '../store/suppressions.ts'
+import type { Cause, Failure } from '../store/suppression-causes.ts'
 import type { AppRow, Refused } from '../store/types.ts'
+import { findProvider } from '../accounts/mail-providers.ts'
+import { createMemberNames } from '../accounts/members.ts'
 import { parseCsv, readCsvCell, writeCsvRow } from '../core/csv.ts'
 import { readEmail } from '../core/email.ts'
 import { readMailbox } from '../core/mail-addresses.ts'
 import type { FieldError } from '../core/refusals.ts'
 
-export type { Suppressed, SuppressionCursor, SuppressionFilter, SuppressionReason }
+export type { Cause, Suppressed, SuppressionCursor, SuppressionFilter, SuppressionReason }
 
 const WHY_CHARACTERS = 200
 
@@ -19,6 +22,49 @@ export const outweighs: SuppressionRules['outweighs'] = (wanted, current) =>
   current === 'subscribed' ||
   current === 'pending' ||
   (current === 'unsubscribed' && wanted !== 'unsubscribed')
+
+/** How an email failed, as a title. */
+export const FAILURES: Record<Failure, string> = {
+  bounced: 'Hard bounce',
+  softBounced: 'Soft bounce',
+  blocked: 'Blocked as unwanted',
+  complained: 'Spam complaint',
+}
+
+/** Why an address is suppressed or free again, without a period. `nameMember`: by id. */
+export function describeCause(cause: Cause, nameMember: (actor: string) => string): string {
+  switch (cause.by) {
+    case 'report': {
+      const { kind, provider, text } = cause
+      const who = provider === null ? 'Your server' : nameProvider(provider)
+      return `${who} reported ${REPORTED[kind]}${quote(text)}`
+    }
+    case 'softBounces':
+      return `${cause.count} soft bounces within ${cause.days} days`
+    case 'refusal':
+      return `The mail server has no such mailbox${cause.text === undefined ? '' : ` (it replied ${cause.text})`}`
+    case 'list': {
+      const { provider, text } = cause
+      const whose = provider === null ? "the email provider's" : `${nameProvider(provider)}'s`
+      return `On ${whose} suppression list${quote(text)}`
+    }
+    case 'member':
+      return `By ${nameMember(cause.actor)}${quote(cause.text)}`
+    case 'link':
+      return 'With the link in an email'
+  }
+}
+
+const REPORTED: Record<Failure, string> = {
+  bounced: 'a hard bounce',
+  softBounced: 'a soft bounce',
+  blocked: 'a blocked email',
+  complained: 'a spam complaint',
+}
+
+const nameProvider = (id: string): string => findProvider(id)?.name ?? id
+
+const quote = (text: string | undefined): string => (text === undefined ? '' : `: “${text}”`)
 
 const UNDO_MS = 30 * DAY_MS
 
@@ -179,7 +225,7 @@ const TOO_MANY_WRONG: FieldError = {
 type Changing<Input> = { input: Input; actor: string }
 
 /** Addresses per commit, so that other writes are not kept waiting. */
-const COMMIT_ADDRESSES = 200
+export const COMMIT_ADDRESSES = 200
 
 /** Ends their email at once; audited. Waits for the mail servers' replies only with a single address. */
 export async function addSuppressions(
@@ -217,15 +263,17 @@ const EXPORT_ROWS = 1_000
 /** The list as CSV, oldest last, or by address if these are searched; erased people have no address. */
 export async function* exportSuppressions(
   { store }: { store: Store },
-  appId: number,
+  { id: appId, accountId }: AppRow,
   { reason, start }: SuppressionFilter,
 ): AsyncGenerator<string> {
-  yield writeCsvRow(['email', 'reason', 'since'])
+  const nameMember = createMemberNames(await store.listMembers(accountId))
+  yield writeCsvRow(['email', 'reason', 'since', 'why'])
   const pages = start === null ? pageByTime(store, { appId, reason }) : pageByAddress(store, { appId, start })
   for await (const rows of pages) {
-    const named = rows.flatMap(({ email, reason: why, createdAt }) =>
-      email === null ? [] : [writeCsvRow([email, why, new Date(createdAt).toISOString()])],
-    )
+    const named = rows.flatMap(({ email, reason: listedAs, createdAt, cause }) => {
+      const why = cause === null ? '' : describeCause(cause, nameMember)
+      return email === null ? [] : [writeCsvRow([email, listedAs, new Date(createdAt).toISOString(), why])]
+    })
     yield named.join('')
   }
 }

@@ -1,9 +1,13 @@
 import type { Database } from 'bun:sqlite'
+import type { Cause } from './suppression-causes.ts'
 import type { ContactStatus } from './types.ts'
 
 type Pair<Value> = [before: Value, after: Value]
 
-/** Null = unchanged. Tags are those removed and those added; values of fields are text, cut to 200 characters. */
+/**
+ * Null = unchanged. Tags are those removed and those added; values of fields are text, cut to 200 characters. `cause`: of
+ * the status, or of a bounce that left it as it was; null: not known.
+ */
 type ContactDifference = {
   status: Pair<ContactStatus> | null
   firstName: Pair<string | null> | null
@@ -11,8 +15,20 @@ type ContactDifference = {
   source: Pair<string | null> | null
   tags: Pair<string[]> | null
   fields: Record<string, Pair<string | null>> | null
+  cause: Cause | null
   /** ended and resumed */
-  topics?: Pair<string[]>
+  topics: Pair<string[]> | null
+}
+
+const NO_DIFFERENCE: ContactDifference = {
+  status: null,
+  firstName: null,
+  lastName: null,
+  source: null,
+  tags: null,
+  fields: null,
+  cause: null,
+  topics: null,
 }
 
 /** `actor`: a member's id; null: a program, or the person. */
@@ -38,45 +54,41 @@ export function createChangeReads(db: Database) {
   return {
     findStatusChange: createStatusChangeRead(db),
     listContactChanges: (contactId: number, before: number | null, limit: number): ContactChangeRow[] =>
-      newest
-        .all(contactId, before ?? Number.MAX_SAFE_INTEGER, limit)
-        .map(({ change, ...row }) => ({ ...row, change: JSON.parse(change) as ContactDifference })),
+      newest.all(contactId, before ?? Number.MAX_SAFE_INTEGER, limit).map(({ change, ...row }) => ({
+        ...row,
+        change: { ...NO_DIFFERENCE, ...(JSON.parse(change) as Partial<ContactDifference>) },
+      })),
   }
 }
 
 /** Of a person, as in the trigger. */
 const MOST_CHANGES = 200
 
-/** Records which topics of emails a person ended and resumed. */
-export function createTopicNote(db: Database) {
+type ChangeNote = {
+  at: number
+  actor: string | null
+  status?: ContactStatus
+  cause?: Cause
+  topics?: Pair<string[]>
+}
+
+/** Records what changes no column: a status that the person has already, set by a member, a bounce, or topics. */
+export function createChangeNote(db: Database) {
   const add = db.prepare(
     `INSERT INTO contact_changes (contact_id, id, at, actor, change)
      SELECT ?1, max((?2 - 1767225600000) * 8192, 1 + ifnull(max(id), 0)), ?2, ?3,
-       json_object('status', NULL, 'firstName', NULL, 'lastName', NULL, 'source', NULL, 'tags', NULL, 'fields', NULL,
-         'topics', json(?4))
+       json_object('status', iif(?4 IS NULL, NULL, json_array(?4, ?4)), 'cause', json(?5), 'topics', json(?6))
      FROM contact_changes WHERE contact_id = ?1`,
   )
-  const drop = db.prepare(
-    `DELETE FROM contact_changes WHERE contact_id = ?1 AND id <= (
-       SELECT id FROM contact_changes WHERE contact_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_CHANGES})`,
+  const cut = db.prepare(
+    `DELETE FROM contact_changes WHERE contact_id = ?1 AND id <=
+       (SELECT id FROM contact_changes WHERE contact_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_CHANGES})`,
   )
-  return (
-    contactId: number,
-    { at, actor, topics }: Pick<ContactChangeRow, 'at' | 'actor'> & { topics: Pair<string[]> },
-  ): void => {
-    add.run(contactId, at, actor, JSON.stringify(topics))
-    drop.run(contactId)
+  const toJson = (value: unknown): string | null => (value === undefined ? null : JSON.stringify(value))
+  return (contactId: number, { at, actor, status, cause, topics }: ChangeNote): void => {
+    add.run(contactId, at, actor, status ?? null, toJson(cause), toJson(topics))
+    cut.run(contactId)
   }
-}
-
-/** Records that a member set the status that the person has already. */
-export function createStatusNote(db: Database) {
-  const add = db.prepare(
-    `INSERT INTO contact_changes (contact_id, id, at, actor, change)
-     SELECT ?1, 1 + ifnull(max(id), (?2 - 1767225600000) * 8192), ?2, ?3, json_object('status', json_array(?4, ?4))
-     FROM contact_changes WHERE contact_id = ?1`,
-  )
-  return (contactId: number, { at, actor, status }: StatusChange): void => void add.run(contactId, at, actor, status)
 }
 
 /** Names the member who made a person's change of this time. */
@@ -87,5 +99,16 @@ export function createChangeActor(db: Database) {
   )
   return (contactId: number, at: number, actor: string | null | undefined): void => {
     if (actor) name.run(actor, contactId, at)
+  }
+}
+
+/** Says why a person's status changed at this time. */
+export function createChangeCause(db: Database) {
+  const set = db.prepare(
+    `UPDATE contact_changes SET change = json_set(change, '$.cause', json(?1)) WHERE contact_id = ?2 AND at = ?3 AND id =
+       (SELECT max(id) FROM contact_changes WHERE contact_id = ?2)`,
+  )
+  return (contactId: number, at: number, cause: Cause | undefined): void => {
+    if (cause) set.run(JSON.stringify(cause), contactId, at)
   }
 }

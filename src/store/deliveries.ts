@@ -3,7 +3,9 @@ import { MOST_COUNTED } from '../core/count.ts'
 import { CONTACT_FIELDS, type StoredJson, toContact } from './contacts.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { IS_ENDED, MAY_HAVE_ARRIVED, USES_DEDUPE_KEY } from './delivery-states.ts'
+import type { Brake } from './brake-rules.ts'
 import { LIMITED_MS } from './limit-waits.ts'
+import { BRAKE } from './mail-rates.ts'
 import { createMessageUses } from './message-uses.ts'
 import { jsonOfFields, selectFields } from './engine/columns.ts'
 import { EVENT_FIELDS, type StoredEvent, toEvent } from './events.ts'
@@ -106,7 +108,7 @@ const FIELDS = {
 
 type StoredDelivery = Omit<DeliveryRow, 'resent' | 'byHand'> & { resent: number; byHand: number }
 type StoredCapture = { [K in keyof CapturedMail]: string | null } & { raw: string; createdAt: number }
-type StoredWork = StoredDelivery & { contact: string; event: string | null; limitedMs: number }
+type StoredWork = StoredDelivery & { contact: string; event: string | null; limitedMs: number; brake: string | null }
 
 const toDelivery = ({ resent, byHand, ...row }: StoredDelivery): DeliveryRow => ({
   ...row,
@@ -118,7 +120,8 @@ const WORK = `
   SELECT ${selectFields(FIELDS)},
     ${jsonOfFields(CONTACT_FIELDS)} AS contact,
     iif(event_names.id IS NULL, NULL, ${jsonOfFields(EVENT_FIELDS)}) AS event,
-    ${LIMITED_MS} AS limitedMs
+    ${LIMITED_MS} AS limitedMs,
+    ${BRAKE} AS brake
   FROM deliveries
   JOIN contacts ON contacts.id = deliveries.contact_id
   LEFT JOIN events ON events.id = deliveries.event_id AND +events.app_id = deliveries.app_id
@@ -203,7 +206,7 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
     findWork(deliveryId: number): DeliveryWork | null {
       const found = work.get(deliveryId)
       if (!found) return null
-      const { contact, event, limitedMs, ...row } = found
+      const { contact, event, limitedMs, brake, ...row } = found
       const source = findSource(row.messageId, row.version)
       if (source === null) return null
       const delivery = toDelivery(row)
@@ -221,6 +224,7 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
         joined: again !== undefined && 'collect' in again ? listJoined(deliveryId) : [],
         lead: delivery.joinedTo === null ? null : find(delivery.joinedTo),
         limitedMs,
+        brake: brake === null ? null : (JSON.parse(brake) as Brake),
       }
     },
 

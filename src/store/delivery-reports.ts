@@ -1,8 +1,14 @@
 import type { Database } from 'bun:sqlite'
+import { DAY_MS } from '../core/clock.ts'
+import { publicId } from '../core/ids.ts'
 import { type Done, DONE } from './audit.ts'
+import { createChangeNote } from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { FollowUps } from './follow-ups.ts'
+import type { Brakes } from './brakes.ts'
 import type { Bounce, DeliveryRow, DeliveryState, SuppressionReason } from './message-types.ts'
+import type { Cause, Failure } from './suppression-causes.ts'
+import type { SuppressPerson } from './suppressions.ts'
 import type { Refused } from './types.ts'
 
 /**
@@ -54,17 +60,37 @@ export const createReportedReads = (db: Database) => {
   const select = db.prepare<LastReport, [number]>(
     'SELECT provider, kind, reports, last_at AS lastAt FROM provider_reports WHERE app_id = ?',
   )
-  return { listLastReports: (appId: number): LastReport[] => select.all(appId) }
+  const countSoft = prepareSoftBounces(db)
+  return {
+    listLastReports: (appId: number): LastReport[] => select.all(appId),
+
+    /** Of a person, after a time (ms UTC). */
+    countSoftBounces: (contactId: number, after: number): number => countSoft.get(contactId, after)?.count ?? 0,
+  }
 }
 
+const prepareSoftBounces = (db: Database) =>
+  db.prepare<{ count: number }, [number, number]>(
+    "SELECT count(*) AS count FROM deliveries WHERE contact_id = ? AND bounce = 'soft' AND bounced_at > ?",
+  )
+
+type Person = { appId: number; email: string; at: number }
 type Found = ReportedDelivery & { appId: number; messageId: number; contactId: number; email: string }
-type Suppress = (one: { appId: number; email: string; reason: SuppressionReason; at: number }) => unknown
-type Parts = { db: Database; ends: DeliveryEnds; follow: FollowUps; suppress: Suppress; rules: ReportRules }
+type Parts = {
+  db: Database
+  ends: DeliveryEnds
+  follow: FollowUps
+  suppressPerson: SuppressPerson
+  brakes: Brakes
+  rules: ReportRules
+}
 
 /** Emails in these states have triggered other messages already. */
 const HAS_FOLLOWED: readonly DeliveryState[] = ['unknown', 'bounced']
 
-export function createReportWrites({ db, ends, follow, suppress, rules }: Parts) {
+const isFailure = (kind: ReportKind): kind is Failure => kind !== 'delivered' && kind !== 'delayed'
+
+export function createReportWrites({ db, ends, follow, suppressPerson, brakes, rules }: Parts) {
   const find = db.prepare<Found, [number, number]>(
     `SELECT state, delivered_at AS deliveredAt, delayed_at AS delayedAt, bounce, record,
        deliveries.app_id AS appId, message_id AS messageId, contact_id AS contactId, contacts.email
@@ -84,9 +110,8 @@ export function createReportWrites({ db, ends, follow, suppress, rules }: Parts)
     `UPDATE deliveries SET delivered_at = ifnull(?1, delivered_at), delayed_at = ifnull(?2, delayed_at),
        (bounce, bounced_at) = (SELECT iif(?3, ?4, bounce), iif(?3, ?5, bounced_at)), updated_at = ?6 WHERE id = ?7`,
   )
-  const softBounces = db.prepare<{ count: number }, [number, number]>(
-    "SELECT count(*) AS count FROM deliveries WHERE contact_id = ? AND bounce = 'soft' AND bounced_at > ?",
-  )
+  const softBounces = prepareSoftBounces(db)
+  const noteChange = createChangeNote(db)
   const count = db.prepare(
     `INSERT INTO provider_reports (app_id, provider, kind, reports, last_at) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET reports = reports + excluded.reports, last_at = excluded.last_at`,
@@ -103,16 +128,24 @@ export function createReportWrites({ db, ends, follow, suppress, rules }: Parts)
     note.run(deliveredAt, delayedAt, ...bounced, at, id)
   }
 
-  const suppressBy = ({ suppresses, suppressesIfOften }: ReportPlan, { contactId }: Found, at: number) => {
-    if (suppresses !== undefined || suppressesIfOften === undefined) return suppresses
-    const { most, withinMs } = suppressesIfOften
-    return (softBounces.get(contactId, at - withinMs)?.count ?? 0) >= most ? 'bounced' : undefined
+  const suppressOften = (found: Found, often: NonNullable<ReportPlan['suppressesIfOften']>, of: Person): void => {
+    const { most, withinMs } = often
+    if ((softBounces.get(found.contactId, of.at - withinMs)?.count ?? 0) < most) return
+    suppressPerson({ ...of, reason: 'bounced', cause: { by: 'softBounces', count: most, days: withinMs / DAY_MS } })
+  }
+
+  /** Each failure is in the person's changes, once: as the cause of a new status, or alone. */
+  const noteFailure = (found: Found, plan: ReportPlan, cause: Cause, of: Person): void => {
+    const { suppresses, suppressesIfOften } = plan
+    const isNoted = suppresses !== undefined && suppressPerson({ ...of, reason: suppresses, cause }).isChanged
+    if (!isNoted) noteChange(found.contactId, { at: of.at, actor: null, cause })
+    if (suppressesIfOften) suppressOften(found, suppressesIfOften, of)
   }
 
   return {
     /** `known`: how many are about deliveries of this app. Repeated reports change nothing. */
     reportDeliveries({ appId, provider, at, reports, tests = 0 }: Reporting): { known: number } | Refused {
-      let known = 0
+      let [known, failures] = [0, 0]
       const kinds = new Map<string, number>(tests > 0 ? [['testCame', tests]] : [])
       for (const { deliveryId, kind, reason } of reports) {
         const found = find.get(deliveryId, appId)
@@ -122,9 +155,12 @@ export function createReportWrites({ db, ends, follow, suppress, rules }: Parts)
         const plan = rules.planReport(found, { kind, reason, at })
         if (plan === null) continue
         apply(deliveryId, found, plan, at)
-        const suppressed = suppressBy(plan, found, at)
-        if (suppressed !== undefined) suppress({ appId, email: found.email, reason: suppressed, at })
+        if (!isFailure(kind)) continue
+        failures += 1
+        const about = { delivery: publicId('dlv', deliveryId), ...(reason === kind ? {} : { text: reason }) }
+        noteFailure(found, plan, { by: 'report', kind, provider, ...about }, { appId, email: found.email, at })
       }
+      if (failures > 0) brakes.check(appId, at)
       if (provider !== null) for (const [kind, more] of kinds) count.run(appId, provider, kind, more, at)
       return { known }
     },

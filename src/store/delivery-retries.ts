@@ -31,14 +31,15 @@ export function createDeliveryRetries({ db, rules }: Parts) {
     id: number | string,
     changed: ChangedSender,
     at: number,
-  ): void => {
+  ): boolean => {
     const retried = reasons.all(id, at).flatMap(({ reason }) => (rules.isRetried(reason, changed) ? [reason] : []))
-    if (retried.length > 0) retry.run(at, at, id, at, JSON.stringify(retried))
+    return retried.length === 0 || retry.run(at, at, id, at, JSON.stringify(retried)).changes < RETRIED_PER_WRITE
   }
 
   return {
-    tryAgain: (appId: number, changed: ChangedSender, at: number): void => tryAgain(ofApp, appId, changed, at),
-    tryAllAgain: (accountId: string, changed: ChangedSender, at: number): void =>
+    /** False if more are to be made due. */
+    tryAgain: (appId: number, changed: ChangedSender, at: number): boolean => tryAgain(ofApp, appId, changed, at),
+    tryAllAgain: (accountId: string, changed: ChangedSender, at: number): boolean =>
       tryAgain(ofAccount, accountId, changed, at),
   }
 }

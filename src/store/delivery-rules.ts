@@ -18,7 +18,7 @@ export type DeliveryRules = {
   decideFinally: DecideFinally
   queryEnd: QueryEnd
   planEnd: PlanEnd
-  /** Whether an email deferred for this reason is due at once when the app's sender or mail server changes. */
+  /** Whether an email deferred for this reason is due at once when the app's sender or mail server changes, or its brake ends. */
   isRetried: (reason: string, changed: ChangedSender) => boolean
   /** Whether nothing says that the email was sent or captured before, so that it may trigger other messages. */
   isFirstSend: (sent: Pick<DeliveryRow, 'byHand' | 'record'>) => boolean
@@ -186,7 +186,7 @@ export type EndPlan = {
   isHeldBack: boolean
 }
 
-export type ChangedSender = 'server' | 'sender'
+export type ChangedSender = 'server' | 'sender' | 'brake'
 
 export type ResendFacts = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo'>
 

@@ -12,6 +12,7 @@ import { createOnce } from './idempotency.ts'
 import { type Basis, createDeciding, type Decided } from './final-check.ts'
 import { parseRecord } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
+import type { Brakes } from './brakes.ts'
 import type {
   CapturedMail,
   Claim,
@@ -42,6 +43,7 @@ type Parts = {
   ends: DeliveryEnds
   comparisons: Comparisons
   follow: FollowUps
+  brakes: Brakes
   rules: Rules
 }
 
@@ -68,7 +70,7 @@ const MARKED: Marked = { isMarked: true }
  * The sender's side of the queue. Claims have a lease, and only the holder of the claim can finish a delivery; every
  * step reports whether the claim was still valid.
  */
-export function createDeliveryWrites({ db, live, ends, comparisons, follow, rules }: Parts) {
+export function createDeliveryWrites({ db, live, ends, comparisons, follow, brakes, rules }: Parts) {
   const reads = createDeliveryReads(db, live.findSource)
   const queue = createDeliveryQueue(db)
   const { decideAll, checkFinally } = createDeciding(db, reads, rules)
@@ -197,8 +199,12 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, rule
     /** Retried at `dueAt`. No server has accepted the email, so further events may join it. */
     markDeferred: ({ reason, dueAt, record, ...claim }: Claim & { reason: string; dueAt: number; record: string }) =>
       mark(claim, { state: 'deferred', reason, dueAt, record, isRefused: true }),
-    markFailed: ({ reason, record, ...claim }: Claim & { reason: string; record: string }): Marked =>
-      mark(claim, { state: 'failed', reason, record, isRefused: true }),
+    markFailed({ reason, record, ...claim }: Claim & { reason: string; record: string }): Marked {
+      const marked = mark(claim, { state: 'failed', reason, record, isRefused: true })
+      const [failed] = marked.isMarked && rules.isBounce(reason) ? reads.listDeliveriesById([claim.id]) : []
+      if (failed) brakes.check(failed.appId, claim.at)
+      return marked
+    },
     /** `isFinal`: it can't be sent again safely. */
     markUnknown({ reason, isFinal = false, ...claim }: Claim & { reason: string; isFinal?: boolean }): Marked {
       const row = statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)

@@ -6,6 +6,7 @@ import type { DeliveryRetries } from './delivery-retries.ts'
 import { sealMail, unsealMail } from './engine/sealed-columns.ts'
 import type { Sealer } from './engine/sealing.ts'
 import type { LiveMessages } from './live-messages.ts'
+import type { Brakes } from './brakes.ts'
 import type { MessageSchedules } from './schedules.ts'
 import type { MailSettings } from './message-types.ts'
 import type { MessageChange } from './messages.ts'
@@ -38,6 +39,8 @@ export const NO_SETTINGS: MailSettings = {
   locale: null,
   giveUpHours: null,
   optIn: null,
+  complaintLimit: null,
+  bounceLimit: null,
 }
 
 const toMailSettings = (
@@ -80,10 +83,11 @@ type Parts = {
   schedules: MessageSchedules
   sealer: Sealer
   retries: DeliveryRetries
+  brakes: Brakes
 }
 export type MailSettingsWrites = ReturnType<typeof createMailSettingsWrites>
 
-export function createMailSettingsWrites({ db, live, schedules, sealer, retries }: Parts) {
+export function createMailSettingsWrites({ db, live, schedules, sealer, retries, brakes }: Parts) {
   const orm = drizzle(db)
   const audit = createAudit(db)
   const reads = createMailSettingsReads(db, sealer)
@@ -110,6 +114,7 @@ export function createMailSettingsWrites({ db, live, schedules, sealer, retries 
       const isSenderChanged = isChanged('fromEmail') || isChanged('otherFromEmails')
       if (isChanged('smtpUrl')) retries.tryAgain(by.appId, 'server', by.at)
       else if (isSenderChanged) retries.tryAgain(by.appId, 'sender', by.at)
+      if (isChanged('complaintLimit') || isChanged('bounceLimit')) brakes.check(by.appId, by.at)
       if (changed.length > 0) audit(by, 'mail.set', changed.join(', '))
       live.drop(by.appId)
       if (isChanged('timezone')) schedules.settle(by.appId, by.at)

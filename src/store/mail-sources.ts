@@ -54,6 +54,8 @@ const SETTINGS_FIELDS = {
   locale: 'locale',
   giveUpHours: 'give_up_hours',
   optIn: 'json(opt_in)',
+  complaintLimit: 'complaint_limit',
+  bounceLimit: 'bounce_limit',
 } satisfies Record<keyof MailSettings, string>
 
 type StoredApp = Omit<AppRow, 'hosts' | 'timezone' | 'locale'>

@@ -1,4 +1,5 @@
 import type { Mailbox } from '../core/mail-addresses.ts'
+import type { Brake } from './brake-rules.ts'
 import type { AppRow, ContactStatus, EventRow, NameField, PersonWrite, StoredContact } from './types.ts'
 
 export const MESSAGE_STATUSES = ['draft', 'live', 'paused'] as const
@@ -222,6 +223,9 @@ export type MailSettings = {
   locale: string | null
   giveUpHours: number | null
   optIn: OptIn | null
+  /** percent of emails at which lifecycle emails wait, like the next one; null: the default */
+  complaintLimit: number | null
+  bounceLimit: number | null
 }
 
 /** The result of one rule. `isUnknown`: the rule's `ifUnknown` decided. */
@@ -343,6 +347,8 @@ export type DeliveryWork = MailSource & {
   send: StoredSend | null
   /** how long it waited for a limit of the mail server */
   limitedMs: number
+  /** of the app; null: it is off */
+  brake: Brake | null
 }
 
 export type CapturedMail = { from: string; to: string; subject: string; html: string; text: string }

@@ -8,6 +8,7 @@ import type { ReportRules } from './delivery-reports.ts'
 import type { Arrival, DeliveryRules, EndPlan, Finish } from './delivery-rules.ts'
 import type { KeyedOutcomes, NewOutcome, PlanOnce } from './idempotency.ts'
 import type { AppRules, LiveMessage } from './live-messages.ts'
+import type { BrakeRules } from './brake-rules.ts'
 import type { DeliveryState, Goal, MessageContent, SendWrite, SentMail, SuppressionReason } from './message-types.ts'
 import type { UsedFacts } from './message-uses.ts'
 import type { MessageRules } from './messages.ts'
@@ -278,6 +279,7 @@ export type Rules = DeliveryRules &
   SuppressionRules &
   TopicRules &
   ScheduleRules &
+  BrakeRules &
   AccountRules & {
     planOnce: PlanOnce
   }

@@ -3,7 +3,7 @@
  * test compares both.
  */
 import { isNotNull, isNull } from 'drizzle-orm'
-import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import {
   MESSAGE_STATUSES,
   type MessageContent,
@@ -232,6 +232,8 @@ export const appMailSettings = sqliteTable('app_mail_settings', {
   optIn: text('opt_in', { mode: 'json' }).$type<OptIn>(),
   layout: text('layout'),
   texts: text('texts', { mode: 'json' }).$type<AppTexts>(),
+  complaintLimit: real('complaint_limit'),
+  bounceLimit: real('bounce_limit'),
 })
 
 export const senderDomains = sqliteTable(
@@ -245,9 +247,25 @@ export const senderDomains = sqliteTable(
   (t) => [primaryKey({ columns: [t.accountId, t.domain] }), index('sender_domains_by_domain').on(t.domain)],
 )
 
-export const domainChecks = sqliteTable('domain_checks', {
-  appId: integer('app_id').primaryKey(),
-  sender: text('sender').notNull(),
-  checks: text('checks').notNull(),
-  checkedAt: integer('checked_at').notNull(),
-})
+export const domainChecks = sqliteTable(
+  'domain_checks',
+  {
+    appId: integer('app_id').notNull(),
+    domain: text('domain').notNull(),
+    sender: text('sender').notNull(),
+    checks: text('checks').notNull(),
+    checkedAt: integer('checked_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.appId, t.domain] })],
+)
+
+export const receivedMails = sqliteTable(
+  'received_mails',
+  {
+    appId: integer('app_id').notNull(),
+    domain: text('domain').notNull(),
+    seen: text('seen').notNull(),
+    seenAt: integer('seen_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.appId, t.domain] })],
+)

@@ -24,6 +24,7 @@ import { createOutcomeReads } from './idempotency.ts'
 import { createInstallReads } from './install.ts'
 import { createKeyReads } from './keys.ts'
 import { createLinkReads } from './links.ts'
+import { createMailRateReads } from './mail-rates.ts'
 import { createMailSettingsReads } from './mail-settings.ts'
 import { createMailSources } from './mail-sources.ts'
 import { createCallReads } from './mcp-calls.ts'
@@ -104,6 +105,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createScheduleReads(db),
   ...createSenderDomainReads(db),
   ...createDomainCheckReads(db),
+  ...createMailRateReads(db),
   ...createDeliveryCounts(db),
   ...createResultReads(db),
   ...deliveries,

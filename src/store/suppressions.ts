@@ -1,12 +1,19 @@
 import type { Database } from 'bun:sqlite'
-import { createAudit, type Done, DONE } from './audit.ts'
+import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { IS_UNCONFIRMED } from './consents.ts'
-import { createChangeActor, createStatusChangeRead, createStatusNote, type StatusChange } from './contact-changes.ts'
+import {
+  createChangeActor,
+  createChangeCause,
+  createChangeNote,
+  createStatusChangeRead,
+  type StatusChange,
+} from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { DeliveryRules, Finish } from './delivery-rules.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { MessageContent, SuppressionReason } from './message-types.ts'
+import { type Cause, FORGET_CAUSE } from './suppression-causes.ts'
 import type { ContactStatus, Refused } from './types.ts'
 
 /** Key of the address hashes, created on first use. */
@@ -19,6 +26,7 @@ export type Suppressed = {
   contactId: number | null
   reason: SuppressionReason
   createdAt: number
+  cause: Cause | null
 }
 
 export type SuppressionCursor = Pick<Suppressed, 'emailHash' | 'createdAt'>
@@ -34,6 +42,9 @@ export function createSuppressionList(db: Database) {
   )
   const setEmail = db.prepare(
     'UPDATE suppressions SET email = ? WHERE app_id = ? AND email_hash = ? AND email IS NOT ?1',
+  )
+  const forget = db.prepare(
+    `UPDATE suppressions SET email = NULL, cause = ${FORGET_CAUSE} WHERE app_id = ? AND email_hash = ?`,
   )
   let key: string | null = null
 
@@ -57,7 +68,7 @@ export function createSuppressionList(db: Database) {
     /** Of a person who is known again. */
     name: (appId: number, email: string) => setEmail.run(email, appId, hash(appId, email)),
     /** Of a person who is erased. */
-    forget: (appId: number, email: string) => setEmail.run(null, appId, hash(appId, email)),
+    forget: (appId: number, email: string) => forget.run(appId, hash(appId, email)),
     find(appId: number, email: string): SuppressionReason | null {
       const emailHash = hash(appId, email)
       return emailHash === null ? null : (select.get(appId, emailHash)?.reason ?? null)
@@ -65,12 +76,21 @@ export function createSuppressionList(db: Database) {
   }
 }
 
+type StoredRow = Omit<Suppressed, 'cause'> & { cause: string | null }
+
+const toSuppressed = ({ cause, ...row }: StoredRow): Suppressed => ({
+  ...row,
+  cause: cause === null ? null : (JSON.parse(cause) as Cause),
+})
+
+const toSuppressedOrNull = (row: StoredRow | null): Suppressed | null => row && toSuppressed(row)
+
 export function createSuppressionReads(db: Database) {
   const list = createSuppressionList(db)
   const select = <Values extends (number | string | null)[]>(rest: string) =>
-    db.prepare<Suppressed, Values>(
+    db.prepare<StoredRow, Values>(
       `SELECT email_hash AS emailHash, suppressions.email, contacts.id AS contactId, reason,
-              suppressions.created_at AS createdAt
+              suppressions.created_at AS createdAt, cause
        FROM suppressions LEFT JOIN contacts ON contacts.app_id = suppressions.app_id AND contacts.email = suppressions.email
        WHERE suppressions.app_id = ? AND ${rest}`,
     )
@@ -89,15 +109,26 @@ export function createSuppressionReads(db: Database) {
   const countAll = count<[]>('')
   const countOf = count<[SuppressionReason]>('AND reason = ?')
   const countStarting = count<[string, string]>('AND email >= ? AND email < ?')
+  const lastSync = db.prepare<SuppressionSync & { at: number }, [number]>(
+    'SELECT provider, at, added, known, unread, fault FROM suppression_syncs WHERE app_id = ?',
+  )
   const endOf = (start: string): string => `${start}\u{10FFFF}`
 
   /** An erased person, who is found by their whole address only. */
   const findErased = (appId: number, email: string): Suppressed | null => {
-    const exact = byHash.get(appId, list.hash(appId, email))
+    const exact = findByHash(appId, email)
     return exact?.email === null ? exact : null
   }
+  const findByHash = (appId: number, email: string): Suppressed | null =>
+    toSuppressedOrNull(byHash.get(appId, list.hash(appId, email)))
+
   return {
     findSuppression: (appId: number, email: string): SuppressionReason | null => list.find(appId, email),
+
+    findSuppressed: findByHash,
+
+    /** The last one; `at`: its end. */
+    findSuppressionSync: (appId: number): (SuppressionSync & { at: number }) | null => lastSync.get(appId),
 
     listSuppressions(query: {
       appId: number
@@ -107,15 +138,17 @@ export function createSuppressionReads(db: Database) {
     }): Suppressed[] {
       const { appId, reason, limit } = query
       const { createdAt, emailHash } = query.before ?? { createdAt: Number.MAX_SAFE_INTEGER, emailHash: '' }
-      return reason === null
-        ? newest.all(appId, createdAt, emailHash, limit)
-        : newestOf.all(appId, reason, createdAt, emailHash, limit)
+      const rows =
+        reason === null
+          ? newest.all(appId, createdAt, emailHash, limit)
+          : newestOf.all(appId, reason, createdAt, emailHash, limit)
+      return rows.map(toSuppressed)
     },
 
     /** By the start of an address, `from` one address on. Of an erased person only the whole address is found. */
     searchSuppressions(query: { appId: number; start: string; from?: string; limit: number }): Suppressed[] {
       const { appId, start, from = start, limit } = query
-      const found = startingWith.all(appId, from, endOf(start), limit)
+      const found = startingWith.all(appId, from, endOf(start), limit).map(toSuppressed)
       const erased = from === start ? findErased(appId, start) : null
       return erased === null ? found : [erased, ...found].slice(0, limit)
     },
@@ -130,6 +163,17 @@ export function createSuppressionReads(db: Database) {
     },
   }
 }
+
+/** Of an email provider's own list. `unread`: are no addresses. `fault`: why it ended early; null: it was read to its end. */
+export type SuppressionSync = {
+  provider: string
+  added: number
+  known: number
+  unread: number
+  fault: string | null
+}
+
+type SyncEnd = Change & { appId: number; sync: SuppressionSync }
 
 type Open = { id: number; messageId: number; version: number; record: string | null }
 type WaitingEmail = { content: MessageContent; record: string | null }
@@ -154,15 +198,22 @@ export function createOpenEmails({ db, live, ends }: Pick<Parts, 'db' | 'live' |
 type Person = { appId: number; email: string }
 /** A member who did it, for the audit log; `why` is their own text. */
 type By = { accountId: string; actor: string; why: string }
-type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By }
+/** `cause`: default: that of the member. */
+type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By; cause?: Cause }
+
+/** `isChanged`: the person's status is another one since. */
+export type SuppressPerson = (suppressing: Suppressing) => { isNew: boolean; isChanged: boolean }
+
+const causeOf = ({ by, cause }: Pick<Suppressing, 'by' | 'cause'>): Cause | undefined =>
+  cause ?? (by && { by: 'member', actor: by.actor, text: by.why })
 
 /** `noted`: how many addresses the audit entry names; null for none. */
 type ManySuppressed = {
   appId: number
   at: number
-  by: By
+  by?: By
   noted: number | null
-  rows: { email: string; reason: SuppressionReason }[]
+  rows: { email: string; reason: SuppressionReason; cause?: Cause }[]
 }
 
 /** See people/suppressions.ts. `current`: of the address or the person; null if the address is not suppressed. */
@@ -180,21 +231,27 @@ type Parts = {
 
 export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const [list, audit, nameActor] = [createSuppressionList(db), createAudit(db), createChangeActor(db)]
-  const noteStatus = createStatusNote(db)
+  const [noteChange, nameCause] = [createChangeNote(db), createChangeCause(db)]
   const put = db.prepare(
-    `INSERT INTO suppressions (app_id, email_hash, reason, created_at, email) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at, email = excluded.email`,
+    `INSERT INTO suppressions (app_id, email_hash, reason, created_at, email, cause) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at, email = excluded.email,
+       cause = excluded.cause`,
   )
   const remove = db.prepare('DELETE FROM suppressions WHERE app_id = ? AND email_hash = ?')
   const setStatus = db.prepare('UPDATE contacts SET status = ?, updated_at = ? WHERE id = ?')
-  const resubscribe = db.prepare(
+  const resubscribe = db.prepare<{ id: number }, [number, number, string]>(
     `UPDATE contacts SET status = iif(${IS_UNCONFIRMED}, 'pending', 'subscribed'), updated_at = ?
-     WHERE app_id = ? AND email = ? AND status NOT IN ('subscribed', 'pending')`,
+     WHERE app_id = ? AND email = ? AND status NOT IN ('subscribed', 'pending')
+     RETURNING id`,
   )
   const byId = db.prepare<Person, [number]>('SELECT app_id AS appId, email FROM contacts WHERE id = ?')
   const findStatusChange = createStatusChangeRead(db)
   const byEmail = db.prepare<{ id: number; status: ContactStatus }, [number, string]>(
     'SELECT id, status FROM contacts WHERE app_id = ? AND email = ?',
+  )
+  const saveSync = db.prepare(
+    `INSERT OR REPLACE INTO suppression_syncs (app_id, provider, at, added, known, unread, fault)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
   )
   const cancelEmails = createOpenEmails({ db, live, ends })
 
@@ -209,23 +266,28 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   }
 
   /** An address without a contact is added to the list only. `isNew`: it was not on the list. */
-  const add = (suppressing: Suppressing): { isNew: boolean } => {
-    const { appId, email, reason, at } = suppressing
+  const add: SuppressPerson = (suppressing) => {
+    const { appId, email, reason, at, by } = suppressing
+    const cause = causeOf(suppressing)
     list.ensureKey()
     const before = list.find(appId, email)
-    if (rules.outweighs(reason, before)) put.run(appId, list.hash(appId, email), reason, at, email)
-    else list.name(appId, email)
+    const isNew = before === null
+    if (rules.outweighs(reason, before)) {
+      put.run(appId, list.hash(appId, email), reason, at, email, cause ? JSON.stringify(cause) : null)
+    } else list.name(appId, email)
     const contact = byEmail.get(appId, email)
-    if (!contact) return { isNew: before === null }
-    if (rules.outweighs(reason, contact.status)) {
+    if (!contact) return { isNew, isChanged: false }
+    const isChanged = rules.outweighs(reason, contact.status)
+    if (isChanged) {
       setStatus.run(reason, at, contact.id)
-      nameActor(contact.id, at, suppressing.by?.actor)
-    } else if (suppressing.by && findStatusChange(contact.id)?.actor === null) {
+      nameActor(contact.id, at, by?.actor)
+      nameCause(contact.id, at, cause)
+    } else if (by && findStatusChange(contact.id)?.actor === null) {
       // so that the person can't take it back
-      noteStatus(contact.id, { at, actor: suppressing.by.actor, status: contact.status })
+      noteChange(contact.id, { at, actor: by.actor, status: contact.status, cause })
     }
     cancelOpen(contact.id, suppressing)
-    return { isNew: before === null }
+    return { isNew, isChanged }
   }
 
   /** Idempotent. */
@@ -235,20 +297,36 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     return DONE
   }
 
-  return {
+  const free = ({ appId, email, at }: Person & { at: number }, cause: Cause | undefined): void => {
+    remove.run(appId, list.hash(appId, email))
+    const freed = resubscribe.get(at, appId, email)
+    if (freed) nameCause(freed.id, at, cause)
+  }
+
+  const writes = {
     suppress,
 
     suppressMany({ appId, at, by, noted, rows }: ManySuppressed): { added: number } {
       const added = rows.filter((row) => add({ appId, at, by, ...row }).isNew).length
-      const { why, ...who } = by
-      if (noted !== null) audit({ ...who, at }, 'suppression.import', `${noted} (${why})`)
+      if (by && noted !== null) {
+        const { why, ...who } = by
+        audit({ ...who, at }, 'suppression.import', `${noted} (${why})`)
+      }
       return { added }
+    },
+
+    /** After the provider's list was read. */
+    saveSuppressionSync({ appId, sync, ...by }: SyncEnd): Done {
+      const { provider, added, known, unread, fault } = sync
+      saveSync.run(appId, provider, by.at, added, known, unread, fault)
+      audit(by, 'suppression.sync', `${provider} ${added} ${known}`)
+      return DONE
     },
 
     unsubscribe({ contactId, at }: { contactId: number; at: number }): { appId: number } | Refused {
       const person = byId.get(contactId)
       if (!person) return { refusal: 'not_found' }
-      suppress({ ...person, reason: 'unsubscribed', at })
+      suppress({ ...person, reason: 'unsubscribed', at, cause: { by: 'link' } })
       return { appId: person.appId }
     },
 
@@ -259,20 +337,18 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       const { appId, email } = person
       const current = list.find(appId, email) ?? byEmail.get(appId, email)?.status ?? 'subscribed'
       if (!rules.mayResubscribe(current, findStatusChange(contactId), at)) return { isDone: false }
-      if (current === 'subscribed') return { isDone: true }
-      remove.run(appId, list.hash(appId, email))
-      resubscribe.run(at, appId, email)
+      if (current !== 'subscribed') free({ appId, email, at }, { by: 'link' })
       return { isDone: true }
     },
 
     unsuppress(unsuppressing: Person & { at: number; by?: By }): Done {
       const { appId, email, at } = unsuppressing
-      remove.run(appId, list.hash(appId, email))
-      resubscribe.run(at, appId, email)
+      free(unsuppressing, causeOf(unsuppressing))
       const contact = byEmail.get(appId, email)
       if (contact) nameActor(contact.id, at, unsuppressing.by?.actor)
       note('suppression.remove', unsuppressing)
       return DONE
     },
   }
+  return { writes, suppressPerson: add }
 }

@@ -2,7 +2,7 @@
 import type { Database } from 'bun:sqlite'
 import type { IdSequence } from '../core/ids.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
-import { createTopicNote } from './contact-changes.ts'
+import { createChangeNote } from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
 import type { LiveMessages } from './live-messages.ts'
@@ -75,7 +75,7 @@ type Parts = {
 export type TopicWrites = ReturnType<typeof createTopicWrites>
 
 export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
-  const [list, audit, noteTopics] = [createSuppressionList(db), createAudit(db), createTopicNote(db)]
+  const [list, audit, noteTopics] = [createSuppressionList(db), createAudit(db), createChangeNote(db)]
   const reads = createTopicReads(db)
   const byId = db.prepare<StoredTopic, [number, number]>(`${SELECT} WHERE id = ? AND app_id = ?`)
   const add = db.prepare('INSERT INTO topics (id, app_id, name, description, created_at) VALUES (?, ?, ?, ?, ?)')

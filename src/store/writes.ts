@@ -22,6 +22,7 @@ import { createKeyWrites } from './keys.ts'
 import { createLimitWaitWrites } from './limit-waits.ts'
 import { createLinkWrites } from './links.ts'
 import { createLiveMessages } from './live-messages.ts'
+import { createBrakes } from './brakes.ts'
 import { createMailSettingsWrites } from './mail-settings.ts'
 import { createMailSources } from './mail-sources.ts'
 import { createCallWrites } from './mcp-calls.ts'
@@ -108,7 +109,8 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const topics = createTopicWrites({ db, ids, live, ends, rules })
   const schedules = createMessageSchedules({ db, live, rules })
   const messages = createMessageWrites({ db, ids, topics, schedules, rules })
-  const mailSettings = createMailSettingsWrites({ db, live, schedules, sealer, retries })
+  const brakes = createBrakes({ db, retries, rules })
+  const mailSettings = createMailSettingsWrites({ db, live, schedules, sealer, retries, brakes })
   const senderDomains = createSenderDomainWrites({ db, retries, rules })
   const suppressions = createSuppressionWrites({ db, live, ends, rules })
   const apps = createAppWrites({ db, live, messages, mailSettings, rules })
@@ -137,10 +139,11 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...messages,
     ...mailSettings,
     ...senderDomains.writes,
-    ...createDeliveryWrites({ db, live, ends, comparisons, follow, rules }),
-    ...suppressions,
+    ...createDeliveryWrites({ db, live, ends, comparisons, follow, brakes, rules }),
+    ...suppressions.writes,
     ...topics.writes,
-    ...createReportWrites({ db, ends, follow, suppress: suppressions.suppress, rules }),
+    ...createReportWrites({ db, ends, follow, suppressPerson: suppressions.suppressPerson, brakes, rules }),
+    ...brakes.writes,
     ...createLimitWaitWrites(db),
     ...createScheduleWrites({ db, live, start, rules }),
   }

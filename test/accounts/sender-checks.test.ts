@@ -1,15 +1,28 @@
 import { describe, expect, test } from 'bun:test'
-import { checkSender, type CheckedSender, type SenderCheck } from '../../src/accounts/sender-checks.ts'
+import type { SeenMail } from '../../src/accounts/received-mail.ts'
+import {
+  checkSender,
+  type CheckedSender,
+  listCheckedSenders,
+  type SenderCheck,
+} from '../../src/accounts/sender-checks.ts'
 
 const DOMAIN = 'mail.example.com'
-const SENDER: CheckedSender = { domain: DOMAIN, server: 'smtp.example.net', dkim: null }
+const SENDER: CheckedSender = { domain: DOMAIN, server: 'smtp.example.net', dkim: null, seen: null, hasOneClick: true }
 const SIGNED: CheckedSender = { ...SENDER, dkim: { domain: 'example.com', selector: 'post', publicKey: 'KEY' } }
 const KEY_NAME = 'post._domainkey.example.com'
 
-/** Records by name; null: no answer. */
-const check = async (zone: Record<string, string[] | null>, about: SenderCheck['about'], sender = SENDER) => {
-  const checks = await checkSender(async (name) => (name in zone ? (zone[name] ?? null) : []), sender)
-  expect(checks.map((one) => one.about)).toEqual(['SPF', 'DKIM', 'DMARC'])
+/** Records by name; null: no answer; a text: a CNAME record, whose target has the records. */
+type Zone = Record<string, string[] | string | null>
+
+const check = async (zone: Zone, about: SenderCheck['about'], sender = SENDER) => {
+  const resolveTxt = async (name: string): Promise<string[] | null> => {
+    const found = name in zone ? (zone[name] ?? null) : []
+    return typeof found === 'string' ? resolveTxt(found) : found
+  }
+  const resolveCname = async (name: string) => (typeof zone[name] === 'string' ? zone[name] : null)
+  const checks = await checkSender({ resolveTxt, resolveCname }, sender)
+  expect(checks.map((one) => one.about)).toEqual(['SPF', 'DKIM', 'Return path', 'DMARC', 'One-click'])
   const found = checks.find((one) => one.about === about)
   if (!found) throw new Error(about)
   return found
@@ -126,7 +139,138 @@ describe('DMARC', () => {
     [{ [`_dmarc.${DOMAIN}`]: null }, 'unasked', 'DNS gave no answer'],
     [{ '_dmarc.example.com': null }, 'unasked', 'DNS gave no answer'],
   ] as const)('%j is %s', async (zone, state, sentence) => {
-    const found = await check(zone as unknown as Record<string, string[] | null>, 'DMARC')
+    const found = await check(zone as unknown as Zone, 'DMARC')
     expect(found).toMatchObject({ state, sentence: expect.stringContaining(sentence) })
   })
+})
+
+const seenOf = (changes: Partial<SeenMail> = {}): SeenMail => ({
+  signatures: [{ domain: 'example.com', selector: 'k1', coversOneClick: true }],
+  bounceDomain: 'send.mail.example.com',
+  hasOneClick: true,
+  ...changes,
+})
+const through = (server: string, seen: SeenMail | null = null): CheckedSender => ({ ...SENDER, server, seen })
+
+describe('DKIM of a provider', () => {
+  test('is found by its usual name, also as a CNAME', async () => {
+    const name = `s1._domainkey.${DOMAIN}`
+    const sender = through('smtp.sendgrid.net')
+    expect(await check({ [name]: ['v=DKIM1; p=ABC'] }, 'DKIM', sender)).toMatchObject({
+      state: 'good',
+      sentence: `The key ${name} is published.`,
+    })
+    const zone = { [name]: 's1.u1.wl.sendgrid.net', 's1.u1.wl.sendgrid.net': ['p=ABC'] }
+    expect((await check(zone, 'DKIM', sender)).sentence).toBe(
+      `The key ${name} is published, a CNAME of s1.u1.wl.sendgrid.net.`,
+    )
+  })
+  test('is unknown without a received email', async () => {
+    for (const server of ['api.postmarkapp.com', 'smtp.sendgrid.net'])
+      expect(await check({}, 'DKIM', through(server))).toMatchObject({ state: 'unseen', record: null })
+  })
+  test.each<[SeenMail['signatures'], Zone, SenderCheck['state'], string]>([
+    [[], {}, 'bad', 'was not signed'],
+    [[{ domain: 'sendgrid.me', selector: 'x', coversOneClick: true }], {}, 'caution', 'signed only for sendgrid.me'],
+    [seenOf().signatures, { 'k1._domainkey.example.com': ['k=rsa; p=ABC'] }, 'good', 'with k1._domainkey.example.com'],
+    [seenOf().signatures, { 'k1._domainkey.example.com': ['k=rsa; p='] }, 'bad', 'has no key'],
+    [seenOf().signatures, { 'k1._domainkey.example.com': null }, 'unasked', 'gave no answer'],
+  ])('with a received email: %j, %j', async (signatures, zone, state, sentence) => {
+    const found = await check(zone, 'DKIM', through('smtp.sendgrid.net', seenOf({ signatures })))
+    expect(found).toMatchObject({ state, sentence: expect.stringContaining(sentence) })
+  })
+})
+
+test("a CNAME at the name of Eventpost's own key is named", async () => {
+  const target = 'keys.example.net'
+  expect((await check({ [KEY_NAME]: target, [target]: ['p=KEY'] }, 'DKIM', SIGNED)).sentence).toBe(
+    `The signing key is published, as a CNAME of ${target}.`,
+  )
+  expect((await check({ [KEY_NAME]: target }, 'DKIM', SIGNED)).sentence).toContain(
+    `a CNAME of ${target}, which has no key`,
+  )
+})
+
+describe('the return path', () => {
+  const POSTMARK = { name: `pm-bounces.${DOMAIN}`, type: 'CNAME', value: 'pm.mtasv.net' }
+  test.each<[string, CheckedSender, Zone, SenderCheck['state'], string, object | null]>([
+    ['of a mail server', SENDER, {}, 'good', `own address at ${DOMAIN}`, null],
+    ['of Postmark', through('api.postmarkapp.com'), {}, 'caution', "Postmark's own domain", POSTMARK],
+    [
+      'of Postmark, set up',
+      through('api.postmarkapp.com'),
+      { [POSTMARK.name]: 'PM.mtasv.net' },
+      'good',
+      `bounce to ${POSTMARK.name}`,
+      null,
+    ],
+    [
+      'of Resend',
+      through('api.resend.com'),
+      { [`send.${DOMAIN}`]: ['v=spf1 include:amazonses.com ~all'] },
+      'good',
+      `bounce to send.${DOMAIN}`,
+      null,
+    ],
+    ['of Amazon SES', through('email-smtp.eu-west-1.amazonaws.com'), {}, 'unseen', 'A received email shows it', null],
+    [
+      'of Amazon SES, as it was seen',
+      through('email-smtp.eu-west-1.amazonaws.com', seenOf({ bounceDomain: 'eu-west-1.amazonses.com' })),
+      {},
+      'caution',
+      'bounce to eu-west-1.amazonses.com',
+      null,
+    ],
+    ['that was seen', through('smtp.sendgrid.net', seenOf()), {}, 'good', 'send.mail.example.com', null],
+  ])('%s', async (_, sender, zone, state, sentence, record) => {
+    const found = await check(zone, 'Return path', sender)
+    expect(found).toMatchObject({ state, sentence: expect.stringContaining(sentence), record })
+  })
+
+  test('is where SPF counts', async () => {
+    const own = through('smtp.sendgrid.net', seenOf({ bounceDomain: 'em1.mail.example.com' }))
+    expect(await check({ 'em1.mail.example.com': ['v=spf1 include:sendgrid.net ~all'] }, 'SPF', own)).toMatchObject({
+      state: 'good',
+    })
+    const foreign = through('api.postmarkapp.com', seenOf({ bounceDomain: 'pm.mtasv.net' }))
+    expect((await check({}, 'SPF', foreign)).sentence).toContain('Emails bounce to pm.mtasv.net')
+  })
+})
+
+describe('one-click', () => {
+  test.each<[string, CheckedSender, SenderCheck['state']]>([
+    ['signed by Eventpost', SIGNED, 'good'],
+    ['without https', { ...SIGNED, hasOneClick: false }, 'caution'],
+    ['not seen yet', SENDER, 'unseen'],
+    ['seen', through('api.resend.com', seenOf()), 'good'],
+    ['in an email without the headers', through('api.resend.com', seenOf({ hasOneClick: false })), 'unseen'],
+    [
+      'not signed',
+      through('api.resend.com', seenOf({ signatures: [{ domain: DOMAIN, selector: 'x', coversOneClick: false }] })),
+      'bad',
+    ],
+    [
+      'signed for another organisation',
+      through(
+        'api.resend.com',
+        seenOf({ signatures: [{ domain: 'amazonses.com', selector: 'x', coversOneClick: true }] }),
+      ),
+      'bad',
+    ],
+  ])('%s', async (_, sender, state) => expect(await check({}, 'One-click', sender)).toMatchObject({ state }))
+})
+
+test('each domain of an app is checked, and a key only over SMTP', () => {
+  const settings = { dkimDomain: null, dkimSelector: null, dkimKey: null }
+  const seen = seenOf()
+  const app = {
+    emails: ['ada@example.com', 'bob@mail.example.com', 'hello@example.com'],
+    received: new Map([['mail.example.com', seen]]),
+    baseUrl: 'https://post.example.com',
+  }
+  const route = { from: { address: 'hello@example.com' }, host: 'smtp.example.net', isApi: false }
+  expect(listCheckedSenders(route, settings, app)).toEqual([
+    { domain: 'example.com', server: 'smtp.example.net', dkim: null, seen: null, hasOneClick: true },
+    { domain: 'mail.example.com', server: 'smtp.example.net', dkim: null, seen, hasOneClick: true },
+  ])
 })

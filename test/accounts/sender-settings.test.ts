@@ -24,7 +24,7 @@ describe('typed settings', () => {
     expect(from({})).toMatchObject({ settings: pickForm('from', NO_SETTINGS) })
     expect(limits({})).toMatchObject({ settings: pickForm('limits', NO_SETTINGS) })
     const names = (
-      ['from', 'layout', 'texts', 'server', 'limits', 'dkim', 'reports', 'webhooks', 'optIn'] as const
+      ['from', 'layout', 'texts', 'server', 'limits', 'brake', 'dkim', 'reports', 'webhooks', 'optIn'] as const
     ).flatMap((form) => Object.keys(pickForm(form, NO_SETTINGS)))
     expect(names.toSorted()).toEqual(
       Object.keys(NO_SETTINGS)

@@ -48,6 +48,7 @@ const OF_APP = [
   'sender/server',
   'sender/domain',
   'sender/limits',
+  'sender/rates',
   'keys',
   'keys/new',
   'requests',

@@ -34,6 +34,7 @@ const PAGES = [
   'sender/server',
   'sender/domain',
   'sender/limits',
+  'sender/rates',
   'keys',
   'keys/new',
   'requests',

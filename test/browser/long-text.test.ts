@@ -71,7 +71,7 @@ const BROKEN_WORDS = `(() => {
 })()`
 
 const PAGES =
-  `activation events people deliveries outbox suppressions suppressions/new messages messages/new keys keys/new sender sender/server sender/domain sender/limits sender/layout sender/texts settings
+  `activation events people deliveries outbox suppressions suppressions/new messages messages/new keys keys/new sender sender/server sender/domain sender/limits sender/rates sender/layout sender/texts settings
   members members/new new-app you events?range=weeks`.split(/\s+/)
 
 /** Pixels by which the page is too wide at a width. */

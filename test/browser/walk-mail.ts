@@ -266,6 +266,7 @@ export const MAIL_STEPS: Step[] = [
   { name: 'sender-texts', go: (page, server) => page.goto(at(server, 'sender/texts')) },
   { name: 'sender-layout', go: (page, server) => page.goto(at(server, 'sender/layout')) },
   { name: 'sender-limits', go: (page, server) => page.goto(at(server, 'sender/limits')) },
+  { name: 'sender-rates', go: (page, server) => page.goto(at(server, 'sender/rates')) },
   {
     name: 'sender-limits-wrong',
     go: async (page) => {

@@ -33,6 +33,7 @@ const factsOf = (changes: Partial<Facts> = {}): Facts => ({
   isByHand: false,
   suppression: null,
   topicEndedAt: null,
+  brake: null,
   lastHandedAt: null,
   handed: [],
   place: null,
@@ -173,6 +174,25 @@ describe('a topic that the person ended', () => {
     expect(outcomeOf({ topic: 'Tips' }, { ...ended, isByHand: true })).toBe('topic')
     expect(outcomeOf({ topic: 'Tips' })).toBe('send')
     expect(outcomeOf({ topic: 'Tips' }, { ...ended, suppression: 'unsubscribed' })).toBe('unsubscribed')
+  })
+})
+
+describe('the brake', () => {
+  const brake = { kind: 'complaints', failures: 5, emails: 2_000, since: AT - 10 * DAY } as const
+  test('holds lifecycle emails back, however long it takes', () => {
+    expect(outcomeOf({ settings: { giveUpHours: 1 } }, { brake, plannedAt: AT - 9 * DAY })).toBe(
+      `brake ${DAY / MINUTE}`,
+    )
+    expect(decide(messageOf(), factsOf({ brake })).verdicts.at(-1)).toEqual({
+      rule: 'brake',
+      about: 'complaints',
+      value: '0.25%',
+      verdict: 'fail',
+    })
+  })
+  test('leaves to the rules whom they stop, and to members what they send', () => {
+    expect(outcomeOf({ onlyIf: [{ rule: 'tag', has: 'beta' }] }, { brake })).toBe('tag')
+    expect(outcomeOf({}, { brake, isByHand: true })).toBe('send')
   })
 })
 

@@ -18,6 +18,7 @@ describe('each reason has its own sentence', () => {
     'unsure',
     'perDay',
     'perWeek',
+    'brake',
     'holdback',
     'gone',
   ]

@@ -85,6 +85,10 @@ describe('describes a rule', () => {
     [fail('perDay', '1', 1), 'Ada had received 1 lifecycle email within a day, but this app sends at most 1.'],
     [pass('perDay', '1', 0), "Ada hadn't received any lifecycle emails within a day, and this app sends at most 1."],
     [pass('perWeek', '5', 2), 'Ada had received 2 lifecycle emails within a week, and this app sends at most 5.'],
+    [
+      fail('brake', 'complaints', '0.25%'),
+      "0.25% of the app's recent emails were reported as spam, so its lifecycle emails wait.",
+    ],
     [fail('giveUp', null, NOW), `It could not be sent by ${WHEN}.`],
     ...[
       ['event.headline', 'The event had no headline'],
@@ -132,7 +136,7 @@ describe('describes a rule', () => {
 
   test('of any kind', () => {
     const decided =
-      'suppression consent message date inactive again window perDay perWeek giveUp holdback template link language'.split(
+      'suppression consent message brake date inactive again window perDay perWeek giveUp holdback template link language'.split(
         ' ',
       )
     expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(CANCELLATION_REASONS), ...decided].sort())

@@ -211,7 +211,7 @@ describe('a resend by hand', () => {
 test('a new mail server retries its failures and those of the sender; a new sender only the latter', () => {
   const ofServer = ['server_paused', 'server_limited', 'unknown', 'smtp_421', 'econnrefused', 'error']
   const ofSender = ['sender_unverified', 'sender_paused', 'from_550']
-  const others = ['perDay', 'window', 'unsure', 'template_slow', 'dkim_key']
+  const others = ['perDay', 'window', 'unsure', 'brake', 'template_slow', 'dkim_key']
   const retried = (changed: 'server' | 'sender') =>
     [...ofServer, ...ofSender, ...others].filter((reason) => isRetried(reason, changed))
   expect(retried('server')).toEqual([...ofServer, ...ofSender])

@@ -244,7 +244,7 @@ test('counts how often an email was deferred, not how often it was claimed', () 
 
 test('rules and limits hold an email, mail servers and senders do not', () => {
   const held = (reason: string) => isHeld({ state: 'deferred', reason })
-  expect(['window', 'perDay', 'perWeek', 'unsure'].map(held)).toEqual([true, true, true, true])
+  expect(['brake', 'window', 'perDay', 'perWeek', 'unsure'].map(held)).toEqual([true, true, true, true, true])
   expect(['smtp_451', 'sender_unverified', 'server_paused'].map(held)).toEqual([false, false, false])
   expect(isHeld({ state: 'skipped', reason: 'perDay' })).toBe(false)
 })

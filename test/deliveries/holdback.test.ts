@@ -66,6 +66,7 @@ const FACTS: Facts = {
   isByHand: false,
   suppression: null,
   topicEndedAt: null,
+  brake: null,
   lastHandedAt: null,
   handed: [],
   place: 9.99,

@@ -18,6 +18,7 @@ const FACTS: Facts = {
   isByHand: false,
   suppression: null,
   topicEndedAt: null,
+  brake: null,
   lastHandedAt: null,
   handed: [],
   place: null,

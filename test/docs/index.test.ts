@@ -16,6 +16,7 @@ import { EXAMPLE_VALUES, fillSample, PAGE_SAMPLES } from '../../src/docs/samples
 import { retryDelay } from '../../src/mail/marks.ts'
 import { COSTLY_CALL_LIMIT } from '../../src/accounts/costly-calls.ts'
 import { TOOL_NAMES } from '../../src/mcp/tools/index.ts'
+import { BRAKE_DAYS, BRAKE_DEFAULTS, CEILINGS, FEWEST, TARGETS } from '../../src/deliveries/brake.ts'
 import { CANCELLATION_REASONS } from '../../src/store/message-types.ts'
 
 const markdownOf = (slug: string): string => DOC_PAGES.find((page) => page.slug === slug)?.markdown ?? ''
@@ -24,7 +25,7 @@ const rowsOf = (slug: string) =>
 
 test('every page has a title, a summary and the address of the installation', () => {
   const slugs = `start events retries contacts opt-in sends manage snippet calls privacy consent mcp tools messages triggers rules frequency content layout html languages texts topics results holdback sending delivery states bounces
-    senders providers ses hosting settings backups accounts limits errors requests http security sessions data cryptography asvs asvs-v8 development commands`
+    rates senders providers ses hosting settings backups accounts limits errors requests http security sessions data cryptography asvs asvs-v8 development commands`
   expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(slugs.split(/\s+/))
   for (const page of DOC_PAGES) {
     expect([page.title, page.summary]).toEqual([expect.stringMatching(/^\w/), expect.stringMatching(/\.$/)])
@@ -56,6 +57,18 @@ test('code samples are filled in, at the indentation of their list', () => {
 })
 
 describe('the pages are correct about', () => {
+  test('rates and the brake', () => {
+    const text = markdownOf('rates')
+    const { complaints, bounces } = BRAKE_DEFAULTS
+    expect(text).toContain(`if ${complaints}% of the emails of the last ${BRAKE_DAYS} days`)
+    expect(text).toContain(`or ${bounces}% bounce. This takes at least ${FEWEST.emails} emails`)
+    expect(text).toContain(`${FEWEST.complaints} complaints or ${FEWEST.bounces} bounces`)
+    for (const asked of [TARGETS, CEILINGS]) {
+      expect(text).toContain(`complaints ${asked === TARGETS ? 'below' : 'of'} ${asked.complaints}%`)
+      expect(text).toContain(`bounces ${asked === TARGETS ? 'below' : 'of'} ${asked.bounces}%`)
+    }
+  })
+
   test('limits', () => {
     const rows = rowsOf('limits')
     const inHour = ({ max }: { max: number }): string => `${max.toLocaleString('en')} in any hour`

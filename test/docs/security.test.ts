@@ -161,6 +161,7 @@ describe('the code', () => {
       'src/docs/request-samples.ts',
       'src/mail/api-provider.ts',
       'src/mail/sns.ts',
+      'src/mail/suppression-lists.ts',
     ])
     const sockets = using(server, /createConnection|\b(?:net|tls)\.connect|\bconnect\(\{|Bun\.connect/)
     expect(sockets.length).toBeGreaterThan(0)

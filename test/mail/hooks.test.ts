@@ -46,6 +46,10 @@ async function sendOne(to = ADA) {
 
 const suppressionOf = (email: string) => sending.store().findSuppression(sending.app.id, email)
 const newest = async () => (await sending.deliveries())[0]
+async function changesOf(email: string) {
+  const contact = await sending.store().findContact(sending.app.id, email)
+  return sending.store().listContactChanges(contact?.id ?? 0, null, 10)
+}
 
 describe('a webhook', () => {
   type About = Awaited<ReturnType<typeof sendOne>>
@@ -89,12 +93,17 @@ describe('a webhook', () => {
   ]
   test.each(KINDS)('%s, ten times, is one change', async (_, send, state, suppression) => {
     const about = await sendOne()
+    // what is saved with a new person is no change
+    sending.clock.tick(1)
     expect((await send(about)).status).toBe(200)
     const after = await newest()
     expect([await sending.states(), await suppressionOf(ADA)]).toEqual([{ [state]: 1 }, suppression as 'bounced'])
+    const changes = await changesOf(ADA)
     sending.clock.tick(MINUTE)
     for (let time = 0; time < 10; time += 1) expect((await send(about)).status).toBe(200)
-    expect(await newest()).toEqual(after)
+    expect([await newest(), await changesOf(ADA)]).toEqual([after, changes])
+    if (suppression)
+      expect(changes.map(({ change }) => change.cause)).toMatchObject([{ by: 'report', delivery: about.id }])
   })
 
   test('of a bounce stops what waits for the person at once', async () => {
@@ -168,6 +177,19 @@ describe('three soft bounces within 14 days', () => {
   }
 
   test('suppress the address', async () => expect(await softly([0, 6, 13])).toBe('bounced'))
+
+  test('are changes of the person, and the rule is the cause of the last one', async () => {
+    await softly([0, 6, 13])
+    const changes = await changesOf(ADA)
+    const soft = { by: 'report', kind: 'softBounced', provider: 'postmark', text: 'smtp;550 5.1.1 unknown user' }
+    const rule = { by: 'softBounces', count: 3, days: 14 } as const
+    expect(changes.map(({ change }) => [change.status, change.cause])).toEqual([
+      [['subscribed', 'bounced'], rule],
+      ...[1, 2, 3].map(() => [null, expect.objectContaining(soft)]),
+    ] as unknown as [null, null][])
+    expect((await sending.store().findSuppressed(sending.app.id, ADA))?.cause).toEqual(rule)
+  })
+
   test('are needed', async () => expect(await softly([0, 6])).toBeNull())
   test('must be that close', async () => expect(await softly([0, 8, 15])).toBeNull())
 })

@@ -1,7 +1,7 @@
 /**
  * A local stand-in for Postmark, from its documentation: https://postmarkapp.com/developer/api/email-api,
- * https://postmarkapp.com/developer/api/overview#error-codes, https://postmarkapp.com/developer/api/server-api and
- * https://postmarkapp.com/developer/api/message-streams-api
+ * https://postmarkapp.com/developer/api/overview#error-codes, https://postmarkapp.com/developer/api/server-api,
+ * https://postmarkapp.com/developer/api/message-streams-api and https://postmarkapp.com/developer/api/suppressions-api
  */
 import { type ApiBehaviour, type ApiCall, type ApiReply, startApiServer } from './api-server.ts'
 
@@ -17,6 +17,14 @@ export type PostmarkEmail = {
   MessageStream: string
 }
 
+/** As the suppression dump shows it. */
+export type PostmarkSuppression = {
+  EmailAddress: string
+  SuppressionReason: 'HardBounce' | 'SpamComplaint' | 'ManualSuppression'
+  Origin: 'Recipient' | 'Customer' | 'Admin'
+  CreatedAt: string
+}
+
 const TOKEN = '6f4a1d2c-0b7e-4c43-9a57-2f1f0a9d7c11'
 const TEST_TOKEN = 'POSTMARK_API_TEST'
 const STREAMS = ['outbound', 'broadcast']
@@ -25,6 +33,7 @@ type Behaviour = ApiBehaviour<PostmarkEmail> & {
   /** addresses on the stream's suppression list */
   inactive?: string[]
   unconfirmedSenders?: string[]
+  suppressions?: PostmarkSuppression[]
 }
 
 const fault = (ErrorCode: number, Message: string, status = 422): ApiReply => ({ status, body: { ErrorCode, Message } })
@@ -74,6 +83,9 @@ export async function startPostmark(behaviour: Behaviour = {}) {
       return fault(10, 'The Server Token you provided in the X-Postmark-Server-Token request header was invalid.', 401)
     if (isSending) return send(call)
     if (path === '/server') return { status: 200, body: { ID: 1, Name: 'Staging', DeliveryType: 'Live' } }
+    const dumped = /^\/message-streams\/([^/]+)\/suppressions\/dump$/.exec(path)?.[1]
+    if (dumped !== undefined && STREAMS.includes(dumped))
+      return { status: 200, body: { Suppressions: behaviour.suppressions ?? [] } }
     const stream = /^\/message-streams\/(.+)$/.exec(path)?.[1]
     if (stream !== undefined && STREAMS.includes(stream))
       return { status: 200, body: { ID: stream, ServerID: 1, MessageStreamType: 'Transactional' } }

@@ -1,7 +1,9 @@
 /**
  * A local stand-in for Resend, from its documentation: https://resend.com/docs/api-reference/emails/send-email,
- * https://resend.com/docs/api-reference/errors, https://resend.com/docs/dashboard/emails/idempotency-keys and
- * https://resend.com/docs/api-reference/domains/list-domains
+ * https://resend.com/docs/api-reference/errors, https://resend.com/docs/dashboard/emails/idempotency-keys,
+ * https://resend.com/docs/api-reference/domains/list-domains,
+ * https://resend.com/docs/api-reference/suppressions/list-suppressions and
+ * https://resend.com/docs/api-reference/pagination
  */
 import { type ApiBehaviour, type ApiCall, type ApiReply, startApiServer } from './api-server.ts'
 
@@ -16,6 +18,8 @@ export type ResendEmail = {
   tags: { name: string; value: string }[]
 }
 
+export type ResendSuppression = { id: string; email: string; origin: 'bounce' | 'complaint' | 'manual' }
+
 const KEY = 're_FullAccess_4uTSDNyYDHpYhcXKcS2pAv'
 const SENDING_KEY = 're_SendingOnly_9kWFvQxYbJmT2cZrLdXpNa'
 const KEY_AGE_MS = 86_400_000
@@ -23,6 +27,9 @@ const KEY_AGE_MS = 86_400_000
 type Behaviour = ApiBehaviour<ResendEmail> & {
   now?: () => number
   unverifiedDomains?: string[]
+  suppressions?: ResendSuppression[]
+  /** answers instead of a page of suppressions; `count`: how many were asked for so far */
+  page?: (count: number) => ApiReply | null
 }
 
 const fault = (statusCode: number, name: string, message: string): ApiReply => ({
@@ -72,6 +79,24 @@ export async function startResend(behaviour: Behaviour = {}) {
     return doing === 'accept' && reply ? reply : (doing as 'cut' | 'hang')
   }
 
+  let pages = 0
+  const listSuppressions = (query: URLSearchParams): ApiReply => {
+    pages += 1
+    const instead = behaviour.page?.(pages)
+    if (instead) return instead
+    const { suppressions: all = [] } = behaviour
+    const [limit, after] = [Number(query.get('limit') ?? 20), query.get('after')]
+    if (limit < 1 || limit > 100) return fault(422, 'validation_error', 'The limit must be between 1 and 100.')
+    const rest = after === null ? all : all.slice(all.findIndex(({ id }) => id === after) + 1)
+    const data = rest.slice(0, limit).map((one) => ({
+      object: 'suppression',
+      source_id: null,
+      created_at: '2026-05-01T12:00:00.000Z',
+      ...one,
+    }))
+    return { status: 200, body: { object: 'list', has_more: rest.length > limit, data } }
+  }
+
   const server = await startApiServer((call) => {
     const { method, path, headers } = call
     const isSending = method === 'POST' && path === '/emails'
@@ -81,6 +106,8 @@ export async function startResend(behaviour: Behaviour = {}) {
     if (key !== KEY && key !== SENDING_KEY)
       return fault(isSending ? 401 : 400, 'validation_error', 'API key is invalid')
     if (isSending) return send(call)
+    const { pathname, searchParams } = new URL(path, 'http://localhost')
+    if (pathname === '/suppressions') return listSuppressions(searchParams)
     return path === '/domains' ? { status: 200, body: { data: [] } } : fault(404, 'not_found', 'Not found.')
   })
   const urlOf = (key: string): string => `resend://${key}@127.0.0.1:${server.port}`

@@ -67,7 +67,7 @@ test('a sent email has the DNS records of its sender looked up again, once a day
   const asked: string[] = []
   const resolveTxt = async (name: string) => (asked.push(name), name === 'first.example' ? ['v=spf1 mx -all'] : [])
   const sending = await start({}, {}, { resolveTxt })
-  const sender = { domain: 'first.example', server: '127.0.0.1', dkim: null }
+  const sender = { domain: 'first.example', server: '127.0.0.1', dkim: null, seen: null, hasOneClick: false }
   const [store, appId] = [sending.store(), sending.app.id]
   const saving = spyOn(store, 'saveDomainCheck')
   const checkedAt = sending.clock.now()
@@ -85,7 +85,7 @@ test('a sent email has the DNS records of its sender looked up again, once a day
   expect(await send('bob')).toBeGreaterThan(0)
   const last = await findLastCheck(store, appId, sender)
   expect(last).toMatchObject({ checkedAt: checkedAt + DAY })
-  expect(last?.checks.map(({ state }) => state)).toEqual(['good', 'caution', 'caution'])
+  expect(last?.checks.map(({ state }) => state)).toEqual(['good', 'caution', 'good', 'caution', 'caution'])
   sending.clock.tick(2 * HOUR)
   expect(await send('carol')).toBe(0)
 })

@@ -2,6 +2,7 @@
  * A local stand-in for Amazon SES, from its documentation:
  * https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html,
  * https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_GetAccount.html,
+ * https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_ListSuppressedDestinations.html,
  * https://docs.aws.amazon.com/ses/latest/dg/manage-sending-quotas-errors.html and, for signatures,
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
@@ -17,6 +18,8 @@ export type SesEmail = {
   ConfigurationSetName?: string
 }
 
+export type SesSuppression = { EmailAddress: string; Reason: 'BOUNCE' | 'COMPLAINT' }
+
 const KEY_ID = 'AKIAIOSFODNN7EXAMPLE'
 /** With the characters that URLs have to encode. */
 const SECRET = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
@@ -29,6 +32,7 @@ type Behaviour = ApiBehaviour<SesEmail> & {
   account?: { SendingEnabled?: boolean; ProductionAccessEnabled?: boolean }
   /** its policy allows only sending */
   isSendingOnly?: boolean
+  suppressions?: SesSuppression[]
 }
 
 export const sesFault = (type: string, message: string, status = 400) => ({
@@ -57,10 +61,12 @@ function findFault({ method, path, headers, text }: ApiCall, region: string): Ap
   const at = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
   const isRecent = Math.abs(Date.now() - at) < CLOCK_MS && date.startsWith(day)
   const names = signed.split(';')
+  const { pathname, searchParams } = new URL(path, 'http://localhost')
+  const query = Array.from(searchParams, (pair) => pair.map(encodeURIComponent).join('='))
   const canonical = [
     method,
-    path,
-    '',
+    pathname,
+    query.toSorted().join('&'),
     ...names.map((name) => `${name}:${String(headers[name]).trim()}`),
     '',
     signed,
@@ -99,6 +105,17 @@ export async function startSes(behaviour: Behaviour = {}) {
     return doing === 'accept' ? { status: 200, body: { MessageId } } : doing
   }
 
+  const listSuppressions = (query: URLSearchParams): ApiReply => {
+    const { suppressions: all = [] } = behaviour
+    const most = Number(query.get('PageSize') ?? 100)
+    if (most > 1_000) return sesFault('BadRequestException', 'PageSize must be at most 1000.')
+    const [, from = '0'] = /^from=(\d+)\/\+$/.exec(query.get('NextToken') ?? 'from=0/+') ?? []
+    const end = Number(from) + most
+    const page = all.slice(Number(from), end).map((one) => ({ ...one, LastUpdateTime: 1_777_000_000.5 }))
+    const more = end < all.length ? { NextToken: `from=${end}/+` } : {}
+    return { status: 200, body: { SuppressedDestinationSummaries: page, ...more } }
+  }
+
   const server = await startApiServer((call) => {
     const { method, path, body } = call
     const refused = findFault(call, region)
@@ -108,6 +125,8 @@ export async function startSes(behaviour: Behaviour = {}) {
       const why = 'User: arn:aws:iam::123456789012:user/eventpost is not authorized to perform: ses:GetAccount'
       return sesFault('AccessDeniedException', why, 403)
     }
+    const { pathname, searchParams } = new URL(path, 'http://localhost')
+    if (pathname === '/v2/email/suppression/addresses') return listSuppressions(searchParams)
     const SendQuota = { Max24HourSend: 50_000, MaxSendRate: 14, SentLast24Hours: 0 }
     const account = { SendingEnabled: true, ProductionAccessEnabled: true, EnforcementStatus: 'HEALTHY', SendQuota }
     return path === '/v2/email/account'

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import {
+  type Cause,
+  describeCause,
   mayResubscribe,
   outweighs,
   readSuppressionList,
@@ -30,6 +32,23 @@ test('people take back only what they chose themselves, in the last 30 days', ()
   expect([mayResubscribe('bounced', own, 1), mayResubscribe('complained', own, 1)]).toEqual([false, false])
   expect(mayResubscribe('subscribed', null, 1)).toBe(true)
 })
+
+test.each<[Cause, string]>([
+  [
+    { by: 'report', kind: 'bounced', provider: 'postmark', text: '550 no such user' },
+    'Postmark reported a hard bounce: “550 no such user”',
+  ],
+  [{ by: 'report', kind: 'complained', provider: null }, 'Your server reported a spam complaint'],
+  [{ by: 'softBounces', count: 3, days: 14 }, '3 soft bounces within 14 days'],
+  [
+    { by: 'refusal', delivery: 'dlv_1', text: '550 5.1.1' },
+    'The mail server has no such mailbox (it replied 550 5.1.1)',
+  ],
+  [{ by: 'list', provider: 'postmark', text: 'HardBounce' }, "On Postmark's suppression list: “HardBounce”"],
+  [{ by: 'list', provider: null }, "On the email provider's suppression list"],
+  [{ by: 'member', actor: 'mem_1', text: 'They asked' }, 'By mem_1: “They asked”'],
+  [{ by: 'link' }, 'With the link in an email'],
+])('%j is described', (cause, text) => expect(describeCause(cause, (actor) => actor)).toBe(text))
 
 test('an exported mailbox with a name is read', async () => {
   const text = {

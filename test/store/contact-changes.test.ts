@@ -28,7 +28,7 @@ const list = (limit = 1_000, before: number | null = null) => {
   const { id } = db.query<{ id: number }, []>('SELECT id FROM contacts').get() ?? { id: 0 }
   return createChangeReads(db).listContactChanges(id, before, limit)
 }
-const NOTHING = { status: null, firstName: null, lastName: null, source: null, tags: null, fields: null }
+const NOTHING = { status: null, firstName: null, lastName: null, source: null, tags: null, fields: null, cause: null }
 
 test('a new person has no changes', () => {
   expect(list()).toEqual([])
@@ -56,10 +56,10 @@ test('the status, with the member who set it', () => {
   run({ name: 'unsuppress', input: { ...person, at: AT + 2, by: { ...BY, why: 'asked' } } })
   at = AT + 2
   change({ firstName: 'Ada', actor: 'mem_2' })
-  expect(list().map((one) => [one.at, one.actor, one.change.status])).toEqual([
-    [AT + 3, 'mem_2', null],
-    [AT + 2, 'mem_1', ['unsubscribed', 'subscribed']],
-    [AT + 1, null, ['subscribed', 'unsubscribed']],
+  expect(list().map((one) => [one.at, one.actor, one.change.status, one.change.cause])).toEqual([
+    [AT + 3, 'mem_2', null, null],
+    [AT + 2, 'mem_1', ['unsubscribed', 'subscribed'], { by: 'member', actor: 'mem_1', text: 'asked' }],
+    [AT + 1, null, ['subscribed', 'unsubscribed'], null],
   ])
 })
 

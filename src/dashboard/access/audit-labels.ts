@@ -1,6 +1,7 @@
 import type { KeyRow } from '../../accounts/accounts.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import { readPublicId } from '../../core/ids.ts'
+import { findProvider } from '../../accounts/mail-providers.ts'
 import type { MemberEntry } from '../../accounts/members.ts'
 import type { AuditEntry } from '../../accounts/audit.ts'
 import { readMessageSubject } from '../../store/audit.ts'
@@ -21,6 +22,9 @@ const ACTIONS = new Map<string, string>([
   ['secret.rotate', 'rotated the identity secret'],
   ['secret.revoke', 'revoked a previous identity secret'],
   ['mail.set', 'changed the sender: {}'],
+  ['brake.pull', 'held back lifecycle emails of the app {}: too many emails bounced or were reported as spam'],
+  ['brake.end', 'stopped holding back lifecycle emails of the app {}'],
+  ['brake.release', 'released the lifecycle emails of the app {}'],
   ['sender_domain.txt', 'verified the sender domain {} by its TXT record'],
   ['sender_domain.dkim', 'verified the sender domain {} by its DKIM key'],
   ['sender_domain.operator', 'let this account use the sender domain {}'],
@@ -67,6 +71,7 @@ const ACTIONS = new Map<string, string>([
   ['data.export', 'exported {}'],
   ['suppression.add', 'suppressed an address: {}'],
   ['suppression.import', 'suppressed addresses: {}'],
+  ['suppression.sync', 'read the suppression list of {}'],
   ['suppression.remove', 'removed a suppression: {}'],
 ])
 
@@ -107,8 +112,15 @@ function describeSubject(entry: AuditEntry, names: AuditNames): string {
   const message = readMessageSubject(entry)
   if (message && message.names.length > 0) return message.names.map((name) => `“${name}”`).join(' to ')
   if (action === 'mail.set') return describeSettings(subject ?? '')
+  if (action === 'suppression.sync') return describeSync(subject ?? '')
   const about = action.startsWith('suppression.') ? subject?.replace(ADDRESS_HASH, '') : subject
   return nameOf(about ?? '', names)
+}
+
+/** "Postmark: 12 added, 340 listed before" */
+function describeSync(subject: string): string {
+  const [provider = '', added = '', known = ''] = subject.split(' ')
+  return `${findProvider(provider)?.name ?? provider}: ${added} added, ${known} listed before`
 }
 
 export function describeAction(entry: AuditEntry, names: AuditNames): string {

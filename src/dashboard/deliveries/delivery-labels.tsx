@@ -9,6 +9,7 @@ import {
   SENT_STATES,
   STATE_LABELS,
 } from '../../deliveries/delivery-lists.ts'
+import { BRAKE } from '../../deliveries/brake.ts'
 import { publicId } from '../../core/ids.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
@@ -92,14 +93,21 @@ export function nameNext(delivery: DeliveryRow): string | null {
 
 const OF_APP: readonly (string | null)[] = ['window', 'perDay', 'perWeek']
 
-/** To the hours and limits that an email waits for. */
-export const LimitLink = ({ appId, delivery }: { appId: string; delivery: DeliveryRow }) =>
-  isHeld(delivery) && OF_APP.includes(delivery.reason) ? (
+/** To the hours, limits or rates that an email waits for. */
+export function LimitLink({ appId, delivery }: { appId: string; delivery: DeliveryRow }) {
+  const isBraked = delivery.reason === BRAKE
+  if (!isHeld(delivery) || !(isBraked || OF_APP.includes(delivery.reason))) return null
+  return (
     <>
       {' '}
-      <a href={pathOf(appId, 'sender/limits')}>Hours and limits</a>
+      {isBraked ? (
+        <a href={pathOf(appId, 'sender/rates')}>Bounces and complaints</a>
+      ) : (
+        <a href={pathOf(appId, 'sender/limits')}>Hours and limits</a>
+      )}
     </>
-  ) : null
+  )
+}
 
 /** Rule names as in the editor. */
 const RULE_NAMES: Record<string, string> = {
@@ -112,6 +120,7 @@ const RULE_NAMES: Record<string, string> = {
   tag: 'Tag',
   field: 'Field',
   status: 'Status',
+  brake: 'Bounces and complaints',
   again: 'How often',
   window: 'Sending hours',
   holdback: 'Holdback',

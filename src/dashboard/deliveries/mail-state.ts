@@ -19,6 +19,7 @@ export async function readMailState(deps: PageDependencies, app: AppRow): Promis
     unverified: domains.flatMap(({ domain, state }) => (state === 'unverified' ? [domain] : [])),
     stuck: server === null || pause ? null : await readStuck(deps, app),
     pause: pause && server !== null ? { server, ...pause } : null,
+    brake: await deps.store.findBrake(app.id),
   }
 }
 

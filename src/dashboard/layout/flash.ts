@@ -58,6 +58,8 @@ const FLASHES = {
   server_removed: 'The mail server was removed.',
   opt_in_saved: 'Double opt-in was saved.',
   limits_saved: 'The hours and limits were saved. They apply from the next email.',
+  brake_saved: 'The brake was saved. It applies from the next email.',
+  brake_released: 'The brake was released. Lifecycle emails that waited are checked in a moment.',
   dkim_made: 'The key pair was created. It signs the next email, so publish its record now.',
   dkim_removed: 'The key was removed. Emails are now sent unsigned.',
   address_freed: 'The address was removed from suppressions. It can receive emails again.',

@@ -51,4 +51,4 @@ export const toForm = (fields: FormInput['fields']): FormInput => ({
 
 /** The app page that a form's path belongs to; `/` if none. */
 export const pageAbove = (pathname: string): string =>
-  /^\/apps\/[^/]+\/(?:sender\/(?:server|domain|limits|opt-in|topics)(?![^/])|[^/]+)/.exec(pathname)?.[0] ?? '/'
+  /^\/apps\/[^/]+\/(?:sender\/(?:server|domain|limits|opt-in|rates|topics)(?![^/])|[^/]+)/.exec(pathname)?.[0] ?? '/'

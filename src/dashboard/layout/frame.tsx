@@ -49,6 +49,7 @@ type SubPage =
   | 'sender/limits'
   | 'sender/opt-in'
   | 'sender/topics'
+  | 'sender/rates'
 
 export const pathOf = (appId: string, page: PageName | SubPage): string => `/apps/${appId}/${page}`
 

@@ -1,8 +1,10 @@
 /** @jsxImportSource preact */
 import { UNREADABLE_SERVER } from '../../accounts/mail-server.ts'
 import { formatCount } from '../../core/count.ts'
+import { describeBrakeCause } from '../../deliveries/brake.ts'
 import { describeReason } from '../../deliveries/describe-reason.ts'
 import { describeLostUrl } from '../../people/unsubscribe.ts'
+import type { Brake } from '../../store/brake-rules.ts'
 import { MOST_QUEUED } from '../../store/message-results.ts'
 import { pathOf } from './frame.tsx'
 import { Notice, type NoticeKind } from '../ui/notice.tsx'
@@ -30,12 +32,14 @@ export type MailState = {
   pause: { server: string; isOwn: boolean; reason: string; until: number } | null
   /** emails that wait because the mail server can't be used. `isSilent`: it doesn't answer. Null if none does */
   stuck: { count: number; isSilent: boolean } | null
+  /** lifecycle emails wait, because too many emails bounced or were reported */
+  brake: Brake | null
 }
 
 /** Whether it must be solved, wherever it is shown: emails wait, aren't sent, or can't be unsubscribed from. */
 export const IS_PROBLEM: Readonly<
-  Record<'capturing' | 'unreadable' | 'unverified' | 'lostUrl' | 'pause' | 'stuck', boolean>
-> = { capturing: false, unreadable: true, unverified: true, lostUrl: true, pause: false, stuck: true }
+  Record<'capturing' | 'unreadable' | 'unverified' | 'lostUrl' | 'pause' | 'stuck' | 'brake', boolean>
+> = { capturing: false, unreadable: true, unverified: true, lostUrl: true, pause: false, stuck: true, brake: true }
 
 const kindOf = (about: keyof typeof IS_PROBLEM): NoticeKind => (IS_PROBLEM[about] ? 'problem' : 'caution')
 
@@ -56,6 +60,7 @@ type SenderPage =
   | 'sender/limits'
   | 'sender/opt-in'
   | 'sender/topics'
+  | 'sender/rates'
 
 /** `on`: the current page, which needs no link. */
 type NoticesProps = { viewer: Viewer; state: MailState; on?: SenderPage | 'outbox' }
@@ -66,6 +71,7 @@ export const MailNotices = ({ viewer, state, on }: NoticesProps) => {
     <>
       {isOfSender || <SettingNotices viewer={viewer} state={state} on={on} />}
       {on === 'sender' && <FromNotices viewer={viewer} state={state} />}
+      {!isOfSender && state.brake && <Braked viewer={viewer} brake={state.brake} />}
       {(!isOfSender || on === 'sender/server') && <ServerNotices viewer={viewer} state={state} on={on} />}
     </>
   )
@@ -123,6 +129,13 @@ const Unverified = ({ viewer, unverified }: Pick<NoticesProps, 'viewer'> & Pick<
       <a href={`${pathOf(viewer.app.publicId, 'sender/domain')}#domains`}>Show the record to add</a>.
     </Notice>
   )
+
+const Braked = ({ viewer, brake }: { viewer: Viewer; brake: Brake }) => (
+  <Notice kind={kindOf('brake')}>
+    {`${describeBrakeCause(brake)}, so lifecycle emails wait. None are lost. `}
+    <a href={pathOf(viewer.app.publicId, 'sender/rates')}>Show the rates</a>.
+  </Notice>
+)
 
 const ServerNotices = ({ viewer, state: { stuck, pause }, on }: NoticesProps) => (
   <>

@@ -1,6 +1,7 @@
 import { UNREADABLE_SERVER } from '../../accounts/mail-server.ts'
 import { formatCount, formatCounted, MOST_COUNTED } from '../../core/count.ts'
 import { isMissing, isUnknown, type SenderCheck } from '../../accounts/sender-checks.ts'
+import { describeBrakeCause, formatPercent, type Rates, rateState, TARGETS } from '../../deliveries/brake.ts'
 import { describeLostUrl } from '../../people/unsubscribe.ts'
 import type { ProblemCounts } from '../../store/message-results.ts'
 import type { RefusalGroup } from '../../store/requests.ts'
@@ -20,6 +21,8 @@ export type AttentionFacts = {
   records: { domain: string; checks: SenderCheck[] | null } | null
   refused: { groups: Pick<RefusalGroup, 'code' | 'count'>[]; isCut: boolean }
   refusedSince: string
+  /** of the days that the brake looks at */
+  rates: Rates
   failedSince: Pick<DeliveriesView, 'from' | 'isUtc'>
   days: number
 }
@@ -37,6 +40,7 @@ export const listAttention = (facts: AttentionFacts): AttentionItem[] =>
   [
     aboutSender(facts),
     ...aboutServer(facts),
+    aboutRates(facts),
     aboutDomains(facts),
     aboutRecords(facts),
     aboutFailed(facts),
@@ -60,6 +64,24 @@ function aboutSender({ appId, mail, messages }: AttentionFacts): Item {
     isBad: true,
     text: `${countOf(live.length, 'live message has', 'live messages have')} no sender address, so nothing is sent.`,
     link: { label: 'Set a sender address', href: pathOf(appId, 'sender') },
+  }
+}
+
+/** The brake, or complaints that come close to it. */
+function aboutRates({ appId, mail: { brake }, rates }: AttentionFacts): Item {
+  const href = pathOf(appId, 'sender/rates')
+  const link = { label: 'Show the rates', href }
+  if (brake) {
+    return { isBad: IS_PROBLEM.brake, text: `${describeBrakeCause(brake)}, so lifecycle emails wait.`, link }
+  }
+  const { complaints: failures, emails } = rates
+  const state = rateState('complaints', rates)
+  if (state === 'good' || state === 'few') return null
+  const cause = describeBrakeCause({ kind: 'complaints', failures, emails })
+  return {
+    isBad: false,
+    text: `${cause}. Gmail and Yahoo expect less than ${formatPercent(TARGETS.complaints)}.`,
+    link,
   }
 }
 

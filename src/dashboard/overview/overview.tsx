@@ -3,10 +3,10 @@ import { Elysia } from 'elysia'
 import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
 import { findLastCheck } from '../../accounts/dns-checks.ts'
-import { findCheckedSender } from '../../accounts/sender-checks.ts'
 import { listShownAccounts } from '../../http/request-log.ts'
 import { fromLocalTime, localTime } from '../../core/local-time.ts'
 import { DAY_MS } from '../../core/clock.ts'
+import { BRAKE_DAYS, readRates } from '../../deliveries/brake.ts'
 import { lastDays, readAppResults } from '../../deliveries/results.ts'
 import { isSimulated } from '../../deliveries/simulation/index.ts'
 import { createRecentSimulations } from '../../deliveries/simulation/recent.ts'
@@ -16,6 +16,7 @@ import { listSteps, nextStep, readSetup } from '../activation/checklist.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { homePath, pathOf } from '../layout/frame.tsx'
+import { readCheckedSenders } from '../sender/checked-senders.ts'
 import { openStream, showPage } from '../layout/require-member.tsx'
 import { streamChanges } from '../layout/stream.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
@@ -61,7 +62,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
   const failedRange = lastDays(FAILED_DAYS, now)
   const isUtc = app.timezone !== 'UTC'
   const accountIds = await listShownAccounts(store, account.id)
-  const [setup, mail, records, results, problems, refused, people, all, views] = await Promise.all([
+  const [setup, mail, records, results, problems, refused, rates, people, all, views] = await Promise.all([
     readSetup(deps, viewer),
     readMailState(deps, app),
     readRecords(deps, viewer),
@@ -72,6 +73,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
       appId: app.id,
       since: fromLocalTime(yesterday * DAY_MS, app.timezone),
     }),
+    readRates(store, app.id, BRAKE_DAYS, now),
     store.countPeopleByDay(app.id, range.from),
     store.countByDay(app.id, null, range.from),
     store.countByDay(app.id, PAGE_NAME, range.from),
@@ -90,6 +92,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
         problems,
         refused,
         refusedSince: writeDay(yesterday),
+        rates,
         failedSince: { from: writeDay(failedRange.from), isUtc },
         days: FAILED_DAYS,
       })}
@@ -104,11 +107,12 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
   return pageAnswer(request, 200, page)
 }
 
-async function readRecords({ store, mailer }: Shown, { app }: Viewer): Promise<AttentionFacts['records']> {
+async function readRecords(deps: Shown, { app }: Viewer): Promise<AttentionFacts['records']> {
+  const { store, mailer } = deps
   const settings = await store.mailSettings(app.id)
   const route = mailer.findMailRoute({ settings, app })
-  const sender = findCheckedSender(route, settings)
-  if (sender === null || route.server === null) return null
+  const [sender] = route.from === null || route.server === null ? [] : await readCheckedSenders(deps, app, settings)
+  if (sender === undefined) return null
   const last = await findLastCheck(store, app.id, sender)
   if (last) mailer.dnsChecks.refreshSeen(app.id, sender, last)
   return { domain: sender.domain, checks: last?.checks ?? null }

@@ -1,10 +1,11 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { hasRole } from '../../accounts/members.ts'
+import { createMemberNames, hasRole } from '../../accounts/members.ts'
 import { askAgain } from '../../people/consent.ts'
 import { type ContactRow, eraseContact, saveByMember } from '../../people/contacts.ts'
 import { EXPORT_FORMATS, exportPeople } from '../../people/people-lists.ts'
 import { explainPerson, listDeliveries } from '../../deliveries/delivery-lists.ts'
+import { SOFT_BOUNCES } from '../../deliveries/reports.ts'
 import { readEmail } from '../../core/email.ts'
 import { exportPerson, listTimeline } from '../../deliveries/person-timeline.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
@@ -167,22 +168,27 @@ async function showPerson(
   if (!person) return missingAnswer(request, viewer, 'person_unknown')
   const before = readPublicId('evt', new URL(request.url).searchParams.get('before') ?? '')
   const newest = { ...ALL_EMAILS, contactId: person.id, limit: MOST_SHOWN }
-  const [{ items, next }, members, keys, messages, emails, consents, isOptInOn, topics] = await Promise.all([
-    listTimeline(deps.store, viewer.app, person, { before, limit: FEED_ROWS }),
-    deps.store.listMembers(viewer.account.id),
-    deps.store.listKeys(viewer.account.id),
-    before === null ? explainPerson(deps, person) : [],
-    before === null ? listDeliveries(deps.store, viewer.app, newest) : NO_EMAILS,
-    deps.store.listConsents(person.id),
-    isAsking(deps, viewer),
-    listChosenTopics(deps.store, viewer.app, person.email),
-  ])
+  const [{ items, next }, members, keys, suppressed, softBounces, messages, emails, consents, isOptInOn, topics] =
+    await Promise.all([
+      listTimeline(deps.store, viewer.app, person, { before, limit: FEED_ROWS }),
+      deps.store.listMembers(viewer.account.id),
+      deps.store.listKeys(viewer.account.id),
+      deps.store.findSuppressed(viewer.app.id, person.email),
+      deps.store.countSoftBounces(person.id, deps.clock.now() - SOFT_BOUNCES.withinMs),
+      before === null ? explainPerson(deps, person) : [],
+      before === null ? listDeliveries(deps.store, viewer.app, newest) : NO_EMAILS,
+      deps.store.listConsents(person.id),
+      isAsking(deps, viewer),
+      listChosenTopics(deps.store, viewer.app, person.email),
+    ])
   const page = (
     <PersonPage
       viewer={viewer}
       person={person}
       items={items}
-      members={new Map(members.map(({ personId, email }) => [personId, email]))}
+      nameMember={createMemberNames(members)}
+      suppressed={suppressed}
+      softBounces={softBounces}
       keys={new Map(keys.map((key) => [key.id, key.name]))}
       isFirst={before === null}
       messages={messages}

@@ -1,4 +1,6 @@
 /** @jsxImportSource preact */
+import { DAY_MS } from '../../core/clock.ts'
+import { SOFT_BOUNCES } from '../../deliveries/reports.ts'
 import type { ContactRow } from '../../people/contacts.ts'
 import { Badge, type Mood } from '../ui/badge.tsx'
 
@@ -30,6 +32,13 @@ const NOTES: Partial<Record<Status, string>> = {
 /** What the status means for emails. */
 export const StatusNote = ({ status }: { status: Status }) =>
   NOTES[status] === undefined ? null : <p class="hint">{NOTES[status]}</p>
+
+const SOFT_DAYS = SOFT_BOUNCES.withinMs / DAY_MS
+
+export const SOFT_BOUNCE_RULE = `${SOFT_BOUNCES.most} soft bounces within ${SOFT_DAYS} days suppress an address.`
+
+export const describeSoftBounces = (count: number): string =>
+  `${count} soft ${count === 1 ? 'bounce' : 'bounces'} in the last ${SOFT_DAYS} days. ${SOFT_BOUNCE_RULE}`
 
 /** Empty if no name is known. */
 export const nameOfPerson = ({ firstName, lastName }: Pick<ContactRow, 'firstName' | 'lastName'>): string =>

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ContactRow } from '../../people/contacts.ts'
+import { describeCause, type Suppressed } from '../../people/suppressions.ts'
 import type { MessageExplanation } from '../../deliveries/delivery-lists.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
@@ -15,7 +16,7 @@ import type { Consent } from '../../people/consent.ts'
 import { ConsentSection } from './person-consent.tsx'
 import { type PersonEmails, PersonMail } from './person-mail.tsx'
 import { PersonTimeline, type TimelineProps } from './person-timeline.tsx'
-import { nameOfPerson, StatusBadge, StatusNote } from './person-labels.tsx'
+import { describeSoftBounces, nameOfPerson, StatusBadge, StatusNote } from './person-labels.tsx'
 import type { ChosenTopic } from '../../people/topics.ts'
 import { Tags } from './tags.tsx'
 import { TopicFields } from './topic-fields.tsx'
@@ -29,6 +30,10 @@ type PersonProps = {
   consents: Consent[]
   isOptInOn: boolean
   topics: ChosenTopic[]
+  /** the address on the list of suppressions */
+  suppressed: Suppressed | null
+  /** recent ones */
+  softBounces: number
   /** error of the last action */
   notice?: string
 } & PersonEmails &
@@ -96,40 +101,14 @@ function State({ person, now }: PersonProps) {
   )
 }
 
-const FactsSection = ({ person, now }: PersonProps) => (
+const FactsSection = (props: PersonProps) => (
   <section>
     <h2>Details</h2>
     <Values isCompact>
       <Fact name="Status">
-        <StatusBadge status={person.status} />
-        <StatusNote status={person.status} />
+        <Status {...props} />
       </Fact>
-      <Value id="email" name="Email">
-        {person.email}
-      </Value>
-      <Fact name="Tags">
-        <Tags tags={person.tags ?? []} />
-      </Fact>
-      {person.source !== null && (
-        <Fact name="Source">
-          <SentText>{person.source}</SentText>
-        </Fact>
-      )}
-      <Fact name="First page view">
-        {person.firstSeenAt === null ? 'Never' : <ExactTime at={person.firstSeenAt} />}
-      </Fact>
-      <Fact name="Last page view">
-        {person.lastSeenAt === null ? 'Never' : <Time at={person.lastSeenAt} now={now} />}
-      </Fact>
-      <Fact name="Added">
-        <ExactTime at={person.createdAt} />
-      </Fact>
-      <Fact name="Updated">
-        <Time at={person.updatedAt} now={now} />
-      </Fact>
-      <Value id="contact-id" name="Contact ID">
-        {publicId('con', person.id)}
-      </Value>
+      <PersonFacts {...props} />
     </Values>
   </section>
 )
@@ -148,6 +127,48 @@ const TopicsSection = ({ viewer, person, topics }: PersonProps) => {
     </section>
   )
 }
+/** With its reason, or how far soft bounces are from suppressing the address. */
+const Status = ({ person: { status }, suppressed, softBounces, nameMember }: PersonProps) => (
+  <>
+    <StatusBadge status={status} />
+    {suppressed?.cause && (
+      <p class="hint">
+        <SentText most={300}>{`${describeCause(suppressed.cause, nameMember)}.`}</SentText>
+      </p>
+    )}
+    <StatusNote status={status} />
+    {suppressed?.reason !== 'bounced' && softBounces > 0 && <p class="hint">{describeSoftBounces(softBounces)}</p>}
+  </>
+)
+
+const PersonFacts = ({ person, now }: PersonProps) => (
+  <>
+    <Value id="email" name="Email">
+      {person.email}
+    </Value>
+    <Fact name="Tags">
+      <Tags tags={person.tags ?? []} />
+    </Fact>
+    {person.source !== null && (
+      <Fact name="Source">
+        <SentText>{person.source}</SentText>
+      </Fact>
+    )}
+    <Fact name="First page view">{person.firstSeenAt === null ? 'Never' : <ExactTime at={person.firstSeenAt} />}</Fact>
+    <Fact name="Last page view">
+      {person.lastSeenAt === null ? 'Never' : <Time at={person.lastSeenAt} now={now} />}
+    </Fact>
+    <Fact name="Added">
+      <ExactTime at={person.createdAt} />
+    </Fact>
+    <Fact name="Updated">
+      <Time at={person.updatedAt} now={now} />
+    </Fact>
+    <Value id="contact-id" name="Contact ID">
+      {publicId('con', person.id)}
+    </Value>
+  </>
+)
 
 /** The customer's own data. */
 const FieldsSection = ({ person }: PersonProps) => {

@@ -3,7 +3,8 @@ import type { ContactChangeRow, PersonReport, Presences, TimelineItem } from '..
 import { describeAfter } from '../../deliveries/delivery-lists.ts'
 import type { Consent } from '../../people/consent.ts'
 import type { EventOutcome } from '../../deliveries/message-explanations.ts'
-import { publicId } from '../../core/ids.ts'
+import { type Cause, describeCause, FAILURES } from '../../people/suppressions.ts'
+import { publicId, readPublicId } from '../../core/ids.ts'
 import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
 import { ShortReason } from '../deliveries/delivery-row.tsx'
 import { describeEventName, KINDS, LATE_MS, previewOf } from '../events/event-labels.ts'
@@ -25,8 +26,7 @@ export type TimelineProps = {
   /** deliveries that the page explains above */
   explained: ReadonlySet<number>
   items: TimelineItem[]
-  /** email addresses of members by their id */
-  members: ReadonlyMap<string, string>
+  nameMember: (actor: string) => string
   /** names of API keys by their id */
   keys: ReadonlyMap<string, string>
   isFirst: boolean
@@ -76,7 +76,7 @@ function toMoment(props: TimelineProps, item: TimelineItem): Moment {
     case 'email':
       return { ...about, ...ofEmail(props, item) }
     case 'change':
-      return { ...about, ...ofChange(props.members, item) }
+      return { ...about, ...ofChange(props, item) }
     case 'presence':
       return { ...about, ...ofPresence(item) }
   }
@@ -217,14 +217,22 @@ const STATUS_CHANGES = {
 } as const
 
 function ofChange(
-  members: TimelineProps['members'],
+  { viewer, nameMember }: TimelineProps,
   { change: { actor, change }, consent }: TimelineItem & { kind: 'change' },
 ): Content {
   const differences = [...listDifferences(change), ...(consent ? listEvidence(consent) : [])]
+  const { cause } = change
   return {
     kind: 'Change',
-    what: describeStatusChange(change),
-    detail: describeActor(members, { actor, change }),
+    what: describeChange(change),
+    detail: cause ? (
+      <>
+        <SentText most={MOST_DETAIL}>{describeCause(cause, nameMember)}</SentText>
+        <CausingEmail appId={viewer.app.publicId} cause={cause} />
+      </>
+    ) : (
+      describeActor(nameMember, { actor, change })
+    ),
     followed: differences.map(({ name, text }) => (
       <span key={name}>
         <SentText most={64}>{name}</SentText>: <SentText most={300}>{text}</SentText>
@@ -233,8 +241,8 @@ function ofChange(
   }
 }
 
-function describeStatusChange({ status, topics }: ContactChangeRow['change']): string {
-  if (!status) return topics ? 'Topics changed' : 'Details changed'
+function describeChange({ status, cause, topics }: ContactChangeRow['change']): string {
+  if (status === null) return cause?.by === 'report' ? FAILURES[cause.kind] : topics ? 'Topics changed' : 'Details changed'
   const [before, after] = status
   return before === 'pending' && after === 'subscribed' ? 'Confirmed their email address' : STATUS_CHANGES[after]
 }
@@ -244,12 +252,24 @@ const listEvidence = ({ wording, address }: Consent): Difference[] => [
   ...(address === null ? [] : [{ name: 'IP address', text: address }]),
 ]
 
+const CausingEmail = ({ appId, cause }: { appId: string; cause: Cause }) => {
+  const id = 'delivery' in cause && cause.delivery !== undefined ? readPublicId('dlv', cause.delivery) : null
+  return (
+    id !== null && (
+      <>
+        {'. '}
+        <a href={deliveryPath(appId, id)}>Show the email</a>
+      </>
+    )
+  )
+}
+
 /** Only people themselves unsubscribe without a member: by a link in an email, or a button of their mail program. */
 function describeActor(
-  members: TimelineProps['members'],
+  nameMember: TimelineProps['nameMember'],
   { actor, change }: Pick<ContactChangeRow, 'actor' | 'change'>,
 ): string | undefined {
-  if (actor !== null) return `By ${members.get(actor) ?? 'a former member'}`
+  if (actor !== null) return `By ${nameMember(actor)}`
   const [before, after] = change.status ?? []
   const isByLink = after === 'unsubscribed' || (before === 'pending' && after === 'subscribed') || change.topics
   return isByLink ? 'With the link in an email' : undefined

@@ -1,18 +1,28 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
+import { findProvider } from '../../accounts/mail-providers.ts'
 import { hasRole } from '../../accounts/members.ts'
-import type { Suppressed, SuppressionReason } from '../../people/suppressions.ts'
+import { describeCause, type Suppressed, type SuppressionReason } from '../../people/suppressions.ts'
+import {
+  MOST_LISTED,
+  type SuppressionSync,
+  type SyncProgress,
+  TOO_LONG,
+  UNSAVED,
+} from '../../people/suppression-sync.ts'
 import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
-import { formatCounted } from '../../core/count.ts'
+import { formatCount, formatCounted } from '../../core/count.ts'
 import type { Viewer } from '../layout/viewer.ts'
+import { SOFT_BOUNCE_RULE } from './person-labels.tsx'
 import { REASONS, WHAT_IT_DOES } from './suppression-forms.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Finder } from '../ui/finder.tsx'
 import { FormNotices } from '../ui/form.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
@@ -31,6 +41,8 @@ type SuppressionsProps = {
   /** path of the next page */
   older: string | null
   exportPath: string
+  nameMember: (actor: string) => string
+  sync: SyncState
   /** error of the last action */
   notice?: string
   now: number
@@ -51,9 +63,10 @@ export const SuppressionsPage = (props: SuppressionsProps) => {
       <FormNotices notice={notice} />
       <MailNotices viewer={viewer} state={mail} />
       <DeliverySections viewer={viewer} current="suppressions" />
+      <Sync sync={props.sync} now={props.now} />
       {isEmpty ? (
         <EmptyState title="No suppressions">
-          People who unsubscribe or report spam, and addresses that bounce, appear here.
+          {`People who unsubscribe or report spam, and addresses that bounce, appear here. ${SOFT_BOUNCE_RULE}`}
         </EmptyState>
       ) : (
         <SuppressionList {...props} />
@@ -69,15 +82,95 @@ function describeCount(props: SuppressionsProps): string {
   if (count === 0) return 'No addresses match.'
   const addresses = count === 1 ? '1 address' : `${formatCounted(count)} addresses`
   const match = isNarrowed(props) ? (count === 1 ? ' matches' : ' match') : ''
-  return `${addresses}${match}. ${WHAT_IT_DOES}`
+  return `${addresses}${match}. ${WHAT_IT_DOES} ${SOFT_BOUNCE_RULE}`
 }
 
-const Actions = ({ viewer, count, exportPath }: SuppressionsProps) => {
+/** Of the email provider's own list. `list` null: there is none, or it is about other accounts, too. */
+export type SyncState = {
+  list: { provider: string } | { provider: string; why: string } | null
+  progress: SyncProgress | null
+  last: (SuppressionSync & { at: number }) | null
+}
+
+export const SYNC = 'sync'
+
+const nameOf = (provider: string): string => findProvider(provider)?.name ?? provider
+
+/** What became of the last time, or of this one. */
+const Sync = ({ sync: { list, progress, last }, now }: Pick<SuppressionsProps, 'sync' | 'now'>) => {
+  if (list !== null && 'why' in list) {
+    return (
+      <p class="hint" id={SYNC}>
+        {list.why}
+      </p>
+    )
+  }
+  if (progress) {
+    const read = formatCount(progress.added + progress.known)
+    return (
+      <div id={SYNC} role="status">
+        <Notice kind="info">{`Reading the list of ${nameOf(progress.provider)}: ${read} addresses so far. Reload this page in a moment.`}</Notice>
+      </div>
+    )
+  }
+  if (last === null || list?.provider !== last.provider) return null
+  if (last.fault !== null) {
+    return (
+      <div id={SYNC}>
+        <Notice kind="caution">
+          {`${describeFault(last.fault, nameOf(last.provider))} ${describeSynced(last)} `}
+          <Time at={last.at} now={now} />
+        </Notice>
+      </div>
+    )
+  }
+  return (
+    <p class="hint" id={SYNC}>
+      {`The list of ${nameOf(last.provider)} was read `}
+      <Time at={last.at} now={now} />
+      {`. ${describeSynced(last)}`}
+    </p>
+  )
+}
+
+/** "12 addresses were added, and 340 were listed before." */
+function describeSynced({ added, known, unread }: SuppressionSync): string {
+  const [one, many] = [
+    `${formatCount(added)} ${added === 1 ? 'address was' : 'addresses were'} added`,
+    formatCount(known),
+  ]
+  const skipped = unread === 0 ? '' : ` ${formatCount(unread)} could not be read.`
+  return `${one}, and ${many} ${known === 1 ? 'was' : 'were'} listed before.${skipped}`
+}
+
+function describeFault(fault: string, name: string): string {
+  const [, status] = /^http_(\d+)$/.exec(fault) ?? []
+  if (status === '401' || status === '403' || status === '404')
+    return `${name} refused to show its suppression list (it replied ${status}): the key may not read it.`
+  if (status === '429') return `${name} asked Eventpost to read more slowly. Try again in a few minutes.`
+  if (status !== undefined)
+    return `${name} could not show its suppression list (it replied ${status}). Try again later.`
+  if (fault === TOO_LONG)
+    return `The list of ${name} has more than ${formatCount(MOST_LISTED)} addresses. Export it there, then add it as a file.`
+  if (fault === UNSAVED) return 'The addresses could not be saved. Try again.'
+  return fault === 'unreachable' ? `${name} could not be reached.` : `The answer of ${name} could not be read.`
+}
+
+const SyncButton = ({ viewer, sync: { list, progress } }: Pick<SuppressionsProps, 'viewer' | 'sync'>) =>
+  list === null || 'why' in list || progress ? null : (
+    <ActionForm action={`${pathOf(viewer.app.publicId, 'suppressions')}/sync`}>
+      {`Sync with ${nameOf(list.provider)}`}
+    </ActionForm>
+  )
+
+const Actions = ({ viewer, count, exportPath, sync }: SuppressionsProps) => {
   const path = pathOf(viewer.app.publicId, 'suppressions')
+  const mayEdit = hasRole(viewer.member.role, 'editor')
   return (
     <div class="buttons">
+      {mayEdit && <SyncButton viewer={viewer} sync={sync} />}
       {count > 0 && <ButtonLink href={exportPath}>Export</ButtonLink>}
-      {hasRole(viewer.member.role, 'editor') && (
+      {mayEdit && (
         <ButtonLink kind="primary" href={`${path}/new`}>
           Add addresses
         </ButtonLink>
@@ -150,7 +243,7 @@ const NoRows = ({ search, path, reason, isFirst }: SuppressionsProps & { path: s
   )
 }
 
-function columnsOf({ viewer, search }: SuppressionsProps, now: number): Column<Suppressed>[] {
+function columnsOf({ viewer, search, nameMember }: SuppressionsProps, now: number): Column<Suppressed>[] {
   const path = pathOf(viewer.app.publicId, 'suppressions')
   const columns: Column<Suppressed>[] = [
     { name: 'Address', cell: (row) => <Address viewer={viewer} row={row} /> },
@@ -158,6 +251,10 @@ function columnsOf({ viewer, search }: SuppressionsProps, now: number): Column<S
       name: 'Reason',
       isUnlabelled: true,
       cell: ({ reason }) => <Badge mood={reason === 'unsubscribed' ? 'quiet' : 'bad'}>{REASONS[reason]}</Badge>,
+    },
+    {
+      name: 'Why',
+      cell: ({ cause }) => cause && <SentText most={160}>{describeCause(cause, nameMember)}</SentText>,
     },
     { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
   ]

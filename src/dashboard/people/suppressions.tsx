@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { hasRole } from '../../accounts/members.ts'
+import { createMemberNames, hasRole } from '../../accounts/members.ts'
+import type { Limit } from '../../accounts/limits.ts'
 import { MOST_COUNTED } from '../../core/count.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import {
@@ -15,6 +16,7 @@ import {
   type SuppressionFilter,
   type SuppressionReason,
 } from '../../people/suppressions.ts'
+import { createSuppressionSyncs, type SuppressionSyncs } from '../../people/suppression-sync.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { type Exported, exportRoutes } from '../access/export.tsx'
 import { nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
@@ -25,7 +27,7 @@ import { createQuerySealer } from '../layout/sealed-query.ts'
 import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { AddSuppressionsPage, RemoveSuppressionPage } from './suppression-forms.tsx'
-import { SuppressionsPage } from './suppressions-page.tsx'
+import { SuppressionsPage, SYNC, type SyncState } from './suppressions-page.tsx'
 
 const PAGE_ROWS = 30
 /** As long as an address. */
@@ -33,9 +35,17 @@ const MOST_TYPED = 254
 /** Room for 100,000 addresses. */
 const FILE_BYTES = 8 * 1024 * 1024
 
+/** Reading a provider's list again is safe, but not free. */
+const SYNCS = { max: 10, windowMs: 600_000 } as const satisfies Limit
+/** A short list is read before the page is shown again. */
+const SYNC_SHOWN_MS = 3_000
+
+type Deps = PageDependencies & { syncs: SuppressionSyncs }
+
 /** Addresses are sent by POST, so that they don't appear in URLs. */
-export const suppressionsRoutes = (deps: PageDependencies) =>
-  new Elysia()
+export function suppressionsRoutes(given: PageDependencies) {
+  const deps = { ...given, syncs: createSuppressionSyncs(given) }
+  return new Elysia()
     .get('/apps/:app/suppressions', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) => showSuppressions(deps, request, viewer)),
     )
@@ -54,6 +64,12 @@ export const suppressionsRoutes = (deps: PageDependencies) =>
       },
     )
     .post('/apps/:app/suppressions/remove', onForm(deps, { role: 'editor' }, removeAddress), { parse: 'none' })
+    .post(
+      '/apps/:app/suppressions/sync',
+      onForm(deps, { role: 'editor' }, (_, request, __, { viewer }) => syncWithProvider(deps, request, viewer)),
+      { parse: 'none' },
+    )
+}
 
 /** What the list shows: by reason, or by the start of an address, as it was typed. */
 type SuppressionsView = { reason: SuppressionReason | null; search: string; before: SuppressionCursor | null }
@@ -93,7 +109,12 @@ function readCursor(text: string | null): SuppressionCursor | null {
 
 const REASONS: readonly SuppressionReason[] = ['unsubscribed', 'bounced', 'complained']
 
-async function showSuppressions(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
+async function showSuppressions(
+  deps: Deps,
+  request: Request,
+  viewer: Viewer,
+  refused: { status: number; notice?: string } = { status: 200 },
+): Promise<Response> {
   const { store, clock, previewKey } = deps
   const { id: appId, publicId } = viewer.app
   const paths = createPaths(previewKey, publicId)
@@ -112,13 +133,46 @@ async function showSuppressions(deps: PageDependencies, request: Request, viewer
       search={view.search}
       rows={rows}
       count={await store.countSuppressions({ appId, reason, start }, MOST_COUNTED + 1)}
+      sync={await readSyncState(deps, viewer)}
+      notice={refused.notice}
       isFirst={view.before === null}
       older={last ? paths.pathOf({ ...view, before: last }) : null}
+      nameMember={createMemberNames(await store.listMembers(viewer.account.id))}
       exportPath={paths.pathOf({ ...view, before: null }, '/export')}
       now={clock.now()}
     />
   )
-  return pageAnswer(request, 200, page)
+  return pageAnswer(request, refused.status, page)
+}
+
+/** The list of the installation's provider is about other accounts, too. */
+async function findList({ store, mailer }: PageDependencies, { app }: Viewer) {
+  const settings = await store.mailSettings(app.id)
+  const isOfOthers = settings.smtpUrl === null && !(await store.senderFacts(app.accountId)).isOnlyAccount
+  return isOfOthers ? null : mailer.findSuppressionList(settings)
+}
+
+async function readSyncState(deps: Deps, viewer: Viewer): Promise<SyncState> {
+  const { id: appId } = viewer.app
+  return {
+    list: await findList(deps, viewer),
+    progress: deps.syncs.findProgress(appId),
+    last: await deps.store.findSuppressionSync(appId),
+  }
+}
+
+/** It goes on after the answer, if it takes longer. */
+async function syncWithProvider(deps: Deps, request: Request, viewer: Viewer): Promise<Response> {
+  const { syncs, limits } = deps
+  const path = `${pathOf(viewer.app.publicId, 'suppressions')}#${SYNC}`
+  const list = await findList(deps, viewer)
+  if (list === null || 'why' in list) return redirectAnswer(path)
+  if (limits.take(`suppression-sync:${viewer.account.id}`, SYNCS).allowed === 0) {
+    const { status, message } = REFUSALS.rate_limited
+    return showSuppressions(deps, request, viewer, { status, notice: message })
+  }
+  await Promise.race([syncs.start(viewer.app, list, viewer.member.id), Bun.sleep(SYNC_SHOWN_MS)])
+  return redirectAnswer(path)
 }
 
 function findExported(deps: PageDependencies, request: Request, { viewer: { app } }: { viewer: Viewer }): Exported {
@@ -127,7 +181,7 @@ function findExported(deps: PageDependencies, request: Request, { viewer: { app 
   return {
     what: 'suppressions',
     filters: [...(reason === null ? [] : ['reason']), ...(search === '' ? [] : ['search'])],
-    pieces: exportSuppressions(deps, app.id, toFilter(view)),
+    pieces: exportSuppressions(deps, app, toFilter(view)),
     file: { name: nameExport('suppressions', app, deps.clock.now()), format: 'csv' },
   }
 }

@@ -35,13 +35,14 @@ const PROOFS: Record<SenderProof, string> = {
   existing: 'Used by this account before verification was required.',
 }
 
+/** `last` null: its records were never looked up. `isChecking`: they are being looked up again. */
+type CheckedDomain = { domain: string; last: LastCheck | null; isChecking: boolean }
+
 type DomainProps = {
   facts: SenderFacts
   refused: Refused<DkimText>
-  /** null if the records of this sender were never looked up */
-  last: LastCheck | null
-  /** they are being looked up again */
-  isChecking: boolean
+  /** of each domain, the default one first; empty without a sender */
+  checked: CheckedDomain[]
   /** domains of the sender addresses; `isChecked`: DNS was just queried */
   domains: DomainStatus[]
   isChecked: boolean
@@ -55,12 +56,12 @@ export const DomainPage = (props: DomainProps) => (
   </SenderFrame>
 )
 
-const State = ({ facts: { mailRoute }, last }: DomainProps) =>
+const State = ({ facts: { mailRoute }, checked: [first] }: DomainProps) =>
   mailRoute.from === null ? (
     'No sender yet, so there is no domain to check.'
   ) : (
     <>
-      Emails come from <SentText>{domainOf(mailRoute.from.address)}</SentText>. {describeRecords(last)}
+      Emails come from <SentText>{domainOf(mailRoute.from.address)}</SentText>. {describeRecords(first?.last ?? null)}
     </>
   )
 
@@ -68,7 +69,7 @@ function describeRecords(last: LastCheck | null): string {
   if (last === null) return "Its DNS records haven't been checked yet."
   const open = last.checks.filter(({ state }) => state === 'bad' || state === 'caution').map(({ about }) => about)
   if (open.length > 0) return `Its DNS records are incomplete: ${new Intl.ListFormat('en').format(open)}.`
-  if (last.checks.every(({ state }) => state === 'good')) return 'Its DNS records are correct.'
+  if (last.checks.every(({ state }) => state === 'good' || state === 'unseen')) return 'Its DNS records are correct.'
   const unchecked = last.checks.filter(({ state }) => state === 'unchecked').map(({ about }) => about)
   return unchecked.length === 0
     ? 'Some of its DNS records could not be read.'
@@ -169,7 +170,7 @@ const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused }: Dom
   <Form
     action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`}
     hidden={{ basedOn: refused.basedOn ?? marks.dkim }}
-    errors={refused.errors}
+    errors={refused.errors?.filter(({ field }) => field !== SOURCE)}
     submit="Create a key pair"
     kind="plain"
   >
@@ -218,33 +219,59 @@ const STATES: Record<SenderCheck['state'], { word: string; mood: Mood }> = {
   caution: { word: 'To do', mood: 'caution' },
   bad: { word: 'Wrong', mood: 'bad' },
   unasked: { word: 'No answer', mood: 'quiet' },
+  unseen: { word: 'Unknown', mood: 'quiet' },
 }
 
 export const CHECKS = 'checks'
 
-const ChecksSection = ({ facts: { viewer, mailRoute }, last, isChecking }: DomainProps) => (
-  <section id={CHECKS}>
-    <h2>DNS records</h2>
-    <p>
-      Without these records, emails may go to spam. If you use an email provider, such as Postmark or Amazon SES, add
-      the records that it lists for your domain, then check them here.
-    </p>
-    {mailRoute.from !== null && (
-      <ul class="fact-list">
-        {(last?.checks ?? Object.values(UNCHECKED)).map((check) => (
-          <li key={check.about}>
-            <p class="with-badge">
-              <b>{check.about}</b>
-              <Badge mood={STATES[check.state].mood}>{check.isAbsent ? 'Missing' : STATES[check.state].word}</Badge>
-            </p>
-            <p class="hint">
-              <SentText most={600}>{check.sentence}</SentText>
-            </p>
-            {check.record && <RecordValues id={`check-${check.about}`} record={check.record} />}
-          </li>
-        ))}
-      </ul>
-    )}
+const ChecksSection = (props: DomainProps) => {
+  const { viewer } = props.facts
+  const [first, ...others] = props.checked
+  return (
+    <section id={CHECKS}>
+      <h2>DNS records</h2>
+      <p>
+        Without these records, emails may go to spam. If you use an email provider, such as Postmark or Amazon SES, add
+        the records that it lists for your domain, then check them here.
+      </p>
+      {first && <Checks {...first} id="check" />}
+      {others.map((one) => (
+        <details key={one.domain}>
+          <summary>
+            {one.domain}: {describeRecords(one.last)}
+          </summary>
+          <Checks {...one} id={`check-${one.domain}`} />
+        </details>
+      ))}
+      {first && hasRole(viewer.member.role, 'editor') && (
+        <>
+          <ActionForm action={`${pathOf(viewer.app.publicId, 'sender')}/check`}>
+            {first.last === null ? 'Check the records' : 'Check again'}
+          </ActionForm>
+          <ReceivedForm {...props} />
+        </>
+      )}
+    </section>
+  )
+}
+
+/** `id`: starts the ids of what can be copied. */
+const Checks = ({ last, isChecking, id }: CheckedDomain & { id: string }) => (
+  <>
+    <ul class="fact-list">
+      {(last?.checks ?? Object.values(UNCHECKED)).map((check) => (
+        <li key={check.about}>
+          <p class="with-badge">
+            <b>{check.about}</b>
+            <Badge mood={STATES[check.state].mood}>{check.isAbsent ? 'Missing' : STATES[check.state].word}</Badge>
+          </p>
+          <p class="hint">
+            <SentText most={600}>{check.sentence}</SentText>
+          </p>
+          {check.record && <RecordValues id={`${id}-${check.about.replaceAll(' ', '-')}`} record={check.record} />}
+        </li>
+      ))}
+    </ul>
     {last && (
       <p class="hint">
         Checked <ExactTime at={last.checkedAt} />.{' '}
@@ -253,10 +280,36 @@ const ChecksSection = ({ facts: { viewer, mailRoute }, last, isChecking }: Domai
           : 'Checked again daily while emails are sent or someone views this page.'}
       </p>
     )}
-    {mailRoute.from !== null && hasRole(viewer.member.role, 'editor') && (
-      <ActionForm action={`${pathOf(viewer.app.publicId, 'sender')}/check`}>
-        {last === null ? 'Check the records' : 'Check again'}
-      </ActionForm>
-    )}
-  </section>
+  </>
 )
+
+const SOURCE = 'source'
+
+/** Only a received email shows what a provider made of it. */
+const ReceivedForm = ({ facts: { viewer }, refused: { errors } }: DomainProps) => {
+  const own = errors?.filter(({ field }) => field === SOURCE) ?? []
+  return (
+    <details open={own.length > 0}>
+      <summary>Check an email that you received</summary>
+      <p>
+        It shows who signed it, where it bounces, and whether its unsubscribe headers are signed.{' '}
+        <a href={pathOf(viewer.app.publicId, 'sender/server')}>Send yourself a test email</a>, open its source in your
+        mail app (in Gmail, “Show original”), and paste it here.
+      </p>
+      <Form
+        action={`${pathOf(viewer.app.publicId, 'sender')}/received`}
+        errors={own}
+        submit="Check this email"
+        kind="plain"
+      >
+        <Field
+          name={SOURCE}
+          label="Source of the email"
+          kind="lines"
+          hint="The headers are enough. They are not stored."
+          autocomplete="off"
+        />
+      </Form>
+    </details>
+  )
+}

@@ -3,7 +3,8 @@ import { Elysia } from 'elysia'
 import type { DkimText } from '../../accounts/dkim.ts'
 import type { Limit } from '../../accounts/limits.ts'
 import { findLastCheck } from '../../accounts/dns-checks.ts'
-import { findCheckedSender } from '../../accounts/sender-checks.ts'
+import { readReceivedMail } from '../../accounts/received-mail.ts'
+import type { CheckedSender } from '../../accounts/sender-checks.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import type { FormInput } from '../layout/forms.ts'
@@ -11,6 +12,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { CHECKS, DomainPage } from './domain-page.tsx'
+import { readCheckedSenders } from './checked-senders.ts'
 import { readSenderFacts } from './sender.tsx'
 import type { Refused } from './sender-frame.tsx'
 
@@ -22,6 +24,15 @@ export const senderDomainRoutes = (deps: PageDependencies) =>
     )
     .post('/apps/:app/sender/check', onForm(deps, { role: 'editor' }, checkRecords), { parse: 'none' })
     .post('/apps/:app/sender/domains', onForm(deps, { role: 'editor' }, checkDomains), { parse: 'none' })
+    .post('/apps/:app/sender/received', onForm(deps, { role: 'editor', mostBytes: SOURCE_BYTES }, checkReceived), {
+      parse: 'none',
+    })
+
+/** Room for an email with pictures; only its headers are read. */
+const SOURCE_BYTES = 1024 * 1024
+
+/** More are not looked up at once. */
+const MOST_DOMAINS = 20
 
 /** Rate limit of DNS lookups per account. */
 const DOMAIN_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
@@ -41,10 +52,37 @@ async function checkDomains(deps: PageDependencies, request: Request, _: FormInp
 
 async function checkRecords(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who) {
   if (isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
-  const { store, mailer } = deps
-  const settings = await store.mailSettings(viewer.app.id)
-  const sender = findCheckedSender(mailer.findMailRoute({ settings, app: viewer.app }), settings)
-  if (sender !== null) await mailer.dnsChecks.check(viewer.app.id, sender)
+  await deps.mailer.dnsChecks.check(viewer.app.id, await listSenders(deps, viewer))
+  return redirectAnswer(`${pathOf(viewer.app.publicId, 'sender/domain')}#${CHECKS}`)
+}
+
+async function listSenders(deps: PageDependencies, { app }: Viewer): Promise<CheckedSender[]> {
+  const settings = await deps.store.mailSettings(app.id)
+  return (await readCheckedSenders(deps, app, settings)).slice(0, MOST_DOMAINS)
+}
+
+/** What a received email shows about its domain, whose records are then looked up. */
+async function checkReceived(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who) {
+  const { store, clock, mailer } = deps
+  if (isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
+  const received = readReceivedMail(form.text('source'))
+  const domains = (await listSenders(deps, viewer)).map(({ domain }) => domain)
+  if (received === null || !domains.includes(received.domain)) {
+    const message =
+      received === null
+        ? 'Paste the source of an email, which starts with its headers and has a line “From:”.'
+        : `This email comes from ${received.domain}. Paste one from ${new Intl.ListFormat('en', { type: 'disjunction' }).format(domains)}.`
+    return showDomain(deps, request, viewer, { status: 400, errors: [{ field: 'source', code: 'invalid', message }] })
+  }
+  const { domain, ...seen } = received
+  const saved = { appId: viewer.app.id, domain, seen: JSON.stringify(seen), seenAt: clock.now() }
+  const outcome = await store.saveReceivedMail(saved)
+  if ('refusal' in outcome) {
+    const { status, message } = REFUSALS[outcome.refusal]
+    return showDomain(deps, request, viewer, { status, notice: message })
+  }
+  const senders = (await listSenders(deps, viewer)).filter((one) => one.domain === domain)
+  await mailer.dnsChecks.check(viewer.app.id, senders)
   return redirectAnswer(`${pathOf(viewer.app.publicId, 'sender/domain')}#${CHECKS}`)
 }
 
@@ -62,12 +100,13 @@ export async function showDomain(
 ): Promise<Response> {
   const facts = await readSenderFacts(deps, viewer)
   const domains = await deps.mailer.senders.listDomains(viewer.app, facts.settings, { asksDns })
-  const sender = findCheckedSender(facts.mailRoute, facts.settings)
-  const last = sender && (await findLastCheck(deps.store, viewer.app.id, sender))
-  const isChecking = sender && last ? deps.mailer.dnsChecks.refreshSeen(viewer.app.id, sender, last) : false
-  return pageAnswer(
-    request,
-    status,
-    <DomainPage {...{ facts, refused, domains, last, isChecking, isChecked: asksDns }} />,
+  const senders = facts.mailRoute.from === null ? [] : await listSenders(deps, viewer)
+  const checked = await Promise.all(
+    senders.map(async (sender) => {
+      const last = await findLastCheck(deps.store, viewer.app.id, sender)
+      const isChecking = last !== null && deps.mailer.dnsChecks.refreshSeen(viewer.app.id, sender, last)
+      return { domain: sender.domain, last, isChecking }
+    }),
   )
+  return pageAnswer(request, status, <DomainPage {...{ facts, refused, domains, checked, isChecked: asksDns }} />)
 }

@@ -37,6 +37,7 @@ const PAGES = {
   'sender/limits': { name: 'Hours and limits', title: 'Hours and limits' },
   'sender/topics': { name: 'Topics', title: 'Topics' },
   'sender/opt-in': { name: 'Double opt-in', title: 'Double opt-in' },
+  'sender/rates': { name: 'Bounces and complaints', title: 'Bounces and complaints' },
 } as const
 
 export type SenderPageName = keyof typeof PAGES

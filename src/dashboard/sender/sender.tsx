@@ -13,6 +13,7 @@ import {
   readLimitsText,
   saveSender,
   type SenderForm,
+  writeBrake,
   writeFrom,
   writeLimits,
 } from '../../accounts/sender-settings.ts'
@@ -78,6 +79,7 @@ export async function readSenderFacts(deps: PageDependencies, viewer: Viewer): P
       texts: markOf('texts'),
       server: markOf('server'),
       limits: markOf('limits'),
+      brake: markOf('brake'),
       dkim: markOf('dkim'),
       reports: markOf('reports'),
       webhooks: markOf('webhooks'),
@@ -218,7 +220,7 @@ async function describeChange(
 /** The fields of the changed settings, with what is stored now. */
 function listChangedFields(settings: MailSettings, names: string[]): ChangedField[] {
   const limits = writeLimits(settings)
-  const text = new Map<string, unknown>(Object.entries({ ...writeFrom(settings), ...limits }))
+  const text = new Map<string, unknown>(Object.entries({ ...writeFrom(settings), ...limits, ...writeBrake(settings) }))
   return names.flatMap((name): ChangedField[] => {
     if (name === 'sendWindow') return [{ label: 'Sending hours', now: describeWindow(limits) }]
     if (name === 'optIn') return [{ label: 'Double opt-in', now: settings.optIn?.isOn ? 'on' : 'off' }]

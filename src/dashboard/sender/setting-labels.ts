@@ -15,6 +15,8 @@ export const SETTING_LABELS = new Map(
     perPersonDay: 'Lifecycle emails per day',
     perPersonWeek: 'Lifecycle emails per week',
     optIn: 'Double opt-in',
+    complaintLimit: 'Brake for complaints',
+    bounceLimit: 'Brake for bounces',
   }),
 )
 /** Never shown, because they are secret or long. */

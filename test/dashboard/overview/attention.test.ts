@@ -14,6 +14,7 @@ const mail = {
   unverified: [],
   pause: null,
   stuck: null,
+  brake: null,
 }
 const well: AttentionFacts = {
   appId: 'app_1',
@@ -24,6 +25,7 @@ const well: AttentionFacts = {
   refused: { groups: [], isCut: false },
   refusedSince: '2026-05-02',
   failedSince: { from: '2026-04-27', isUtc: true },
+  rates: { emails: 10_000, complaints: 9, bounces: 300 },
   days: 7,
 }
 
@@ -44,6 +46,7 @@ const records = (...checks: SenderCheck[]) => ({ records: { domain: 'acme.exampl
 const GOOD = (['SPF', 'DKIM', 'DMARC'] as const).map((about) => found(about, 'good'))
 
 test('nothing when all is well', () => {
+  expect(listAttention({ ...well, rates: { emails: 3, complaints: 1, bounces: 1 } })).toEqual([])
   expect(listAttention(well)).toEqual([])
   expect(listAttention({ ...well, messages: [] })).toEqual([])
   expect(listAttention({ ...well, ...records(...GOOD) })).toEqual([])
@@ -53,6 +56,20 @@ test('nothing when all is well', () => {
 
 describe('each problem has one link', () => {
   test.each<[string, Partial<AttentionFacts>, string[]]>([
+    [
+      'the brake',
+      { mail: { ...mail, brake: { kind: 'bounces', failures: 50, emails: 1_000, since: 1 } } },
+      ['50 of the last 1000 emails bounced, so lifecycle emails wait.', 'Show the rates', '/apps/app_1/sender/rates'],
+    ],
+    [
+      'more complaints than mailbox providers expect',
+      { rates: { emails: 10_000, complaints: 10, bounces: 0 } },
+      [
+        '10 of the last 10,000 emails were reported as spam. Gmail and Yahoo expect less than 0.1%.',
+        'Show the rates',
+        '/apps/app_1/sender/rates',
+      ],
+    ],
     [
       'a live message without a sender',
       { mail: { ...mail, hasSender: false } },

@@ -341,7 +341,7 @@ describe('with a live message', () => {
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })
     const links = async () => textOf(await show(), '.attention > li > a')
     expect(await links()).toContain('Check the records')
-    const sender = { domain: 'example.com', server: 'mail.example.com', dkim: null }
+    const sender = { domain: 'example.com', server: 'mail.example.com', dkim: null, seen: null, hasOneClick: false }
     const known = { appId: pages.app.id, sender, checkedAt: pages.clock.now() }
     const spf: SenderCheck = { about: 'SPF', state: 'bad', sentence: 'None.', record: null }
     await saveLastCheck(pages.store, { ...known, checks: [spf] })

@@ -68,17 +68,22 @@ describe('the list', () => {
       pages.at(`people/${publicId('con', bob?.id ?? 0)}`),
     ])
     expect(await textOf(html, '.page-head .lead')).toEqual([
-      '2 addresses. Unsubscribed people get no lifecycle emails. People whose address bounced, or who reported spam, get no emails at all.',
+      '2 addresses. Unsubscribed people get no lifecycle emails. People whose address bounced, or who reported spam, get no emails at all. 3 soft bounces within 14 days suppress an address.',
     ])
   })
 
   test('shows no address and no hash of an erased person, until the person is back', async () => {
     await sendEvent(pages, { app, email: BOB })
-    await suppress(BOB)
+    const cause = { by: 'report', kind: 'bounced', provider: 'postmark', text: `550 ${BOB} unknown` } as const
+    await pages.store.suppress({ appId: app.id, email: BOB, reason: 'bounced', at: pages.clock.now(), cause })
+    expect(await textOf(await see(), 'td[data-label=Why]')).toEqual([
+      `Postmark reported a hard bounce: “550 ${BOB} unknown”`,
+    ])
     const [row] = await pages.store.listSuppressions({ appId: app.id, reason: null, before: null, limit: 1 })
     await erase(BOB)
     const html = await see()
     expect(await rowsIn(html)).toEqual(['Erased person'])
+    expect(await textOf(html, 'td[data-label=Why]')).toEqual(['Postmark reported a hard bounce'])
     expect([html.includes(BOB), html.includes(row?.emailHash.slice(0, 8) ?? BOB)]).toEqual([false, false])
     expect(await attributesOf(html, 'td form', 'action')).toEqual([])
     await sendEvent(pages, { app, email: BOB })
@@ -234,15 +239,15 @@ describe('changing it', () => {
     expect(audited()).toEqual([{ action: 'suppression.import', subject: '3 (They wrote to us)' }])
     const bob = await pages.store.findContact(app.id, BOB)
     const person = await browser.get(pages.at(`people/${publicId('con', bob?.id ?? 0)}`))
-    expect(await textOf(person.html, '.timeline > li > .hint')).toContain('By ada@example.com')
+    expect(await textOf(person.html, '.timeline > li > .hint')).toContain('By ada@example.com: “They wrote to us”')
   })
 
   test('says which note it asks for', async () => {
     await suppress(BOB)
     const forms = [await browser.get(path('/new')), await browser.post(path('/remove'), { email: BOB })]
     expect(await Promise.all(forms.map(({ html }) => textOf(html, '#why-hint')))).toEqual([
-      ["Why you're adding them. Shown in the audit log."],
-      ["Why you're removing it. Shown in the audit log."],
+      ["Why you're adding them. Shown with your name."],
+      ["Why you're removing it. Shown with your name."],
     ])
   })
 
@@ -393,11 +398,11 @@ describe('a file', () => {
       'attachment; filename="suppressions-engine-2026-05-03.csv"',
     )
     const lines = exported.html.split('\r\n')
-    expect(lines[0]).toBe('email,reason,since')
+    expect(lines[0]).toBe('email,reason,since,why')
     expect(lines.slice(1).toSorted()).toEqual([
       '',
-      "'+dave=x@example.com,bounced,2026-05-03T12:00:00.000Z",
-      'carol@example.com,complained,2026-05-03T12:00:00.000Z',
+      "'+dave=x@example.com,bounced,2026-05-03T12:00:00.000Z,",
+      'carol@example.com,complained,2026-05-03T12:00:00.000Z,',
     ])
     const by = { accountId: app.accountId, actor: 'test', why: 'x' }
     for (const email of ['carol@example.com', '+dave=x@example.com'])

@@ -102,7 +102,12 @@ describe('the sender', () => {
     const shown = ['', '/server', '/domain', '/limits']
     const seen = await Promise.all(shown.map(async (what) => (await editor.get(path(what))).html))
     const buttons = await Promise.all(seen.map((html) => textOf(html, 'main .button')))
-    expect(buttons).toEqual([[], ['Check the connection', 'Send a test email'], ['Check the records'], []])
+    expect(buttons).toEqual([
+      [],
+      ['Check the connection', 'Send a test email'],
+      ['Check the records', 'Check this email'],
+      [],
+    ])
     expect(seen.join()).not.toContain('pa55')
     expect(await attributesOf(seen[0] ?? '', '#from input[type=text]', 'readonly')).toHaveLength(5)
     for (const what of ['', '/server', '/server/remove', '/limits', '/dkim', '/dkim/remove', '/reports']) {
@@ -285,7 +290,7 @@ describe('the records of the domain', () => {
   test('are looked up 20 times in 10 minutes, then limited', async () => {
     for (let nth = 0; nth < 20; nth += 1) expect((await check()).status).toBe(303)
     const { status, html } = await check()
-    expect([status, await badges(html)]).toEqual([429, ['No answer', 'To do', 'No answer']])
+    expect([status, await badges(html)]).toEqual([429, ['No answer', 'To do', 'Good', 'No answer', 'To do']])
     pages.clock.ms += 600_000
     expect((await check()).status).toBe(303)
   })
@@ -294,34 +299,40 @@ describe('the records of the domain', () => {
     answer = (name) => (name === 'first.example' ? ['v=spf1 mx -all', HOSTILE] : [])
     const before = await see('/domain')
     expect([await textOf(before, '#checks .button'), await badges(before)]).toEqual([
-      ['Check the records'],
-      Array(3).fill('Not checked'),
+      ['Check the records', 'Check this email'],
+      Array(5).fill('Not checked'),
     ])
     expect(asked).toEqual([])
     const lead = 'Emails come from first.example.'
     expect((await textOf(before, '.lead'))[0]).toBe(`${lead} Its DNS records haven't been checked yet.`)
     const html = await ask()
-    expect((await textOf(html, '.lead'))[0]).toBe(`${lead} Its DNS records are incomplete: DKIM and DMARC.`)
-    expect(await badges(html)).toEqual(['Good', 'To do', 'Missing'])
+    expect((await textOf(html, '.lead'))[0]).toBe(`${lead} Its DNS records are incomplete: DKIM, DMARC, and One-click.`)
+    expect(await badges(html)).toEqual(['Good', 'To do', 'Good', 'Missing', 'To do'])
     expect(asked.sort()).toEqual(['_dmarc.first.example', 'first.example'])
     expect(await textOf(html, '#check-DMARC-name, #check-DMARC-value')).toEqual([
       '_dmarc.first.example',
       'v=DMARC1; p=none',
     ])
-    expect(await textOf(html, '#checks .button')).toEqual(['Check again'])
+    expect(await textOf(html, '#checks .button')).toEqual(['Check again', 'Check this email'])
     expect(html).toContain('Checked <time')
     await browser.submit(path('/domain'), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'post' })
     const changed = await see('/domain')
-    expect(await badges(changed)).toEqual(['Good', 'Not checked', 'Missing'])
+    expect(await badges(changed)).toEqual(['Good', 'Not checked', 'Good', 'Missing', 'Not checked'])
     expect((await textOf(changed, '.lead'))[0]).toBe(`${lead} Its DNS records are incomplete: DMARC.`)
     await setServer('smtp://mail.example.com')
-    expect(await badges(await see('/domain'))).toEqual(['Not checked', 'Not checked', 'Missing'])
+    expect(await badges(await see('/domain'))).toEqual([
+      'Not checked',
+      'Not checked',
+      'Not checked',
+      'Missing',
+      'Not checked',
+    ])
     answer = () => ['v=spf1 mx -all', 'v=DMARC1; p=none']
     await ask()
     await browser.submit(path('/domain'), path('/dkim/remove'))
-    expect((await textOf(await see('/domain'), '.lead'))[0]).toBe(`${lead} Not checked yet: DKIM.`)
+    expect((await textOf(await see('/domain'), '.lead'))[0]).toBe(`${lead} Not checked yet: DKIM and One-click.`)
     await save({ fromEmail: 'ada@other.example' })
-    expect(await badges(await see('/domain'))).toEqual(Array(3).fill('Not checked'))
+    expect(await badges(await see('/domain'))).toEqual(Array(5).fill('Not checked'))
   })
 
   test('are looked up again after a day when the page is seen, once an hour, and keep their result without an answer', async () => {
@@ -339,7 +350,11 @@ describe('the records of the domain', () => {
     answer = () => null
     const html = await see('/domain')
     expect(html).toContain('The records are being checked again. Reload the page in a moment.')
-    expect([await badges(html), await checked(), isAsked()]).toEqual([['Good', 'To do', 'Missing'], first, true])
+    expect([await badges(html), await checked(), isAsked()]).toEqual([
+      ['Good', 'To do', 'Good', 'Missing', 'To do'],
+      first,
+      true,
+    ])
     await see('/domain')
     expect(isAsked()).toBe(false)
     pages.clock.ms += HOUR
@@ -348,7 +363,7 @@ describe('the records of the domain', () => {
     expect(await see('/domain')).toContain('The records are being checked again')
     await saving.mock.results[0]?.value
     const after = await see('/domain')
-    expect([await badges(after), isAsked()]).toEqual([['Missing', 'To do', 'Missing'], true])
+    expect([await badges(after), isAsked()]).toEqual([['Missing', 'To do', 'Good', 'Missing', 'To do'], true])
     expect(await checked()).toBe(new Date(pages.clock.now()).toISOString())
     expect(after).not.toContain('The records are being checked again')
   })
@@ -368,9 +383,39 @@ describe('the records of the domain', () => {
     expect((await badges(await ask()))[1]).toBe('Good')
   })
 
+  test('of a provider are completed by a received email', async () => {
+    await setServer('smtp://apikey:secret@smtp.sendgrid.net')
+    const key = 'x1._domainkey.first.example'
+    answer = (name) => (name === key ? ['k=rsa; p=ABC'] : [])
+    expect(await badges(await ask())).toEqual(['Missing', 'Unknown', 'Unknown', 'Missing', 'To do'])
+    const paste = (source: string) => browser.submit(path('/domain'), path('/received'), { source })
+    const signed = 'DKIM-Signature: v=1; d=first.example; s=x1; h=from:subject; b=x'
+    const wrong = await paste(`From: <hello@other.example>\n${signed}`)
+    expect([wrong.status, await textOf(wrong.html, '#source-fault')]).toEqual([
+      400,
+      ['Error: This email comes from other.example. Paste one from first.example.'],
+    ])
+    const pasted = await paste(`Return-Path: <b@sendgrid.net>\n${signed}\nFrom: Demo <hello@first.example>\n\nHello`)
+    expect([pasted.status, pasted.location]).toEqual([303, `${path('/domain')}#checks`])
+    const html = await see('/domain')
+    expect(await badges(html)).toEqual(['Good', 'Good', 'To do', 'Missing', 'To do'])
+    expect(html).toContain(`The received email was signed with ${key}.`)
+  })
+
+  test('of further domains are folded', async () => {
+    answer = () => []
+    await save({ fromEmail: 'hello@first.example', otherFromEmails: 'ada@engine.example' })
+    const html = await ask()
+    expect(await textOf(html, '#checks summary')).toEqual([
+      'engine.example: Its DNS records are incomplete: SPF, DKIM, DMARC, and One-click.',
+      'Check an email that you received',
+    ])
+    expect(await textOf(html, '#check-engine\\.example-DMARC-name')).toEqual(['_dmarc.engine.example'])
+  })
+
   test('work without a network', async () => {
     const html = await ask()
-    expect(await badges(html)).toEqual(['No answer', 'To do', 'No answer'])
+    expect(await badges(html)).toEqual(['No answer', 'To do', 'Good', 'No answer', 'To do'])
     expect((await textOf(html, '#checks .fact-list bdi'))[0]).toBe(
       "DNS gave no answer for first.example. Check this machine's network, then try again.",
     )

@@ -42,6 +42,10 @@ import layouts from './0041_layouts.sql' with { type: 'text' }
 import texts from './0042_texts.sql' with { type: 'text' }
 import topics from './0043_topics.sql' with { type: 'text' }
 import schedules from './0044_schedules.sql' with { type: 'text' }
+import suppressionCauses from './0045_suppression_causes.sql' with { type: 'text' }
+import mailRates from './0046_mail_rates.sql' with { type: 'text' }
+import suppressionSyncs from './0047_suppression_syncs.sql' with { type: 'text' }
+import domainsOfApps from './0048_domain_checks.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -92,6 +96,10 @@ export const MIGRATIONS: readonly string[] = [
   texts,
   topics,
   schedules,
+  suppressionCauses,
+  mailRates,
+  suppressionSyncs,
+  domainsOfApps,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

@@ -1,0 +1,183 @@
+/** @jsxImportSource preact */
+import { type BrakeText, writeBrake } from '../../accounts/sender-settings.ts'
+import { DAY_MS } from '../../core/clock.ts'
+import { formatCount } from '../../core/count.ts'
+import {
+  BRAKE_DAYS,
+  BRAKE_DEFAULTS,
+  CEILINGS,
+  describeBrakeCause,
+  FEWEST,
+  formatPercent,
+  limitOf,
+  percentOf,
+  type Rates,
+  rateState,
+  TARGETS,
+} from '../../deliveries/brake.ts'
+import type { BrakeKind } from '../../store/brake-rules.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { Badge, type Mood } from '../ui/badge.tsx'
+import { ActionForm } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { ExactTime, Time } from '../ui/time.tsx'
+import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+
+/** The longer of the two ranges. */
+export const RATE_DAYS = 30
+
+type RatesProps = {
+  facts: SenderFacts
+  refused: Refused<BrakeText>
+  /** of the days that the brake looks at */
+  week: Rates
+  month: Rates
+  /** when a member released the brake last */
+  releasedAt: number | null
+  now: number
+}
+
+export const RatesPage = (props: RatesProps) => (
+  <SenderFrame facts={props.facts} current="sender/rates" state={describeState(props)} refused={props.refused}>
+    <RatesSection {...props} />
+    <BrakeSection {...props} />
+  </SenderFrame>
+)
+
+function describeState({ facts: { mail }, week }: RatesProps): string {
+  if (mail.brake) return 'Lifecycle emails wait: too many emails bounced or were reported as spam.'
+  if (week.emails === 0) return `No emails in the last ${BRAKE_DAYS} days.`
+  const rateOf = (kind: BrakeKind): string => formatPercent(percentOf(week[kind], week.emails))
+  return `In the last ${BRAKE_DAYS} days, ${rateOf('complaints')} of the emails were reported as spam and ${rateOf('bounces')} bounced.`
+}
+
+type Row = { kind: BrakeKind; name: string; asked: string }
+
+const ROWS: Row[] = [
+  {
+    kind: 'complaints',
+    name: 'Spam complaints',
+    asked: `Gmail, Yahoo: below ${formatPercent(TARGETS.complaints)}, never ${formatPercent(CEILINGS.complaints)}`,
+  },
+  {
+    kind: 'bounces',
+    name: 'Hard bounces',
+    asked: `Amazon SES: below ${formatPercent(TARGETS.bounces)}, paused at ${formatPercent(CEILINGS.bounces)}`,
+  },
+]
+
+const STATES: Record<ReturnType<typeof rateState>, { word: string; mood: Mood }> = {
+  few: { word: 'Few emails', mood: 'quiet' },
+  good: { word: 'Good', mood: 'good' },
+  high: { word: 'High', mood: 'caution' },
+  over: { word: 'Too high', mood: 'bad' },
+}
+
+const RatesSection = ({ facts, week, month }: RatesProps) => (
+  <section id="rates">
+    <h2>Rates</h2>
+    <Table
+      label="Spam complaints and bounces"
+      columns={columnsOf({ week, month, facts })}
+      rows={ROWS}
+      idOf={({ kind }) => kind}
+    />
+    <p class="hint after-table">
+      All emails of this app count, on the day (UTC) they were sent. <a href="/docs/rates">Learn more</a>
+    </p>
+    <Unheard facts={facts} />
+  </section>
+)
+
+const columnsOf = ({ week, month, facts }: Pick<RatesProps, 'week' | 'month' | 'facts'>): Column<Row>[] => [
+  { name: 'Emails that', cell: ({ name }) => <b>{name}</b>, isUnlabelled: true },
+  { name: `${BRAKE_DAYS} days`, cell: ({ kind }) => <Rate kind={kind} rates={week} /> },
+  { name: `${RATE_DAYS} days`, cell: ({ kind }) => <Rate kind={kind} rates={month} /> },
+  { name: 'Asked for', cell: ({ asked }) => asked },
+  { name: 'Brake', cell: ({ kind }) => `${formatPercent(limitOf(kind, facts.settings))} in ${BRAKE_DAYS} days` },
+]
+
+const Rate = ({ kind, rates }: { kind: BrakeKind; rates: Rates }) => {
+  if (rates.emails === 0) return <span class="hint">No emails</span>
+  const { word, mood } = STATES[rateState(kind, rates)]
+  return (
+    <span class="with-badge">
+      {formatPercent(percentOf(rates[kind], rates.emails))}
+      <span class="hint">{`${formatCount(rates[kind])} of ${formatCount(rates.emails)}`}</span>
+      <Badge mood={mood}>{word}</Badge>
+    </span>
+  )
+}
+
+/** Without reports, most bounces and all complaints stay unknown. */
+const Unheard = ({ facts: { settings, mailRoute, viewer } }: Pick<RatesProps, 'facts'>) =>
+  mailRoute.server === null || settings.hookSecrets !== null || settings.bounceSecret !== null ? null : (
+    <Notice kind="caution">
+      Nothing reports bounces and complaints to this app yet, so the rates look better than they are.{' '}
+      <a href={`${pathOf(viewer.app.publicId, 'sender/server')}#webhooks`}>Set up webhooks</a>.
+    </Notice>
+  )
+
+const BrakeSection = ({ facts, refused, releasedAt, now }: RatesProps) => {
+  const { viewer, settings, marks, mail } = facts
+  const limit = (kind: BrakeKind): string => formatPercent(limitOf(kind, settings))
+  const text = refused.text ?? writeBrake(settings)
+  const path = pathOf(viewer.app.publicId, 'sender/rates')
+  return (
+    <section id="brake">
+      <h2>Brake</h2>
+      {mail.brake && (
+        <Notice kind="problem">
+          {`${describeBrakeCause(mail.brake)}, so lifecycle emails wait since `}
+          <ExactTime at={mail.brake.since} />. None are lost. They go on when the rate has fallen.
+        </Notice>
+      )}
+      <p>
+        {`If ${limit('complaints')} of the emails of ${BRAKE_DAYS} days are reported as spam, or ${limit('bounces')} bounce, lifecycle emails wait until the rate has fallen. Transactional emails go on. It takes at least ${FEWEST.emails} emails, with ${FEWEST.complaints} complaints or ${FEWEST.bounces} bounces.`}
+      </p>
+      {mail.brake && isOwner(viewer) && (
+        <Dialog id="release" opener="Release the brake" title="Release the brake?">
+          <p>Lifecycle emails that wait are sent. From then on, the brake counts only emails sent since.</p>
+          <ActionForm action={`${path}/release`} kind="primary">
+            Release the brake
+          </ActionForm>
+        </Dialog>
+      )}
+      {releasedAt !== null && now - releasedAt < BRAKE_DAYS * DAY_MS && (
+        <p class="hint">
+          Released <Time at={releasedAt} now={now} />. The brake counts only emails sent since.
+        </p>
+      )}
+      <Form
+        action={path}
+        hidden={{ basedOn: refused.basedOn ?? marks.brake }}
+        errors={refused.errors}
+        isLocked={!isOwner(viewer)}
+        submit="Save"
+      >
+        <div class="pair short">
+          <Field
+            name="complaintLimit"
+            label="Complaints, in percent"
+            hint={`Default: ${BRAKE_DEFAULTS.complaints}.`}
+            value={text.complaintLimit}
+            autocomplete="off"
+            optional
+          />
+          <Field
+            name="bounceLimit"
+            label="Bounces, in percent"
+            hint={`Default: ${BRAKE_DEFAULTS.bounces}.`}
+            value={text.bounceLimit}
+            autocomplete="off"
+            optional
+          />
+        </div>
+      </Form>
+    </section>
+  )
+}

@@ -1,0 +1,32 @@
+/** How many emails of an app bounced or were reported as spam. Times are ms UTC. */
+import type { Database } from 'bun:sqlite'
+import type { Brake, MailDay } from './brake-rules.ts'
+
+/** Of a delivery's app, as JSON. */
+export const BRAKE = `
+  (SELECT json_object('kind', kind, 'failures', failures, 'emails', emails, 'since', since) FROM mail_brakes
+   WHERE mail_brakes.app_id = deliveries.app_id AND since IS NOT NULL)`
+
+export const prepareDays = (db: Database) =>
+  db.prepare<MailDay, [number, number]>(
+    'SELECT day, sent, bounced, complained FROM mail_days WHERE app_id = ? AND day >= ? ORDER BY day',
+  )
+
+export function createMailRateReads(db: Database) {
+  const days = prepareDays(db)
+  const brake = db.prepare<Brake, [number]>(
+    'SELECT kind, failures, emails, since FROM mail_brakes WHERE app_id = ? AND since IS NOT NULL',
+  )
+  const released = db.prepare<{ at: number | null }, [number]>(
+    'SELECT released_at AS at FROM mail_brakes WHERE app_id = ?',
+  )
+  return {
+    /** Without days on which nothing was sent. */
+    listMailDays: (appId: number, from: number): MailDay[] => days.all(appId, from),
+
+    findBrake: (appId: number): Brake | null => brake.get(appId),
+
+    /** When a member released the brake last. */
+    findBrakeRelease: (appId: number): number | null => released.get(appId)?.at ?? null,
+  }
+}

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { AppRow } from '../../../src/accounts/access.ts'
+import { openDatabase } from '../../../src/store/engine/database.ts'
+import { DAY } from '../../durations.ts'
+import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { attributesOf, textOf } from '../pages.ts'
+
+let pages: AccountPages
+let browser: Browser
+let app: AppRow
+beforeEach(async () => {
+  pages = await openAccount()
+  browser = await pages.signedIn()
+  app = await appOf(pages)
+})
+afterEach(() => pages.close())
+
+const path = (what = '') => pages.at(`sender/rates${what}`)
+const see = async () => (await browser.get(path())).html
+
+/** Emails of a day, so many days ago. */
+function haveSent(daysAgo: number, [sent, complained, bounced]: [number, number, number]): void {
+  const db = openDatabase(pages.folder)
+  const day = Math.floor(pages.clock.now() / DAY) - daysAgo
+  const insert = 'INSERT INTO mail_days (app_id, day, sent, complained, bounced) VALUES (?, ?, ?, ?, ?)'
+  db.run(insert, [app.id, day, sent, complained, bounced])
+  db.close()
+}
+
+const pull = () =>
+  pages.store.setMailSettings({
+    accountId: app.accountId,
+    appId: app.id,
+    actor: 'test',
+    at: pages.clock.now(),
+    settings: { complaintLimit: 0.1 },
+  })
+
+test('rates of 7 and 30 days stand beside what providers ask for', async () => {
+  expect(await textOf(await see(), '.page-head .lead')).toEqual(['No emails in the last 7 days.'])
+  haveSent(6, [2_000, 1, 20])
+  haveSent(7, [8_000, 39, 80])
+  haveSent(30, [9, 9, 9])
+  const html = await see()
+  expect(await textOf(html, '.page-head .lead')).toEqual([
+    'In the last 7 days, 0.05% of the emails were reported as spam and 1% bounced.',
+  ])
+  expect(await textOf(html, '#rates td')).toEqual([
+    'Spam complaints',
+    '0.05%1 of 2000Good',
+    '0.4%40 of 10,000Too high',
+    'Gmail, Yahoo: below 0.1%, never 0.3%',
+    '0.2% in 7 days',
+    'Hard bounces',
+    '1%20 of 2000Good',
+    '1%100 of 10,000Good',
+    'Amazon SES: below 5%, paused at 10%',
+    '4% in 7 days',
+  ])
+})
+
+test('the limits of the brake are saved', async () => {
+  const wrong = await browser.post(path(), { complaintLimit: '0', bounceLimit: 'x' })
+  expect([wrong.status, await attributesOf(wrong.html, '[aria-invalid]', 'name')]).toEqual([
+    400,
+    ['complaintLimit', 'bounceLimit'],
+  ])
+  const saved = await browser.submit(path(), path(), { complaintLimit: '0.15 %', bounceLimit: '' })
+  expect(saved.location).toBe(path())
+  expect(await pages.store.mailSettings(app.id)).toMatchObject({ complaintLimit: 0.15, bounceLimit: null })
+  expect(await attributesOf(await see(), '#complaintLimit', 'value')).toEqual(['0.15'])
+})
+
+test('an owner releases the brake, which the pages about emails announce', async () => {
+  haveSent(0, [2_500, 5, 0])
+  await pull()
+  const cause = '5 of the last 2500 emails were reported as spam, so lifecycle emails wait'
+  expect((await textOf(await see(), '.notice.problem'))[0]).toStartWith(`Problem: ${cause} since`)
+  expect(await textOf((await browser.get(pages.at('deliveries'))).html, '.notice.problem')).toEqual([
+    `Problem: ${cause}. None are lost. Show the rates.`,
+  ])
+  await pages.addMember('editor@example.com', 'editor')
+  const editor = await pages.signedIn('editor@example.com')
+  expect((await editor.get(path())).html).not.toContain('Release the brake')
+  const released = await browser.post(path('/release'), {})
+  expect(released.location).toBe(path())
+  const html = await see()
+  expect(await textOf(html, '.notice.problem')).toEqual([])
+  expect(await textOf(html, '#brake p.hint')).toContain('Released just now. The brake counts only emails sent since.')
+  const audit = await textOf((await browser.get(pages.at('audit'))).html, 'main')
+  expect(audit.join()).toContain('released the lifecycle emails of the app “Engine”')
+})

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { BRAKE_RULES, BRAKE_DAYS, limitOf, percentOf, rateState, sumRates } from '../../src/deliveries/brake.ts'
+import type { BrakeLimits } from '../../src/store/brake-rules.ts'
+import { DAY } from '../durations.ts'
+
+const DEFAULTS: BrakeLimits = { complaintLimit: null, bounceLimit: null }
+const find = (sent: number, complained: number, bounced: number, limits = DEFAULTS) =>
+  BRAKE_RULES.findBrakeCause([{ day: 1, sent, complained, bounced }], limits)
+
+test.each<[string, number, number, number, object | null]>([
+  ['nothing', 0, 0, 0, null],
+  ['one complaint of three emails', 3, 1, 0, null],
+  ['four complaints', 200, 4, 0, null],
+  ['five complaints of many emails', 2_501, 5, 0, null],
+  ['five complaints of 2,500 emails', 2_500, 5, 0, { kind: 'complaints', failures: 5, emails: 2_500 }],
+  ['nine bounces', 100, 0, 9, null],
+  ['ten bounces of 99 emails', 99, 0, 10, null],
+  ['ten bounces of 251 emails', 251, 0, 10, null],
+  ['ten bounces of 250 emails', 250, 0, 10, { kind: 'bounces', failures: 10, emails: 250 }],
+  ['both', 250, 5, 10, { kind: 'complaints', failures: 5, emails: 250 }],
+])('%s', (_, sent, complained, bounced, cause) => expect(find(sent, complained, bounced)).toEqual(cause as never))
+
+test('an app has its own limits', () => {
+  expect(find(2_500, 5, 0, { ...DEFAULTS, complaintLimit: 0.25 })).toBeNull()
+  expect(find(1_000, 0, 10, { ...DEFAULTS, bounceLimit: 1 })).toMatchObject({ kind: 'bounces' })
+  expect([limitOf('complaints', DEFAULTS), limitOf('bounces', DEFAULTS)]).toEqual([0.2, 4])
+})
+
+test('days add up, and the first of seven counts', () => {
+  const day = { sent: 1_000, complained: 2, bounced: 0 }
+  const days = [1, 2, 3].map((number) => ({ day: number, ...day }))
+  expect(BRAKE_RULES.findBrakeCause(days, DEFAULTS)).toEqual({ kind: 'complaints', failures: 6, emails: 3_000 })
+  expect(BRAKE_RULES.firstBrakeDay(20 * DAY + 1)).toBe(20 - BRAKE_DAYS + 1)
+})
+
+test('the brake is pulled before mailbox providers act, whatever was sent', () => {
+  const counts = fc.record({ sent: fc.nat(100_000), complained: fc.nat(1_000), bounced: fc.nat(10_000) })
+  fc.assert(
+    fc.property(counts, (one) => {
+      const days = [{ day: 1, ...one }]
+      const states = (['complaints', 'bounces'] as const).map((kind) => rateState(kind, sumRates(days)))
+      if (states.includes('over')) expect(BRAKE_RULES.findBrakeCause(days, DEFAULTS)).not.toBeNull()
+    }),
+  )
+})
+
+describe('a rate', () => {
+  test.each<[number, number, string]>([
+    [3, 1, 'few'],
+    [10_000, 9, 'good'],
+    [10_000, 10, 'high'],
+    [10_000, 30, 'over'],
+    [0, 0, 'good'],
+  ])('%d emails with %d complaints: %s', (emails, complaints, state) =>
+    expect(rateState('complaints', { emails, complaints, bounces: 0 })).toBe(state as 'good'),
+  )
+  test('of no emails is 0', () => expect(percentOf(0, 0)).toBe(0))
+})

@@ -1,0 +1,130 @@
+import { beforeEach, expect, test } from 'bun:test'
+import { hookPath, makeHookToken, writeHookSecret } from '../../src/accounts/hook-secrets.ts'
+import { publicId } from '../../src/core/ids.ts'
+import { openDatabase } from '../../src/store/engine/database.ts'
+import { useClosing } from '../closing.ts'
+import { DAY, HOUR } from '../durations.ts'
+import { CONTENT, type Sending, startSending } from './sending.ts'
+import { postmarkBounce, postmarkComplaint } from './webhooks.ts'
+
+const keep = useClosing()
+const TOKEN = makeHookToken()
+
+let sending: Sending
+beforeEach(async () => {
+  sending = keep(await startSending())
+  await sending.setSettings({ hookSecrets: writeHookSecret({ hookSecrets: null }, 'postmark', TOKEN) })
+})
+
+/** As if so many emails had been sent today. */
+function haveSent(sent: number, counts: { bounced?: number; complained?: number } = {}): void {
+  const { bounced = 0, complained = 0 } = counts
+  const db = openDatabase(sending.folder)
+  const day = Math.floor(sending.clock.now() / DAY)
+  const insert = 'INSERT OR REPLACE INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, ?, ?, ?)'
+  db.run(insert, [sending.app.id, day, sent, bounced, complained])
+  db.close()
+}
+
+async function sendTo(email: string) {
+  await sending.sendEvent(email)
+  await sending.sendDue()
+  const delivery = (await sending.deliveries()).find(({ state }) => state === 'sent')
+  return { id: publicId('dlv', delivery?.id ?? 0), to: email }
+}
+
+const post = (webhook: ReturnType<typeof postmarkBounce>) =>
+  sending.call('POST', hookPath('postmark', sending.app.publicId, TOKEN), { ...webhook, key: null })
+
+/** The fifth complaint of 1,000 emails. */
+async function pullBrake(): Promise<void> {
+  haveSent(999, { complained: 4 })
+  await post(postmarkComplaint(await sendTo('angry@example.com')))
+}
+
+const ofToday = async () => (await sending.store().listMailDays(sending.app.id, 0)).at(-1)
+const check = () => sending.store().checkBrakes({ at: sending.clock.now() })
+const audited = async () => {
+  const query = { accountId: sending.app.accountId, kind: 'changes', before: null, limit: 50 } as const
+  const entries = await sending.store().listAudit(query)
+  return entries.map(({ actor, action }) => `${actor} ${action}`).filter((one) => one.includes('brake'))
+}
+
+test('holds lifecycle emails back at once, and transactional ones go on', async () => {
+  await pullBrake()
+  expect(await ofToday()).toMatchObject({ sent: 1_000, complained: 5 })
+  await sending.store().saveMessages({
+    accountId: sending.app.accountId,
+    appId: sending.app.id,
+    actor: 'test',
+    at: sending.clock.now(),
+    drafts: [
+      {
+        id: null,
+        name: 'Receipt',
+        status: 'live',
+        content: { ...CONTENT, mail: { ...CONTENT.mail, category: 'transactional' } },
+      },
+    ],
+  })
+  await sending.sendEvent('ada@example.com')
+  await sending.sendDue()
+  expect(await sending.states()).toEqual({ 'complained: complained': 1, 'deferred: brake': 1, sent: 1 })
+  expect(await audited()).toEqual(['eventpost brake.pull'])
+})
+
+test('a member releases it: what waited is sent, and only later emails count', async () => {
+  await pullBrake()
+  await sending.sendEvent('ada@example.com')
+  await sending.sendDue()
+  sending.clock.tick(HOUR)
+  await sending.store().releaseBrake({ appId: sending.app.id, actor: 'mem_1', at: sending.clock.now() })
+  await sending.sendDue()
+  expect(await sending.states()).toEqual({ 'complained: complained': 1, sent: 1 })
+  await post(postmarkComplaint(await sendTo('ada@example.com')))
+  expect(await sending.store().findBrake(sending.app.id)).toBeNull()
+  expect(await audited()).toEqual(['mem_1 brake.release', 'eventpost brake.pull'])
+})
+
+test('releases itself when the rate has fallen, and the time uses nothing up', async () => {
+  await pullBrake()
+  await sending.sendEvent('ada@example.com')
+  await sending.sendDue()
+  for (let day = 0; day < 6; day += 1) {
+    sending.clock.tick(DAY)
+    await check()
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ 'complained: complained': 1, 'deferred: brake': 1 })
+  }
+  sending.clock.tick(DAY)
+  await check()
+  await sending.sendDue()
+  expect(await sending.states()).toEqual({ 'complained: complained': 1, sent: 1 })
+  expect(await audited()).toEqual(['eventpost brake.end', 'eventpost brake.pull'])
+})
+
+test('a higher limit ends it', async () => {
+  await pullBrake()
+  await sending.setSettings({ complaintLimit: 0.6 })
+  expect(await sending.store().findBrake(sending.app.id)).toBeNull()
+})
+
+test('hard bounces count, and soft ones do not', async () => {
+  haveSent(0)
+  await post(postmarkBounce(await sendTo('soft@example.com'), 'SoftBounce'))
+  expect(await ofToday()).toMatchObject({ sent: 1, bounced: 0, complained: 0 })
+  const hard = await sendTo('hard@example.com')
+  await post(postmarkBounce(hard))
+  expect(await ofToday()).toMatchObject({ sent: 2, bounced: 1, complained: 0 })
+  await post(postmarkComplaint(hard))
+  expect(await ofToday()).toMatchObject({ sent: 2, bounced: 0, complained: 1 })
+})
+
+test('a mailbox that does not exist is a bounce, and pulls it', async () => {
+  sending = keep(await startSending({}, { recipient: () => 550, unknownMailbox: true }))
+  haveSent(99, { bounced: 9 })
+  await sending.sendEvent('nobody@example.com')
+  await sending.sendDue()
+  expect(await ofToday()).toMatchObject({ sent: 100, bounced: 10 })
+  expect(await sending.store().findBrake(sending.app.id)).toMatchObject({ kind: 'bounces', failures: 10, emails: 100 })
+})
