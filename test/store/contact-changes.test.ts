@@ -28,7 +28,16 @@ const list = (limit = 1_000, before: number | null = null) => {
   const { id } = db.query<{ id: number }, []>('SELECT id FROM contacts').get() ?? { id: 0 }
   return createChangeReads(db).listContactChanges(id, before, limit)
 }
-const NOTHING = { status: null, firstName: null, lastName: null, source: null, tags: null, fields: null, cause: null }
+const NOTHING = {
+  status: null,
+  firstName: null,
+  lastName: null,
+  source: null,
+  tags: null,
+  fields: null,
+  cause: null,
+  topics: null,
+}
 
 test('a new person has no changes', () => {
   expect(list()).toEqual([])

@@ -96,17 +96,18 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
 /** Data that doesn't depend on the input. */
 async function readSurroundings({ deps, viewer, message }: Editing) {
   const { store } = deps
-  const [messages, counts, hasDeliveries, settings, members, eventNames, sending, topics, [saved = null]] = await Promise.all([
-    store.listMessages(viewer.app.id),
-    message && store.countEmails(message.id),
-    message !== null && store.hasDeliveries(message.id),
-    store.mailSettings(viewer.app.id),
-    listRecipients(store, viewer.account.id),
-    listNames(deps, viewer),
-    readSending({ deps, viewer }),
-    store.listTopics(viewer.app.id),
-    message ? listShownVersions(deps, viewer, { messageId: message.id, before: null, limit: 1 }) : [],
-  ])
+  const [messages, counts, hasDeliveries, settings, members, eventNames, sending, topics, [saved = null]] =
+    await Promise.all([
+      store.listMessages(viewer.app.id),
+      message && store.countEmails(message.id),
+      message !== null && store.hasDeliveries(message.id),
+      store.mailSettings(viewer.app.id),
+      listRecipients(store, viewer.account.id),
+      listNames(deps, viewer),
+      readSending({ deps, viewer }),
+      store.listTopics(viewer.app.id),
+      message ? listShownVersions(deps, viewer, { messageId: message.id, before: null, limit: 1 }) : [],
+    ])
   const timezone = settings.timezone ?? 'UTC'
   const { installation } = deps.mailer.senders
   const senders = {

@@ -6,7 +6,13 @@ import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
 import { creditActor } from '../../accounts/audit.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
-import { describeFollower, type MessageCounts, type MessageRow, type MessageStatus, MOVE_WAITING } from '../../messages/messages.ts'
+import {
+  describeFollower,
+  type MessageCounts,
+  type MessageRow,
+  type MessageStatus,
+  MOVE_WAITING,
+} from '../../messages/messages.ts'
 import { textOf } from './message-field-names.ts'
 import { STATE_GROUPS, type StateGroup } from '../deliveries/delivery-labels.tsx'
 import { Button } from '../ui/button.tsx'

@@ -242,7 +242,8 @@ function ofChange(
 }
 
 function describeChange({ status, cause, topics }: ContactChangeRow['change']): string {
-  if (status === null) return cause?.by === 'report' ? FAILURES[cause.kind] : topics ? 'Topics changed' : 'Details changed'
+  if (status === null && cause?.by === 'report') return FAILURES[cause.kind]
+  if (status === null) return topics ? 'Topics changed' : 'Details changed'
   const [before, after] = status
   return before === 'pending' && after === 'subscribed' ? 'Confirmed their email address' : STATUS_CHANGES[after]
 }

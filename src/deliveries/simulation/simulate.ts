@@ -162,7 +162,14 @@ function readTimed(
     })) {
       const none = { path: null, properties: null, eventId: null }
       // after all that arrived in the same millisecond
-      found.push({ ...none, id: idAt(dueAt + 1) - 1, contactId: person.id, at: dueAt, occurredAt: dueAt, trigger: name })
+      found.push({
+        ...none,
+        id: idAt(dueAt + 1) - 1,
+        contactId: person.id,
+        at: dueAt,
+        occurredAt: dueAt,
+        trigger: name,
+      })
     }
   }
   return found.sort((a, b) => b.at - a.at)
