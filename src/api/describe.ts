@@ -116,7 +116,7 @@ const RETRY_AFTER = headers({ 'Retry-After': 'Seconds to wait before sending thi
 const BEARER = headers({ 'WWW-Authenticate': '`Bearer`.' })
 
 /** Read by MCP and core/inputs.ts; unknown to OpenAPI. */
-const OWN_KEYWORDS = new Set(['brief', 'say', 'isKind', 'isByName'])
+const OWN_KEYWORDS = new Set(['brief', 'say', 'isKind', 'isByName', 'isPlain'])
 
 type PlainSchema = Record<string, unknown>
 

@@ -46,6 +46,8 @@ import states from './states.md' with { type: 'text' }
 import texts from './texts.md' with { type: 'text' }
 import tools from './tools.md' with { type: 'text' }
 import topics from './topics.md' with { type: 'text' }
+import conditions from './conditions.md' with { type: 'text' }
+import domains from './domains.md' with { type: 'text' }
 import triggers from './triggers.md' with { type: 'text' }
 import { type DocPage, toPage } from './page.ts'
 import { PAGE_SAMPLES } from './samples.ts'
@@ -80,6 +82,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
     pages: toPages({
       messages,
       triggers,
+      conditions,
       rules,
       frequency,
       content,
@@ -96,6 +99,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       bounces,
       rates,
       senders,
+      domains,
       providers,
       ses,
     }),

@@ -88,7 +88,7 @@ const TriggerSchema = Type.Union(
       page: Type.String({
         maxLength: 1_024,
         pattern: '^/[^\\x00-\\x20?#*\\x7F]*\\*?$',
-        brief: 'like /pricing, /docs/*',
+        brief: '/pricing, /docs/*',
         say: 'Enter a page path, such as /pricing, or /docs/* for every path that starts with /docs/.',
       }),
     }),
@@ -108,7 +108,6 @@ const TriggerSchema = Type.Union(
         minLength: 1,
         maxLength: MAX_PROPERTY_CHARACTERS,
         pattern: NO_CONTROL_PATTERN,
-        brief: 'a field',
         say: 'Enter the name of a field that has a date, such as trialEndsAt.',
       }),
       days: whole(0, MAX_DATE_DAYS, `Enter a whole number of days from 0 to ${MAX_DATE_DAYS}.`),
@@ -133,7 +132,7 @@ const WaitSchema = Type.Union(
     object({
       until: Type.String({
         pattern: '^(?:[01]\\d|2[0-3]):[0-5]\\d$',
-        brief: 'like 09:00',
+        brief: '09:00',
         say: 'Enter a time of day, such as 09:00.',
       }),
     }),
@@ -270,8 +269,8 @@ export const MessageSchema = object({
     'Unique in the app. Only your team sees it.',
   ),
   status: Type.Optional(oneOf(MESSAGE_STATUSES)),
-  trigger: about(TriggerSchema, 'What [triggers](/docs/messages#trigger) it.'),
-  wait: Type.Optional(about(WaitSchema, 'How long it [waits](/docs/messages#trigger).')),
+  trigger: about(TriggerSchema, 'What [triggers](/docs/triggers) it.'),
+  wait: Type.Optional(about(WaitSchema, 'How long it [waits](/docs/triggers).')),
   onlyIf: Type.Optional(
     Type.Array(RuleSchema, {
       description: 'The [rules](/docs/rules) about who gets it.',

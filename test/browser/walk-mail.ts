@@ -265,8 +265,8 @@ export const MAIL_STEPS: Step[] = [
   { name: 'sender-unasked', go: (page) => page.click('#checks .button') },
   { name: 'sender-texts', go: (page, server) => page.goto(at(server, 'sender/texts')) },
   { name: 'sender-layout', go: (page, server) => page.goto(at(server, 'sender/layout')) },
-  { name: 'sender-limits', go: (page, server) => page.goto(at(server, 'sender/limits')) },
   { name: 'sender-rates', go: (page, server) => page.goto(at(server, 'sender/rates')) },
+  { name: 'sender-limits', go: (page, server) => page.goto(at(server, 'sender/limits')) },
   {
     name: 'sender-limits-wrong',
     go: async (page) => {

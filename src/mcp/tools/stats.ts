@@ -47,7 +47,7 @@ const readDays = createArguments({ schema: STATS, clean: ({ days = DEFAULT_DAYS 
 export const getStats: Tool = {
   name: 'get_stats',
   title: 'Get stats',
-  description: 'Top 20 events by UTC day, new people, email results.',
+  description: 'Top 20 events by UTC day, new people, emails.',
   kind: 'read',
   input: STATS,
   run: async (deps, { access }, args) => {

@@ -256,7 +256,7 @@ function makeSettings({ pick, isOften }: Random, content: MessageContent): Setti
 }
 
 function makePerson({ isOften, pick, below }: Random, email: string): Person {
-  const trialEndsAt = new Date(LIVE_AT + DAY + below(600) * MINUTE).toISOString()
+  const trialEndsAt = new Date(LIVE_AT + DAY + (1 + below(600)) * MINUTE).toISOString()
   return {
     email,
     tags: isOften(0.5) ? ['beta'] : [],
