@@ -24,7 +24,7 @@ type Forgetful = { forgetIdle(): void }
 type Maintained = {
   store: {
     cleanUp(at: { at: number }): Promise<{ deleted: number } | { refusal: string }>
-    hasSchedules(): Promise<boolean>
+    hasScheduledWork(at: number): Promise<boolean>
     runSchedules(at: { at: number }): Promise<{ hasMore: boolean } | { refusal: string }>
     checkBrakes(at: { at: number }): Promise<{ isMore: boolean } | { refusal: string }>
   }
@@ -61,7 +61,7 @@ export function startMaintenance(
     every(SAVE_REQUESTS_MS, 'save requests', requests.save),
     every(SAVE_SIGN_INS_MS, 'save failed sign-ins', () => signInNotes.save()),
     every(RUN_SCHEDULES_MS, 'run schedules', async () => {
-      let hasMore = await store.hasSchedules()
+      let hasMore = await store.hasScheduledWork(clock.now())
       while (hasMore) {
         const outcome = await store.runSchedules({ at: clock.now() })
         hasMore = 'hasMore' in outcome && outcome.hasMore

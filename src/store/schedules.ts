@@ -59,11 +59,24 @@ const COLUMNS = `id, app_id AS appId, message_id AS messageId, trigger, timezone
 
 const toSchedule = ({ trigger, ...row }: Row): Schedule => ({ ...row, trigger: JSON.parse(trigger) as TimedTrigger })
 
-export const createScheduleReads = (db: Database) => {
-  const any = db.prepare('SELECT 1 FROM message_schedules LIMIT 1')
+const OPEN = `SELECT ${COLUMNS} FROM message_schedules WHERE is_over = 0`
+const LAST_ID = Number.MAX_SAFE_INTEGER
+
+export function createScheduleReads(db: Database, { latestLook }: Pick<ScheduleRules, 'latestLook'>) {
+  const open = db.prepare<Row, []>(OPEN)
+  const over = db.prepare('SELECT 1 FROM message_schedules WHERE is_over = 1 LIMIT 1')
+  const unfilled = db.prepare('SELECT 1 FROM contacts WHERE app_id = ? AND id > ? AND id <= ? LIMIT 1')
+  const due = db.prepare('SELECT 1 FROM scheduled_people WHERE schedule_id = ? AND due_at <= ? LIMIT 1')
+  const tooFar = db.prepare('SELECT 1 FROM scheduled_people WHERE schedule_id = ? AND due_at > ? LIMIT 1')
+  const hasWork = ({ id, appId, trigger, filledUntil, fillTo }: Schedule, at: number): boolean => {
+    if (unfilled.get(appId, filledUntil, fillTo ?? LAST_ID) !== null || due.get(id, at) !== null) return true
+    const latest = latestLook(trigger, at)
+    return Number.isFinite(latest) && tooFar.get(id, latest) !== null
+  }
   return {
-    /** Otherwise there is nothing to do. */
-    hasSchedules: (): boolean => any.get() !== null,
+    /** Whether `runSchedules` would change anything. A read, so that nothing is written while nobody is due. */
+    hasScheduledWork: (at: number): boolean =>
+      over.get() !== null || open.all().some((row) => hasWork(toSchedule(row), at)),
   }
 }
 
@@ -130,7 +143,7 @@ type Parts = {
 }
 
 export function createScheduleWrites({ db, live, start, rules }: Parts) {
-  const open = db.prepare<Row, []>(`SELECT ${COLUMNS} FROM message_schedules WHERE is_over = 0`)
+  const open = db.prepare<Row, []>(OPEN)
   const over = db.prepare<{ id: number }, []>('SELECT id FROM message_schedules WHERE is_over = 1 LIMIT 1')
   const purge = db.prepare(
     `DELETE FROM scheduled_people WHERE schedule_id = ?1 AND contact_id IN
@@ -161,7 +174,7 @@ export function createScheduleWrites({ db, live, start, rules }: Parts) {
   }
 
   const fill = ({ id, appId, trigger, timezone, since, filledUntil, fillTo }: Schedule, at: number): boolean => {
-    const found = people.all(appId, filledUntil, fillTo ?? Number.MAX_SAFE_INTEGER)
+    const found = people.all(appId, filledUntil, fillTo ?? LAST_ID)
     const last = found.at(-1)
     if (!last) return false
     for (const person of found) {

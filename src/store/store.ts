@@ -102,7 +102,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createOutcomeReads(db, rules),
   ...createMessageReads(db),
   ...createMailSettingsReads(db, sealer),
-  ...createScheduleReads(db),
+  ...createScheduleReads(db, rules),
   ...createSenderDomainReads(db),
   ...createDomainCheckReads(db),
   ...createMailRateReads(db),
