@@ -19,8 +19,10 @@ import rates from './rates.md' with { type: 'text' }
 import retries from './retries.md' with { type: 'text' }
 import contacts from './contacts.md' with { type: 'text' }
 import content from './content.md' with { type: 'text' }
+import emails from './emails.md' with { type: 'text' }
 import errors from './errors.md' with { type: 'text' }
 import events from './events.md' with { type: 'text' }
+import filters from './filters.md' with { type: 'text' }
 import frequency from './frequency.md' with { type: 'text' }
 import html from './html.md' with { type: 'text' }
 import http from './http.md' with { type: 'text' }
@@ -81,11 +83,13 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
     name: 'Messages',
     pages: toPages({
       messages,
+      emails,
       triggers,
       conditions,
       rules,
       frequency,
       content,
+      filters,
       layout,
       html,
       languages,

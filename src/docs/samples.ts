@@ -5,6 +5,7 @@ import bunEvents from '#samples/bun/events.ts' with { type: 'text' }
 import bunIdentity from '#samples/bun/identity.ts' with { type: 'text' }
 import curlEvent from '#samples/curl/event.sh' with { type: 'text' }
 import curlIdentity from '#samples/curl/identity.sh' with { type: 'text' }
+import emails from '#samples/messages/emails.json' with { type: 'text' }
 import goIdentity from '#samples/go/identity.go' with { type: 'text' }
 import goMain from '#samples/go/main.go' with { type: 'text' }
 import nextAction from '#samples/nextjs/action.ts' with { type: 'text' }
@@ -26,6 +27,9 @@ export type { CodeSample }
 /** Shown wherever a key or secret is shown. */
 export const SECRETS_WARNING =
   'Keep keys and secrets on your server. Never put them into code that runs in a browser, into variables with a public prefix such as NEXT_PUBLIC_ or VITE_, or into an AI chat.'
+
+/** A message file with the emails of a SaaS, in the order of their documentation. */
+export const EMAILS_FILE = emails
 
 const PLACEHOLDER = /\{([a-z_]+)\}/g
 

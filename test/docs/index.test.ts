@@ -12,7 +12,7 @@ import { readVisitReport } from '../../src/visits/visit-reports.ts'
 import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
 import { makeSnippetTag, stubHash } from '../../src/visits/snippet-tag.ts'
 import { DOC_PAGES, writeDocPage } from '../../src/docs/index.ts'
-import { EXAMPLE_VALUES, fillSample, PAGE_SAMPLES } from '../../src/docs/samples.ts'
+import { EMAILS_FILE, EXAMPLE_VALUES, fillSample, PAGE_SAMPLES } from '../../src/docs/samples.ts'
 import { retryDelay } from '../../src/mail/marks.ts'
 import { COSTLY_CALL_LIMIT } from '../../src/accounts/costly-calls.ts'
 import { TOOL_NAMES } from '../../src/mcp/tools/index.ts'
@@ -24,7 +24,7 @@ const rowsOf = (slug: string) =>
   new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|/gm), ([, a, b]) => [a, b]))
 
 test('every page has a title, a summary and the address of the installation', () => {
-  const slugs = `start events retries contacts opt-in sends manage snippet calls privacy consent mcp tools messages triggers conditions rules frequency content layout html languages texts topics results holdback sending delivery states bounces
+  const slugs = `start events retries contacts opt-in sends manage snippet calls privacy consent mcp tools messages emails triggers conditions rules frequency content filters layout html languages texts topics results holdback sending delivery states bounces
     rates senders domains providers ses hosting settings backups accounts limits errors requests http security sessions data cryptography asvs asvs-v8 development commands`
   expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(slugs.split(/\s+/))
   for (const page of DOC_PAGES) {
@@ -127,6 +127,15 @@ describe('the pages are correct about', () => {
     const named = Array.from(rowsOf('rules').keys(), (cell) => cell?.match(/`(\w+)`/g) ?? []).flat()
     const rules = Object.keys(CANCELLATION_REASONS).map((rule) => `\`${rule}\``)
     expect(named.filter((name) => !['`trigger`', '`rule`', '`again`'].includes(name)).sort()).toEqual(rules.sort())
+  })
+
+  test('the emails of the file, and the filters', () => {
+    const names = (JSON.parse(EMAILS_FILE) as { name: string }[]).map(({ name }) => name)
+    expect(Array.from(rowsOf('emails').keys()).slice(2)).toEqual(names)
+    const [, liquid = ''] = /## Liquid's filters([^]*?)\n## /.exec(markdownOf('filters')) ?? []
+    const filters = Array.from(liquid.matchAll(/`([a-z_]+)`(?=[, ]+(?:`| *\|))/g), ([, name = '']) => name)
+    expect(filters).toHaveLength(33)
+    for (const name of filters) expect([name, findTemplateProblems(`{{ event.a | ${name}: 1 }}`)]).toEqual([name, []])
   })
 
   test('the tag, its hash, its forms, and who it adds', () => {

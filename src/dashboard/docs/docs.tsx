@@ -5,6 +5,7 @@ import { createLazy } from '../../core/lazy.ts'
 import { type ApiDescription, createApiPages } from '../../docs/api-pages.ts'
 import { DOC_GROUPS } from '../../docs/index.ts'
 import { writeLlms, writeMarkdownPage } from '../../docs/llms.ts'
+import { EMAILS_FILE } from '../../docs/samples.ts'
 import { createSearch } from '../../docs/search.ts'
 import { createPackedAnswer } from '../../http/packed-answer.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
@@ -38,6 +39,7 @@ export function docsRoutes(deps: DocsDependencies) {
         return redirectAnswer(to, [lastAppCookie(baseUrl, viewer.app.publicId)])
       }),
     )
+    .get('/docs/emails.json', () => new Response(EMAILS_FILE, { headers: textHeaders('application/json') }))
     .post('/language', ({ request }) => takeLanguage(baseUrl, request), { parse: 'none' })
     .get('/llms.txt', async ({ request }) => (await read.get()).answerLlms(request, textHeaders('text/plain')))
   const find = async (path: string) => {
