@@ -134,7 +134,7 @@ const readLanguage = createArguments({ schema: CODE, clean: ({ language }) => ({
 export const getIntegrationCode: Tool = {
   name: 'get_integration_code',
   title: 'Integration code',
-  description: 'Server code for events, or the script tag with CSP.',
+  description: 'Server code, or the script tag with CSP.',
   kind: 'read',
   input: CODE,
   run: (deps, { access }, args) => {
