@@ -1,6 +1,14 @@
 /** Language tags (RFC 5646), such as de or de-CH. */
 import { isLocale } from './local-time.ts'
 
+/** The field of a person that says their language. */
+const LANGUAGE_FIELD = 'locale'
+
+export function localeOf(fields: Readonly<Record<string, unknown>> | null): string | null {
+  const locale = fields?.[LANGUAGE_FIELD]
+  return typeof locale === 'string' ? locale : null
+}
+
 /** Programs write de-CH, de_CH and de_ch. */
 export const foldTag = (tag: string): string => tag.trim().replaceAll('_', '-').toLowerCase()
 

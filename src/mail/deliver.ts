@@ -16,7 +16,8 @@ import type { TemplateWorker } from '../messages/template-worker.ts'
 import { publicId } from '../core/ids.ts'
 import { describeMailbox } from '../core/mail-addresses.ts'
 import { recordFault, type TemplateFault } from '../messages/template-faults.ts'
-import { findVariant, LANGUAGE_FIELD } from '../messages/mail-texts.ts'
+import { localeOf } from '../core/languages.ts'
+import { findVariant } from '../messages/mail-texts.ts'
 import type { CapturedMail, JoinedEvent, Verdict } from '../store/message-types.ts'
 import { confirmUrl } from '../people/consent.ts'
 import { unsubscribeUrl } from '../people/unsubscribe.ts'
@@ -187,9 +188,7 @@ const withFindings = (record: DecisionRecord, work: DeliveryWork, { refusedLinks
 function findLanguage({ message, contact }: DeliveryWork): Verdict[] {
   const { mail } = message.content
   if (mail.variants === undefined) return []
-  const locale = contact.fields?.[LANGUAGE_FIELD]
-  const value = typeof locale === 'string' ? locale : null
-  return [{ rule: 'language', about: findVariant(mail, contact), value, verdict: 'pass' }]
+  return [{ rule: 'language', about: findVariant(mail, contact), value: localeOf(contact.fields), verdict: 'pass' }]
 }
 
 const contentOf = ({ to }: ComposedMail, { from }: Route, { subject, html, text }: RenderedMail): CapturedMail => ({

@@ -1,5 +1,5 @@
 /** The templates that a message's email is made from, in the language of its person. */
-import { findLanguage } from '../core/languages.ts'
+import { findLanguage, localeOf } from '../core/languages.ts'
 import type { Mail, MailText } from '../store/message-types.ts'
 import type { ContactRow } from '../store/types.ts'
 
@@ -32,16 +32,13 @@ const ENTITIES = new Map([
   ['&gt;', '>'],
 ])
 
-/** The field of a person that says their language. */
-export const LANGUAGE_FIELD = 'locale'
-
 type Someone = Pick<ContactRow, 'fields'>
 type Variants = Pick<Mail, 'variants'>
 
 /** The variant for a person: of exactly their locale, else of its language; null: the message's own text. */
 export function findVariant({ variants = {} }: Variants, { fields }: Someone): string | null {
-  const locale = fields?.[LANGUAGE_FIELD]
-  return typeof locale === 'string' ? findLanguage(Object.keys(variants), locale) : null
+  const locale = localeOf(fields)
+  return locale === null ? null : findLanguage(Object.keys(variants), locale)
 }
 
 /** In previews: the message's own text. */

@@ -3,7 +3,7 @@ import type { HandOvers } from '../core/hand-overs.ts'
 import type { DeliveryWork, JoinedEvent, Mail, MailCategory, MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
-import { findTexts, type ShownTexts } from '../accounts/app-texts.ts'
+import { findFooterTexts, type ShownTexts } from '../accounts/app-texts.ts'
 import type { NoticeMailer } from '../accounts/notices.ts'
 import type { ProviderList } from '../people/suppression-sync.ts'
 import type { DnsChecks } from '../accounts/dns-checks.ts'
@@ -47,7 +47,7 @@ export function mailFactsOf(
 ): MailFacts {
   const { email, firstName, lastName, tags, fields } = contact
   const { logoUrl, colour, postalAddress, layout } = settings
-  const texts = findTexts(settings.texts, variant)
+  const texts = findFooterTexts(settings.texts, variant)
   return {
     contact: { email, firstName, lastName, tags, fields },
     event: event && { properties: event.properties },

@@ -81,14 +81,13 @@ export function confirmUrl(
 
 type Dependencies = { store: Store; clock: Pick<Clock, 'now'>; unsubscribeKey: string }
 
-/** A person who opened the link. `days`: how long links work. */
+/** A person who opened the link. */
 export type Confirming = RecipientApp & {
   consentId: number
   email: string
   app: AppRow
   status: ContactStatus
   isExpired: boolean
-  days: number
   optIn: OptIn | null
 }
 
@@ -99,11 +98,11 @@ export async function findConfirming(
 ): Promise<Confirming | null> {
   const link = readConfirmToken(unsubscribeKey, token)
   const consent = link && (await store.findConsent(link.consentId))
-  const found = consent && (await findRecipientApp(store, consent.contactId))
+  const found = consent && (await findRecipientApp(store, consent.contactId, 'confirm'))
   if (!found) return null
   const { optIn } = await store.mailSettings(found.app.id)
   const isExpired = clock.now() >= link.expiresAt
-  return { ...found, consentId: consent.id, isExpired, days: daysOf(optIn), optIn }
+  return { ...found, consentId: consent.id, isExpired, optIn }
 }
 
 /** Repeatable. `address`: of the client. Refusals: contact_not_found, unavailable, commit_unconfirmed. */

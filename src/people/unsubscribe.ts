@@ -1,7 +1,9 @@
 import type { Clock } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
+import { DEFAULT_PAGE, findPageTexts, type PageTexts } from '../accounts/app-texts.ts'
 import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
+import { localeOf } from '../core/languages.ts'
 import { isLoopback } from '../core/mail-addresses.ts'
 import type { RefusalCode } from '../core/refusals.ts'
 import type { AppRow, ContactStatus } from '../store/types.ts'
@@ -56,6 +58,8 @@ export type RecipientLook = {
   appName: string | null
   logoUrl: string | null
   colour: string | null
+  /** in their language */
+  texts: PageTexts
 }
 
 /**
@@ -73,11 +77,15 @@ export type Unsubscribing = RecipientLook & {
 export type RecipientApp = RecipientLook & { app: AppRow; email: string; status: ContactStatus }
 
 /** Whom a link in an email was sent to; null: the person was erased. */
-export async function findRecipientApp(store: Store, contactId: number): Promise<RecipientApp | null> {
+export async function findRecipientApp(
+  store: Store,
+  contactId: number,
+  page: 'unsubscribe' | 'confirm',
+): Promise<RecipientApp | null> {
   const contact = await store.byId(contactId)
   const app = contact && (await store.findApp(contact.appId))
   if (!contact || !app) return null
-  const [{ logoUrl, colour }, suppression] = await Promise.all([
+  const [{ logoUrl, colour, texts }, suppression] = await Promise.all([
     store.mailSettings(app.id),
     store.findSuppression(app.id, contact.email),
   ])
@@ -90,6 +98,7 @@ export async function findRecipientApp(store: Store, contactId: number): Promise
     appName: app.name,
     logoUrl: isHttps ? logoUrl : null,
     colour,
+    texts: findPageTexts(texts, { page, locale: localeOf(contact.fields), appLocale: app.locale }),
   }
 }
 
@@ -100,6 +109,7 @@ const ERASED = {
   mayUndo: false,
   logoUrl: null,
   colour: null,
+  texts: DEFAULT_PAGE,
   topic: null,
   topics: [],
 }
@@ -117,14 +127,17 @@ export async function findUnsubscribing(
   const link = readUnsubscribeToken(unsubscribeKey, token)
   if (link === null) return null
   const { contactId } = link
-  const [found, change] = await Promise.all([findRecipientApp(store, contactId), store.findStatusChange(contactId)])
+  const [found, change] = await Promise.all([
+    findRecipientApp(store, contactId, 'unsubscribe'),
+    store.findStatusChange(contactId),
+  ])
   if (!found) return { ...ERASED, contactId }
-  const { app, email, address, appName, status, logoUrl, colour } = found
+  const { app, email, address, appName, status, logoUrl, colour, texts } = found
   const mayUndo = status === 'unsubscribed' && mayResubscribe(status, change, clock.now())
   const all = await listChosenTopics(store, app, email)
   const topic = all.find(({ id }) => id === link.topicId) ?? null
   const topics = all.filter((one) => one.isShown || one === topic || one.end !== null)
-  return { contactId, address, appName, status, mayUndo, logoUrl, colour, topic, topics }
+  return { contactId, address, appName, status, mayUndo, logoUrl, colour, texts, topic, topics }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { DEFAULT_PAGE } from '../../src/accounts/app-texts.ts'
 import {
   findUnsubscribing,
   isLinkUnreachable,
@@ -56,12 +57,13 @@ describe('opening a link', () => {
   const store = {
     byId: async (id: number) =>
       ({
-        1: { appId: 5, email: 'ada@shop.example', status: 'subscribed' },
-        3: { appId: 6, email: 'é@shop.example', status: 'bounced' },
+        1: { appId: 5, email: 'ada@shop.example', status: 'subscribed', fields: null },
+        3: { appId: 6, email: 'é@shop.example', status: 'bounced', fields: null },
       })[id] ?? null,
     findApp: async (id: number) => ({ id, name: 'Shop' }),
     mailSettings: async (id: number) => ({
       colour: '#112233',
+      texts: null,
       logoUrl: id === 5 ? 'https://a.example/l.png' : 'javascript:x',
     }),
     findSuppression: async (id: number) => (id === 5 ? 'unsubscribed' : null),
@@ -79,6 +81,7 @@ describe('opening a link', () => {
       mayUndo: true,
       logoUrl: 'https://a.example/l.png',
       colour: '#112233',
+      texts: DEFAULT_PAGE,
       topic: null,
       topics: [],
     })
@@ -90,6 +93,7 @@ describe('opening a link', () => {
       mayUndo: false,
       logoUrl: null,
       colour: null,
+      texts: DEFAULT_PAGE,
       topic: null,
       topics: [],
     })

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useContext } from 'preact/hooks'
 import { assetUrl, ICON } from '../../assets.ts'
+import { directionOf } from '../../core/languages.ts'
 import { PageContext } from './page-context.ts'
 
 /** Optional scripts of single pages. */
@@ -10,6 +11,8 @@ export type Island = 'feed' | 'chart' | 'live' | 'message' | 'docs'
 type DocumentProps = {
   title: string
   site?: string | null
+  /** of a page for an app's end users */
+  lang?: string
   islands?: Island[]
   /** URL of a further stylesheet */
   look?: string
@@ -18,10 +21,15 @@ type DocumentProps = {
   children: ComponentChildren
 }
 
-export function Document({ title, site = 'Eventpost', islands = [], look, opens, children }: DocumentProps) {
+export function Document({ title, site = 'Eventpost', lang, islands = [], look, opens, children }: DocumentProps) {
   const { theme, path } = useContext(PageContext)
   return (
-    <html lang="en" data-theme={theme === 'system' ? undefined : theme} data-form={path === null ? 'sent' : undefined}>
+    <html
+      lang={lang ?? 'en'}
+      dir={lang === undefined ? undefined : directionOf(lang)}
+      data-theme={theme === 'system' ? undefined : theme}
+      data-form={path === null ? 'sent' : undefined}
+    >
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />

@@ -11,12 +11,13 @@ export type LayoutProps = { title: string; lead: ComponentChildren; isNarrow?: b
 type AppLayoutProps = LayoutProps & {
   appName: string | null
   logoUrl?: string | null
+  lang?: string
   /** URL of a stylesheet with the app's colour */
   look?: string
 }
 
-export const AppLayout = ({ appName, logoUrl, look, title, lead, children }: AppLayoutProps) => (
-  <Document title={title} site={appName} look={look}>
+export const AppLayout = ({ appName, logoUrl, lang, look, title, lead, children }: AppLayoutProps) => (
+  <Document title={title} site={appName} lang={lang} look={look}>
     <div class="plain-frame narrow">
       <header class="brand">
         {logoUrl ? <img src={logoUrl} alt={appName ?? ''} height={32} /> : appName !== null && <span>{appName}</span>}

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { formatDuration } from '../../core/format-time.ts'
 import type { Clock } from '../../core/clock.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { factsOf } from '../../http/request-facts.ts'
@@ -17,7 +16,7 @@ import type { Store } from '../../store/store.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { AppLayout } from '../layout/layout.tsx'
 import { ActionForm } from '../ui/button.tsx'
-import { lookAnswer, type Recipient, recipientAnswer, RecipientPage, toOf, unknownLink } from './recipient-page.tsx'
+import { lookAnswer, type Recipient, recipientAnswer, RecipientPage, say, unknownLink } from './recipient-page.tsx'
 
 type Dependencies = { store: Store; clock: Clock; unsubscribeKey: string }
 
@@ -56,7 +55,7 @@ export const confirmRoutes = (deps: Dependencies) =>
         if ('refusal' in outcome)
           return recipientAnswer(request, REFUSALS[outcome.refusal].status, found, <FailedPage {...found} />)
         const status = outcome.isAsked ? 200 : 429
-        return recipientAnswer(request, status, found, <AskedPage {...found} {...outcome} now={deps.clock.now()} />)
+        return recipientAnswer(request, status, found, <AskedPage {...found} {...outcome} />)
       },
       { parse: 'none' },
     )
@@ -82,63 +81,45 @@ function StatePage(found: Found) {
 }
 
 const AskPage = (found: Found) => (
-  <RecipientPage
-    {...found}
-    title="Confirm your email address"
-    lead={`${found.appName} will then send emails${toOf(found)}.`}
-  >
+  <RecipientPage {...found} title={say(found, 'confirmTitle')} lead={say(found, 'confirmLead')}>
     <ActionForm action={found.path} kind="primary">
-      Confirm
+      {say(found, 'confirmButton')}
     </ActionForm>
   </RecipientPage>
 )
 
 const ConfirmedPage = (found: Found) => (
-  <RecipientPage
-    {...found}
-    title="Your email address is confirmed"
-    lead={`${found.appName} can now send emails${toOf(found)}. You can close this page.`}
-  />
+  <RecipientPage {...found} title={say(found, 'confirmedTitle')} lead={say(found, 'confirmedLead')} />
 )
 
 /** Who unsubscribed since is not subscribed by an old link. */
 const RefusingPage = (found: Found) => (
-  <RecipientPage
-    {...found}
-    title="This address gets no emails"
-    lead={`${found.appName} sends no emails${toOf(found)}, so there is nothing to confirm.`}
-  />
+  <RecipientPage {...found} title={say(found, 'refusingTitle')} lead={say(found, 'refusingLead')} />
 )
 
 const ExpiredPage = (found: Found) => (
-  <RecipientPage
-    {...found}
-    title="This link has expired"
-    lead={`Links work for ${found.days === 1 ? 'a day' : `${found.days} days`}. Get a new one${toOf(found)}.`}
-  >
+  <RecipientPage {...found} title={say(found, 'expiredTitle')} lead={say(found, 'expiredLead')}>
     <ActionForm action={`${found.path}/again`} kind="primary">
-      Send a new link
+      {say(found, 'newLinkButton')}
     </ActionForm>
   </RecipientPage>
 )
 
-const AskedPage = ({ isAsked, nextAt, now, ...found }: Found & AskedAgain & { now: number }) => (
-  <RecipientPage
-    {...found}
-    title={isAsked ? 'Check your inbox' : 'No email was sent'}
-    lead={isAsked ? `A new link is on its way${toOf(found)}.` : describeUnasked(found, nextAt, now)}
-  />
-)
-
-const describeUnasked = (found: Found, nextAt: number | null, now: number): string =>
-  nextAt === null
-    ? `${found.appName} doesn't send new links. Ask ${found.appName} for help.`
-    : `A link was sent${toOf(found)} less than an hour ago. Check your spam folder, or try again in ${formatDuration(nextAt - now)}.`
+const AskedPage = ({ isAsked, nextAt, ...found }: Found & AskedAgain) =>
+  isAsked ? (
+    <RecipientPage {...found} title={say(found, 'newLinkTitle')} lead={say(found, 'newLinkLead')} />
+  ) : (
+    <RecipientPage
+      {...found}
+      title={say(found, 'noLinkTitle')}
+      lead={say(found, nextAt === null ? 'noLinkLead' : 'tooEarlyLead')}
+    />
+  )
 
 const FailedPage = (found: Found) => (
-  <RecipientPage {...found} title="This didn't work" lead="Nothing was saved. Try again in a minute.">
+  <RecipientPage {...found} title={say(found, 'failedTitle')} lead={say(found, 'failedLead')}>
     <ActionForm action={found.path} kind="primary">
-      Try again
+      {say(found, 'retryButton')}
     </ActionForm>
   </RecipientPage>
 )

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from 'preact'
+import { type PageTextName, sayPageText } from '../../accounts/app-texts.ts'
 import { findTheme } from '../../mail/theme.ts'
 import type { RecipientLook } from '../../people/unsubscribe.ts'
 import { pageAnswer } from '../layout/answers.ts'
@@ -11,8 +12,17 @@ export type Recipient = RecipientLook & { path: string }
 type PageProps = Recipient & { title: string; lead: string; children?: ComponentChildren }
 
 /** A page behind a link in an email, in the look of the app's emails. */
-export const RecipientPage = ({ appName, logoUrl, colour, path, title, lead, children }: PageProps) => (
-  <AppLayout {...{ title, lead, appName, logoUrl }} look={colour === null ? undefined : `${path}/look.css`}>
+export const RecipientPage = ({
+  appName,
+  logoUrl,
+  colour,
+  texts: { lang },
+  path,
+  title,
+  lead,
+  children,
+}: PageProps) => (
+  <AppLayout {...{ title, lead, appName, logoUrl, lang }} look={colour === null ? undefined : `${path}/look.css`}>
     {children}
   </AppLayout>
 )
@@ -46,9 +56,9 @@ function writeLook(colour: string | null): string {
   return `.button.primary,.button.primary:hover{background:${button};color:${onButton}}\n`
 }
 
-export const nameOf = ({ appName }: RecipientLook): string => appName ?? 'the sender'
-
-export const toOf = ({ address }: RecipientLook): string => (address === null ? '' : ` to ${address}`)
+/** `topic`: its name. */
+export const say = ({ texts, appName, address }: RecipientLook, name: PageTextName, topic?: string): string =>
+  sayPageText(texts, name, { app: appName ?? '', email: address ?? '', topic })
 
 export const unknownLink = (request: Request): Response =>
   pageAnswer(

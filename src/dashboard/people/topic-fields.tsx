@@ -15,19 +15,23 @@ export const readTopics = (topics: readonly ChosenTopic[], form: FormInput) =>
     (topic) => form.text(fieldOf(topic)) !== '',
   )
 
-type FieldsProps = { topics: readonly ChosenTopic[]; isLocked: (topic: ChosenTopic) => boolean }
+type FieldsProps = { label?: string; topics: readonly ChosenTopic[]; isLocked: (topic: ChosenTopic) => boolean }
 
 /** Which topics a person wants emails about. */
-export const TopicFields = ({ topics, isLocked }: FieldsProps) => (
+export const TopicFields = ({ label = 'Topics', topics, isLocked }: FieldsProps) => (
   <fieldset class="field">
-    <legend class="unseen">Topics</legend>
+    <legend class="unseen">{label}</legend>
     {topics.map((topic) => (
       <label key={topic.id} class="option">
         <input type="hidden" name={shownOf(topic)} value="1" />
         <input type="checkbox" name={fieldOf(topic)} checked={topic.end === null} disabled={isLocked(topic)} />
         <span>
-          {topic.name}
-          {topic.description !== null && <span class="hint">{topic.description}</span>}
+          <bdi>{topic.name}</bdi>
+          {topic.description !== null && (
+            <span class="hint">
+              <bdi>{topic.description}</bdi>
+            </span>
+          )}
         </span>
       </label>
     ))}

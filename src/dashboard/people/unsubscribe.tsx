@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { describeStillSending, type StoppedEmails, type HandOvers } from '../../core/hand-overs.ts'
+import type { ComponentChildren } from 'preact'
+import type { StoppedEmails, HandOvers } from '../../core/hand-overs.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Store } from '../../store/store.ts'
 import { type RefusalCode, REFUSALS } from '../../core/refusals.ts'
@@ -17,15 +18,7 @@ import { readForm } from '../layout/forms.ts'
 import { AppLayout } from '../layout/layout.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 import { ActionForm, Button } from '../ui/button.tsx'
-import {
-  lookAnswer,
-  nameOf,
-  type Recipient,
-  recipientAnswer,
-  RecipientPage,
-  toOf,
-  unknownLink,
-} from './recipient-page.tsx'
+import { lookAnswer, type Recipient, recipientAnswer, RecipientPage, say, unknownLink } from './recipient-page.tsx'
 import { readTopics, TopicFields } from './topic-fields.tsx'
 
 type Dependencies = { store: Store; clock: Clock; mailer: HandOvers; unsubscribeKey: string }
@@ -139,118 +132,128 @@ function StatePage({ stillSending, ...found }: Found & Partial<StoppedEmails>) {
 
 /** `appName` null: the person was erased. */
 const describeDone = (found: Found): string =>
-  found.appName === null
-    ? "You won't get any more of these emails."
-    : `${found.appName} won't send any more of these emails${toOf(found)}.`
+  found.appName === null ? "You won't get any more of these emails." : say(found, 'doneLead')
 
-const withWait = (text: string, { stillSending }: StoppedEmails): string =>
-  stillSending === 0 ? text : `${text} ${describeStillSending(stillSending)}`
+const withWait = (found: Found, text: string, { stillSending }: StoppedEmails): string =>
+  stillSending === 0 ? text : `${text} ${say(found, 'onItsWay')}`
 
 const AskPage = (found: Found) => {
-  const { topic } = found
-  const name = nameOf(found)
+  const topic = found.topic?.name
+  const [title, lead, button] =
+    topic === undefined
+      ? (['askTitle', 'askLead', 'askButton'] as const)
+      : (['topicTitle', 'topicLead', 'topicButton'] as const)
   return (
-    <RecipientPage
-      {...found}
-      title={`Unsubscribe from ${topic ? topic.name : name}?`}
-      lead={
-        topic
-          ? `${name} will stop sending emails about ${topic.name}${toOf(found)}.`
-          : `${name} will stop sending these emails${toOf(found)}.`
-      }
-    >
+    <RecipientPage {...found} title={say(found, title, topic)} lead={say(found, lead, topic)}>
       <div class="buttons">
         <ActionForm action={found.path} kind="primary">
-          {topic ? `Unsubscribe from ${topic.name}` : 'Unsubscribe'}
+          {say(found, button, topic)}
         </ActionForm>
-        {topic && <EverythingForm {...found} />}
+        {topic !== undefined && <EverythingForm {...found} />}
       </div>
       <TopicsForm {...found} />
     </RecipientPage>
   )
 }
 
-const EverythingForm = ({ path }: Found) => <ActionForm action={`${path}/all`}>Unsubscribe from everything</ActionForm>
+const EverythingForm = (found: Found) => <ActionForm action={`${found.path}/all`}>{say(found, 'allButton')}</ActionForm>
 
 /** Where there is more to choose than the topic of the link. */
-const TopicsForm = ({ path, topics, topic }: Found) =>
-  topics.some((one) => one.id !== topic?.id) ? (
+const TopicsForm = (found: Found) =>
+  found.topics.some((one) => one.id !== found.topic?.id) ? (
     <section id="topics">
-      <h2>Emails about</h2>
-      <form method="post" action={`${path}/topics`}>
-        <TopicFields topics={topics} isLocked={({ end }) => end !== null && end.actor !== null} />
-        <Button>Save</Button>
+      <h2>{say(found, 'choiceTitle')}</h2>
+      <form method="post" action={`${found.path}/topics`}>
+        <TopicFields
+          label={say(found, 'choiceTitle')}
+          topics={found.topics}
+          isLocked={({ end }) => end !== null && end.actor !== null}
+        />
+        <Button>{say(found, 'choiceButton')}</Button>
       </form>
     </section>
   ) : null
 
 const DonePage = ({ stillSending, ...found }: Found & StoppedEmails) => (
-  <RecipientPage {...found} title="You're unsubscribed" lead={withWait(describeDone(found), { stillSending })}>
+  <RecipientPage
+    {...found}
+    title={say(found, 'doneTitle')}
+    lead={withWait(found, describeDone(found), { stillSending })}
+  >
     {found.mayUndo && (
       <>
-        <p class="hint">Unsubscribed by mistake?</p>
-        <UndoForm path={found.path} />
+        <p class="hint">{say(found, 'undoHint')}</p>
+        <UndoForm {...found} />
       </>
     )}
   </RecipientPage>
 )
 
-const TopicDonePage = ({ stillSending, topic, ...found }: Found & StoppedEmails & { topic: ChosenTopic }) => (
-  <RecipientPage
-    {...found}
-    title={`You're unsubscribed from ${topic.name}`}
-    lead={withWait(`${nameOf(found)} won't send any more emails about ${topic.name}${toOf(found)}.`, { stillSending })}
-  >
-    {topic.end?.actor === null && <p class="hint">Unsubscribed by mistake?</p>}
-    <div class="buttons">
-      {topic.end?.actor === null && <UndoForm path={found.path} />}
-      <EverythingForm {...found} topic={topic} />
-    </div>
-    <TopicsForm {...found} topic={topic} />
-  </RecipientPage>
-)
+const TopicDonePage = ({ stillSending, topic, ...found }: Found & StoppedEmails & { topic: ChosenTopic }) => {
+  const mayUndo = topic.end?.actor === null
+  return (
+    <RecipientPage
+      {...found}
+      title={say(found, 'topicDoneTitle', topic.name)}
+      lead={withWait({ ...found, topic }, say(found, 'topicDoneLead', topic.name), { stillSending })}
+    >
+      {mayUndo && <p class="hint">{say(found, 'undoHint')}</p>}
+      <div class="buttons">
+        {mayUndo && <UndoForm {...found} topic={topic} />}
+        <EverythingForm {...found} topic={topic} />
+      </div>
+      <TopicsForm {...found} topic={topic} />
+    </RecipientPage>
+  )
+}
 
-const UndoForm = ({ path }: { path: string }) => <ActionForm action={`${path}/undo`}>Resubscribe</ActionForm>
+const UndoForm = (found: Found) => <ActionForm action={`${found.path}/undo`}>{say(found, 'undoButton')}</ActionForm>
 
 const UndonePage = ({ topic, ...found }: Found) => (
   <RecipientPage
     {...found}
-    title={topic ? `You're subscribed to ${topic.name} again` : "You're subscribed again"}
-    lead={`${nameOf(found)} will send these emails${toOf(found)} again.`}
+    title={topic ? say(found, 'topicUndoneTitle', topic.name) : say(found, 'undoneTitle')}
+    lead={say(found, 'undoneLead')}
   >
-    <ActionForm action={found.path}>Unsubscribe</ActionForm>
+    <ActionForm action={found.path}>{say(found, 'askButton')}</ActionForm>
   </RecipientPage>
 )
 
 const ChosenPage = ({ stillSending, ...found }: Found & StoppedEmails) => (
   <RecipientPage
     {...found}
-    title="Your choice is saved"
-    lead={withWait(`${nameOf(found)} sends emails${toOf(found)} as you chose.`, { stillSending })}
+    title={say(found, 'chosenTitle')}
+    lead={withWait(found, say(found, 'chosenLead'), { stillSending })}
   >
     <EverythingForm {...found} />
     <TopicsForm {...found} topic={null} />
   </RecipientPage>
 )
 
-const FailedPage = ({ topic, ...found }: Found) => (
-  <RecipientPage {...found} title="This didn't work" lead="You are not unsubscribed yet. Try again in a minute.">
-    <ActionForm action={topic ? found.path : `${found.path}/all`} kind="primary">
-      Try again
-    </ActionForm>
+const FailedFrame = ({ children, ...found }: Found & { children: ComponentChildren }) => (
+  <RecipientPage {...found} title={say(found, 'failedTitle')} lead={say(found, 'failedLead')}>
+    {children}
   </RecipientPage>
+)
+
+const FailedPage = ({ topic, ...found }: Found) => (
+  <FailedFrame {...found} topic={topic}>
+    <ActionForm action={topic ? found.path : `${found.path}/all`} kind="primary">
+      {say(found, 'retryButton')}
+    </ActionForm>
+  </FailedFrame>
 )
 
 const UndoFailedPage = (found: Found) => (
-  <RecipientPage {...found} title="This didn't work" lead="You are still unsubscribed. Try again in a minute.">
-    <UndoForm path={found.path} />
-  </RecipientPage>
+  <FailedFrame {...found}>
+    <UndoForm {...found} />
+  </FailedFrame>
 )
 
 const ChoiceFailedPage = (found: Found) => (
-  <RecipientPage {...found} title="This didn't work" lead="Nothing was saved. Try again in a minute.">
+  <FailedFrame {...found}>
     <TopicsForm {...found} topic={null} />
-  </RecipientPage>
+  </FailedFrame>
 )
 
 /** A test email has no recipient person. */

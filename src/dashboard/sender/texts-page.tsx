@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
 import { type TextName, type TextsForm } from '../../accounts/app-texts.ts'
 import { nameLanguage } from '../../core/languages.ts'
+import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
@@ -18,16 +20,68 @@ type TextsProps = {
   wrongLanguage: string | null
 }
 
-const FOOTER: [name: TextName, label: string][] = [
+type Labelled = [name: TextName, label: string][]
+
+const FOOTER: Labelled = [
   ['reason', 'Why people get the email'],
   ['unsubscribe', 'Link to unsubscribe'],
   ['consentReason', 'Why people are asked to confirm their address'],
+]
+
+/** In the order in which people see them. */
+const UNSUBSCRIBE: Labelled = [
+  ['askTitle', 'Title'],
+  ['askLead', 'Explanation'],
+  ['askButton', 'Button'],
+  ['doneTitle', 'Title after unsubscribing'],
+  ['doneLead', 'Explanation after unsubscribing'],
+  ['onItsWay', 'If an email was being sent'],
+  ['undoHint', 'Question before the next button'],
+  ['undoButton', 'Button to subscribe again'],
+  ['undoneTitle', 'Title after subscribing again'],
+  ['undoneLead', 'Explanation after subscribing again'],
+  ['failedTitle', 'Title if nothing was saved'],
+  ['failedLead', 'Explanation if nothing was saved'],
+  ['retryButton', 'Button to try again'],
+]
+
+const TOPICS: Labelled = [
+  ['topicTitle', 'Title'],
+  ['topicLead', 'Explanation'],
+  ['topicButton', 'Button'],
+  ['allButton', 'Button for all emails'],
+  ['topicDoneTitle', 'Title after unsubscribing'],
+  ['topicDoneLead', 'Explanation after unsubscribing'],
+  ['topicUndoneTitle', 'Title after subscribing again'],
+  ['choiceTitle', 'Heading of the list of topics'],
+  ['choiceButton', 'Button of the list'],
+  ['chosenTitle', 'Title after choosing topics'],
+  ['chosenLead', 'Explanation after choosing topics'],
+]
+
+const CONFIRM: Labelled = [
+  ['confirmTitle', 'Title'],
+  ['confirmLead', 'Explanation'],
+  ['confirmButton', 'Button'],
+  ['confirmedTitle', 'Title after confirming'],
+  ['confirmedLead', 'Explanation after confirming'],
+  ['expiredTitle', 'Title of an expired link'],
+  ['expiredLead', 'Explanation of an expired link'],
+  ['newLinkButton', 'Button for a new link'],
+  ['newLinkTitle', 'Title after a new link was sent'],
+  ['newLinkLead', 'Explanation after a new link was sent'],
+  ['noLinkTitle', 'Title if no new link was sent'],
+  ['tooEarlyLead', 'Explanation within an hour of the last link'],
+  ['noLinkLead', 'Explanation if double opt-in is off'],
+  ['refusingTitle', 'Title for people who get no emails'],
+  ['refusingLead', 'Explanation for people who get no emails'],
 ]
 
 export const TextsPage = ({ facts, refused, text, language, languages, wrongLanguage }: TextsProps) => {
   const { viewer, marks } = facts
   const path = pathOf(viewer.app.publicId, 'sender/texts')
   const isLocked = !isOwner(viewer)
+  const shownTexts = { text, lang: language === '' ? text.lang : language, errors: refused.errors ?? [] }
   const shown = [...new Set([...languages, ...(language === '' ? [] : [language])])]
   return (
     <SenderFrame facts={facts} current="sender/texts" state={STATE} refused={refused}>
@@ -59,7 +113,20 @@ export const TextsPage = ({ facts, refused, text, language, languages, wrongLang
             optional
           />
         )}
-        <Texts title="Footer of emails" texts={FOOTER} text={text} />
+        <section>
+          <h2>Footer of emails</h2>
+          <Texts texts={FOOTER} {...shownTexts} />
+        </section>
+        <section>
+          <h2>Unsubscribe page</h2>
+          <Texts texts={UNSUBSCRIBE} {...shownTexts} />
+        </section>
+        <MoreTexts title="Unsubscribe page of a topic" texts={TOPICS} {...shownTexts}>
+          <code>{'{topic}'}</code> is the topic's name.
+        </MoreTexts>
+        <MoreTexts title="Page to confirm an address" texts={CONFIRM} {...shownTexts}>
+          Used with double opt-in.
+        </MoreTexts>
         {!isLocked && (
           <div class="buttons">
             <Button kind="primary">Save</Button>
@@ -78,7 +145,8 @@ export const TextsPage = ({ facts, refused, text, language, languages, wrongLang
 
 const STATE = (
   <>
-    What readers of your emails are told. <code>{'{app}'}</code> is the app's name.
+    What readers of your emails are told. <code>{'{app}'}</code> is the app's name, <code>{'{email}'}</code> their
+    address.
   </>
 )
 
@@ -102,15 +170,24 @@ const NewLanguage = ({ path, wrong }: { path: string; wrong: string | null }) =>
   </section>
 )
 
-type GroupProps = { title: string; texts: readonly [name: TextName, label: string][]; text: TextsForm }
+type GroupProps = { texts: Labelled; text: TextsForm; lang: string }
 
-const Texts = ({ title, texts, text }: GroupProps) => (
-  <section>
-    <h2>{title}</h2>
-    <div class="pairs">
-      {texts.map(([name, label]) => (
-        <Field key={name} name={name} label={label} value={text[name]} autocomplete="off" optional="unmarked" />
-      ))}
-    </div>
-  </section>
+const Texts = ({ texts, text, lang }: GroupProps) => (
+  <div class="pairs">
+    {texts.map(([name, label]) => (
+      <Field key={name} {...{ name, label, lang }} value={text[name]} autocomplete="off" optional="unmarked" />
+    ))}
+  </div>
+)
+
+type MoreProps = GroupProps & { title: string; errors: FieldError[]; children: ComponentChildren }
+
+const MoreTexts = ({ title, errors, children, ...group }: MoreProps) => (
+  <details class="more-fields" open={errors.some(({ field }) => group.texts.some(([name]) => name === field))}>
+    <summary>
+      <h2>{title}</h2>
+    </summary>
+    <p class="hint">{children}</p>
+    <Texts {...group} />
+  </details>
 )

@@ -18,6 +18,8 @@ export type FieldProps = {
   hint?: ComponentChildren
   error?: string
   value?: string
+  /** language of the text, which may be written from right to left */
+  lang?: string
   /** `unmarked`: may be empty, which the label doesn't suggest */
   optional?: boolean | 'unmarked'
   autofocus?: boolean
@@ -107,12 +109,15 @@ function Input(props: FieldProps) {
     isLocked,
     autocomplete,
     list,
+    lang,
     rows = 3,
   } = props
   const attributes = {
     id,
     name,
     value,
+    lang: lang || undefined,
+    dir: lang === undefined ? undefined : ('auto' as const),
     required: !optional,
     autofocus,
     readOnly: isLocked,

@@ -73,6 +73,19 @@ test('a pending person gets only the email with the link, and the other emails o
   expect(subjects().slice(1).toSorted()).toEqual(['Welcome', RESULTS.headline])
 })
 
+test('sees the page in the language of the app, or their own', async () => {
+  const texts = { lang: 'fr', own: { confirmTitle: 'Confirmez' }, others: { de: { confirmTitle: 'Bestätigen' } } }
+  await sending.setSettings({ texts })
+  const url = await ask()
+  const opened = async () => {
+    const html = await (await get(url)).text()
+    return [/lang="\w+"/.exec(html)?.[0], (await textOf(html, 'h1'))[0]]
+  }
+  expect(await opened()).toEqual(['lang="fr"', 'Confirmez'])
+  await add({ fields: { locale: 'de' } })
+  expect(await opened()).toEqual(['lang="de"', 'Bestätigen'])
+})
+
 test('is asked again by calls only after a day, and never by events', async () => {
   await ask()
   for (const _ of [1, 2]) expect((await add({ tags: ['x'] })).body).toMatchObject({ created: false })

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { unsubscribeUrl } from '../../../src/people/unsubscribe.ts'
+import { CONTACTS } from '../../helper.ts'
 import { CONTENT, type Sending, startSending } from '../../mail/sending.ts'
 import { textOf } from '../pages.ts'
 
@@ -256,6 +257,55 @@ test('the page has the logo and the colour of the emails', async () => {
   expect([css.headers.get('content-type'), await css.text()]).toEqual([
     'text/css; charset=utf-8',
     '.button.primary,.button.primary:hover{background:#ffdd00;color:#000000}\n',
+  ])
+})
+
+test('the page is in the language of the person, as far as its texts are written', async () => {
+  await sending.setSettings({
+    texts: {
+      lang: null,
+      own: {},
+      others: {
+        de: { askTitle: 'Von {app} abmelden?', askLead: 'Keine E-Mails mehr an {email} <b>', doneTitle: 'Abgemeldet' },
+        ar: { undoneTitle: 'أنت مشترك من جديد' },
+      },
+    },
+  })
+  const add = (email: string, locale: string) =>
+    sending.call('POST', CONTACTS, { body: { newsletter: sending.first.appId, email, fields: { locale } } })
+  for (const [email, locale] of [
+    ['de@example.com', 'de-AT'],
+    ['ar@example.com', 'ar'],
+    ['it@example.com', 'it'],
+  ] as const)
+    expect((await add(email, locale)).status).toBe(201)
+  const partsOf = async (answer: Response) => {
+    const html = await answer.text()
+    return [/<html[^>]*? dir="\w+"/.exec(html)?.[0], ...(await textOf(html, 'main > :not(.buttons)'))]
+  }
+  const german = await linkOf('de@example.com')
+  const opened = await get(german)
+  expect(await opened.clone().text()).toContain('Keine E-Mails mehr an d•••@example.com &lt;b>')
+  expect(await partsOf(opened)).toEqual([
+    '<html lang="de" dir="ltr"',
+    'Von first abmelden?',
+    'Keine E-Mails mehr an d•••@example.com <b>',
+  ])
+  expect((await partsOf(await post(german))).slice(0, 3)).toEqual([
+    '<html lang="de" dir="ltr"',
+    'Abgemeldet',
+    "first won't send any more of these emails to d•••@example.com.",
+  ])
+  const arabic = await linkOf('ar@example.com')
+  sending.clock.tick(1)
+  await post(arabic)
+  expect((await partsOf(await post(`${arabic}/undo`))).slice(0, 2)).toEqual([
+    '<html lang="ar" dir="rtl"',
+    'أنت مشترك من جديد',
+  ])
+  expect((await partsOf(await get(await linkOf('it@example.com')))).slice(0, 2)).toEqual([
+    '<html lang="en" dir="ltr"',
+    'Unsubscribe from first?',
   ])
 })
 

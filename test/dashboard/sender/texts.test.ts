@@ -28,6 +28,8 @@ test('texts are saved by language, and the defaults are not stored', async () =>
   const sample = (await browser.get(pages.at('sender/sample'))).html
   expect(sample).toContain('<html lang="de" dir="ltr">')
   expect(sample).toContain('>Abmelden</a>')
+  const opened = (await browser.get(`${PATH()}?language=fr`)).html
+  expect(await attributesOf(opened, '#unsubscribe', 'lang')).toEqual(['fr'])
   await save({ do: 'remove' }, '?language=fr')
   expect((await texts())?.others).toEqual({})
 })
@@ -35,7 +37,10 @@ test('texts are saved by language, and the defaults are not stored', async () =>
 test('what is no language or too long is refused', async () => {
   const unknown = await browser.get(`${PATH()}?language=klingon`)
   expect(await textOf(unknown.html, '.fault')).toEqual(['Error: Enter a language, such as de or pt-BR.'])
-  const { status, html } = await browser.post(PATH(), { lang: 'german', reason: 'x'.repeat(301) })
-  expect([status, await attributesOf(html, '[aria-invalid]', 'name')]).toEqual([400, ['lang', 'reason']])
+  const wrong = { lang: 'german', reason: 'x'.repeat(301), topicLead: '{event}' }
+  const { status, html } = await browser.post(PATH(), wrong)
+  expect([status, await attributesOf(html, '[aria-invalid]', 'name')]).toEqual([400, ['lang', 'reason', 'topicLead']])
+  // what is wrong is not folded away
+  expect(await textOf(html, 'details[open] h2')).toEqual(['Unsubscribe page of a topic'])
   expect(await texts()).toBe(null)
 })
