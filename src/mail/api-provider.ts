@@ -152,14 +152,14 @@ function readRequestError(error: unknown): Outcome {
 const UNAUTHORIZED = 401
 const REQUEST_TIMEOUT = 408
 const TOO_MANY_REQUESTS = 429
-/** The provider's own front end doesn't know whether the email was accepted. */
-const GATEWAY_TIMEOUT = 504
+/** A gateway in front of the provider, such as Cloudflare (520 to 524), doesn't know whether the email was accepted. */
+const OF_GATEWAY: readonly number[] = [502, 504, 520, 522, 524]
 
 function readAnswer(account: ApiAccount, answer: Answered): Outcome {
   const api = APIS[account.api]
   const { status } = answer
   if ((status >= 200 && status < 300) || api.isAccepted(answer)) return { is: 'sent' }
-  if (status === GATEWAY_TIMEOUT) return { is: 'unknown', reason: 'etimedout' }
+  if (OF_GATEWAY.includes(status)) return { is: 'unknown', reason: 'etimedout' }
   if (status < 400) return { is: 'unreachable', reason: 'eprotocol' }
   const { error, message } = api.readError(answer)
   const { about, ...refusal } = isOfService(status) ? OF_ACCOUNT : api.readRefusal(answer)

@@ -58,12 +58,14 @@ const MOST_CERTIFICATES = 20
 const UNKNOWN = refuse('unavailable', { message: "Amazon SNS can't be reached right now. Send this again later." })
 
 export function createSns(fetchFrom: FetchText) {
-  const certificates = new Map<string, Promise<X509Certificate | 'unfit' | null>>()
+  const certificates = new Map<string, Promise<X509Certificate | null>>()
 
+  /** What isn't a certificate, such as the error page of a proxy, is fetched again with the next message. */
   const load = async (url: string) => {
     const text = await fetchFrom(url)
-    if (text === null) certificates.delete(url)
-    return text === null ? null : readCertificate(text)
+    const certificate = text === null ? null : readCertificate(text)
+    if (certificate === null) certificates.delete(url)
+    return certificate
   }
   const findCertificate = (url: string) => {
     const found = certificates.get(url) ?? load(url)
@@ -84,7 +86,6 @@ export function createSns(fetchFrom: FetchText) {
       if (certificate === null) return UNKNOWN
       const signature = Buffer.from(message.Signature, 'base64')
       const isSigned =
-        certificate !== 'unfit' &&
         isInForce(certificate, at) &&
         verifySignature(digest, Buffer.from(textToSign(message)), certificate.publicKey, signature)
       // the time is signed, too
@@ -109,11 +110,11 @@ const DIGESTS = new Map<unknown, string>([
   ['2', 'sha256'],
 ])
 
-function readCertificate(text: string): X509Certificate | 'unfit' {
+function readCertificate(text: string): X509Certificate | null {
   try {
     return new X509Certificate(text)
   } catch {
-    return 'unfit'
+    return null
   }
 }
 

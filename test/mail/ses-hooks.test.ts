@@ -121,8 +121,6 @@ describe('a message of Amazon SNS', () => {
     const check = async () => (await createSns(other.fetch).verify(readMessage(notify()), NOW))?.refusal
     other.certify(NOW - 2 * DAY, NOW - DAY)
     expect(await check()).toBe('invalid_signature')
-    other.pages.set(other.certificate, 'nothing')
-    expect(await check()).toBe('invalid_signature')
     other.pages.clear()
     expect(await check()).toBe('unavailable')
   })
@@ -133,9 +131,11 @@ describe('a message of Amazon SNS', () => {
     const [page = ''] = other.pages.values()
     other.pages.clear()
     expect((await check(readMessage(notify()), NOW))?.refusal).toBe('unavailable')
+    other.pages.set(other.certificate, '<html>Sign in to the network</html>')
+    expect((await check(readMessage(notify()), NOW))?.refusal).toBe('unavailable')
     other.pages.set(other.certificate, page)
     for (let time = 0; time < 3; time += 1) expect(await check(readMessage(notify()), NOW)).toBe(null)
-    expect(other.visited).toEqual([other.certificate, other.certificate])
+    expect(other.visited).toEqual(Array(3).fill(other.certificate))
   })
 
   test.each([
