@@ -43,14 +43,15 @@ function orFail(path: string | null): string {
 }
 
 const WHOLE = process.env.CHROMIUM_PATH ?? (existsSync(DEBIAN) ? DEBIAN : null)
-const HAS_TABS = WHOLE !== null
+/** Browsers with tabs, one of which is in front. */
+const tabbed = new WeakSet<Browser>()
 /** For pages that need no tabs. */
 export const CHROMIUM_SHELL = orFail((await findShell()) ?? WHOLE)
 export const CHROMIUM = WHOLE ?? CHROMIUM_SHELL
 
 /** @throws Error in the shell, which cannot do what the test is about */
 export function requireWholeChromium(): void {
-  if (!HAS_TABS)
+  if (WHOLE === null)
     throw new Error('This test needs a whole Chromium. Install the package chromium, or set CHROMIUM_PATH.')
 }
 
@@ -73,11 +74,17 @@ export const openChromium = (): Promise<OpenChromium> => take(CHROMIUM_SHELL)
 /** The whole browser, in whose window tabs are hidden and shown. */
 export const openTabbedChromium = (): Promise<OpenChromium> => take(CHROMIUM)
 
+function hasTabs(page: Page): boolean {
+  const browser = page.context().browser()
+  return browser !== null && tabbed.has(browser)
+}
+
 /** Starts a browser and takes hold of it. Playwright's own start would keep every tab visible. */
 async function take(path: string): Promise<OpenChromium> {
   const { profile, stop } = startChromium('about:blank', ['--remote-debugging-port=0'], path)
   const port = await readPort(join(profile, 'DevToolsActivePort'))
   const browser = await chromium.connectOverCDP(`http://127.0.0.1:${port}`, { noDefaults: true })
+  if (path === WHOLE) tabbed.add(browser)
   const [window] = browser.contexts()
   if (!window) throw new Error('Chromium has no window')
   const close = async (): Promise<void> => {
@@ -89,7 +96,7 @@ async function take(path: string): Promise<OpenChromium> {
 
 /** Shows a page of a browser's window, and hides the others. */
 export async function bringToFront(page: Page): Promise<void> {
-  if (HAS_TABS) return page.bringToFront()
+  if (hasTabs(page)) return page.bringToFront()
   for (const one of page.context().pages()) if (one !== page) await setWindow(one, 'minimized')
   await setWindow(page, 'normal')
 }
@@ -99,8 +106,8 @@ export async function openBehind(front: Page, url: string): Promise<Page> {
   const context = front.context()
   const session = await context.newCDPSession(front)
   const coming = context.waitForEvent('page')
-  const [name, how] = ['Target.createTarget' as const, HAS_TABS ? { background: true } : MINIMIZED]
-  await session.send(name, { url, ...how })
+  const how = hasTabs(front) ? { background: true } : MINIMIZED
+  await session.send('Target.createTarget', { url, ...how })
   const page = await coming
   // a hidden tab draws no frames, on which other ways of waiting rest; the script is there when all is loaded
   await page.waitForLoadState()

@@ -6,6 +6,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { openTabbedChromium } from '../chromium.ts'
 import { runVisits, type Score, scoreVisits } from './visits/run.ts'
 
 const VISITS = Number(process.env.LAB_VISITS ?? 500)
@@ -24,6 +25,7 @@ const visited = await runVisits({
   visits: VISITS,
   lanes: LANES,
   seed: SEED,
+  openBrowser: openTabbedChromium,
   onVisit: () => {
     count += 1
     if (count % 50 === 0) console.log(`${count} visits in ${Math.round((performance.now() - startedAt) / 1000)} s`)

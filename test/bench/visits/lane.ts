@@ -1,7 +1,7 @@
 /** A window of a real Chromium, a customer's site and a whole service, whose clock and the pages' are moved together. */
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import { type Served, serveTest } from '../../browser/chromium.ts'
-import { type OpenChromium, openTabbedChromium } from '../../chromium.ts'
+import type { OpenChromium } from '../../chromium.ts'
 import type { Eventpost } from '../../demo/eventpost.ts'
 import { startSite } from '../../demo/site.ts'
 import { createMessaging, type Messaging } from '../../messaging.ts'
@@ -12,7 +12,7 @@ const VISITS_A_BROWSER = 10
 
 export type Lane = Awaited<ReturnType<typeof openLane>>
 
-export async function openLane() {
+export async function openLane(openBrowser: () => Promise<OpenChromium>) {
   const service = await serveTest()
   const messaging = await createMessaging(service)
   await ownLocalhost(service, messaging)
@@ -25,7 +25,7 @@ export async function openLane() {
   let job = Promise.withResolvers<void>()
   const site = startSite({ eventpost, tag, work: () => job.promise })
   const nameless = servePage(`${tag}<script>service('consent', true)</script>`)
-  const windows = createWindows()
+  const windows = createWindows(openBrowser)
   return {
     service,
     messaging,
@@ -74,7 +74,7 @@ const servePage = (head: string) =>
       ),
   })
 
-function createWindows() {
+function createWindows(openBrowser: () => Promise<OpenChromium>) {
   let browser: OpenChromium | null = null
   let visits = 0
   return {
@@ -85,7 +85,7 @@ function createWindows() {
       }
       visits += 1
       if (browser) return browser.window
-      browser = await openTabbedChromium()
+      browser = await openBrowser()
       await browser.window.clock.install()
       return browser.window
     },

@@ -1,11 +1,18 @@
 /** Many visits of every kind, in a few browsers side by side, and how often who was right. */
+import type { OpenChromium } from '../../chromium.ts'
 import { KINDS } from './kinds.ts'
 import { openLane } from './lane.ts'
 import { runVisit, type Visited } from './visit.ts'
 
-type Run = { visits: number; lanes: number; seed: number; onVisit?: (visited: Visited) => void }
+type Run = {
+  visits: number
+  lanes: number
+  seed: number
+  openBrowser: () => Promise<OpenChromium>
+  onVisit?: (visited: Visited) => void
+}
 
-export async function runVisits({ visits, lanes, seed, onVisit = () => {} }: Run): Promise<Visited[]> {
+export async function runVisits({ visits, lanes, seed, openBrowser, onVisit = () => {} }: Run): Promise<Visited[]> {
   const kinds = Object.keys(KINDS)
   const asked = Array.from({ length: visits }, (_, index) => ({
     name: `v${index}`,
@@ -14,7 +21,7 @@ export async function runVisits({ visits, lanes, seed, onVisit = () => {} }: Run
   }))
   const done: Visited[] = []
   const runLane = async (): Promise<void> => {
-    const lane = await openLane()
+    const lane = await openLane(openBrowser)
     try {
       for (let next = asked.shift(); next; next = asked.shift()) {
         const visited = await runVisit(lane, next)

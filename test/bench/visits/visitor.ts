@@ -1,6 +1,7 @@
 /** Someone at the customer's site: what they do in the browser, and what is true of them while they do it. */
 import type { BrowserContext, Page } from 'playwright-core'
 import { readPresence } from '../../api/reports.ts'
+import { bringToFront } from '../../chromium.ts'
 import { sendResultsReady } from '../../demo/eventpost.ts'
 import { EVENTS } from '../../helper.ts'
 import { until } from '../../snippet/collector.ts'
@@ -49,6 +50,7 @@ export function createVisitor({ lane, window, name }: { lane: Lane; window: Brow
     const page = await window.newPage()
     tabs.push(page)
     front = page
+    await bringToFront(page)
     await page.goto(url)
     return page
   }
@@ -63,9 +65,13 @@ export function createVisitor({ lane, window, name }: { lane: Lane; window: Brow
     await page.close({ runBeforeUnload: true })
     if (!page.isClosed()) await page.waitForEvent('close')
   }
+  /** Shows an empty tab, so that none of the site is in front. */
+  const lookAway = async (): Promise<void> => {
+    if (blank) await bringToFront(blank)
+  }
   const closeAll = async (): Promise<void> => {
     for (const page of tabs.slice()) await drop(page)
-    await blank?.bringToFront()
+    await lookAway()
     await settle()
   }
 
@@ -115,7 +121,7 @@ export function createVisitor({ lane, window, name }: { lane: Lane; window: Brow
       const url = origin + (path === 'result' ? resultPath : path)
       if (kept) {
         front = kept
-        await kept.bringToFront()
+        await bringToFront(kept)
         await kept.goto(url)
       } else await open(url)
       if (path === 'result') truth.resultSeenAt ??= service.clock.now()
@@ -123,17 +129,17 @@ export function createVisitor({ lane, window, name }: { lane: Lane; window: Brow
     },
     async show(index: number): Promise<void> {
       front = tabs[index] ?? null
-      await front?.bringToFront()
+      if (front) await bringToFront(front)
       await settle()
     },
     async hide(): Promise<void> {
       front = null
-      await blank?.bringToFront()
+      await lookAway()
       await settle()
     },
     async close(index: number): Promise<void> {
       await drop(tabs[index])
-      if (!front) await blank?.bringToFront()
+      if (!front) await lookAway()
       await settle()
     },
     closeAll,
@@ -143,11 +149,11 @@ export function createVisitor({ lane, window, name }: { lane: Lane; window: Brow
       const crashed = page.waitForEvent('crash')
       page.goto('chrome://crash').catch(() => null)
       await crashed
-      await blank?.bringToFront()
       tabs.splice(tabs.indexOf(page), 1)
       front = null
       isReporting = false
       await page.close()
+      await lookAway()
       await settle()
     },
     async goOffline(): Promise<void> {
