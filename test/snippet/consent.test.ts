@@ -128,7 +128,7 @@ describe('withdrawn consent', () => {
   test('drops a waiting retry', async () => {
     bench.collector().replyWith({ status: 503 })
     bench.site().serve({ calls: IDENTIFY })
-    const { page } = await bench.openPage('/a', {}, (context) => context.clock.install())
+    const { page } = await bench.openAlone('/a', (context) => context.clock.install())
     await until(() => bench.collector().calls().length === 1, bench.collector().reported)
     await page.evaluate(WITHDRAW)
     await page.clock.runFor(300_000)
@@ -139,7 +139,7 @@ describe('withdrawn consent', () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     bench.collector().replyWith({ status: 503, after: promise }, { status: 202 })
     bench.site().serve({ calls: IDENTIFY })
-    const { page } = await bench.openPage('/a', {}, (context) => context.clock.install())
+    const { page } = await bench.openAlone('/a', (context) => context.clock.install())
     await until(() => bench.collector().calls().length === 1, bench.collector().reported)
     await page.evaluate(WITHDRAW)
     resolve()
@@ -159,16 +159,16 @@ describe('withdrawn consent', () => {
 
 describe('Global Privacy Control', () => {
   const signal = `Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })`
-  const head = { tag: { respectsGpc: true } }
+  const respects = { respectsGpc: true }
 
   test.each([
-    ['refuses, where the tag respects it', head, signal, [IDENTIFY, TRACK], []],
-    ['refuses until consent is given', head, signal, [IDENTIFY, GRANT], ['ada page /a']],
-    ['is not asked for, where the tag does not', { tag: {} }, signal, [IDENTIFY], ['ada page /a']],
-    ['that is off changes nothing', head, '', [IDENTIFY], ['ada page /a']],
-  ])('%s', async (_, served, script, calls, reported) => {
-    bench.site().serve({ ...served, calls: calls.join(';') })
-    await bench.openPage('/a', {}, (context) => context.addInitScript(script))
+    ['refuses, where the tag respects it', respects, signal, [IDENTIFY, TRACK], []],
+    ['refuses until consent is given', respects, signal, [IDENTIFY, GRANT], ['ada page /a']],
+    ['is not asked for, where the tag does not', {}, signal, [IDENTIFY], ['ada page /a']],
+    ['that is off changes nothing', respects, '', [IDENTIFY], ['ada page /a']],
+  ])('%s', async (_, tag, script, calls, reported) => {
+    bench.site().serve({ head: `<script>${script}</script>${bench.site().tag(tag)}`, calls: calls.join(';') })
+    await bench.openPage()
     await bench.expectReports(reported)
   })
 })

@@ -27,7 +27,7 @@ const WATCH = `window.underway = 0; window.retries = []; window.fetch = new Prox
 
 /** A page with a manual clock. */
 const openStopped = (): Promise<Opened> =>
-  bench.openPage('/a', {}, async (context) => {
+  bench.openAlone('/a', async (context) => {
     await context.clock.install()
     await context.clock.pauseAt(Date.now() + HOUR_MS)
     await context.addInitScript(WATCH)
@@ -98,7 +98,7 @@ describe('a request', () => {
   })
 
   test('contains ages of at most a day', async () => {
-    const { page } = await bench.openPage('/a', {}, (context) => context.clock.install())
+    const { page } = await bench.openAlone('/a', (context) => context.clock.install())
     await page.waitForFunction(LOADED)
     await page.evaluate(`service('track', 'days-ago')`)
     await page.clock.fastForward(72 * HOUR_MS)

@@ -10,10 +10,12 @@ const IDENTIFY = identify()
 const push = (path: string): string => `history.pushState({}, '', '${path}')`
 const replace = (path: string): string => `history.replaceState({}, '', '${path}')`
 
-/** A browser without the Navigation API. */
-const withoutNavigation = (context: BrowserContext): Promise<unknown> =>
-  context.addInitScript(`delete window.navigation`)
-const withNavigation = (): void => undefined
+/** Makes a browser one without the Navigation API. */
+const WITHOUT_NAVIGATION = 'delete window.navigation'
+
+/** Serves a page that identifies Ada, with a script before the tag. */
+const serveIdentified = (before = '', body = ''): void =>
+  bench.site().serve({ head: `<script>${before}</script>${bench.site().tag()}`, calls: IDENTIFY, body })
 
 const HOUR_MS = 3_600_000
 
@@ -24,12 +26,9 @@ async function stopClock(context: BrowserContext): Promise<void> {
 }
 
 /** A page whose path was reported, with a stopped clock. */
-async function openStopped(url: string, prepare: (context: BrowserContext) => unknown) {
-  bench.site().serve({ calls: IDENTIFY })
-  const opened = await bench.openPage(url, {}, async (context) => {
-    await prepare(context)
-    await stopClock(context)
-  })
+async function openStopped(url: string, before: string) {
+  serveIdentified(before)
+  const opened = await bench.openAlone(url, stopClock)
   await opened.page.waitForFunction(LOADED)
   await opened.page.clock.runFor(100)
   await bench.expectReports([`ada page ${url}`])
@@ -37,9 +36,9 @@ async function openStopped(url: string, prepare: (context: BrowserContext) => un
   return opened
 }
 
-async function openIdentified(url = '/a', prepare: (context: BrowserContext) => unknown = withNavigation) {
-  bench.site().serve({ calls: IDENTIFY })
-  const opened = await bench.openPage(url, {}, prepare)
+async function openIdentified(url = '/a', before = '') {
+  serveIdentified(before)
+  const opened = await bench.openPage(url)
   const [path] = url.split(/[?#]/)
   await bench.expectReports([`ada page ${path}`])
   bench.collector().forget()
@@ -47,12 +46,12 @@ async function openIdentified(url = '/a', prepare: (context: BrowserContext) => 
 }
 
 describe.each([
-  ['with the Navigation API', withNavigation],
-  ['without it', withoutNavigation],
-])('a single-page app %s', (_, prepare) => {
+  ['with the Navigation API', ''],
+  ['without it', WITHOUT_NAVIGATION],
+])('a single-page app %s', (_, before) => {
   test('is followed through pushState, replaceState, back and forward', async () => {
-    const { page } = await openIdentified('/a', prepare)
-    expect(await page.evaluate('typeof window.navigation')).toBe(prepare === withNavigation ? 'object' : 'undefined')
+    const { page } = await openIdentified('/a', before)
+    expect(await page.evaluate('typeof window.navigation')).toBe(before === '' ? 'object' : 'undefined')
     const steps: [script: string, path: string][] = [
       [push('/b'), '/b'],
       [replace('/c'), '/c'],
@@ -68,7 +67,7 @@ describe.each([
   })
 
   test('is followed when its path changes, not query, fragment or state', async () => {
-    const { page } = await openIdentified('/a', prepare)
+    const { page } = await openIdentified('/a', before)
     const steps = [
       push('/a?x=1'),
       push('#top'),
@@ -82,7 +81,7 @@ describe.each([
   })
 
   test('reports the end of a redirect chain once', async () => {
-    const { page } = await openIdentified('/a', prepare)
+    const { page } = await openIdentified('/a', before)
     await page.evaluate(`${push('/old')}; ${replace('/new')}`)
     await bench.expectReports(['ada page /new'])
     await page.evaluate(`${push('/guarded')}; Promise.resolve().then(() => { ${replace('/sign-in')} })`)
@@ -92,7 +91,7 @@ describe.each([
   })
 
   test('reports no path that is replaced within 100 ms', async () => {
-    const { page } = await openStopped('/a', prepare)
+    const { page } = await openStopped('/a', before)
     await page.evaluate(push('/first'))
     for (const path of ['/second', '/third']) {
       await page.clock.runFor(99)
@@ -111,7 +110,7 @@ describe.each([
   })
 
   test('reports every path in the history, however short', async () => {
-    const { page } = await openStopped('/a', prepare)
+    const { page } = await openStopped('/a', before)
     await page.evaluate(`${push('/b')}; ${push('/c')}`)
     await page.clock.runFor(10)
     await page.evaluate(push('/redirect'))
@@ -127,7 +126,7 @@ describe.each([
   })
 
   test('reports nothing when it is back on its path within 100 ms', async () => {
-    const { page } = await openStopped('/a', prepare)
+    const { page } = await openStopped('/a', before)
     await page.evaluate(push('/b'))
     await page.clock.runFor(50)
     await page.evaluate(replace('/a'))
@@ -139,14 +138,14 @@ describe.each([
     ['hidden', 'document', 'visibilitychange'],
     ['left', 'window', 'pagehide'],
   ])('reports a delayed path when the page is %s', async (_, target, type) => {
-    const { page } = await openStopped('/a', prepare)
+    const { page } = await openStopped('/a', before)
     const isHidden = `Object.defineProperty(document, 'hidden', { value: ${type === 'visibilitychange'} })`
     await page.evaluate(`${push('/b')}; ${isHidden}; ${target}.dispatchEvent(new Event('${type}', { bubbles: true }))`)
     await bench.expectReports(['ada page /b', 'ada leave /b'])
   })
 
   test('reports an action after its delayed path', async () => {
-    const { page } = await openStopped('/a', prepare)
+    const { page } = await openStopped('/a', before)
     await page.evaluate(push('/b'))
     await page.clock.runFor(30)
     await page.evaluate(`service('track', 'saved')`)
@@ -162,7 +161,7 @@ describe.each([
   })
 
   test('loses nothing when it is left right after a push', async () => {
-    const { page } = await openIdentified('/a', prepare)
+    const { page } = await openIdentified('/a', before)
     bench.site().serve({ calls: '' }, '/away')
     await page.evaluate(`${push('/b')}; location.href = '/away'`)
     await until(() => bench.collector().kept().length === 2, bench.collector().reported)
@@ -181,11 +180,8 @@ describe('React Router', () => {
     app = (await outputs[0]?.text()) ?? ''
   })
 
-  /** A page before the app starts. */
-  const openApp = (path: string, prepare: (context: BrowserContext) => unknown) => {
-    bench.site().serve({ calls: IDENTIFY, body: '<div id="root"></div>' })
-    return bench.openPage(path, {}, prepare)
-  }
+  /** Serves a page before the app starts. */
+  const serveApp = (before = ''): void => serveIdentified(before, '<div id="root"></div>')
 
   const TIMES = `window.times = {}; navigation.addEventListener('currententrychange', () => {
     times[location.pathname] = performance.now() })`
@@ -196,7 +192,8 @@ describe('React Router', () => {
     ['a redirect', '/old', ['/new']],
     ['two redirects', '/first', ['/second', '/third']],
   ])('reports the end of %s, and no path on the way', async (_, from, to) => {
-    const { page } = await openApp('/start', (context) => context.addInitScript(TIMES))
+    serveApp(TIMES)
+    const { page } = await bench.openPage('/start')
     await page.addScriptTag({ content: app })
     const end = to.at(-1) ?? ''
     const reported = bench.collector().reported
@@ -220,7 +217,8 @@ describe('React Router', () => {
   })
 
   test('reports the end of a redirect from the first path', async () => {
-    const { page } = await openApp('/old', stopClock)
+    serveApp()
+    const { page } = await bench.openAlone('/old', stopClock)
     await page.waitForFunction(LOADED)
     await page.clock.runFor(83)
     await page.addScriptTag({ content: app })
@@ -234,8 +232,8 @@ test('an idle page has no timer, and a report starts one', async () => {
   const count = `window.timers = []; for (const name of ['setTimeout', 'setInterval', 'requestAnimationFrame',
     'requestIdleCallback']) window[name] = new Proxy(window[name], { apply(real, self, given) {
     timers.push(name + ' ' + given[1]); return Reflect.apply(real, self, given) } })`
-  bench.site().serve({ calls: IDENTIFY })
-  const { page } = await bench.openPage('/a', {}, (context) => context.addInitScript(count))
+  serveIdentified(count)
+  const { page } = await bench.openPage('/a')
   await bench.expectReports(['ada page /a'])
   const timers = () => page.evaluate('timers.splice(0)') as Promise<string[]>
   expect(new Set(await timers())).toEqual(new Set(['setTimeout 100']))
@@ -258,8 +256,8 @@ describe('a router', () => {
   test('without the Navigation API gets its own errors, and its own `this`', async () => {
     const own = `history.pushState = function (...given) { window.was = [this === history, given.length];
       return History.prototype.pushState.apply(this, given) }`
-    bench.site().serve({ head: `<script>${own}</script>${bench.site().tag()}`, calls: IDENTIFY })
-    const { page, said } = await bench.openPage('/a', {}, withoutNavigation)
+    serveIdentified(`${WITHOUT_NAVIGATION}; ${own}`)
+    const { page, said } = await bench.openPage('/a')
     await bench.expectReports(['ada page /a'])
     await page.evaluate(push('/b'))
     await bench.expectReports(['ada page /a', 'ada page /b'])
@@ -312,7 +310,7 @@ describe('of an address', () => {
   })
 
   test('no cookie is sent or stored', async () => {
-    const { page } = await bench.openPage(`${bench.site().nearUrl}/a`)
+    const { page } = await bench.openAlone(`${bench.site().nearUrl}/a`)
     await page.evaluate(`document.cookie = 'session=hidden'`)
     const reply = { status: 202, body: { ok: true }, headers: { 'Set-Cookie': 'taken=1' } }
     bench.collector().replyWith(reply)

@@ -1,6 +1,6 @@
 /** A customer's site on another origin. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout } from 'bun:test'
-import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { signEmail } from '../../src/accounts/identity.ts'
 import { makeSnippetTag, type SnippetTag } from '../../src/visits/snippet-tag.ts'
 import { bringToFront, openBehind, type OpenChromium, openChromium, openTabbedChromium } from '../chromium.ts'
@@ -41,6 +41,9 @@ export function useBench({ tabs = false } = {}) {
   let collector: Collector
   let site: ReturnType<typeof startSite>
   const opened: { close(): Promise<void> }[] = []
+  let shared: BrowserContext | null = null
+  /** Empty pages of the shared profile. */
+  const spare: Page[] = []
   beforeAll(async () => {
     ;[browser, collector] = await Promise.all([tabs ? openTabbedChromium() : openChromium(), startCollector()])
     site = startSite(collector.url)
@@ -60,6 +63,12 @@ export function useBench({ tabs = false } = {}) {
     expect(collector?.calls().filter(({ method }) => method !== 'POST') ?? []).toEqual([])
   })
 
+  const empty = async (page: Page): Promise<void> => {
+    await page.goto('about:blank')
+    page.removeAllListeners('console')
+    page.removeAllListeners('pageerror')
+    spare.push(page)
+  }
   const listen = (page: Page): Opened => {
     const said: string[] = []
     page.on('console', (message) => message.type() === 'warning' && said.push(message.text()))
@@ -71,11 +80,19 @@ export function useBench({ tabs = false } = {}) {
     collector: () => collector,
     site: () => site,
     listen,
+    /** A visible page. It is emptied after the test and used again, because a new one takes far more time. */
+    async openPage(url = '/a') {
+      shared ??= await browser.browser.newContext()
+      const one = listen(spare.pop() ?? (await shared.newPage()))
+      opened.push({ close: () => empty(one.page) })
+      await one.page.goto(new URL(url, site.url).href)
+      return one
+    },
     /** A visible page with its own profile. */
-    async openPage(url = '/a', options: BrowserContextOptions = {}, prepare?: (context: BrowserContext) => unknown) {
-      const context = await browser.browser.newContext(options)
+    async openAlone(url = '/a', prepare: (context: BrowserContext) => unknown = () => undefined) {
+      const context = await browser.browser.newContext()
       opened.push({ close: () => context.close() })
-      await prepare?.(context)
+      await prepare(context)
       const one = listen(await context.newPage())
       await one.page.goto(new URL(url, site.url).href)
       return one
@@ -103,7 +120,12 @@ export function useBench({ tabs = false } = {}) {
     },
     /** Waits for expected requests, and a little longer for unexpected ones. */
     expectReports: (expected: string[]): Promise<void> => expectSent(collector.reported, expected),
-    /** The same, where a page may end before the answer to a request, which is then repeated. */
+    /** The same for requests since the last time. */
+    async expectNew(...expected: string[]): Promise<void> {
+      await expectSent(collector.reported, expected)
+      collector.forget()
+    },
+    /** Waits for expected requests, where a page may end before the answer to a request, which is then repeated. */
     expectKept: (expected: string[]): Promise<void> => expectSent(collector.kept, expected),
   }
 }
