@@ -88,18 +88,24 @@ export async function walk(
 
 /**
  * Checks the width of a page in every view, and its height on a desktop. Runs axe-core in one view and one theme, which
- * change from step to step, or with `isWhole` in each view in both themes. The walk goes on in the last view.
+ * change from step to step, or with `isWhole` in each view in both themes. It begins with the view that the page is in,
+ * and the walk goes on in the last one, so that no page is laid out more often than needed.
  */
 export async function findInViews(
   views: Record<string, { width: number; height: number }>,
   { page, step, server, isWhole }: { page: Page; step: Step; server: Served; isWhole: boolean },
 ): Promise<string[]> {
   const found: string[] = []
-  const sizes = Object.entries(views)
-  const turn = STEPS.indexOf(step) % (sizes.length * THEMES.length)
-  for (const [index, [view, size]] of sizes.entries()) {
-    await page.setViewportSize(size)
-    if (step.isPerView) await step.go(page, server)
+  const names = Object.keys(views)
+  const turn = STEPS.indexOf(step) % (names.length * THEMES.length)
+  const before = page.viewportSize()
+  const isNow = ([, { width }]: [string, { width: number }]): boolean => width === before?.width
+  for (const [view, size] of Object.entries(views).sort((one, other) => Number(isNow(other)) - Number(isNow(one)))) {
+    if (size.width !== before?.width) {
+      await page.setViewportSize(size)
+      if (step.isPerView) await step.go(page, server)
+    }
+    const index = names.indexOf(view)
     const over = await steadily(() => widthOver(page, size.width))
     if (over > 0) found.push(`${view}: ${over} pixels too wide`)
     const height = await steadily(() => page.evaluate<number>('document.documentElement.scrollHeight'))
