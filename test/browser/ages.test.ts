@@ -1,21 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { formatAge } from '../../src/dashboard/ui/time.tsx'
 import { MINUTE } from '../durations.ts'
 import { EVENTS } from '../helper.ts'
-import { openChromium, serveTest, signIn } from './chromium.ts'
+import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 
 const TRY_MS = 60_000
 
-let browser: Awaited<ReturnType<typeof openChromium>>
+let browser: Browser
+/** With an app that has an email that waits. */
+let server: Served
+let signedIn: Awaited<ReturnType<BrowserContext['storageState']>>
 beforeAll(async () => {
   browser = await openChromium()
-})
-afterAll(() => browser?.close())
-
-/** An app with an email that waits, and its page. */
-async function openWaiting(path: string, width: number) {
-  const server = await serveTest()
+  server = await serveTest()
   const { store } = server.parts()
   const [app] = await store.listApps(server.first.accountId)
   const { accountId = '', id: appId = 0 } = app ?? {}
@@ -23,9 +21,20 @@ async function openWaiting(path: string, width: number) {
   for (const { id } of await store.listMessages(appId)) await store.setMessageStatus({ ...by, id, status: 'live' })
   const body = { app: server.first.appId, email: 'ada@example.com', event: 'results_ready', createContact: true }
   expect((await server.call('POST', EVENTS, { body })).status).toBe(202)
-  const context = await browser.newContext({ viewport: { width, height: 900 } })
-  const page = await context.newPage()
+  const page = await browser.newPage()
   await signIn(page, server)
+  signedIn = await page.context().storageState()
+  await page.close()
+})
+afterAll(async () => {
+  await browser?.close()
+  await server?.close()
+})
+
+/** A page with a clock of its own. */
+async function openWaiting(path: string, width: number) {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, storageState: signedIn })
+  const page = await context.newPage()
   await page.clock.install()
   await page.goto(`${server.url}/apps/${server.first.appId}/${path}`)
   await page.evaluate(`{
@@ -36,11 +45,7 @@ async function openWaiting(path: string, width: number) {
       moved.push(...sources.filter((source) => !isPeriod(source)).map(say))))
       .observe({ type: 'layout-shift' })
   }`)
-  const close = async () => {
-    await context.close()
-    await server.close()
-  }
-  return { page, close }
+  return { page, close: () => context.close() }
 }
 
 /** The clock of the page starts a little behind the server's. */

@@ -1,5 +1,6 @@
 import { DEFAULT_PLACE } from '../../src/messages/template-values.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { openChromium, type OpenChromium } from '../chromium.ts'
 import { BARE, CONTACT, makeFacts, renderForTest, RESULTS } from './facts.ts'
 
@@ -53,15 +54,19 @@ function lowestContrast(): number {
 
 describe('an email in Chromium', () => {
   let open: OpenChromium
+  let page: Page
   beforeAll(async () => {
     open = await openChromium()
+    page = await open.browser.newPage()
   }, 60_000)
   afterAll(() => open.close())
 
   test.each(SCREENS)(
     '$name, $scheme, $width wide',
     async ({ name, scheme, width }) => {
-      const page = await open.browser.newPage({ viewport: { width, height: 800 }, colorScheme: scheme })
+      await page.goto('about:blank')
+      await page.setViewportSize({ width, height: 800 })
+      await page.emulateMedia({ colorScheme: scheme })
       const mail = MAILS[name as keyof typeof MAILS]
       await page.setContent(mail.html)
       expect(await page.title()).toBe(mail.subject.replaceAll(/\s+/g, ' '))
@@ -76,7 +81,6 @@ describe('an email in Chromium', () => {
       // screen readers must not announce layout tables
       expect(await page.locator('table:not([role=presentation]):not(:has(th))').count()).toBe(0)
       expect(await page.locator('img:not([alt])').count()).toBe(0)
-      await page.close()
     },
     20_000,
   )
