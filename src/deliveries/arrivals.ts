@@ -122,7 +122,6 @@ export type Cause = {
   contactId: number
   /** of the person, else of the app */
   timezone: string
-  appTimezone: string
   hosts: readonly string[]
   eventId: number | null
   /** JSON */
@@ -202,15 +201,13 @@ function leadsOf({ waiting }: Emails, { id, version }: LiveMessage, occurredAt: 
   }
 }
 
-function cancelBy(changing: Changing, { eventId, at, hosts, appTimezone }: Cause, arrival: Arrival): void {
+function cancelBy(changing: Changing, { eventId, at, hosts }: Cause, arrival: Arrival): void {
   // an event never cancels an email that it started itself
   const findIn = (part: JoinedFacts, email: WaitingFacts, isJoined: boolean): Cancelled | null => {
     if (part.eventId !== null && part.eventId === eventId) return null
     const waiting = {
       triggeredAt: part.triggeredAt,
       dueAt: email.dueAt,
-      at,
-      appTimezone,
       isJoined,
       resultPath: () => resultPathOf(part.properties, hosts),
       properties: () => parseProperties(part.properties),

@@ -1,10 +1,20 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, isPerPerson, dedupeKeyOf, hasValue, sameValueOf, whenDue } from '../messages/again.ts'
-import type { Arrival, DecideStart, FindCancelled, Lead, StartFacts, WaitingEvent } from '../store/delivery-rules.ts'
+import type {
+  Cancellable,
+  Cancelled,
+  DateArrival,
+  DecideStart,
+  FindCancelled,
+  Lead,
+  RuleArrival,
+  StartFacts,
+  WaitingEvent,
+} from '../store/delivery-rules.ts'
 import { fromLocalTime, localTime, readTimeOfDay, readTimezone } from '../core/local-time.ts'
 import { ownTimezone } from '../people/timezone.ts'
-import { checkDate, checkInactive, isDateTrigger, isInactiveTrigger } from './schedules.ts'
+import { checkDate, checkInactive, dateOfDue, isDateTrigger, isInactiveTrigger, isSameDate } from './schedules.ts'
 import {
   type Again,
   LISTED_EVENTS,
@@ -359,24 +369,30 @@ function checkLimits({ perPersonDay, perPersonWeek }: SendingSettings, { at, han
   })
 }
 
+/** A date that came cancels emails of another one. Everything else cancels by rules. */
+export const findCancelled: FindCancelled = (content, waiting, arrival) =>
+  'field' in arrival ? findMoved(content, waiting, arrival) : findBroken(content, waiting, arrival)
+
+/**
+ * Emails of a date that was moved are decided when they are due, because it may be moved back. The new date doesn't
+ * wait for that.
+ */
+function findMoved(
+  { trigger }: Cancellable,
+  { triggeredAt }: WaitingEvent,
+  { field, date }: DateArrival,
+): Cancelled | null {
+  if (!isDateTrigger(trigger) || trigger.date !== field || isSameDate(dateOfDue(trigger, triggeredAt), date))
+    return null
+  const verdict: Verdict = { rule: 'date', about: field, value: date, verdict: 'fail' }
+  return { reason: reasonOf(verdict), verdict, isOfEvent: false }
+}
+
 /**
  * The first rule that passes without the arrival and fails for good with it. Rules that would fail anyway cancel
  * nothing.
  */
-export const findCancelled: FindCancelled = (content, waiting, arrival) =>
-  findMoved(content, waiting, arrival) ?? findBroken(content, waiting, arrival)
-
-/** The date that triggered it was moved or removed. */
-const findMoved: FindCancelled = ({ trigger }, { triggeredAt, at, appTimezone: timezone }, arrival) => {
-  if (!isDateTrigger(trigger) || !('addedTags' in arrival)) return null
-  const [before, after] = [arrival.fieldsBefore, arrival.fieldsAfter].map((fields) =>
-    checkDate(trigger, { fields, timezone, triggeredAt, at }),
-  )
-  if (before?.verdict !== 'pass' || after?.verdict !== 'fail') return null
-  return { reason: reasonOf(after), verdict: after, isOfEvent: false }
-}
-
-const findBroken: FindCancelled = (content, waiting, arrival) => {
+function findBroken(content: Cancellable, waiting: WaitingEvent, arrival: RuleArrival): Cancelled | null {
   const onlyIf = waiting.isJoined ? rulesOfEvent(content) : (content.onlyIf ?? [])
   if (onlyIf.length === 0) return null
   const { before, after } = factsAround(waiting, arrival)
@@ -389,7 +405,7 @@ const findBroken: FindCancelled = (content, waiting, arrival) => {
   return found && { reason: reasonOfRule(found.failed), verdict: found.failed, isOfEvent: found.isOfEvent }
 }
 
-function factsAround(waiting: WaitingEvent, arrival: Arrival): { before: RuleFacts; after: RuleFacts } {
+function factsAround(waiting: WaitingEvent, arrival: RuleArrival): { before: RuleFacts; after: RuleFacts } {
   const { triggeredAt, dueAt: at } = waiting
   const sameValue = (name: string) => sameValueOf(waiting.properties(), name)
   const nothing: RuleFacts = {

@@ -170,7 +170,6 @@ function planEmails({ id: appId, timezone, hosts }: AppRow, content: MessageCont
       appId,
       contactId,
       timezone,
-      appTimezone: timezone,
       hosts,
       eventId,
       properties,

@@ -31,7 +31,7 @@ import {
 import { mayAskFrom } from '../people/consent.ts'
 import { ownTimezone } from '../people/timezone.ts'
 import type { Confirmation, NewConsent } from '../store/consents.ts'
-import type { Arrival } from '../store/delivery-rules.ts'
+import type { Arrival, RuleArrival } from '../store/delivery-rules.ts'
 import { LISTED_EVENTS, type MessageContent, type SendWrite, type SentMail } from '../store/message-types.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
 import {
@@ -82,7 +82,7 @@ import {
   planArrival,
 } from './arrivals.ts'
 import { isTimed } from './decide.ts'
-import { dueByDate } from './schedules.ts'
+import { dateOfDue, dueByDate, isDateTrigger } from './schedules.ts'
 
 /** Up to 30 days of waiting, a week until the window opens and 30 days of retries. */
 export const LONGEST_WAIT_MS = 68 * DAY_MS
@@ -190,9 +190,9 @@ function queryForContact({ query, emails }: Context, person: KnownPerson, write:
 }
 
 const changesCancel = ({ rules: { cancelledBy } }: AppFacts): boolean =>
-  cancelledBy.has('tag') || cancelledBy.has('field') || cancelledBy.has('date')
+  cancelledBy.has('tag') || cancelledBy.has('field')
 
-const noChange = (): Arrival => ({ addedTags: [], removedTags: [], fieldsBefore: {}, fieldsAfter: {} })
+const noChange = (): RuleArrival => ({ addedTags: [], removedTags: [], fieldsBefore: {}, fieldsAfter: {} })
 
 function addMatch({ query, emails, person }: Context, source: object, occurrence: When & { matched: Matched }): void {
   const { matched } = occurrence
@@ -213,8 +213,15 @@ function queryForConsent({ query, emails, person }: Context, { at }: ConsentWrit
 
 function queryForStart(context: Context, write: StartWrite): void {
   const { messages, trigger, properties, at, occurredAt } = write
-  const matched = { ...matchMessages([...messages]), properties: () => parseProperties(properties), trigger }
+  const starts = matchMessages([...messages], findDate(messages, occurredAt))
+  const matched = { ...starts, properties: () => parseProperties(properties), trigger }
   addMatch(context, write, { matched, at, occurredAt })
+}
+
+/** The date by which a person triggers a message. */
+function findDate([message]: readonly LiveMessage[], dueAt: number): Arrival | null {
+  const trigger = message?.content.trigger
+  return trigger && isDateTrigger(trigger) ? { field: trigger.date, date: dateOfDue(trigger, dueAt) } : null
 }
 
 type Concerned = { person: KnownPerson; matched: Matched }
@@ -631,7 +638,6 @@ function applyToEmails(planning: Planning, matched: Matched, { newFields, ...cau
   planArrival({ emails, changes: deliveries, takeId }, matched, {
     ...cause,
     appId: app.id,
-    appTimezone: app.rules.timezone,
     timezone: matched.starts.some(waitsForTimeOfDay) ? timezoneOf(planning, newFields) : app.rules.timezone,
     hosts: app.rules.hosts,
   })

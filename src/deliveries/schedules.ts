@@ -28,10 +28,12 @@ export const dueByInactivity = ({ inactiveDays }: InactiveTrigger, lastActiveAt:
   lastActiveAt + inactiveDays * DAY_MS
 
 /** The date by which it was due. */
-const dateOfDue = (trigger: DateTrigger, dueAt: number): number => dueAt - distanceMs(trigger)
+export const dateOfDue = (trigger: DateTrigger, dueAt: number): number => dueAt - distanceMs(trigger)
 
 /** A zone may have changed, which moves a date without a time by less. */
 const SAME_DATE_MS = DAY_MS
+
+export const isSameDate = (one: number, other: number): boolean => Math.abs(one - other) < SAME_DATE_MS
 
 type DateFacts = { fields: Fields; timezone: string; triggeredAt: number; at: number }
 

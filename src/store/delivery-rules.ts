@@ -81,8 +81,14 @@ export type CancelByTopic = (
   at: number,
 ) => Finish | null
 
-/** Something that may cancel a person's waiting emails: a page view, an event, or a contact change. */
-export type Arrival =
+/** Something that may cancel a person's waiting emails: by their rules, or because another date is due. */
+export type Arrival = RuleArrival | DateArrival
+
+/** `date` (ms UTC) of the person's field. */
+export type DateArrival = { field: string; date: number }
+
+/** A page view, an event, or a contact change. */
+export type RuleArrival =
   | { path: string; occurredAt: number }
   | { event: string; occurredAt: number; properties: () => Record<string, unknown> }
   | {
@@ -96,9 +102,6 @@ export type Arrival =
 export type WaitingEvent = {
   triggeredAt: number
   dueAt: number
-  /** when the arrival came */
-  at: number
-  appTimezone: string
   resultPath: () => string | null
   properties: () => Record<string, unknown>
   isJoined: boolean
@@ -106,11 +109,9 @@ export type WaitingEvent = {
 
 export type Cancelled = { reason: string; verdict: Verdict; isOfEvent: boolean }
 
-export type FindCancelled = (
-  content: Pick<MessageContent, 'trigger' | 'onlyIf'>,
-  waiting: WaitingEvent,
-  arrival: Arrival,
-) => Cancelled | null
+export type Cancellable = Pick<MessageContent, 'trigger' | 'onlyIf'>
+
+export type FindCancelled = (content: Cancellable, waiting: WaitingEvent, arrival: Arrival) => Cancelled | null
 
 export type Lead = { id: number; dueAt: number; joined: number }
 

@@ -40,7 +40,7 @@ export type AppRules = {
   /** schedules by dates of people */
   dates: DateSchedule[]
   /** rules whose result an event can change, and the event names that change it */
-  cancelledBy: Set<Rule['rule'] | 'date'>
+  cancelledBy: Set<Rule['rule']>
   cancellingEvents: Set<string>
   /** those whose properties decide what they change */
   comparedEvents: Set<string>
@@ -232,8 +232,7 @@ function noteGoal({ goalEvents }: AppRules, { goal }: MessageContent): void {
   if (goal) goalEvents.set(goal.event, Math.max(goalEvents.get(goal.event) ?? 0, goal.days * DAY_MS))
 }
 
-function noteCancelling(rules: AppRules, { trigger, onlyIf = [] }: MessageContent): void {
-  if ('date' in trigger) rules.cancelledBy.add('date')
+function noteCancelling(rules: AppRules, { onlyIf = [] }: MessageContent): void {
   for (const rule of onlyIf) {
     rules.cancelledBy.add(rule.rule)
     if (rule.rule !== 'notDone') continue

@@ -485,8 +485,6 @@ describe('an arrival cancels a waiting email', () => {
   const WAITING = {
     triggeredAt: AT,
     dueAt: AT + HOUR,
-    at: AT,
-    appTimezone: 'UTC',
     resultPath: () => null,
     properties: () => ({ id: 2 }),
     isJoined: false,
@@ -519,6 +517,15 @@ describe('an arrival cancels a waiting email', () => {
     ['a field that was already wrong', pro, { ...change, fieldsAfter: { plan: 'free' } }, null],
     ['presence is not affected', { rule: 'away', ifUnknown: 'skip' }, { path: '/', occurredAt: AT }, null],
   ])('%s', (_, rule, arrival, reason) => expect(cancelled(rule, arrival)).toBe(reason))
+
+  test.each<[name: string, arrival: { field: string; date: number }, reason: string | null]>([
+    ['another date is due', { field: 'endsAt', date: AT + 2 * DAY }, 'date_changed'],
+    ['the same date is due a little later', { field: 'endsAt', date: AT + 2 * DAY - 1 }, null],
+    ['a date of another field is due', { field: 'startsAt', date: AT + 2 * DAY }, null],
+  ])('%s', (_, arrival, reason) => {
+    const trigger = { date: 'endsAt', days: 1, when: 'before' } as const
+    expect(findCancelled(content({ trigger }), WAITING, arrival)?.reason ?? null).toBe(reason)
+  })
 
   test('names the first rule that changed, not one that failed before', () => {
     const onlyIf: Rule[] = [

@@ -61,7 +61,7 @@ describe('describes a state', () => {
   test('by the rule that failed if a message has several of its kind', () => {
     const onlyIf = ['free', 'trial'].map((to) => ({ rule: 'field', field: 'plan', is: 'notEqual', to }) as const)
     const arrival = { addedTags: [], removedTags: [], fieldsBefore: {}, fieldsAfter: { plan: 'trial' } }
-    const times = { triggeredAt: NOW, dueAt: NOW + MINUTE, at: NOW, appTimezone: 'UTC' }
+    const times = { triggeredAt: NOW, dueAt: NOW + MINUTE }
     const waiting = { ...times, resultPath: () => null, properties: () => ({}), isJoined: false }
     const cancelled = findCancelled({ ...CONTENT, onlyIf }, waiting, arrival)
     if (!cancelled) throw new Error('the change cancels')

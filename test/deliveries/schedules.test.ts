@@ -119,8 +119,10 @@ describe('a live message', () => {
       await setDate(NOW + 4 * DAY)
       await runAfter(DAY)
       await setDate(NOW + 5 * DAY)
-      expect(await listed()).toEqual([['date_changed', 24]])
-      await runAfter(DAY)
+      expect(await listed()).toEqual([['waiting', 24]])
+      server.clock.tick(HOUR)
+      expect((await messaging.decide()).map(({ reason }) => reason)).toEqual(['date_changed'])
+      await runAfter(DAY - HOUR)
       expect(await listed()).toEqual([
         ['date_changed', 24],
         ['waiting', 48],
@@ -132,7 +134,32 @@ describe('a live message', () => {
       await setDate(NOW + 8 * DAY)
       await runAfter(3 * DAY)
       await setDate(null)
+      server.clock.tick(HOUR)
+      await messaging.decide()
       expect((await listed()).map(([state]) => state)).toEqual(['date_changed', 'sent', 'date_changed'])
+    })
+
+    test('sends an email that waits if it is moved and moved back', async () => {
+      await put({ wait: { minutes: 60 } })
+      await setDate(NOW + 4 * DAY)
+      await runAfter(DAY)
+      for (const date of [NOW + 9 * DAY, null, NOW + 4 * DAY]) await setDate(date)
+      await runAfter(HOUR)
+      expect((await messaging.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
+      await runAfter(9 * DAY)
+      expect(await listed()).toEqual([['sent', 24]])
+    })
+
+    test('ends an email that still waits when it is due at another time', async () => {
+      await put({ wait: { minutes: 3 * 24 * 60 } })
+      await setDate(NOW + 4 * DAY)
+      await runAfter(DAY)
+      await setDate(NOW + 5 * DAY)
+      await runAfter(DAY)
+      expect(await listed()).toEqual([
+        ['date_changed', 24],
+        ['waiting', 48],
+      ])
     })
 
     test('is triggered only while it is live, and not by what was due before', async () => {

@@ -1,5 +1,4 @@
 import { createIdRange } from '../../core/ids.ts'
-import { readTimezone } from '../../core/local-time.ts'
 import { whenDue } from '../../messages/again.ts'
 import { parseProperties } from '../../messages/conditions.ts'
 import { recordFault, type TemplateFault } from '../../messages/template-faults.ts'
@@ -100,11 +99,8 @@ function startBy(playing: Playing, trigger: TriggerHappening): void {
 type ArrivingEvent = { eventId: number | null; properties: string | null; at: number; occurredAt: number }
 
 function arrive(playing: Playing, matched: Matched, event: ArrivingEvent): DeliveryChange[] {
-  const { appId, timezone, settings, hosts, contactId } = playing.simulated
-  const appTimezone = readTimezone(settings.timezone)
-  return change(playing, (changing) =>
-    planArrival(changing, matched, { appId, contactId, timezone, appTimezone, hosts, ...event }),
-  )
+  const { appId, timezone, hosts, contactId } = playing.simulated
+  return change(playing, (changing) => planArrival(changing, matched, { appId, contactId, timezone, hosts, ...event }))
 }
 
 /** Plans changes, and notes what they end. */
