@@ -25,6 +25,7 @@ import type { EventType } from '../store/types.ts'
 import { decideStart, findCancelled, HELD_BACK } from './decide.ts'
 import { planEnd } from './ends.ts'
 import { longestAwayMs, resultPathOf } from './rules.ts'
+import { isKeyUsed } from './schedules.ts'
 
 /** A visit within this time after an email counts as its result. */
 export const CAME_BACK_MS = 7 * DAY_MS
@@ -156,7 +157,7 @@ function start(
     properties: matched.properties,
     trigger: matched.trigger,
     leads: eventId === null ? null : leadsOf(emails, message, occurredAt),
-    isUsedUp: (key) => used.keys.has(key),
+    isUsedUp: (key) => isKeyUsed(used.keys, key),
     // the dedupe key covers version 1; a later version may have another key
     hasAny: () => version > 1 && used.count > 0,
     lastHandedAt: () => used.lastHandedAt,

@@ -20,6 +20,7 @@ import {
   type RuleFacts,
   sinceWhen,
 } from './rules.ts'
+import { isKeyUsed } from './schedules.ts'
 
 /** The part of a delivery that a simulation knows too. */
 export type DecidedWork = {
@@ -163,7 +164,7 @@ export function readStart({ deliveries, timezone }: EarlierDeliveries, came: Arr
     timezone,
     properties: () => parseProperties(came.properties),
     leads: null,
-    isUsedUp: (key) => keys.has(key),
+    isUsedUp: (key) => isKeyUsed(keys, key),
     hasAny: () => count > 0,
     lastHandedAt: () => lastHandedAt,
   }

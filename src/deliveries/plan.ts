@@ -9,7 +9,7 @@ import type { KnownOutcomes } from '../store/idempotency.ts'
 import { createIdRange } from '../core/ids.ts'
 import { TEST_EVENT } from '../events/activation.ts'
 import { isTooOld } from '../events/event-input.ts'
-import { collectMsOf, dedupeKeyOf, isPerPerson } from '../messages/again.ts'
+import { collectMsOf, dedupeKeyOf, isPerPerson, isPerTrigger } from '../messages/again.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import {
   addSeenTimes,
@@ -272,6 +272,8 @@ function queryMessage({ messages }: EmailQuery, message: LiveMessage, { matched,
   const query: MessageQuery = messages.get(message.id) ?? {
     message,
     keys: new Set(),
+    // the same date may have another key
+    needsKeys: isDateTrigger(message.content.trigger) && isPerTrigger(again),
     needsCount: countsEarlierVersions(message),
     needsHanded: isTimed(again),
     near: [],

@@ -1,6 +1,7 @@
 /** When triggers are due that no event brings: dates of people, and their inactivity. Pure. */
 import { DAY_MS } from '../core/clock.ts'
 import { readDate } from '../core/dates.ts'
+import { triggerOfKey } from '../messages/again.ts'
 import { propertyOf } from '../messages/conditions.ts'
 import { ownTimezone } from '../people/timezone.ts'
 import type { DateTrigger, InactiveTrigger, MessageContent, Trigger, Verdict } from '../store/message-types.ts'
@@ -107,7 +108,16 @@ function listInactive(trigger: InactiveTrigger, { createdAt, listActivity, from,
 
 /** Tells one date from another, and one absence. */
 const nameDate = (trigger: DateTrigger, dueAt: number): string => `date ${dateOfDue(trigger, dueAt)}`
+const DATE_NAME = /^date (-?\d+)$/
+const dateOfKey = (key: string): number => Number(DATE_NAME.exec(triggerOfKey(key) ?? '')?.[1] ?? Number.NaN)
 const nameInactivity = (lastActiveAt: number): string => `inactive ${lastActiveAt}`
+
+/** Whether a message was triggered with this key, or by the same date with another. */
+export function isKeyUsed(used: ReadonlySet<string>, key: string): boolean {
+  if (used.has(key)) return true
+  const date = dateOfKey(key)
+  return !Number.isNaN(date) && [...used].some((one) => isSameDate(dateOfKey(one), date))
+}
 
 /** The schedule that a live message needs; null: none. */
 const planSchedule: ScheduleRules['planSchedule'] = ({ trigger }: Pick<MessageContent, 'trigger'>, timezone) => {

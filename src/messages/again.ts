@@ -19,6 +19,9 @@ function waitedFor(wait: Wait | undefined, occurredAt: number, timezone: string)
 export const isPerPerson = (again: Again | undefined): boolean =>
   again === undefined || ('once' in again && again.once === 'person')
 
+export const isPerTrigger = (again: Again | undefined): boolean =>
+  again !== undefined && 'once' in again && again.once === 'trigger'
+
 /** How far apart events of one email may be; null: no collecting. */
 export const collectMsOf = (again: Again | undefined): number | null =>
   again !== undefined && 'collect' in again && again.collect ? again.collect.minutes * MINUTE_MS : null
@@ -29,11 +32,17 @@ export const collectMsOf = (again: Again | undefined): number | null =>
  */
 export function dedupeKeyOf(again: Again | undefined, properties: () => Record<string, unknown>, trigger = ''): string {
   if (again !== undefined && 'everyHours' in again) return TIMED_KEY
-  if (again?.once === 'trigger') return `trigger ${trigger}`
+  if (isPerTrigger(again)) return `${TRIGGER_KEY}${trigger}`
   if (again === undefined || !('property' in again)) return ''
   const value = dedupeValueOf(again, properties())
   return value === null ? '' : Bun.SHA256.hash(JSON.stringify(value), 'base64url').slice(0, 22)
 }
+
+const TRIGGER_KEY = 'trigger '
+
+/** What told one trigger from another; null: the key is of something else. */
+export const triggerOfKey = (key: string): string | null =>
+  key.startsWith(TRIGGER_KEY) ? key.slice(TRIGGER_KEY.length) : null
 
 function dedupeValueOf({ property }: { property: string | string[] }, properties: Record<string, unknown>): unknown {
   for (const name of typeof property === 'string' ? [property] : property) {

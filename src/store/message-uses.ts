@@ -17,6 +17,9 @@ export function createMessageUses(db: Database) {
   const key = db.prepare<object, [number, number, number, string]>(
     `SELECT 1 FROM deliveries WHERE ${IS_OF_MESSAGE} AND once_key = ?`,
   )
+  const keys = db.prepare<{ key: string }, [number, number, number]>(
+    `SELECT once_key AS key FROM deliveries WHERE ${IS_OF_MESSAGE} AND once_key IS NOT NULL`,
+  )
   const count = db.prepare<{ count: number }, [number, number, number]>(
     `SELECT count(*) AS count FROM deliveries WHERE ${IS_OF_MESSAGE}`,
   )
@@ -27,6 +30,8 @@ export function createMessageUses(db: Database) {
   return {
     isKeyUsed: ({ appId, contactId, messageId }: MessageOfPerson, dedupeKey: string): boolean =>
       key.get(appId, contactId, messageId, dedupeKey) !== null,
+    listKeys: ({ appId, contactId, messageId }: MessageOfPerson): string[] =>
+      keys.all(appId, contactId, messageId).map(({ key: one }) => one),
     countUses: ({ appId, contactId, messageId }: MessageOfPerson): number =>
       count.get(appId, contactId, messageId)?.count ?? 0,
     /** `id`: an email that doesn't count, because it is being decided. */

@@ -138,6 +138,8 @@ export type Matches = Map<object, Matched>
 export type MessageQuery = {
   message: LiveMessage
   keys: Set<string>
+  /** all that are used, not only `keys` */
+  needsKeys: boolean
   needsCount: boolean
   needsHanded: boolean
   /** waiting emails with events in these ranges can be joined if fewer than `room` events have joined */

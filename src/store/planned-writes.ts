@@ -276,10 +276,10 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
   }
 
   const loadUsed = ({ person: { app, id } }: EmailQuery, query: MessageQuery): UsedFacts => {
-    const { keys, needsCount, needsHanded, message } = query
+    const { keys, needsKeys, needsCount, needsHanded, message } = query
     const of = { appId: app.id, contactId: id, messageId: message.id }
     return {
-      keys: new Set([...keys].filter((key) => isUsed(of, key))),
+      keys: new Set(needsKeys ? uses.listKeys(of) : [...keys].filter((key) => isUsed(of, key))),
       count: needsCount ? uses.countUses(of) : 0,
       lastHandedAt: needsHanded ? uses.lastHandedAt(of) : null,
     }

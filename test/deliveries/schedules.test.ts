@@ -139,6 +139,24 @@ describe('a live message', () => {
       expect((await listed()).map(([state]) => state)).toEqual(['date_changed', 'sent', 'date_changed'])
     })
 
+    test('is triggered once by a date that moves by less than a day after the email', async () => {
+      await put({ again: { once: 'trigger' } })
+      await setDate(NOW + 4 * DAY)
+      await runAfter(DAY)
+      await messaging.decide()
+      await setDate(NOW + 4 * DAY + MINUTE)
+      await runAfter(HOUR)
+      await setDate(NOW + 5 * DAY - 1)
+      await runAfter(DAY)
+      expect(await listed()).toEqual([['sent', 24]])
+      await setDate(NOW + 6 * DAY)
+      await runAfter(DAY)
+      expect(await listed()).toEqual([
+        ['sent', 24],
+        ['waiting', 72],
+      ])
+    })
+
     test('sends an email that waits if it is moved and moved back', async () => {
       await put({ wait: { minutes: 60 } })
       await setDate(NOW + 4 * DAY)
