@@ -17,3 +17,26 @@ export const MINUTE_MS = 60_000
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_HOURS = 24
 export const DAY_MS = DAY_HOURS * HOUR_MS
+
+/** How far a clock may be corrected at once, and how long it must be further ahead to be trusted. */
+const CORRECTED_MS = MINUTE_MS
+const TRUSTED_AFTER_MS = HOUR_MS
+
+/**
+ * The wall clock, but one that jumps ahead counts only after an hour: what is due by then would be done early, or as too
+ * late, though the clock is set back. Unlike `expiryNow`, it recovers from a host that slept or started with an old time.
+ */
+export function createPatientNow({ now, steadyNow }: Clock): () => number {
+  let aheadMs = now() - steadyNow()
+  let jumpedAt: number | null = null
+  return () => {
+    const steady = steadyNow()
+    const foundMs = now() - steady
+    const isJump = foundMs > aheadMs + CORRECTED_MS
+    if (isJump) jumpedAt ??= steady
+    if (isJump && jumpedAt !== null && steady - jumpedAt < TRUSTED_AFTER_MS) return steady + aheadMs
+    aheadMs = foundMs
+    jumpedAt = null
+    return steady + aheadMs
+  }
+}

@@ -24,6 +24,7 @@ import {
   type MessageStatus,
   type SendWindow,
   type SuppressionReason,
+  type Trigger,
   type UnwantedReason,
   type Verdict,
 } from '../store/message-types.ts'
@@ -448,17 +449,24 @@ function factsAround(waiting: WaitingEvent, arrival: RuleArrival): { before: Rul
  * Starts an email, joins a waiting one, or neither. Once per value: a used value is in an email already. Once per
  * person: every event joins the waiting email.
  */
-export const decideStart: DecideStart = ({ wait, again }, facts) => {
-  if (isTooOld(facts)) return { outcome: 'none', reason: 'too_old' }
+export const decideStart: DecideStart = ({ trigger, wait, again }, facts) => {
+  if (comesTooLate(trigger, facts)) return { outcome: 'none', reason: 'too_old' }
   const lead = findLead(again, facts)
   if (lead && isPerPerson(again)) return { outcome: 'join', lead, key: null, dueAt: lead.dueAt }
   const key = dedupeKeyOf(again, facts.properties, facts.trigger)
   if (facts.isUsedUp(key) || (isPerPerson(again) && facts.hasAny())) return { outcome: 'none', reason: 'again' }
   if (lead) return { outcome: 'join', lead, key, dueAt: lead.dueAt }
-  const dueAt = whenDue(wait, facts, facts.timezone)
+  const { occurredAt } = facts
+  const dueAt = whenDue(wait, isOfTime(trigger) ? { at: occurredAt, occurredAt } : facts, facts.timezone)
   const isTooSoon = isTimed(again) && dueAt < nextAgain(again, facts.lastHandedAt())
   return isTooSoon ? { outcome: 'none', reason: 'again' } : { outcome: 'start', key, dueAt }
 }
+
+const isOfTime = (trigger: Trigger): boolean => isDateTrigger(trigger) || isInactiveTrigger(trigger)
+
+/** Dates and inactivity that are found late, after an outage, start an email that is given up if it is too late. */
+export const comesTooLate = (trigger: Trigger, when: { at: number; occurredAt: number }): boolean =>
+  !isOfTime(trigger) && isTooOld(when)
 
 /** The waiting email that the event joins: by time, else one that waits for a limit per person. */
 function findLead<L extends Lead>(again: Again | undefined, { leads }: StartFacts<L>): L | null {

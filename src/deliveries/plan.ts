@@ -8,7 +8,6 @@ import { textOf, versionOf, writeRequest } from '../accounts/opt-in.ts'
 import type { KnownOutcomes } from '../store/idempotency.ts'
 import { createIdRange } from '../core/ids.ts'
 import { TEST_EVENT } from '../events/activation.ts'
-import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, dedupeKeyOf, isPerPerson, isPerTrigger } from '../messages/again.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import {
@@ -81,7 +80,7 @@ import {
   matchReturn,
   planArrival,
 } from './arrivals.ts'
-import { isTimed } from './decide.ts'
+import { comesTooLate, isTimed } from './decide.ts'
 import { dateOfDue, dueByDate, isDateTrigger } from './schedules.ts'
 
 /** Up to 30 days of waiting, a week until the window opens and 30 days of retries. */
@@ -244,7 +243,8 @@ function queryEmails(queries: Map<PersonFacts, EmailQuery>, { person, matched }:
     query.goalsSince = Math.min(query.goalsSince ?? since, since)
   }
   for (const message of starts) {
-    if (!isTooOld({ at: when.at, occurredAt })) queryMessage(query, message, { matched, at: when.at, occurredAt })
+    const occurrence = { at: when.at, occurredAt }
+    if (!comesTooLate(message.content.trigger, occurrence)) queryMessage(query, message, { matched, ...occurrence })
   }
   query.needsTimezone ||= starts.some(waitsForTimeOfDay)
 }

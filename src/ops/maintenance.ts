@@ -1,4 +1,4 @@
-import { type Clock, expiryNow, MINUTE_MS } from '../core/clock.ts'
+import { type Clock, createPatientNow, expiryNow, MINUTE_MS } from '../core/clock.ts'
 import type { Log } from './log.ts'
 
 const SAVE_USES_MS = 30_000
@@ -54,6 +54,7 @@ export function startMaintenance(
         .finally(() => (isRunning = false))
     }, ms)
   }
+  const patientNow = createPatientNow(clock)
   const timers = [
     every(SAVE_USES_MS, 'save key uses', access.saveUses),
     every(SAVE_USES_MS, 'save notes', notes.save),
@@ -61,9 +62,9 @@ export function startMaintenance(
     every(SAVE_REQUESTS_MS, 'save requests', requests.save),
     every(SAVE_SIGN_INS_MS, 'save failed sign-ins', () => signInNotes.save()),
     every(RUN_SCHEDULES_MS, 'run schedules', async () => {
-      let hasMore = await store.hasScheduledWork(clock.now())
+      let hasMore = await store.hasScheduledWork(patientNow())
       while (hasMore) {
-        const outcome = await store.runSchedules({ at: clock.now() })
+        const outcome = await store.runSchedules({ at: patientNow() })
         hasMore = 'hasMore' in outcome && outcome.hasMore
       }
     }),

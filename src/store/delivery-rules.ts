@@ -140,7 +140,7 @@ export type Start<L extends Lead = Lead> =
   | { outcome: 'none'; reason: 'too_old' | 'again' }
 
 export type DecideStart = <L extends Lead>(
-  content: Pick<MessageContent, 'wait' | 'again'>,
+  content: Pick<MessageContent, 'trigger' | 'wait' | 'again'>,
   facts: StartFacts<L>,
 ) => Start<L>
 

@@ -4,7 +4,7 @@ import { decide, type DecidedMessage, decideStart, type Facts, findCancelled } f
 import { NOTHING_DONE } from '../../src/deliveries/rules.ts'
 import { dedupeKeyOf } from '../../src/messages/again.ts'
 import type { Arrival, Lead, StartFacts } from '../../src/store/delivery-rules.ts'
-import type { Again, MessageContent, Rule, SendWindow } from '../../src/store/message-types.ts'
+import type { Again, MessageContent, Rule, SendWindow, Trigger } from '../../src/store/message-types.ts'
 import { DAY, HOUR, MINUTE } from '../durations.ts'
 
 const AT = Date.parse('2026-05-15T12:00:00Z')
@@ -555,9 +555,13 @@ describe('an event starts an email', () => {
   const perPerson: Again = { once: 'person', collect: { minutes: 30 } }
   const lead = (joined: number): Lead => ({ id: 7, dueAt: AT + HOUR, joined })
   type StartChanges = Partial<StartFacts> & { used?: string[]; near?: Lead[]; limited?: Lead[] }
-  const started = (again: Again | undefined, { used = [], near = [], limited = [], ...changes }: StartChanges = {}) => {
+  const started = (
+    again: Again | undefined,
+    { used = [], near = [], limited = [], ...changes }: StartChanges = {},
+    trigger: Trigger = { event: 'done' },
+  ) => {
     const start = decideStart(
-      { wait: { minutes: 10 }, again },
+      { trigger, wait: { minutes: 10 }, again },
       {
         at: AT,
         occurredAt: AT,
@@ -596,4 +600,9 @@ describe('an event starts an email', () => {
     ['once per person, with a full email', perPerson, { near: [lead(49)], used: [''] }, 'join 60'],
     ['without an event that could join', collecting, { near: [lead(0)], leads: null }, 'start 10'],
   ])('%s', (_, again, facts, expected) => expect(started(again, facts)).toBe(expected))
+
+  test.each<Trigger>([{ date: 'endsAt', days: 1, when: 'before' }, { inactiveDays: 14 }])(
+    'late, by %p, due when it was meant to be',
+    (trigger) => expect(started(undefined, { occurredAt: AT - 80 * HOUR }, trigger)).toBe('start -4790'),
+  )
 })

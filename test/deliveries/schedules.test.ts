@@ -157,6 +157,17 @@ describe('a live message', () => {
       ])
     })
 
+    test.each<[string, number, string]>([
+      ['sends it late after a shorter outage', 72 * HOUR, 'sent'],
+      ['gives it up after a longer one', 72 * HOUR + 1, 'gave_up'],
+    ])('%s', async (_, outageMs, state) => {
+      await put()
+      await setDate(NOW + 4 * DAY)
+      await runAfter(DAY + outageMs)
+      await messaging.decide()
+      expect(await listed()).toEqual([[state, 24]])
+    })
+
     test('sends an email that waits if it is moved and moved back', async () => {
       await put({ wait: { minutes: 60 } })
       await setDate(NOW + 4 * DAY)
@@ -271,13 +282,14 @@ describe('a live message', () => {
       await run()
       server.clock.tick(400 * DAY)
       await run()
+      await messaging.decide()
+      expect(await listed()).toEqual([['gave_up', 14 * 24]])
       server.clock.tick(-400 * DAY)
       await messaging.event({ email: 'new@example.com' })
       await run()
       await messaging.event()
       await runAfter(14 * DAY + MINUTE)
-      const people = (await messaging.deliveries()).map(({ contactId }) => contactId)
-      expect(new Set(people).size).toBe(2)
+      expect((await listed()).map(([state]) => state).toSorted()).toEqual(['gave_up', 'waiting', 'waiting'])
     })
   })
 })

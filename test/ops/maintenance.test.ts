@@ -1,21 +1,22 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from 'bun:test'
 import { type Maintenance, startMaintenance } from '../../src/ops/maintenance.ts'
 import { createLog } from '../../src/ops/log.ts'
-import { createTestServer, type TestServer } from '../helper.ts'
+import { createTestServer, DAY, type TestServer } from '../helper.ts'
 import { keepOutput } from './keep-output.ts'
 
 const SAVE_USES_MS = 30_000
 const CLEAN_UP_MS = 60_000
+const RUN_SCHEDULES_MS = 5_000
 
 let server: TestServer
 let maintenance: Maintenance
 let lines: string[] = []
 let batches: (number | Error)[] = []
-const calls = { saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [] as number[] }
+const calls = { saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [] as number[], schedules: [] as number[] }
 
 beforeEach(async () => {
   server = await createTestServer()
-  Object.assign(calls, { saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [] })
+  Object.assign(calls, { saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [], schedules: [] })
   lines = []
   batches = []
   const parts = server.parts()
@@ -29,6 +30,10 @@ beforeEach(async () => {
       abuseLimits: { ...parts.abuseLimits, forgetIdle: () => void calls.abuseLimits++ },
       store: {
         ...parts.store,
+        hasScheduledWork: async (at) => {
+          calls.schedules.push(at)
+          return false
+        },
         cleanUp: async ({ at }) => {
           calls.cleanUp.push(at)
           const deleted = batches.shift() ?? 0
@@ -67,6 +72,16 @@ describe('startMaintenance', () => {
     await pass(CLEAN_UP_MS)
     const now = server.clock.now()
     expect(calls).toMatchObject({ limits: 1, abuseLimits: 1, cleanUp: [now, now, now, now] })
+  })
+
+  test('runs schedules every 5 seconds, by a clock that did not just jump ahead', async () => {
+    const now = server.clock.now()
+    await pass(RUN_SCHEDULES_MS)
+    server.clock.wallMs += 30 * DAY
+    await pass(RUN_SCHEDULES_MS)
+    server.clock.wallMs -= 30 * DAY
+    await pass(RUN_SCHEDULES_MS)
+    expect(calls.schedules).toEqual([now, now, now])
   })
 
   test('a failing task is logged and tried again', async () => {
