@@ -6,8 +6,6 @@ import type { Store } from '../store/store.ts'
 import type { EndedTopic, Topic, TopicChoice, TopicRules } from '../store/topics.ts'
 import type { AppRow } from '../store/types.ts'
 
-export type { Topic }
-
 /** `end`: when the person ended it, and who did that; null: they get its emails. */
 export type ChosenTopic = Topic & { end: EndedTopic | null }
 
@@ -15,12 +13,14 @@ export type ChosenTopic = Topic & { end: EndedTopic | null }
 export const mayResume: TopicRules['mayResume'] = (ended, actor) => actor !== null || ended.actor === null
 
 /** By name. */
-export async function listChosenTopics(
+export const listChosenTopics = async (store: Store, app: Pick<AppRow, 'id'>, email: string): Promise<ChosenTopic[]> =>
+  withEnds(store, { appId: app.id, email }, await store.listTopics(app.id))
+
+export async function withEnds<Listed extends Topic>(
   store: Store,
-  { id: appId }: Pick<AppRow, 'id'>,
-  email: string,
-): Promise<ChosenTopic[]> {
-  const topics = await store.listTopics(appId)
+  { appId, email }: { appId: number; email: string },
+  topics: readonly Listed[],
+): Promise<(Listed & Pick<ChosenTopic, 'end'>)[]> {
   if (topics.length === 0) return []
   const ended = new Map((await store.listEndedTopics(appId, email)).map((one) => [one.topic, one]))
   return topics.map((topic) => ({ ...topic, end: ended.get(topic.name) ?? null }))

@@ -8,7 +8,7 @@ import { isLoopback } from '../core/mail-addresses.ts'
 import type { RefusalCode } from '../core/refusals.ts'
 import type { AppRow, ContactStatus } from '../store/types.ts'
 import { mayResubscribe } from './suppressions.ts'
-import { type ChosenTopic, chooseTopics, listChosenTopics } from './topics.ts'
+import { type ChosenTopic, chooseTopics, withEnds } from './topics.ts'
 
 /** Eight bytes for each id, sixteen of proof. Needs no table, so it works as long as the person exists. */
 const ID_BYTES = 8
@@ -134,7 +134,7 @@ export async function findUnsubscribing(
   if (!found) return { ...ERASED, contactId }
   const { app, email, address, appName, status, logoUrl, colour, texts } = found
   const mayUndo = status === 'unsubscribed' && mayResubscribe(status, change, clock.now())
-  const all = await listChosenTopics(store, app, email)
+  const all = await withEnds(store, { appId: app.id, email }, await store.listUsedTopics(app.id))
   const topic = all.find(({ id }) => id === link.topicId) ?? null
   const topics = all.filter((one) => one.isShown || one === topic || one.end !== null)
   return { contactId, address, appName, status, mayUndo, logoUrl, colour, texts, topic, topics }

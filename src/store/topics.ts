@@ -9,8 +9,10 @@ import type { LiveMessages } from './live-messages.ts'
 import { createOpenEmails, createSuppressionList } from './suppressions.ts'
 import type { Refused } from './types.ts'
 
+export type Topic = { id: number; name: string; description: string | null }
+
 /** `messages`: how many are about it. `isShown`: one of them is no draft, so people may want to end it. */
-export type Topic = { id: number; name: string; description: string | null; messages: number; isShown: boolean }
+export type UsedTopic = Topic & { messages: number; isShown: boolean }
 
 /** `endedAt`: ms UTC. `actor`: a member; null: the person. */
 export type EndedTopic = { topic: string; endedAt: number; actor: string | null }
@@ -24,21 +26,21 @@ export type TopicChoice = { contactId: number; end: string[]; resume: string[]; 
 type TopicChange = Change & { appId: number }
 type SavedTopic = TopicChange & { id: number | null; name: string; description: string | null }
 
-type StoredTopic = Omit<Topic, 'isShown'> & { isShown: number }
+type Use = { topic: string | null; messages: number; isShown: number }
 
-const toTopic = (row: StoredTopic): Topic => ({ ...row, isShown: row.isShown === 1 })
-
-const OF_MESSAGES = `FROM messages JOIN message_versions AS current
-    ON current.message_id = messages.id AND current.version = messages.version
-  WHERE messages.app_id = topics.app_id AND content ->> '$.topic' = topics.name`
-const SELECT = `SELECT id, name, description, (SELECT count(*) ${OF_MESSAGES}) AS messages,
-    EXISTS (SELECT 1 ${OF_MESSAGES} AND status <> 'draft') AS isShown
-  FROM topics`
+const SELECT = 'SELECT id, name, description FROM topics'
 
 export function createTopicReads(db: Database) {
   const list = createSuppressionList(db)
-  const ofApp = db.prepare<StoredTopic, [number]>(`${SELECT} WHERE app_id = ? ORDER BY name COLLATE NOCASE, id`)
-  const byName = db.prepare<StoredTopic, [number, string]>(`${SELECT} WHERE app_id = ? AND name = ?`)
+  const ofApp = db.prepare<Topic, [number]>(`${SELECT} WHERE app_id = ? ORDER BY name COLLATE NOCASE, id`)
+  const byName = db.prepare<Topic, [number, string]>(`${SELECT} WHERE app_id = ? AND name = ?`)
+  // reads each message once, however many topics there are
+  const uses = db.prepare<Use, [number]>(
+    `SELECT content ->> '$.topic' AS topic, count(*) AS messages, max(status <> 'draft') AS isShown
+     FROM messages JOIN message_versions AS current
+       ON current.message_id = messages.id AND current.version = messages.version
+     WHERE messages.app_id = ? GROUP BY topic`,
+  )
   const ended = db.prepare<EndedTopic, [number, string]>(
     'SELECT topic, ended_at AS endedAt, actor FROM ended_topics WHERE app_id = ? AND email_hash = ? ORDER BY topic',
   )
@@ -47,11 +49,18 @@ export function createTopicReads(db: Database) {
   )
   return {
     /** By name. */
-    listTopics: (appId: number): Topic[] => ofApp.all(appId).map(toTopic),
-    findTopicByName(appId: number, name: string): Topic | null {
-      const found = byName.get(appId, name)
-      return found && toTopic(found)
+    listTopics: (appId: number): Topic[] => ofApp.all(appId),
+    /** By name. Reads all messages of the app. */
+    listUsedTopics(appId: number): UsedTopic[] {
+      const topics = ofApp.all(appId)
+      if (topics.length === 0) return []
+      const used = new Map(uses.all(appId).map((use) => [use.topic, use]))
+      return topics.map((topic) => {
+        const { messages = 0, isShown = 0 } = used.get(topic.name) ?? {}
+        return { ...topic, messages, isShown: isShown === 1 }
+      })
     },
+    findTopicByName: (appId: number, name: string): Topic | null => byName.get(appId, name),
     listEndedTopics(appId: number, email: string): EndedTopic[] {
       const hash = list.hash(appId, email)
       return hash === null ? [] : ended.all(appId, hash)
@@ -77,7 +86,7 @@ export type TopicWrites = ReturnType<typeof createTopicWrites>
 export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
   const [list, audit, noteTopics] = [createSuppressionList(db), createAudit(db), createChangeNote(db)]
   const reads = createTopicReads(db)
-  const byId = db.prepare<StoredTopic, [number, number]>(`${SELECT} WHERE id = ? AND app_id = ?`)
+  const byId = db.prepare<Topic, [number, number]>(`${SELECT} WHERE id = ? AND app_id = ?`)
   const add = db.prepare('INSERT INTO topics (id, app_id, name, description, created_at) VALUES (?, ?, ?, ?, ?)')
   const change = db.prepare('UPDATE topics SET name = ?, description = ? WHERE id = ?')
   const remove = db.prepare('DELETE FROM topics WHERE id = ?')
@@ -134,7 +143,8 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
       deleteTopic({ id, appId, ...by }: TopicChange & { id: number }): Done | Refused {
         const old = byId.get(id, appId)
         if (!old) return { refusal: 'not_found' }
-        if (old.messages > 0) return { refusal: 'message_in_use' }
+        if (reads.listUsedTopics(appId).some((one) => one.id === id && one.messages > 0))
+          return { refusal: 'message_in_use' }
         remove.run(id)
         audit(by, 'topic.delete', old.name)
         return DONE

@@ -5,8 +5,6 @@ const topic = (name: string, end: ChosenTopic['end']): ChosenTopic => ({
   id: 1,
   name,
   description: null,
-  messages: 1,
-  isShown: true,
   end,
 })
 const ended = { topic: 'x', endedAt: 1, actor: null }

@@ -67,7 +67,7 @@ describe('opening a link', () => {
       logoUrl: id === 5 ? 'https://a.example/l.png' : 'javascript:x',
     }),
     findSuppression: async (id: number) => (id === 5 ? 'unsubscribed' : null),
-    listTopics: async () => [],
+    listUsedTopics: async () => [],
     findStatusChange: async () => ({ at: NOW - 1, actor: null, status: 'unsubscribed' }),
   } as unknown as Parts['store']
   const find = (token: string) => findUnsubscribing({ store, clock: { now: () => NOW }, unsubscribeKey: 'key' }, token)

@@ -109,6 +109,24 @@ test('a page of 50 deliveries over MCP', async () => {
   expectAtMost(count, MOST_OF_PAGE)
 })
 
+test('messages are read for their topics once by the page of a link, and never to send an email', async () => {
+  const sending = keep(await startSending({ topic: 'Tips' }))
+  const readings = () => [...ran].flatMap(([text, count]) => (text.includes("'$.topic'") ? [count] : []))
+  await sending.sendEvent('ada@example.com')
+  await countDuring(sending.sendDue)
+  expect(readings()).toEqual([])
+  const url = /^List-Unsubscribe: <(.*)>\r$/m.exec(unfold(sending.server.received[0]?.raw))?.[1] ?? ''
+  for (const [path, times] of [
+    ['', [1]],
+    ['/look.css', []],
+  ] as const) {
+    await countDuring(() => sending.send(new Request(`${url}${path}`)))
+    expect(readings()).toEqual([...times])
+  }
+})
+
+const unfold = (raw = ''): string => raw.replaceAll(/\r\n[ \t]+/g, ' ')
+
 test('an email from claim to end', async () => {
   const sending = keep(await startSending())
   await sending.sendEvents(PAGE_ROWS)

@@ -7,7 +7,9 @@ import type { Store } from '../../store/store.ts'
 import { type RefusalCode, REFUSALS } from '../../core/refusals.ts'
 import { type ChosenTopic, chooseTopics } from '../../people/topics.ts'
 import {
+  findRecipientApp,
   findUnsubscribing,
+  readUnsubscribeToken,
   resubscribe,
   TEST_TOKEN,
   unsubscribe,
@@ -34,7 +36,10 @@ export const unsubscribeRoutes = (deps: Dependencies) =>
     .get('/u/:token', ({ params, request }) =>
       onLink(deps, request, params, (found) => recipientAnswer(request, 200, found, <StatePage {...found} />)),
     )
-    .get('/u/:token/look.css', async ({ params }) => lookAnswer(await findUnsubscribing(deps, params.token)))
+    .get('/u/:token/look.css', async ({ params }) => {
+      const link = readUnsubscribeToken(deps.unsubscribeKey, params.token)
+      return lookAnswer(link && (await findRecipientApp(deps.store, link.contactId, 'unsubscribe')))
+    })
     .post(
       '/u/:token',
       ({ params, request }) =>

@@ -3,7 +3,7 @@ import { formatCount } from '../../core/count.ts'
 import { publicId } from '../../core/ids.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import type { TopicText } from '../../messages/topics.ts'
-import type { Topic } from '../../people/topics.ts'
+import type { UsedTopic } from '../../store/topics.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { ActionForm } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -21,7 +21,7 @@ type PageProps = { facts: SenderFacts; form?: ShownForm }
 
 const NO_TEXT: TopicText = { name: '', description: '' }
 
-export const TopicsPage = ({ facts, topics, form }: PageProps & { topics: Topic[] }) => {
+export const TopicsPage = ({ facts, topics, form }: PageProps & { topics: UsedTopic[] }) => {
   const path = pathOf(facts.viewer.app.publicId, 'sender/topics')
   return (
     <SenderFrame facts={facts} current="sender/topics" state={STATE} refused={form}>
@@ -46,10 +46,10 @@ export const TopicsPage = ({ facts, topics, form }: PageProps & { topics: Topic[
 
 const STATE = 'People can unsubscribe from a topic and still get other emails.'
 
-const countMessages = ({ messages }: Topic): string =>
+const countMessages = ({ messages }: UsedTopic): string =>
   messages === 1 ? 'One message is' : `${messages === 0 ? 'No' : formatCount(messages)} messages are`
 
-const columnsOf = (path: string): Column<Topic>[] => [
+const columnsOf = (path: string): Column<UsedTopic>[] => [
   {
     name: 'Topic',
     isWide: true,
@@ -70,7 +70,7 @@ const TopicFormFields = ({ text }: { text: TopicText }) => (
   </>
 )
 
-export const TopicPage = ({ facts, topic, form }: PageProps & { topic: Topic }) => {
+export const TopicPage = ({ facts, topic, form }: PageProps & { topic: UsedTopic }) => {
   const topics = pathOf(facts.viewer.app.publicId, 'sender/topics')
   const path = `${topics}/${publicId('top', topic.id)}`
   const text = form?.text ?? { name: topic.name, description: topic.description ?? '' }
@@ -95,7 +95,7 @@ export const TopicPage = ({ facts, topic, form }: PageProps & { topic: Topic }) 
   )
 }
 
-const State = ({ topic }: { topic: Topic }) => (
+const State = ({ topic }: { topic: UsedTopic }) => (
   <>
     {countMessages(topic)} about this topic.{topic.messages > 0 && ' A new name applies there, too.'}
   </>

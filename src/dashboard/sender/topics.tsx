@@ -34,13 +34,13 @@ async function showTopics(
   viewer: Viewer,
   { status = 200, form }: Shown = {},
 ): Promise<Response> {
-  const [facts, topics] = await Promise.all([readSenderFacts(deps, viewer), deps.store.listTopics(viewer.app.id)])
+  const [facts, topics] = await Promise.all([readSenderFacts(deps, viewer), deps.store.listUsedTopics(viewer.app.id)])
   return pageAnswer(request, status, <TopicsPage {...{ facts, topics, form }} />)
 }
 
 async function findTopic({ store }: PageDependencies, { app }: Viewer, text: string) {
   const id = readPublicId('top', text)
-  return (await store.listTopics(app.id)).find((topic) => topic.id === id) ?? null
+  return (await store.listUsedTopics(app.id)).find((topic) => topic.id === id) ?? null
 }
 
 async function showTopic(
