@@ -25,6 +25,7 @@ import type {
   UnfitEvent,
 } from './message-types.ts'
 import type { Rules } from './plan-types.ts'
+import type { TopicChange, TopicWrites } from './topics.ts'
 import type { Idempotency, Refused } from './types.ts'
 
 type Claiming = {
@@ -44,6 +45,7 @@ type Parts = {
   comparisons: Comparisons
   follow: FollowUps
   brakes: Brakes
+  topics: Pick<TopicWrites, 'ensureTopic'>
   rules: Rules
 }
 
@@ -70,7 +72,7 @@ const MARKED: Marked = { isMarked: true }
  * The sender's side of the queue. Claims have a lease, and only the holder of the claim can finish a delivery; every
  * step reports whether the claim was still valid.
  */
-export function createDeliveryWrites({ db, live, ends, comparisons, follow, brakes, rules }: Parts) {
+export function createDeliveryWrites({ db, live, ends, comparisons, follow, brakes, topics, rules }: Parts) {
   const reads = createDeliveryReads(db, live.findSource)
   const queue = createDeliveryQueue(db)
   const { decideAll, checkFinally } = createDeciding(db, reads, rules)
@@ -82,6 +84,13 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
   const readChanged = (id: number): ChangedDelivery | Refused => {
     const [delivery] = reads.listDeliveriesById([id])
     return delivery ? { done: true, contactId: delivery.contactId, delivery } : { refusal: 'delivery_not_found' }
+  }
+
+  /** It may have been deleted since the email ended. */
+  const ensureTopicOf = (id: number, by: TopicChange): void => {
+    const [email] = reads.listDeliveriesById([id])
+    const topic = email && live.contentOf(email.messageId, email.version).topic
+    if (topic !== undefined) topics.ensureTopic(by, topic)
   }
 
   const mark = ({ id, claimedBy, attempt, at }: Claim, how: Finish): Marked => {
@@ -241,7 +250,10 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
       if (changes === 0) return { refusal: 'message_on_its_way' }
       statements.rejoin.run(at, id, ended.state, ended.reason)
       if (isUnconfirmed) statements.resendJoined.run(id, id)
-      if (by) audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
+      if (by) {
+        audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
+        ensureTopicOf(id, { ...by, appId, at })
+      }
       return { done: true }
     },
 

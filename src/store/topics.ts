@@ -23,7 +23,7 @@ export type TopicRules = { mayResume: (ended: Pick<EndedTopic, 'actor'>, actor: 
 /** Names of topics that a person ends and resumes. `actor`: a member; null: the person. */
 export type TopicChoice = { contactId: number; end: string[]; resume: string[]; actor: string | null; at: number }
 
-type TopicChange = Change & { appId: number }
+export type TopicChange = Change & { appId: number }
 type SavedTopic = TopicChange & { id: number | null; name: string; description: string | null }
 
 type Use = { topic: string | null; messages: number; isShown: number }
@@ -94,6 +94,14 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
     `UPDATE message_versions SET content = json_set(content, '$.topic', ?1)
      WHERE message_id IN (SELECT id FROM messages WHERE app_id = ?2) AND content ->> '$.topic' = ?3`,
   )
+  // an email has the topic of its own version
+  const onTheirWay = db.prepare<object, [number, string]>(
+    `SELECT 1 FROM messages JOIN message_versions AS own ON own.message_id = messages.id
+     WHERE messages.app_id = ? AND content ->> '$.topic' = ? AND EXISTS (
+       SELECT 1 FROM deliveries INDEXED BY deliveries_by_message
+       WHERE deliveries.message_id = messages.id AND state IN ('waiting', 'deferred', 'claimed', 'handed')
+         AND deliveries.version = own.version) LIMIT 1`,
+  )
   const renameEnded = db.prepare('UPDATE OR IGNORE ended_topics SET topic = ? WHERE app_id = ? AND topic = ?')
   const person = db.prepare<{ appId: number; email: string }, [number]>(
     'SELECT app_id AS appId, email FROM contacts WHERE id = ?',
@@ -139,12 +147,16 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
         return DONE
       },
 
-      /** People who ended it have still ended it if it is added again. Refusals: not_found, message_in_use. */
+      /**
+       * People who ended it have still ended it if it is added again. Refusals: not_found, message_in_use,
+       * delivery_in_use (emails whose links need it).
+       */
       deleteTopic({ id, appId, ...by }: TopicChange & { id: number }): Done | Refused {
         const old = byId.get(id, appId)
         if (!old) return { refusal: 'not_found' }
         if (reads.listUsedTopics(appId).some((one) => one.id === id && one.messages > 0))
           return { refusal: 'message_in_use' }
+        if (onTheirWay.get(appId, old.name)) return { refusal: 'delivery_in_use' }
         remove.run(id)
         audit(by, 'topic.delete', old.name)
         return DONE

@@ -139,7 +139,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...messages,
     ...mailSettings,
     ...senderDomains.writes,
-    ...createDeliveryWrites({ db, live, ends, comparisons, follow, brakes, rules }),
+    ...createDeliveryWrites({ db, live, ends, comparisons, follow, brakes, topics, rules }),
     ...suppressions.writes,
     ...topics.writes,
     ...createReportWrites({ db, ends, follow, suppressPerson: suppressions.suppressPerson, brakes, rules }),

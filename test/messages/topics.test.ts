@@ -45,6 +45,33 @@ test('a name is taken once, and a topic in use stays', async () => {
   expect(await store.deleteTopic({ ...messaging.by, id: await idOf('Tips') })).toEqual({ refusal: 'message_in_use' })
 })
 
+test('a topic stays while emails about it wait, whatever the message is about since', async () => {
+  const { id } = await messaging.put(messageOf({ topic: 'Tips', wait: { minutes: 5 } }))
+  await messaging.event()
+  await messaging.put(messageOf({ wait: { minutes: 5 } }), id)
+  const remove = async () => messaging.store().deleteTopic({ ...messaging.by, id: await idOf('Tips') })
+  expect(await remove()).toEqual({ refusal: 'delivery_in_use' })
+  server.clock.tick(300_000)
+  expect(await messaging.decide()).toMatchObject([{ verdict: 'send' }])
+  expect(await remove()).toEqual({ done: true })
+})
+
+test('an email that a member resends has its topic again', async () => {
+  const { id } = await messaging.put(messageOf({ topic: 'Tips' }))
+  await messaging.event()
+  await messaging.store().setMessageStatus({ ...messaging.by, id, status: 'paused' })
+  expect(await messaging.decide()).toMatchObject([{ reason: 'message_paused' }])
+  await messaging.put({ ...messageOf(), status: 'paused' }, id)
+  const store = messaging.store()
+  expect(await store.deleteTopic({ ...messaging.by, id: await idOf('Tips') })).toEqual({ done: true })
+  const [email] = await messaging.deliveries()
+  const { accountId, actor } = messaging.by
+  const resending = { appId: messaging.app.id, id: email?.id ?? 0, at: server.clock.now(), by: { accountId, actor } }
+  expect(await store.resendDelivery(resending)).toEqual({ done: true })
+  expect(await names()).toEqual(['Tips'])
+  expect(await store.deleteTopic({ ...messaging.by, id: await idOf('Tips') })).toEqual({ refusal: 'delivery_in_use' })
+})
+
 test('a new name applies to messages, and people who ended the topic have ended it', async () => {
   const { id } = await messaging.put(messageOf({ topic: 'Tips' }))
   await messaging.event()

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { readPublicId } from '../../core/ids.ts'
-import { type FieldError, isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
+import { type FieldError, isRefusal, REFUSALS, type Refusal, type RefusalCode } from '../../core/refusals.ts'
 import { saveTopic, type TopicText } from '../../messages/topics.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import type { FormInput } from '../layout/forms.ts'
@@ -109,7 +109,7 @@ async function deleteTopic(
   if (!topic) return missingAnswer(request, viewer, 'topic_unknown')
   const deleted = await deps.store.deleteTopic({ ...changeBy(deps, viewer), id: topic.id })
   if (!isRefusal(deleted)) return doneAnswer(deps, viewer, 'sender/topics', 'topic_deleted')
-  const message = deleted.refusal === 'message_in_use' ? IN_USE : REFUSALS[deleted.refusal].message
+  const message = WHY_KEPT[deleted.refusal] ?? REFUSALS[deleted.refusal].message
   const text = { name: topic.name, description: topic.description ?? '' }
   return showTopic(
     deps,
@@ -119,4 +119,7 @@ async function deleteTopic(
   )
 }
 
-const IN_USE = 'Messages are about this topic. Choose another topic for them first.'
+const WHY_KEPT: Partial<Record<RefusalCode, string>> = {
+  message_in_use: 'Messages are about this topic. Choose another topic for them first.',
+  delivery_in_use: 'Emails about this topic are waiting, and their links need it. Delete it once they are sent.',
+}

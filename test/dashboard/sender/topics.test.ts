@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { MAIL, putMessage, sendEvent } from '../messages/mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -39,6 +40,18 @@ test('a topic in use stays, and hostile names are harmless', async () => {
   expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('Choose another')])
   await expectHarmless(html)
   await expectHarmless((await browser.get(path())).html)
+})
+
+test('a topic of emails that wait stays, and the page says why', async () => {
+  const content = { ...MAIL, topic: 'Tips', wait: { minutes: 5 } }
+  const id = await putMessage(pages, { app, content })
+  await sendEvent(pages, { app, email: 'eve@example.com' })
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+  await pages.store.saveMessages({ ...by, drafts: [{ id, name: 'M', status: 'live', content: MAIL }] })
+  const topic = await open()
+  const { status, html } = await browser.post(`${topic}/delete`, {})
+  expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('are waiting')])
+  expect(await rows()).toEqual(['Tips', '', '0'])
 })
 
 test("editors change a person's topics, which their timeline shows", async () => {
