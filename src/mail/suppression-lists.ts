@@ -81,7 +81,8 @@ async function readPage(
   if (status === 429) return { fault: 'http_429', retryAfterMs: readSeconds(retryAfter) }
   if (status !== 200) return { fault: `http_${status}` }
   const page = body === null ? null : list.readPage(parse(body), cursor)
-  return page ?? { fault: 'unreadable' }
+  // a cursor becomes a part of the next URL
+  return page === null || page.next?.isWellFormed() === false ? { fault: 'unreadable' } : page
 }
 
 async function ask(url: string, headers: Record<string, string>) {

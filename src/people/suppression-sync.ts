@@ -1,5 +1,5 @@
 /** Adds the addresses of an email provider's own list to the suppressions of an app, when a member asks for it. */
-import type { Clock } from '../core/clock.ts'
+import { type Clock, HOUR_MS } from '../core/clock.ts'
 import { readEmail } from '../core/email.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionReason } from '../store/message-types.ts'
@@ -18,8 +18,12 @@ type ListPage = { rows: ListedAddress[]; next: string | null } | { fault: string
 /** `provider`: its ID (accounts/mail-providers.ts). `cursor` null: the first page. */
 export type ProviderList = { provider: string; readPage: (cursor: string | null) => Promise<ListPage> }
 
-/** Further addresses are left out: a list that long is imported as a file. */
+/** Further entries are left out: a list that long is imported as a file. */
 export const MOST_LISTED = 100_000
+
+/** A list that goes on after either is taken as endless. The shortest pages of a provider have 100 entries. */
+export const MOST_PAGES = 2_000
+const LONGEST_MS = HOUR_MS
 
 /** In a row. */
 const MOST_PAUSES = 10
@@ -27,6 +31,7 @@ const LONGEST_PAUSE_MS = 60_000
 
 /** Codes of our own, beside those of the provider (mail/suppression-lists.ts). */
 export const TOO_LONG = 'too_long'
+export const ENDLESS = 'endless'
 export const UNSAVED = 'unsaved'
 
 export type SyncProgress = Pick<SuppressionSync, 'provider' | 'added' | 'known' | 'unread'>
@@ -63,8 +68,10 @@ export function createSuppressionSyncs({ store, clock, sleep = Bun.sleep }: Give
   }
 
   const read = async (appId: number, { readPage }: ProviderList, progress: SyncProgress): Promise<string | null> => {
-    let [cursor, pauses]: [string | null, number] = [null, 0]
-    for (;;) {
+    // hashes, because a cursor can be as long as a page
+    const [seen, endsAt] = [new Set<number | bigint>(), clock.now() + LONGEST_MS]
+    let [cursor, pauses, left]: [string | null, number, number] = [null, 0, MOST_LISTED]
+    while (seen.size < MOST_PAGES && clock.now() < endsAt) {
       const page = await readPage(cursor)
       if ('fault' in page) {
         const { fault, retryAfterMs } = page
@@ -73,13 +80,17 @@ export function createSuppressionSyncs({ store, clock, sleep = Bun.sleep }: Give
         continue
       }
       pauses = 0
-      const left = MOST_LISTED - progress.added - progress.known
       const fault = await add(appId, page.rows.slice(0, left), progress)
       if (fault !== null) return fault
       if (page.rows.length > left) return TOO_LONG
+      left -= page.rows.length
       if (page.next === null) return null
       cursor = page.next
+      const hash = Bun.hash(cursor)
+      if (seen.has(hash)) return ENDLESS
+      seen.add(hash)
     }
+    return ENDLESS
   }
 
   const run = async ({ id: appId, accountId }: AppRow, list: ProviderList, actor: string): Promise<void> => {

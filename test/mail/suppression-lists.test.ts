@@ -1,7 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readMailUrl } from '../../src/core/mail-apis.ts'
 import { findSuppressionList } from '../../src/mail/suppression-lists.ts'
-import { createSuppressionSyncs, MOST_LISTED, type ProviderList } from '../../src/people/suppression-sync.ts'
+import {
+  createSuppressionSyncs,
+  type ListedAddress,
+  MOST_LISTED,
+  MOST_PAGES,
+  type ProviderList,
+} from '../../src/people/suppression-sync.ts'
 import { useClosing } from '../closing.ts'
 import { inTurns } from '../helper.ts'
 import { startPostmark } from './postmark-server.ts'
@@ -46,6 +52,7 @@ const suppressed = async () => {
   const rows = await store().listSuppressions({ appId: app.id, reason: null, before: null, limit: 100 })
   return rows.map(({ email, reason, cause }): unknown[] => [email, reason, cause]).toSorted()
 }
+const NO_ADDRESS: ListedAddress = { email: 'nobody', reason: 'bounced', text: 'bounce' }
 const listed = (provider: string, text: string) => ({ by: 'list', provider, text })
 
 const POSTMARK = [
@@ -167,6 +174,38 @@ test.each([
 test('other mail servers have none', () => {
   const service = readMailUrl('smtp://u:p@smtp.gmail.com:587')
   expect(service && findSuppressionList(service)).toBeNull()
+})
+
+test.each<[string, string, number, (count: number) => { rows: ListedAddress[]; next: string | null }]>([
+  ['empty pages', 'endless', MOST_PAGES, (count) => ({ rows: [], next: `${count}` })],
+  ['a page that is next again', 'endless', 3, (count) => ({ rows: [], next: `${count % 2}` })],
+  ['nothing but names', 'too_long', 11, (count) => ({ rows: Array(10_000).fill(NO_ADDRESS), next: `${count}` })],
+])('a list of %s ends, and the next one can be read', async (_, fault, pages, pageOf) => {
+  const { store, clock, app } = sending
+  const syncs = createSuppressionSyncs({ store: store(), clock })
+  let count = 0
+  const start = (readPage: () => { rows: ListedAddress[]; next: string | null }) =>
+    syncs.start(app, { provider: 'resend', readPage: async () => readPage() }, 'mem_1')
+  await start(() => pageOf(count++))
+  expect([count, await store().findSuppressionSync(app.id)]).toMatchObject([pages, { fault, added: 0 }])
+  await start(() => ({ rows: [], next: null }))
+  expect(await store().findSuppressionSync(app.id)).toMatchObject({ fault: null, unread: 0 })
+})
+
+test('a list that is slowed down without end ends after an hour', async () => {
+  const { store, clock, app } = sending
+  let count = 0
+  const readPage = async () =>
+    count++ % 2 === 0 ? { fault: 'http_429', retryAfterMs: 60_000 } : { rows: [], next: `${count}` }
+  const sleep = async (ms: number): Promise<void> => clock.tick(ms)
+  await createSuppressionSyncs({ store: store(), clock, sleep }).start(app, { provider: 'resend', readPage }, 'mem_1')
+  expect([count, await store().findSuppressionSync(app.id)]).toMatchObject([119, { fault: 'endless' }])
+})
+
+test('a list is not read on where its next page has no name', async () => {
+  const data = [{ id: '\uD800', email: 'p@example.com', origin: 'bounce' }]
+  const resend = started(await startResend({ page: () => ({ status: 200, body: { data, has_more: true } }) }))
+  expect(await sync(listOf(resend.url))).toMatchObject({ added: 0, fault: 'unreadable' })
 })
 
 test('a list that is too long is read up to the limit, and what is no answer is refused', async () => {

@@ -4,6 +4,7 @@ import { findProvider } from '../../accounts/mail-providers.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeCause, type Suppressed, type SuppressionReason } from '../../people/suppressions.ts'
 import {
+  ENDLESS,
   MOST_LISTED,
   type SuppressionSync,
   type SyncProgress,
@@ -151,7 +152,9 @@ function describeFault(fault: string, name: string): string {
   if (status !== undefined)
     return `${name} could not show its suppression list (it replied ${status}). Try again later.`
   if (fault === TOO_LONG)
-    return `The list of ${name} has more than ${formatCount(MOST_LISTED)} addresses. Export it there, then add it as a file.`
+    return `The list of ${name} has more than ${formatCount(MOST_LISTED)} entries. Export it there, then add it as a file.`
+  if (fault === ENDLESS)
+    return `The list of ${name} didn't end. Try again later, or export it there and add it as a file.`
   if (fault === UNSAVED) return 'The addresses could not be saved. Try again.'
   return fault === 'unreachable' ? `${name} could not be reached.` : `The answer of ${name} could not be read.`
 }

@@ -51,6 +51,13 @@ test('says what went wrong', async () => {
   expect((await textOf(await see(), '#sync'))[0]).toStartWith(
     'Caution: Postmark refused to show its suppression list (it replied 401): the key may not read it.',
   )
+  const app = await appOf(pages)
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+  const sync = { provider: 'postmark', added: 0, known: 0, unread: 2, fault: 'endless' }
+  await pages.store.saveSuppressionSync({ ...by, sync })
+  expect((await textOf(await see(), '#sync'))[0]).toStartWith(
+    "Caution: The list of Postmark didn't end. Try again later",
+  )
 })
 
 test('is not offered where the login reads no list', async () => {
