@@ -112,18 +112,27 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
   )
   const softBounces = prepareSoftBounces(db)
   const noteChange = createChangeNote(db)
+  const noted = db.prepare<object, [number, string, Failure]>(
+    `SELECT 1 FROM contact_changes
+     WHERE contact_id = ? AND change ->> '$.cause.delivery' = ? AND change ->> '$.cause.kind' = ? LIMIT 1`,
+  )
   const count = db.prepare(
     `INSERT INTO provider_reports (app_id, provider, kind, reports, last_at) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET reports = reports + excluded.reports, last_at = excluded.last_at`,
   )
 
-  const apply = (id: number, found: Found, plan: ReportPlan, at: number): void => {
-    const { state, reason = null, deliveredAt = null, delayedAt = null, bounce } = plan
-    if (state !== undefined) {
-      confirm.run(id)
-      if (end.get(state, reason, at, id)) ends.releaseTimedKey(id)
-      if (state === 'sent' && !HAS_FOLLOWED.includes(found.state)) follow(id, found, at)
-    }
+  /** False if the email's state stays. */
+  const endBy = (id: number, found: Found, { state, reason = null }: ReportPlan, at: number): boolean => {
+    if (state === undefined) return false
+    confirm.run(id)
+    const isEnded = end.get(state, reason, at, id) !== null
+    if (isEnded) ends.releaseTimedKey(id)
+    if (state === 'sent' && !HAS_FOLLOWED.includes(found.state)) follow(id, found, at)
+    return isEnded
+  }
+
+  const noteReport = (id: number, plan: ReportPlan, at: number): void => {
+    const { deliveredAt = null, delayedAt = null, bounce } = plan
     const bounced = [Number(bounce !== undefined), bounce?.kind ?? null, bounce?.at ?? null]
     note.run(deliveredAt, delayedAt, ...bounced, at, id)
   }
@@ -154,10 +163,13 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
         kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
         const plan = rules.planReport(found, { kind, reason, at })
         if (plan === null) continue
-        apply(deliveryId, found, plan, at)
+        const [isEnded, delivery] = [endBy(deliveryId, found, plan, at), publicId('dlv', deliveryId)]
+        // the state of an email that can't end doesn't tell whether the report is a repeated one
+        if (!isEnded && isFailure(kind) && noted.get(found.contactId, delivery, kind)) continue
+        noteReport(deliveryId, plan, at)
         if (!isFailure(kind)) continue
         failures += 1
-        const about = { delivery: publicId('dlv', deliveryId), ...(reason === kind ? {} : { text: reason }) }
+        const about = { delivery, ...(reason === kind ? {} : { text: reason }) }
         noteFailure(found, plan, { by: 'report', kind, provider, ...about }, { appId, email: found.email, at })
       }
       if (failures > 0) brakes.check(appId, at)

@@ -171,8 +171,11 @@ describe('a bounce report', () => {
     await sending.sendDue()
     const [, first] = await sending.deliveries()
     expect([await sending.states(), first?.state]).toEqual([{ 'failed: smtp_554': 1, sent: 1 }, 'failed'])
-    expect(await bounce(sending, first?.id ?? 0)).toEqual({ known: 1 })
-    expect((await sending.store().findContact(sending.app.id, ADA))?.status).toBe('complained')
+    sending.clock.tick(1)
+    for (let time = 0; time < 3; time++) expect(await bounce(sending, first?.id ?? 0)).toEqual({ known: 1 })
+    const person = await sending.store().findContact(sending.app.id, ADA)
+    expect(person?.status).toBe('complained')
+    expect(await sending.store().listContactChanges(person?.id ?? 0, null, 10)).toHaveLength(1)
   })
 
   test('before the reply of the server lets the next interval begin', async () => {

@@ -87,6 +87,36 @@ export function testDeliveries(store: Fresh): void {
     expect((await store().findContact(app.appId, 'ada@example.com'))?.status).toBe('subscribed')
   })
 
+  type Claimed = Awaited<ReturnType<typeof claimOne>>
+  test.each<[string, ((claim: Claimed) => Promise<unknown>) | null]>([
+    ['waiting', null],
+    ['deferred', (claim) => store().markDeferred({ ...claim, reason: 'r', dueAt: AT + 9 * DAY, record: RECORD })],
+    ['skipped', (claim) => store().markSkipped({ ...claim, reason: 'quiet', record: RECORD })],
+    ['captured', (claim) => store().markCaptured({ ...claim, record: RECORD, ...CAPTURED })],
+  ])('reports about an email that is %s are noted once, and take back nothing', async (_, settle) => {
+    const app = await createApp()
+    await queue(app, 1)
+    if (settle) await settle(await claimOne(app))
+    const { appId } = app
+    const [deliveryId, contact] = [(await list(app))[0]?.id ?? 0, await store().findContact(appId, 'ada@example.com')]
+    const report = async (kind: 'bounced' | 'complained', day: number) => {
+      const reports = [{ deliveryId, kind, reason: kind }]
+      expect(await store().reportDeliveries({ appId, provider: null, at: AT + day * DAY, reports })).toEqual({
+        known: 1,
+      })
+      const changes = await store().listContactChanges(contact?.id ?? 0, null, 20)
+      return { kinds: changes.map(({ change }) => change.cause).map((cause) => cause?.by === 'report' && cause.kind) }
+    }
+    expect((await report('complained', 1)).kinds).toEqual(['complained'])
+    const before = await list(app)
+    for (let day = 2; day < 5; day++) expect((await report('complained', day)).kinds).toEqual(['complained'])
+    expect(await list(app)).toEqual(before)
+    for (let day = 5; day < 8; day++) expect((await report('bounced', day)).kinds).toEqual(['bounced', 'complained'])
+    await store().unsuppress({ appId, email: 'ada@example.com', at: AT + 8 * DAY })
+    await report('complained', 9)
+    expect(await store().findSuppression(appId, 'ada@example.com')).toBeNull()
+  })
+
   test('erasure deletes the deliveries and captured emails of the person', async () => {
     const app = await createApp()
     await queue(app, 2)
