@@ -26,6 +26,13 @@ function haveSent(sent: number, counts: { bounced?: number; complained?: number 
   db.close()
 }
 
+/** As if more had been sent since. */
+function haveMore(sent: number, complained = 0): void {
+  const db = openDatabase(sending.folder)
+  db.run('UPDATE mail_days SET sent = sent + ?, complained = complained + ?', [sent, complained])
+  db.close()
+}
+
 async function sendTo(email: string) {
   await sending.sendEvent(email)
   await sending.sendDue()
@@ -84,6 +91,23 @@ test('a member releases it: what waited is sent, and only later emails count', a
   await post(postmarkComplaint(await sendTo('ada@example.com')))
   expect(await sending.store().findBrake(sending.app.id)).toBeNull()
   expect(await audited()).toEqual(['mem_1 brake.release', 'eventpost brake.pull'])
+})
+
+test('after a release, late reports about earlier emails do not count', async () => {
+  const earlier = []
+  for (let index = 0; index < 6; index += 1) earlier.push(await sendTo(`early${index}@example.com`))
+  haveSent(995, { complained: 4 })
+  await post(postmarkComplaint(await sendTo('angry@example.com')))
+  sending.clock.tick(HOUR)
+  await sending.store().releaseBrake({ appId: sending.app.id, actor: 'mem_1', at: sending.clock.now() })
+  haveMore(200)
+  for (const one of earlier.slice(0, 5)) await post(postmarkComplaint(one))
+  await post(postmarkBounce(earlier[5] ?? { id: '', to: '' }))
+  expect(await ofToday()).toMatchObject({ sent: 1_196, complained: 10, bounced: 1 })
+  expect(await sending.store().findBrake(sending.app.id)).toBeNull()
+  haveMore(0, 4)
+  await post(postmarkComplaint(await sendTo('later@example.com')))
+  expect(await sending.store().findBrake(sending.app.id)).toMatchObject({ failures: 5, emails: 201 })
 })
 
 test('releases itself when the rate has fallen, and the time uses nothing up', async () => {

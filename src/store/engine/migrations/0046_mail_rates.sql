@@ -40,6 +40,10 @@ BEGIN
     (NEW.state = 'bounced' AND ifnull(NEW.bounce, 'hard') = 'hard') - (OLD.state = 'bounced' AND ifnull(OLD.bounce, 'hard') = 'hard'),
     (NEW.state = 'complained') - (OLD.state = 'complained'))
   ON CONFLICT DO UPDATE SET bounced = bounced + excluded.bounced, complained = complained + excluded.complained;
+  UPDATE mail_brakes SET
+    base_bounced = base_bounced + (NEW.state = 'bounced' AND ifnull(NEW.bounce, 'hard') = 'hard') - (OLD.state = 'bounced' AND ifnull(OLD.bounce, 'hard') = 'hard'),
+    base_complained = base_complained + (NEW.state = 'complained') - (OLD.state = 'complained')
+  WHERE app_id = NEW.app_id AND released_at > NEW.handed_at AND released_at / 86400000 = NEW.handed_at / 86400000;
 END;
 
 -- Lifecycle emails of an app wait while too many of its emails bounce or are reported as spam.
@@ -53,7 +57,8 @@ CREATE TABLE mail_brakes (
   emails INTEGER,
   -- it is off, but emails that waited for it are not due yet
   is_waking INTEGER NOT NULL DEFAULT 0,
-  -- when a member released it last (ms UTC), and what had been counted on that day: only later emails count since
+  -- when a member released it last (ms UTC), and the emails of that day before, whenever they are reported: only later
+  -- emails count since
   released_at INTEGER,
   base_sent INTEGER NOT NULL DEFAULT 0,
   base_bounced INTEGER NOT NULL DEFAULT 0,
