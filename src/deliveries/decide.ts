@@ -56,7 +56,7 @@ export type DecidedMessage = { content: MessageContent; status: MessageStatus; s
 
 export type Facts = RuleFacts & {
   plannedAt: number
-  /** how long it waited for a limit of the mail server, which doesn't count towards giving up */
+  /** how long it waited for a limit of the mail server or the brake, which doesn't count towards giving up */
   limitedMs: number
   /** a member sends it despite the rules */
   isByHand: boolean

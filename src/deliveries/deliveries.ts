@@ -36,7 +36,7 @@ import {
   queryEnd,
 } from './ends.ts'
 import { isBounce } from './describe-reason.ts'
-import { readFacts } from './facts.ts'
+import { limitedMsOf, readFacts } from './facts.ts'
 import { queryFacts, planWrites } from './plan.ts'
 import { SCHEDULE_RULES } from './schedules.ts'
 import { planReport } from './reports.ts'
@@ -187,8 +187,10 @@ function addByHand(delivery: DeliveryRow, found: readonly Verdict[], at: number)
 }
 
 /** Also for an email that cannot be decided, such as one with a send window that cannot be read. */
-export function whenToGiveUp({ delivery, message: { content }, contact, settings, limitedMs }: DeliveryWork): number {
-  const facts = { plannedAt: delivery.plannedAt, isByHand: delivery.byHand, limitedMs, contact }
+export function whenToGiveUp(work: DeliveryWork): number {
+  const { delivery, message, contact, settings } = work
+  const { content } = message
+  const facts = { plannedAt: delivery.plannedAt, isByHand: delivery.byHand, limitedMs: limitedMsOf(work), contact }
   try {
     return giveUpTime({ content, settings }, facts)
   } catch {

@@ -35,6 +35,7 @@ export type DecidedWork = {
   settings: SendingSettings
   app: { hosts: readonly string[] }
   limitedMs?: number
+  brakedMs?: number
   brake?: Brake | null
 }
 
@@ -55,11 +56,11 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
   return {
     at,
     plannedAt: delivery.plannedAt,
-    limitedMs: work.limitedMs ?? 0,
+    limitedMs: limitedMsOf(work),
     isByHand: delivery.byHand,
     suppression: reads.findSuppression(delivery.appId, contact.email),
     topicEndedAt: topic === undefined ? null : reads.findTopicEnd(delivery.appId, contact.email, topic),
-    brake: isLifecycle(message.content) && !delivery.byHand ? (work.brake ?? null) : null,
+    brake: heedsBrake(work) ? (work.brake ?? null) : null,
     lastHandedAt: isTimed(again) && !delivery.byHand ? reads.lastHandedAt(delivery) : null,
     handed: isLimited && !delivery.byHand ? listLimited(reads.listHanded(delivery, at - LIMITED_MS)) : [],
     place: message.content.holdback === undefined ? null : placeInMessage(delivery),
@@ -75,6 +76,15 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
     known,
   }
 }
+
+type Braked = { delivery: Pick<DeliveryRow, 'byHand'>; message: { content: MessageContent } }
+
+/** Only these wait for it. */
+const heedsBrake = ({ delivery, message }: Braked): boolean => isLifecycle(message.content) && !delivery.byHand
+
+/** How long it waited for a limit or the brake, which doesn't count towards giving up. */
+export const limitedMsOf = (work: Braked & Pick<DecidedWork, 'limitedMs' | 'brakedMs'>): number =>
+  (work.limitedMs ?? 0) + (heedsBrake(work) ? (work.brakedMs ?? 0) : 0)
 
 /** Transactional emails don't count towards the limits per person. */
 const listLimited = (handed: ReturnType<FactReads['listHanded']>): number[] =>

@@ -81,7 +81,7 @@ export type LearnedLimits = {
 
 export type Sample = Omit<
   DeliveryWork,
-  'delivery' | 'joined' | 'lead' | 'send' | 'sourceHash' | 'limitedMs' | 'brake'
+  'delivery' | 'joined' | 'lead' | 'send' | 'sourceHash' | 'limitedMs' | 'brakedMs' | 'brake'
 > & {
   joined: Pick<JoinedEvent, 'event'>[]
   /** the text to show, null for the message's own; default: by the person's language */

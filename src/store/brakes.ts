@@ -4,7 +4,7 @@ import { DAY_MS } from '../core/clock.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import type { BrakeCause, BrakeLimits, BrakeRules, MailDay } from './brake-rules.ts'
 import type { DeliveryRetries } from './delivery-retries.ts'
-import { createLimitWaitWrites } from './limit-waits.ts'
+import { createWaitSave } from './limit-waits.ts'
 import { prepareDays } from './mail-rates.ts'
 
 type StoredBrake = BrakeCause & {
@@ -19,7 +19,7 @@ type Parts = { db: Database; retries: DeliveryRetries; rules: BrakeRules }
 export type Brakes = ReturnType<typeof createBrakes>
 
 export function createBrakes({ db, retries, rules }: Parts) {
-  const [audit, { saveLimitWaits }] = [createAudit(db), createLimitWaitWrites(db)]
+  const [audit, saveWait] = [createAudit(db), createWaitSave(db, 'brake_waits')]
   const days = prepareDays(db)
   const find = db.prepare<StoredBrake, [number]>(
     `SELECT kind, failures, emails, since, released_at AS releasedAt, base_sent AS baseSent, base_bounced AS baseBounced,
@@ -72,9 +72,9 @@ export function createBrakes({ db, retries, rules }: Parts) {
     )
   }
 
-  /** The time doesn't count towards giving up. */
+  /** The time doesn't count towards giving up lifecycle emails. */
   const noteWait = (appId: number, { since }: Pick<StoredBrake, 'since'>, at: number): void => {
-    if (since !== null && since < at) saveLimitWaits({ waits: [{ appId, from: since, until: at }] })
+    if (since !== null && since < at) saveWait({ appId, from: since, until: at })
   }
 
   /** False if some emails are still to be woken. */

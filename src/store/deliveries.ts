@@ -4,7 +4,7 @@ import { CONTACT_FIELDS, type StoredJson, toContact } from './contacts.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { IS_ENDED, MAY_HAVE_ARRIVED, USES_DEDUPE_KEY } from './delivery-states.ts'
 import type { Brake } from './brake-rules.ts'
-import { LIMITED_MS } from './limit-waits.ts'
+import { BRAKED_MS, LIMITED_MS } from './limit-waits.ts'
 import { BRAKE } from './mail-rates.ts'
 import { createMessageUses } from './message-uses.ts'
 import { jsonOfFields, selectFields } from './engine/columns.ts'
@@ -108,7 +108,13 @@ const FIELDS = {
 
 type StoredDelivery = Omit<DeliveryRow, 'resent' | 'byHand'> & { resent: number; byHand: number }
 type StoredCapture = { [K in keyof CapturedMail]: string | null } & { raw: string; createdAt: number }
-type StoredWork = StoredDelivery & { contact: string; event: string | null; limitedMs: number; brake: string | null }
+type StoredWork = StoredDelivery & {
+  contact: string
+  event: string | null
+  limitedMs: number
+  brakedMs: number
+  brake: string | null
+}
 
 const toDelivery = ({ resent, byHand, ...row }: StoredDelivery): DeliveryRow => ({
   ...row,
@@ -121,6 +127,7 @@ const WORK = `
     ${jsonOfFields(CONTACT_FIELDS)} AS contact,
     iif(event_names.id IS NULL, NULL, ${jsonOfFields(EVENT_FIELDS)}) AS event,
     ${LIMITED_MS} AS limitedMs,
+    ${BRAKED_MS} AS brakedMs,
     ${BRAKE} AS brake
   FROM deliveries
   JOIN contacts ON contacts.id = deliveries.contact_id
@@ -206,7 +213,7 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
     findWork(deliveryId: number): DeliveryWork | null {
       const found = work.get(deliveryId)
       if (!found) return null
-      const { contact, event, limitedMs, brake, ...row } = found
+      const { contact, event, limitedMs, brakedMs, brake, ...row } = found
       const source = findSource(row.messageId, row.version)
       if (source === null) return null
       const delivery = toDelivery(row)
@@ -224,6 +231,7 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
         joined: again !== undefined && 'collect' in again ? listJoined(deliveryId) : [],
         lead: delivery.joinedTo === null ? null : find(delivery.joinedTo),
         limitedMs,
+        brakedMs,
         brake: brake === null ? null : (JSON.parse(brake) as Brake),
       }
     },

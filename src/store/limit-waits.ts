@@ -1,30 +1,40 @@
-/** When emails of an app waited because the mail server accepted no more. Times are ms UTC. */
+/** When emails of an app waited because the mail server accepted no more, or for the brake. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
 
+type WaitTable = 'limit_waits' | 'brake_waits'
 export type LimitWait = { appId: number; from: number; until: number }
 
+const waitedMs = (table: WaitTable): string => `
+  ifnull((SELECT sum(until_at - max(from_at, deliveries.planned_at)) FROM ${table}
+    WHERE ${table}.app_id = deliveries.app_id AND until_at > deliveries.planned_at), 0)`
+
 /** How long a delivery waited for a limit since it was planned. */
-export const LIMITED_MS = `
-  ifnull((SELECT sum(until_at - max(from_at, deliveries.planned_at)) FROM limit_waits
-    WHERE limit_waits.app_id = deliveries.app_id AND until_at > deliveries.planned_at), 0)`
+export const LIMITED_MS = waitedMs('limit_waits')
+
+/** How long the brake was on since a delivery was planned. */
+export const BRAKED_MS = waitedMs('brake_waits')
 
 /** Longer than any email waits. */
 const KEPT_MS = 90 * 86_400_000
 
-export function createLimitWaitWrites(db: Database) {
+/** A wait that goes on is saved again with the same start. */
+export function createWaitSave(db: Database, table: WaitTable) {
   const save = db.prepare(
-    `INSERT INTO limit_waits (app_id, from_at, until_at) VALUES (?, ?, ?)
+    `INSERT INTO ${table} (app_id, from_at, until_at) VALUES (?, ?, ?)
      ON CONFLICT DO UPDATE SET until_at = excluded.until_at`,
   )
-  const remove = db.prepare('DELETE FROM limit_waits WHERE app_id = ? AND until_at < ?')
+  const remove = db.prepare(`DELETE FROM ${table} WHERE app_id = ? AND until_at < ?`)
+  return ({ appId, from, until }: LimitWait): void => {
+    remove.run(appId, until - KEPT_MS)
+    save.run(appId, from, until)
+  }
+}
 
+export function createLimitWaitWrites(db: Database) {
+  const save = createWaitSave(db, 'limit_waits')
   return {
-    /** A wait that goes on is saved again with the same start. */
     saveLimitWaits({ waits }: { waits: LimitWait[] }): { done: true } {
-      for (const { appId, from, until } of waits) {
-        remove.run(appId, until - KEPT_MS)
-        save.run(appId, from, until)
-      }
+      for (const wait of waits) save(wait)
       return { done: true }
     },
   }

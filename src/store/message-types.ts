@@ -347,6 +347,8 @@ export type DeliveryWork = MailSource & {
   send: StoredSend | null
   /** how long it waited for a limit of the mail server */
   limitedMs: number
+  /** how long the brake was on */
+  brakedMs: number
   /** of the app; null: it is off */
   brake: Brake | null
 }

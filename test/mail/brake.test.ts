@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { hookPath, makeHookToken, writeHookSecret } from '../../src/accounts/hook-secrets.ts'
 import { publicId } from '../../src/core/ids.ts'
+import { whenToGiveUp } from '../../src/deliveries/deliveries.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { useClosing } from '../closing.ts'
 import { DAY, HOUR } from '../durations.ts'
@@ -43,6 +44,22 @@ async function sendTo(email: string) {
 const post = (webhook: ReturnType<typeof postmarkBounce>) =>
   sending.call('POST', hookPath('postmark', sending.app.publicId, TOKEN), { ...webhook, key: null })
 
+const saveReceipt = () =>
+  sending.store().saveMessages({
+    accountId: sending.app.accountId,
+    appId: sending.app.id,
+    actor: 'test',
+    at: sending.clock.now(),
+    drafts: [
+      {
+        id: null,
+        name: 'Receipt',
+        status: 'live',
+        content: { ...CONTENT, mail: { ...CONTENT.mail, category: 'transactional' } },
+      },
+    ],
+  })
+
 /** The fifth complaint of 1,000 emails. */
 async function pullBrake(): Promise<void> {
   haveSent(999, { complained: 4 })
@@ -60,20 +77,7 @@ const audited = async () => {
 test('holds lifecycle emails back at once, and transactional ones go on', async () => {
   await pullBrake()
   expect(await ofToday()).toMatchObject({ sent: 1_000, complained: 5 })
-  await sending.store().saveMessages({
-    accountId: sending.app.accountId,
-    appId: sending.app.id,
-    actor: 'test',
-    at: sending.clock.now(),
-    drafts: [
-      {
-        id: null,
-        name: 'Receipt',
-        status: 'live',
-        content: { ...CONTENT, mail: { ...CONTENT.mail, category: 'transactional' } },
-      },
-    ],
-  })
+  await saveReceipt()
   await sending.sendEvent('ada@example.com')
   await sending.sendDue()
   expect(await sending.states()).toEqual({ 'complained: complained': 1, 'deferred: brake': 1, sent: 1 })
@@ -125,6 +129,24 @@ test('releases itself when the rate has fallen, and the time uses nothing up', a
   await sending.sendDue()
   expect(await sending.states()).toEqual({ 'complained: complained': 1, sent: 1 })
   expect(await audited()).toEqual(['eventpost brake.end', 'eventpost brake.pull'])
+})
+
+test('the time uses up nothing of lifecycle emails, and gives transactional ones none', async () => {
+  await saveReceipt()
+  await sending.sendEvent('ada@example.com')
+  await pullBrake()
+  sending.clock.tick(30 * DAY)
+  await check()
+  const works = await Promise.all((await sending.deliveries()).map(({ id }) => sending.store().findWork(id)))
+  const waited = works.flatMap((work) => {
+    if (work?.contact.email !== 'ada@example.com') return []
+    const isTransactional = work.message.content.mail.category === 'transactional'
+    return { isTransactional, days: Math.round((whenToGiveUp(work) - work.delivery.plannedAt) / DAY) }
+  })
+  expect(waited.toSorted((a, b) => a.days - b.days)).toEqual([
+    { isTransactional: true, days: 3 },
+    { isTransactional: false, days: 33 },
+  ])
 })
 
 test('a higher limit ends it', async () => {

@@ -65,6 +65,14 @@ CREATE TABLE mail_brakes (
   base_complained INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
+-- When the brake was on (ms UTC). This time doesn't count towards giving up lifecycle emails.
+CREATE TABLE brake_waits (
+  app_id INTEGER NOT NULL,
+  from_at INTEGER NOT NULL,
+  until_at INTEGER NOT NULL,
+  PRIMARY KEY (app_id, from_at)
+) STRICT, WITHOUT ROWID;
+
 -- Percent; null = the default.
 ALTER TABLE app_mail_settings ADD COLUMN complaint_limit REAL;
 ALTER TABLE app_mail_settings ADD COLUMN bounce_limit REAL;
