@@ -44,7 +44,7 @@ export const BounceReport = Type.Object(
 type Report = { kind: (typeof KINDS)[number]; deliveryId: number | null; email: string | null; reason: string }
 
 /**
- * Suppresses the person and marks the delivery if named. `signature` is `t=SECONDS,v1=HEX`: HMAC-SHA256 of
+ * Suppresses the person and marks the delivery, the newest if none is named. `signature` is `t=SECONDS,v1=HEX`: HMAC-SHA256 of
  * `SECONDS.BODY`. Repeatable. Refusals: invalid_signature, signature_expired, invalid_json, invalid_field,
  * delivery_not_found.
  */
@@ -66,8 +66,7 @@ export async function reportBounce(
   if ('errors' in report) return refuseFields(report.errors)
   const { kind, deliveryId, email, reason } = report.input
   if (deliveryId === null) {
-    const cause = { by: 'report', kind, provider: null, ...(reason === kind ? {} : { text: reason }) } as const
-    const outcome = await store.suppress({ appId: app.id, email: email ?? '', reason: kind, at, cause })
+    const outcome = await store.reportAddress({ appId: app.id, email: email ?? '', kind, reason, at })
     return 'refusal' in outcome ? outcome : settleAddress(deps, app.id, email ?? '')
   }
   // other apps' deliveries and erased people look alike

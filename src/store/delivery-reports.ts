@@ -4,12 +4,13 @@ import { publicId } from '../core/ids.ts'
 import { type Done, DONE } from './audit.ts'
 import { createChangeNote } from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
+import { USES_DEDUPE_KEY, WAS_SENT } from './delivery-states.ts'
 import type { FollowUps } from './follow-ups.ts'
 import type { Brakes } from './brakes.ts'
 import type { Bounce, DeliveryRow, DeliveryState, SuppressionReason } from './message-types.ts'
 import type { Cause, Failure } from './suppression-causes.ts'
 import type { SuppressPerson } from './suppressions.ts'
-import type { Refused } from './types.ts'
+import type { ContactStatus, Refused } from './types.ts'
 
 /**
  * `bounced`: for good. `softBounced`: the address may work later. `blocked`: for what the email is. `delayed`: the provider
@@ -52,6 +53,15 @@ type Reporting = {
   tests?: number
 }
 
+/** By the customer, who names no delivery. */
+type ReportingAddress = {
+  appId: number
+  email: string
+  kind: SuppressionReason & ReportKind
+  reason: string
+  at: number
+}
+
 /** The last webhook of a kind; `test`: about a test email. */
 export type LastReport = { provider: string; kind: ReportKind | TestKind; reports: number; lastAt: number }
 export type TestKind = 'testSent' | 'testCame'
@@ -90,6 +100,11 @@ const HAS_FOLLOWED: readonly DeliveryState[] = ['unknown', 'bounced']
 
 const isFailure = (kind: ReportKind): kind is Failure => kind !== 'delivered' && kind !== 'delayed'
 
+const aboutOf = (deliveryId: number | null, kind: ReportKind, reason: string) => ({
+  ...(deliveryId === null ? {} : { delivery: publicId('dlv', deliveryId) }),
+  ...(reason === kind ? {} : { text: reason }),
+})
+
 export function createReportWrites({ db, ends, follow, suppressPerson, brakes, rules }: Parts) {
   const find = db.prepare<Found, [number, number]>(
     `SELECT state, delivered_at AS deliveredAt, delayed_at AS delayedAt, bounce, record,
@@ -109,6 +124,16 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
   const note = db.prepare(
     `UPDATE deliveries SET delivered_at = ifnull(?1, delivered_at), delayed_at = ifnull(?2, delayed_at),
        (bounce, bounced_at) = (SELECT iif(?3, ?4, bounce), iif(?3, ?5, bounced_at)), updated_at = ?6 WHERE id = ?7`,
+  )
+  const findNewest = db.prepare<{ id: number; status: ContactStatus }, [number, string]>(
+    `SELECT deliveries.id, status FROM deliveries JOIN contacts ON contacts.id = contact_id
+     WHERE deliveries.app_id = ?1 AND ${USES_DEDUPE_KEY} AND ${WAS_SENT}
+       AND contact_id = (SELECT id FROM contacts WHERE app_id = ?1 AND email = ?2)
+     ORDER BY handed_at DESC, deliveries.id DESC LIMIT 1`,
+  )
+  const countFailure = db.prepare(
+    `INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, 0, ?, ?)
+     ON CONFLICT DO UPDATE SET bounced = bounced + excluded.bounced, complained = complained + excluded.complained`,
   )
   const softBounces = prepareSoftBounces(db)
   const noteChange = createChangeNote(db)
@@ -163,18 +188,42 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
         kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
         const plan = rules.planReport(found, { kind, reason, at })
         if (plan === null) continue
-        const [isEnded, delivery] = [endBy(deliveryId, found, plan, at), publicId('dlv', deliveryId)]
+        const isEnded = endBy(deliveryId, found, plan, at)
         // the state of an email that can't end doesn't tell whether the report is a repeated one
-        if (!isEnded && isFailure(kind) && noted.get(found.contactId, delivery, kind)) continue
+        if (!isEnded && isFailure(kind) && noted.get(found.contactId, publicId('dlv', deliveryId), kind)) continue
         noteReport(deliveryId, plan, at)
         if (!isFailure(kind)) continue
         failures += 1
-        const about = { delivery, ...(reason === kind ? {} : { text: reason }) }
-        noteFailure(found, plan, { by: 'report', kind, provider, ...about }, { appId, email: found.email, at })
+        const cause: Cause = { by: 'report', kind, provider, ...aboutOf(deliveryId, kind, reason) }
+        noteFailure(found, plan, cause, { appId, email: found.email, at })
       }
       if (failures > 0) brakes.check(appId, at)
       if (provider !== null) for (const [kind, more] of kinds) count.run(appId, provider, kind, more, at)
       return { known }
+    },
+
+    /**
+     * Suppresses the address. The report is about the newest email that was sent to it; without one, it counts on its own
+     * day. Repeated reports change nothing.
+     */
+    reportAddress({ appId, email, kind, reason, at }: ReportingAddress): Done {
+      const newest = findNewest.get(appId, email)
+      const cause: Cause = { by: 'report', kind, provider: null, ...aboutOf(newest?.id ?? null, kind, reason) }
+      const { isNew, isChanged } = suppressPerson({ appId, email, reason: kind, at, cause })
+      const found = newest && find.get(newest.id, appId)
+      if (newest && found) {
+        // an earlier report may have been about an earlier email
+        const plan = newest.status === kind ? null : rules.planReport(found, { kind, reason, at })
+        if (plan === null) return DONE
+        endBy(newest.id, found, plan, at)
+        noteReport(newest.id, plan, at)
+      } else {
+        if (!isNew && !isChanged) return DONE
+        const counted = [Number(kind === 'bounced'), Number(kind === 'complained')]
+        countFailure.run(appId, Math.floor(at / DAY_MS), ...counted)
+      }
+      brakes.check(appId, at)
+      return DONE
     },
 
     noteTestSent({ appId, provider, at }: { appId: number; provider: string; at: number }): Done {

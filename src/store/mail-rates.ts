@@ -21,7 +21,7 @@ export function createMailRateReads(db: Database) {
     'SELECT released_at AS at FROM mail_brakes WHERE app_id = ?',
   )
   return {
-    /** Without days on which nothing was sent. */
+    /** Without days on which nothing was sent or reported. */
     listMailDays: (appId: number, from: number): MailDay[] => days.all(appId, from),
 
     findBrake: (appId: number): Brake | null => brake.get(appId),

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { REPORT_AGE_MS } from '../../src/people/bounces.ts'
 import { publicId } from '../../src/core/ids.ts'
+import { openDatabase } from '../../src/store/engine/database.ts'
+import { DAY } from '../durations.ts'
 import { type Sending, startSending } from '../mail/sending.ts'
 
 const SECRET = 'a-secret-for-reports'
@@ -58,6 +60,44 @@ describe('202', () => {
     await sendOne()
     expect(sending.server.received).toEqual([])
     expect(await sending.states()).toEqual({ 'skipped: complained': 1 })
+  })
+})
+
+describe('a report by the address', () => {
+  const days = () => sending.store().listMailDays(sending.app.id, 0)
+
+  test('is about the newest email to it, once', async () => {
+    await sending.close()
+    sending = await startSending({ again: { everyHours: 24 } })
+    await sending.setSettings({ bounceSecret: SECRET })
+    await sendOne()
+    sending.clock.tick(2 * DAY)
+    await sendOne()
+    sending.clock.tick(DAY)
+    for (let time = 0; time < 2; time++) await report({ kind: 'bounced', email: 'ada@example.com' })
+    expect(await sending.states()).toEqual({ sent: 1, 'bounced: bounced': 1 })
+    expect((await days()).map(({ sent, bounced }) => [sent, bounced])).toEqual([
+      [1, 0],
+      [1, 1],
+    ])
+    await report({ kind: 'complained', email: 'ada@example.com' })
+    expect((await days()).at(-1)).toMatchObject({ sent: 1, bounced: 0, complained: 1 })
+  })
+
+  test('counts on its day if nothing was sent to it, and pulls the brake', async () => {
+    const people = Array.from({ length: 10 }, (_, index) => `person${index}@example.com`)
+    const db = openDatabase(sending.folder)
+    db.run('INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, 100, 0, 0)', [
+      sending.app.id,
+      Math.floor(sending.clock.now() / DAY),
+    ])
+    db.close()
+    for (const email of [...people, ...people]) await report({ kind: 'bounced', email })
+    expect(await days()).toMatchObject([{ sent: 100, bounced: 10 }])
+    expect(await sending.store().findBrake(sending.app.id)).toMatchObject({
+      kind: 'bounces',
+      failures: expect.any(Number),
+    })
   })
 })
 

@@ -35,6 +35,7 @@ const CALLS = new Set<keyof Store>([
   'recordVisitReport',
   'suppress',
   'reportDeliveries',
+  'reportAddress',
   'sendMail',
   'saveMessages',
   'setMessageStatus',
