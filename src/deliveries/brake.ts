@@ -13,8 +13,11 @@ export const BRAKE_DEFAULTS: Readonly<Record<BrakeKind, number>> = { complaints:
 /** Days that count, today included. */
 export const BRAKE_DAYS = 7
 
-/** With fewer, a rate says little. */
-export const FEWEST = { emails: 100, complaints: 5, bounces: 10 } as const
+/**
+ * With fewer, the brake stays off: one complaint stops no app, and the second one comes before the ceiling if 667 emails
+ * or more were sent.
+ */
+export const FEWEST = { emails: 100, complaints: 2, bounces: 5 } as const
 
 /** Held emails are checked again after this time at the latest; they are due when the brake ends. */
 export const BRAKED_MS = DAY_MS
@@ -53,12 +56,13 @@ export const readRates = async (store: Pick<Store, 'listMailDays'>, appId: numbe
 /** Of these emails; 0 without any. */
 export const percentOf = (failures: number, emails: number): number => (emails === 0 ? 0 : (100 * failures) / emails)
 
-/** `few`: too few to tell. */
+/** `few`: too few to tell. Only rates that pull the brake are `over`. */
 export function rateState(kind: BrakeKind, rates: Rates): 'few' | 'good' | 'high' | 'over' {
   const percent = percentOf(rates[kind], rates.emails)
   if (percent < TARGETS[kind]) return 'good'
-  if (rates.emails < FEWEST.emails || rates[kind] < FEWEST[kind]) return 'few'
-  return percent < CEILINGS[kind] ? 'high' : 'over'
+  const [isSmall, areFew] = [rates.emails < FEWEST.emails, rates[kind] < FEWEST[kind]]
+  if (isSmall && areFew) return 'few'
+  return isSmall || areFew || percent < CEILINGS[kind] ? 'high' : 'over'
 }
 
 /** "0.05%" */
@@ -66,7 +70,7 @@ export const formatPercent = (percent: number): string => `${Math.round(100 * pe
 
 /** Without a period. */
 export const describeBrakeCause = ({ kind, failures, emails }: BrakeCause): string =>
-  `${formatCount(failures)} of the last ${formatCount(emails)} emails ${kind === 'complaints' ? 'were reported as spam' : 'bounced'}`
+  `${formatCount(failures)} of the last ${formatCount(emails)} emails ${kind === 'bounces' ? 'bounced' : `${failures === 1 ? 'was' : 'were'} reported as spam`}`
 
 /** Complaints come first: they weigh more. */
 function findBrakeCause(days: readonly MailDay[], limits: BrakeLimits): BrakeCause | null {

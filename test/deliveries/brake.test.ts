@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { BRAKE_RULES, BRAKE_DAYS, limitOf, percentOf, rateState, sumRates } from '../../src/deliveries/brake.ts'
+import {
+  BRAKE_RULES,
+  BRAKE_DAYS,
+  CEILINGS,
+  FEWEST,
+  limitOf,
+  percentOf,
+  rateState,
+  sumRates,
+} from '../../src/deliveries/brake.ts'
 import type { BrakeLimits } from '../../src/store/brake-rules.ts'
 import { DAY } from '../durations.ts'
 
@@ -11,13 +20,15 @@ const find = (sent: number, complained: number, bounced: number, limits = DEFAUL
 test.each<[string, number, number, number, object | null]>([
   ['nothing', 0, 0, 0, null],
   ['one complaint of three emails', 3, 1, 0, null],
-  ['four complaints', 200, 4, 0, null],
-  ['five complaints of many emails', 2_501, 5, 0, null],
-  ['five complaints of 2,500 emails', 2_500, 5, 0, { kind: 'complaints', failures: 5, emails: 2_500 }],
-  ['nine bounces', 100, 0, 9, null],
-  ['ten bounces of 99 emails', 99, 0, 10, null],
-  ['ten bounces of 251 emails', 251, 0, 10, null],
-  ['ten bounces of 250 emails', 250, 0, 10, { kind: 'bounces', failures: 10, emails: 250 }],
+  ['one complaint', 100, 1, 0, null],
+  ['two complaints of 99 emails', 99, 2, 0, null],
+  ['two complaints of 100 emails', 100, 2, 0, { kind: 'complaints', failures: 2, emails: 100 }],
+  ['two complaints of 1,001 emails', 1_001, 2, 0, null],
+  ['two complaints of 1,000 emails', 1_000, 2, 0, { kind: 'complaints', failures: 2, emails: 1_000 }],
+  ['four bounces', 100, 0, 4, null],
+  ['five bounces of 99 emails', 99, 0, 5, null],
+  ['five bounces of 126 emails', 126, 0, 5, null],
+  ['five bounces of 125 emails', 125, 0, 5, { kind: 'bounces', failures: 5, emails: 125 }],
   ['both', 250, 5, 10, { kind: 'complaints', failures: 5, emails: 250 }],
 ])('%s', (_, sent, complained, bounced, cause) => expect(find(sent, complained, bounced)).toEqual(cause as never))
 
@@ -34,7 +45,17 @@ test('days add up, and the first of seven counts', () => {
   expect(BRAKE_RULES.firstBrakeDay(20 * DAY + 1)).toBe(20 - BRAKE_DAYS + 1)
 })
 
-test('the brake is pulled before mailbox providers act, whatever was sent', () => {
+test('with more than one complaint, the brake is pulled before mailbox providers act, whatever was sent', () => {
+  const counts = fc.record({ sent: fc.integer({ min: FEWEST.emails, max: 100_000 }), complained: fc.nat(1_000) })
+  fc.assert(
+    fc.property(counts, ({ sent, complained }) => {
+      if (complained > 1 && percentOf(complained, sent) >= CEILINGS.complaints)
+        expect(find(sent, complained, 0)).not.toBeNull()
+    }),
+  )
+})
+
+test('only a rate that pulls the brake is marked as too high', () => {
   const counts = fc.record({ sent: fc.nat(100_000), complained: fc.nat(1_000), bounced: fc.nat(10_000) })
   fc.assert(
     fc.property(counts, (one) => {
@@ -48,6 +69,9 @@ test('the brake is pulled before mailbox providers act, whatever was sent', () =
 describe('a rate', () => {
   test.each<[number, number, string]>([
     [3, 1, 'few'],
+    [150, 1, 'high'],
+    [99, 2, 'high'],
+    [150, 2, 'over'],
     [10_000, 9, 'good'],
     [10_000, 10, 'high'],
     [10_000, 30, 'over'],

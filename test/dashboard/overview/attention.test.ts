@@ -62,6 +62,15 @@ describe('each problem has one link', () => {
       ['50 of the last 1000 emails bounced, so lifecycle emails wait.', 'Show the rates', '/apps/app_1/sender/rates'],
     ],
     [
+      'a complaint that is more than mailbox providers expect',
+      { rates: { emails: 150, complaints: 1, bounces: 0 } },
+      [
+        '1 of the last 150 emails was reported as spam. Gmail and Yahoo expect less than 0.1%.',
+        'Show the rates',
+        '/apps/app_1/sender/rates',
+      ],
+    ],
+    [
       'more complaints than mailbox providers expect',
       { rates: { emails: 10_000, complaints: 10, bounces: 0 } },
       [
