@@ -63,7 +63,7 @@ export type Facts = RuleFacts & {
   suppression: SuppressionReason | null
   /** when the person ended the message's topic; null: they didn't, or it has none */
   topicEndedAt: number | null
-  /** null for transactional emails */
+  /** null for emails that don't wait for it */
   brake: Brake | null
   lastHandedAt: number | null
   handed: readonly number[]
@@ -93,14 +93,14 @@ export type Decision = { verdicts: Verdict[]; unfit: Unfit[] } & (
 /**
  * Checks suppression, consent, status, the message's rules, the brake, frequency, send window, limits per person and giving up, and last
  * whether the person is held back. All rules run, so that the record is complete. A manual resend checks suppression
- * and consent only.
+ * and consent only, and the brake in bulk.
  */
 export function decide(message: DecidedMessage, facts: Facts): Decision {
   const wanted = [
     suppressionVerdict(refusedBy({ contact: facts.contact, message }, facts)),
     ...checkConsent(message, facts),
   ]
-  if (facts.isByHand) return decideByHand(wanted)
+  if (facts.isByHand) return decideByHand(wanted, facts)
   const { content } = message
   const rules = facts.known ?? checkRules(content, facts)
   const before = [...wanted, checkStatus(message), ...checkTrigger(message, facts)]
@@ -131,9 +131,10 @@ const skip = (reason: string, verdicts: Verdict[], isOfEvent = false): Decision 
   unfit: [],
 })
 
-function decideByHand(wanted: Verdict[]): Decision {
+function decideByHand(wanted: Verdict[], facts: Facts): Decision {
   const refused = wanted.find(isSettled)
-  return refused ? skip(reasonOf(refused), wanted) : { outcome: 'send', verdicts: wanted, unfit: [] }
+  if (refused) return skip(reasonOf(refused), wanted)
+  return facts.brake ? waitForBrake(facts.brake, facts, wanted) : { outcome: 'send', verdicts: wanted, unfit: [] }
 }
 
 const reasonOf = (failed: Verdict): string => {

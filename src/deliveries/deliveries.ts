@@ -20,7 +20,7 @@ import { planOnce } from '../accounts/idempotency.ts'
 import { MESSAGE_RULES } from '../messages/message-changes.ts'
 import { mayResubscribe, outweighs } from '../people/suppressions.ts'
 import { mayResume } from '../people/topics.ts'
-import { BRAKE_RULES } from './brake.ts'
+import { BRAKE, BRAKE_RULES } from './brake.ts'
 import { decide, type Decision, giveUpTime, HELD_BACK, WAIT_REASONS } from './decide.ts'
 import {
   addVerdict,
@@ -176,8 +176,8 @@ function lastTryOf({
 /** Keeps what the rules said; replaces what was found about the email itself. */
 function addByHand(delivery: DeliveryRow, found: readonly Verdict[], at: number): DecisionRecord {
   const earlier = readRecord(delivery)
-  const verdicts =
-    earlier?.verdicts.filter(({ rule }) => ![...EMAIL_FINDINGS, 'template', 'giveUp'].includes(rule)) ?? []
+  const replaced = [...EMAIL_FINDINGS, 'template', 'giveUp', ...(earlier?.sentOn?.inBulk ? [BRAKE] : [])]
+  const verdicts = earlier?.verdicts.filter(({ rule }) => !replaced.includes(rule)) ?? []
   return (
     found.reduce<DecisionRecord | null>(
       (record, verdict) => addVerdict(record, verdict, at),

@@ -28,7 +28,7 @@ import {
   shortenDelivery,
   shortenReason,
 } from './short-reasons.ts'
-import { HELD_BACK, NOT_LOOKED_UP, refusedBy } from './decide.ts'
+import { HELD_BACK, isLifecycle, NOT_LOOKED_UP, refusedBy } from './decide.ts'
 import { namesReply } from './describe-reason.ts'
 import { CANCELLED, isCancellable, isSendableEarly, isResendable, isResent, isUnwritable } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
@@ -58,6 +58,7 @@ export {
   isCancellable,
   isSendableEarly,
   isHeld,
+  isLifecycle,
   labelOf,
   SENT_STATES,
   STATE_LABELS,
@@ -289,7 +290,7 @@ export async function explainPerson(
 }
 
 /**
- * Manual resend: checks suppression only. Refusals: delivery_not_found, delivery_in_use, message_on_its_way,
+ * Manual resend of one email: checks suppression only, not the brake. Refusals: delivery_not_found, delivery_in_use, message_on_its_way,
  * unavailable; for captured emails also no_mail_server and mail_server_unreadable.
  */
 export async function resendDelivery(
@@ -391,7 +392,7 @@ export const MOST_RESENT = 1_000
 /** Each waits for the same commit. */
 const RESENT_AT_ONCE = 250
 
-/** Sends the newest ones that match, up to a number. Refusals: unavailable if none was sent. */
+/** Sends the newest ones that match, up to a number; lifecycle emails wait for the brake. Refusals: unavailable if none was sent. */
 export async function resendMatching(
   { store, clock }: { store: Store; clock: Clock },
   { id: appId, accountId }: AppRow,
@@ -403,7 +404,9 @@ export async function resendMatching(
   const counts = { sent: 0, refused: 0, gone: 0 }
   for (let index = 0; index < MOST_RESENT; index += RESENT_AT_ONCE) {
     const ids = rows.slice(index, Math.min(MOST_RESENT, index + RESENT_AT_ONCE)).map(({ id }) => id)
-    const outcomes = await Promise.all(ids.map((id) => store.resendDelivery({ appId, id, at: clock.now(), by })))
+    const outcomes = await Promise.all(
+      ids.map((id) => store.resendDelivery({ appId, id, at: clock.now(), by, inBulk: true })),
+    )
     const refusals = outcomes.map((outcome) => ('refusal' in outcome ? outcome.refusal : null))
     const failed = refusals.indexOf('unavailable')
     for (const refusal of refusals) {

@@ -89,7 +89,7 @@ export const isRepeatable = ({ until }: Repeatable, at: number): boolean => at <
  * Takes back a time-based deduplication key that was released. A captured email was not delivered; one with an unknown
  * outcome may have been. Resending restarts the retry delays.
  */
-export const planResend: PlanResend = ({ state, reason, handedAt, record, dedupeKey, joinedTo }, at) => {
+export const planResend: PlanResend = ({ state, reason, handedAt, record, dedupeKey, joinedTo }, at, inBulk) => {
   if (!isResendable(state)) return { refusal: 'delivery_in_use' }
   const [isKept, isUnconfirmed] = [state === 'kept', state === 'unknown']
   return {
@@ -99,7 +99,7 @@ export const planResend: PlanResend = ({ state, reason, handedAt, record, dedupe
       ...(parseRecord(record) ?? { at, verdicts: [] }),
       ...(isKept && handedAt !== null ? { keptAt: handedAt } : {}),
       ...(isUnconfirmed && handedAt !== null ? { unconfirmedAt: handedAt } : {}),
-      sentOn: { at },
+      sentOn: inBulk ? { at, inBulk } : { at },
       tries: 0,
     },
     isUnconfirmed,

@@ -1,5 +1,6 @@
 import { hasValue, sameValueOf } from '../messages/again.ts'
 import { parseProperties } from '../messages/conditions.ts'
+import { parseRecord } from '../store/decision-records.ts'
 import type { Brake } from '../store/brake-rules.ts'
 import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
 import type { ViewRow } from '../store/events.ts'
@@ -27,7 +28,7 @@ export type DecidedWork = {
   delivery: Pick<
     DeliveryRow,
     'id' | 'appId' | 'contactId' | 'messageId' | 'eventId' | 'triggeredAt' | 'plannedAt' | 'byHand'
-  >
+  > & { record?: string | null }
   message: { content: MessageContent }
   contact: Pick<ContactRow, 'email' | 'status' | 'tags' | 'fields'>
   event: Pick<EventRow, 'properties'> | null
@@ -77,10 +78,11 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
   }
 }
 
-type Braked = { delivery: Pick<DeliveryRow, 'byHand'>; message: { content: MessageContent } }
+type Braked = { delivery: Pick<DecidedWork['delivery'], 'byHand' | 'record'>; message: { content: MessageContent } }
 
-/** Only these wait for it. */
-const heedsBrake = ({ delivery, message }: Braked): boolean => isLifecycle(message.content) && !delivery.byHand
+/** Lifecycle emails wait for it, unless a member sends a single one. */
+const heedsBrake = ({ delivery: { byHand, record = null }, message }: Braked): boolean =>
+  isLifecycle(message.content) && (!byHand || parseRecord(record)?.sentOn?.inBulk === true)
 
 /** How long it waited for a limit or the brake, which doesn't count towards giving up. */
 export const limitedMsOf = (work: Braked & Pick<DecidedWork, 'limitedMs' | 'brakedMs'>): number =>

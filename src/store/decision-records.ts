@@ -1,7 +1,8 @@
 import type { Verdict } from './message-types.ts'
 
 /**
- * Times are ms UTC. `rulesAt`: when the rules ran, if a single one was checked later. `sentOn`: a member resent it.
+ * Times are ms UTC. `rulesAt`: when the rules ran, if a single one was checked later. `sentOn`: a member resent it; `inBulk`: with
+ * others.
  * `cancelled`: `actor`, a member or an API key, cancelled it.
  * `keptAt`: it was captured. `tries`: failed attempts since it was queued or resent. `reply`: codes of the mail
  * server's last refusal, such as `550 5.7.1`. `unconfirmedAt`: it was handed over without confirmation. `isSlow`:
@@ -12,7 +13,7 @@ export type DecisionRecord = {
   at: number
   verdicts: Verdict[]
   rulesAt?: number
-  sentOn?: { at: number }
+  sentOn?: { at: number; inBulk?: true }
   cancelled?: { at: number; actor: string }
   keptAt?: number
   tries?: number

@@ -203,7 +203,8 @@ export type ResendPlan = {
   takesNewest: boolean
 }
 
-export type PlanResend = (ended: ResendFacts, at: number) => ResendPlan | Refused
+/** `inBulk`: with others. */
+export type PlanResend = (ended: ResendFacts, at: number, inBulk: boolean) => ResendPlan | Refused
 
 export type PlanCancel = (
   waiting: Pick<DeliveryRow, 'state' | 'record'>,

@@ -51,8 +51,10 @@ type Parts = {
 
 /** `actor`: the id of a member or an API key. */
 type ByActor = { accountId: string; actor: string }
-type Resending = { appId: number; id: number; at: number; by?: ByActor }
-type Changing = Resending & { by: ByActor; idempotency: Idempotency | null }
+type ChangingOne = { appId: number; id: number; at: number; by?: ByActor }
+/** `inBulk`: with others. */
+type Resending = ChangingOne & { inBulk?: boolean }
+type Changing = ChangingOne & { by: ByActor; idempotency: Idempotency | null }
 
 /** `delivery`: after the change. */
 export type ChangedDelivery = { done: true; contactId: number; delivery: DeliveryRow; replayed?: true }
@@ -235,14 +237,14 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
     },
 
     /**
-     * Resends a delivery by hand, bypassing the rules, but not unsubscribes and suppressions. Refusals:
-     * delivery_not_found; delivery_in_use if it is in progress or done; message_on_its_way if another delivery uses
-     * its deduplication key.
+     * Resends a delivery by hand, bypassing the rules, but not unsubscribes and suppressions, nor the brake in bulk.
+     * Refusals: delivery_not_found; delivery_in_use if it is in progress or done; message_on_its_way if another delivery
+     * uses its deduplication key.
      */
-    resendDelivery({ appId, id, at, by }: Resending): { done: true } | Refused {
+    resendDelivery({ appId, id, at, by, inBulk = false }: Resending): { done: true } | Refused {
       const ended = statements.stored.get(id, appId)
       if (!ended) return { refusal: 'delivery_not_found' }
-      const planned = rules.planResend(ended, at)
+      const planned = rules.planResend(ended, at, inBulk)
       if ('refusal' in planned) return planned
       const { handedAt, dedupeKey, record, isUnconfirmed, takesNewest } = planned
       const columns = [at, at, handedAt, JSON.stringify(record), at, dedupeKey, Number(takesNewest)]

@@ -190,9 +190,10 @@ describe('the brake', () => {
       verdict: 'fail',
     })
   })
-  test('leaves to the rules whom they stop, and to members what they send', () => {
+  test('leaves to the rules whom they stop, and holds back what a member sends in bulk', () => {
     expect(outcomeOf({ onlyIf: [{ rule: 'tag', has: 'beta' }] }, { brake })).toBe('tag')
-    expect(outcomeOf({}, { brake, isByHand: true })).toBe('send')
+    expect(outcomeOf({}, { brake, isByHand: true })).toBe('brake 1440')
+    expect(outcomeOf({}, { brake, isByHand: true, suppression: 'complained' })).toBe('complained')
   })
 })
 

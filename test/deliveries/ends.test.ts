@@ -172,6 +172,7 @@ describe('a resend by hand', () => {
     planResend(
       { state: 'skipped', reason: null, handedAt: null, record: null, dedupeKey: 'first', joinedTo: null, ...changes },
       AT,
+      false,
     )
   const RECORD = JSON.stringify({ at: 5, verdicts: [], tries: 3 })
 

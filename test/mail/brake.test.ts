@@ -2,6 +2,8 @@ import { beforeEach, expect, test } from 'bun:test'
 import { hookPath, makeHookToken, writeHookSecret } from '../../src/accounts/hook-secrets.ts'
 import { publicId } from '../../src/core/ids.ts'
 import { whenToGiveUp } from '../../src/deliveries/deliveries.ts'
+import { resendMatching, toFailed } from '../../src/deliveries/delivery-lists.ts'
+import { parseRecord } from '../../src/store/decision-records.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { useClosing } from '../closing.ts'
 import { DAY, HOUR } from '../durations.ts'
@@ -147,6 +149,32 @@ test('the time uses up nothing of lifecycle emails, and gives transactional ones
     { isTransactional: true, days: 3 },
     { isTransactional: false, days: 33 },
   ])
+})
+
+test('holds back failed emails that are sent again in bulk, but not a single one', async () => {
+  let reply: 'accept' | 550 = 550
+  sending = keep(await startSending({}, { recipient: () => reply }))
+  for (const email of ['ada@example.com', 'bob@example.com']) await sending.sendEvent(email)
+  await sending.sendDue()
+  expect(await sending.states()).toEqual({ 'failed: smtp_550': 2 })
+  haveSent(1_000, { complained: 5 })
+  await sending.setSettings({ complaintLimit: 0.2 })
+  reply = 'accept'
+  const { clock, app } = sending
+  const filter = toFailed({ contactId: null, messageId: null, reason: null, before: null })
+  const deps = { store: sending.store(), clock }
+  expect(await resendMatching(deps, app, { filter, until: null, actor: 'key_1' })).toMatchObject({ sent: 2 })
+  await sending.sendDue()
+  expect(await sending.states()).toEqual({ 'deferred: brake': 2 })
+  const [first] = await sending.deliveries()
+  await deps.store.resendDelivery({ appId: app.id, id: first?.id ?? 0, at: clock.now() })
+  await sending.sendDue()
+  expect(await sending.states()).toEqual({ 'deferred: brake': 1, sent: 1 })
+  await deps.store.releaseBrake({ appId: app.id, actor: 'mem_1', at: clock.now() })
+  await sending.sendDue()
+  expect(await sending.states()).toEqual({ sent: 2 })
+  const records = (await sending.deliveries()).map(({ record }) => parseRecord(record)?.verdicts ?? [])
+  expect(records.map((verdicts) => verdicts.some(({ rule }) => rule === 'brake'))).toEqual([true, false])
 })
 
 test('a higher limit ends it', async () => {

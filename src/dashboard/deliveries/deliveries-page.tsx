@@ -113,7 +113,7 @@ const SendAllAgain = (props: DeliveriesProps) => {
   const newest = deliveries[0]?.work.delivery
   if (!failed || failed.count === 0 || !newest || !isFirst || !maySend(props)) return null
   const resending = { ...resendingOf(props), count: failed.count, until: newest.id }
-  return <ResendAll opener="Send all again" title="Send {} again?" {...resending} />
+  return <ResendAll opener="Send all again" title="Send {} again?" brake={props.mail.brake} {...resending} />
 }
 
 const SendNext = (props: DeliveriesProps) => {

@@ -5,6 +5,7 @@ import {
   countDeferrals,
   findUnconfirmed,
   isCancellable,
+  isLifecycle,
   isSendableEarly,
   isResent,
   mayHaveArrivedTwice,
@@ -20,6 +21,7 @@ import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { hasRole } from '../../accounts/members.ts'
 import type { RenderedMail } from '../../messages/mailer.ts'
 import { publicId } from '../../core/ids.ts'
+import { describeBrakeCause } from '../../deliveries/brake.ts'
 import { NO_MAILBOX } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../deliveries/describe-verdict.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
@@ -321,11 +323,14 @@ const UNWANTED = {
   complained: "This email can't be sent: the person complained.",
 }
 
-const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
+const Consequences = ({ mail, mailState: { brake }, shown: { work } }: DeliveryProps) => {
   const { delivery, message } = work
   return (
     <>
       <p>Rules, sending hours and limits per person are not checked again. Suppressions still apply.</p>
+      {brake && isLifecycle(message.content) && (
+        <p>{`The brake is on: ${describeBrakeCause(brake)}. This email is sent anyway.`}</p>
+      )}
       {delivery.heldBackAt !== null && (
         <p>They stay in the holdback group, so the comparison in Results becomes less accurate.</p>
       )}

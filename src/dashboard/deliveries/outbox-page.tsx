@@ -88,11 +88,11 @@ const maySend = ({ viewer, state }: Pick<OutboxProps, 'viewer' | 'state'>): bool
 const actionOf = ({ app }: Viewer): string => `${pathOf(app.publicId, 'outbox')}/send`
 
 const SendAll = (props: OutboxProps) => {
-  const { viewer, mails, isFirst, count } = props
+  const { viewer, state, mails, isFirst, count } = props
   const newest = mails[0]
   if (!newest || !isFirst || count === 0 || !maySend(props)) return null
   const resending = { state: CAPTURED, count, until: newest.deliveryId, action: actionOf(viewer) }
-  return <ResendAll opener="Send all" title="Send {}?" {...resending} />
+  return <ResendAll opener="Send all" title="Send {}?" brake={state.brake} {...resending} />
 }
 
 const CAPTURED = 'captured'

@@ -2,6 +2,7 @@
 import { formatCount, formatCounted } from '../../core/count.ts'
 import { publicId } from '../../core/ids.ts'
 import { MOST_RESENT, type Resent } from '../../deliveries/delivery-lists.ts'
+import type { Brake } from '../../store/brake-rules.ts'
 import { countFlash, type Flash } from '../layout/flash.ts'
 import { ActionForm } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -10,11 +11,13 @@ import { Notice } from '../ui/notice.tsx'
 /** `state`: such as captured. `count`: up to `MOST_COUNTED` + 1. `until`: the newest that is sent. */
 type Resending = { state: string; count: number; until: number; action: string }
 
+type Opening = { opener: string; title: string; brake: Brake | null }
+
 const nameEmails = ({ state, count }: Pick<Resending, 'state' | 'count'>): string =>
   count === 1 ? `1 ${state} email` : `${formatCounted(count)} ${state} emails`
 
 /** Sends all emails of a list again, after a confirmation that counts them. */
-export const ResendAll = ({ opener, title, ...resending }: Resending & { opener: string; title: string }) => {
+export const ResendAll = ({ opener, title, brake, ...resending }: Resending & Opening) => {
   const { count } = resending
   return (
     <Dialog id="send-all" opener={opener} title={title.replace('{}', nameEmails(resending))}>
@@ -23,6 +26,7 @@ export const ResendAll = ({ opener, title, ...resending }: Resending & { opener:
         aren't checked again. Suppressions still apply.
         {count > MOST_RESENT && ` Up to ${formatCount(MOST_RESENT)} are sent at a time.`}
       </p>
+      {brake && <p>The brake is on, so lifecycle emails wait until the rate has fallen.</p>}
       <ResendForm {...resending}>
         {count > MOST_RESENT ? `Send the newest ${formatCount(MOST_RESENT)}` : `Send ${nameEmails(resending)}`}
       </ResendForm>

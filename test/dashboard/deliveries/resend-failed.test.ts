@@ -1,5 +1,7 @@
 /** Failed emails that are sent again together, from the list that shows them. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { publicId } from '../../../src/core/ids.ts'
+import { openDatabase } from '../../../src/store/engine/database.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
@@ -63,4 +65,24 @@ test('only those that the list shows, and only by editors', async () => {
   await pages.addMember('vic@example.com', 'viewer')
   const viewer = await pages.signedIn('vic@example.com')
   expect((await viewer.get(pages.at(FAILED))).html).not.toContain('send-all')
+})
+
+test('while the brake is on: all wait, and a single one is sent anyway, as the dialogs say', async () => {
+  const app = await appOf(pages)
+  const db = openDatabase(pages.folder)
+  db.run("INSERT INTO mail_brakes (app_id, since, kind, failures, emails) VALUES (?, ?, 'complaints', 5, 2500)", [
+    app.id,
+    pages.clock.now(),
+  ])
+  db.close()
+  const html = await see()
+  expect(await textOf(html, '#send-all p')).toContain(
+    'The brake is on, so lifecycle emails wait until the rate has fallen.',
+  )
+  const query = { appId: app.id, messageId: null, contactId: null, states: ['failed'], before: null, limit: 1 } as const
+  const [failed] = await pages.store.listDeliveries(query)
+  const one = await see(`deliveries/${publicId('dlv', failed?.id ?? 0)}`)
+  expect(await textOf(one, '#resend p')).toContain(
+    'The brake is on: 5 of the last 2500 emails were reported as spam. This email is sent anyway.',
+  )
 })
