@@ -27,6 +27,8 @@ export type Suppressed = {
   reason: SuppressionReason
   createdAt: number
   cause: Cause | null
+  /** of a bounce or complaint: when the person unsubscribed; null: they didn't (ms UTC) */
+  unsubscribedAt: number | null
 }
 
 export type SuppressionCursor = Pick<Suppressed, 'emailHash' | 'createdAt'>
@@ -90,7 +92,7 @@ export function createSuppressionReads(db: Database) {
   const select = <Values extends (number | string | null)[]>(rest: string) =>
     db.prepare<StoredRow, Values>(
       `SELECT email_hash AS emailHash, suppressions.email, contacts.id AS contactId, reason,
-              suppressions.created_at AS createdAt, cause
+              suppressions.created_at AS createdAt, cause, unsubscribed_at AS unsubscribedAt
        FROM suppressions LEFT JOIN contacts ON contacts.app_id = suppressions.app_id AND contacts.email = suppressions.email
        WHERE suppressions.app_id = ? AND ${rest}`,
     )
@@ -235,7 +237,20 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const put = db.prepare(
     `INSERT INTO suppressions (app_id, email_hash, reason, created_at, email, cause) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at, email = excluded.email,
-       cause = excluded.cause`,
+       cause = excluded.cause,
+       unsubscribed_at = ifnull(unsubscribed_at, iif(suppressions.reason = 'unsubscribed', suppressions.created_at, NULL))`,
+  )
+  const noteUnsubscribed = db.prepare(
+    `UPDATE suppressions SET unsubscribed_at = ifnull(unsubscribed_at, ?)
+     WHERE app_id = ? AND email_hash = ? AND reason <> 'unsubscribed'`,
+  )
+  const goBack = db.prepare<object, [number, string | null]>(
+    `UPDATE suppressions SET reason = 'unsubscribed', created_at = unsubscribed_at, cause = NULL, unsubscribed_at = NULL
+     WHERE app_id = ? AND email_hash = ? AND unsubscribed_at IS NOT NULL RETURNING 1`,
+  )
+  const unsubscribeAgain = db.prepare<{ id: number }, [number, number, string]>(
+    `UPDATE contacts SET status = 'unsubscribed', updated_at = ?
+     WHERE app_id = ? AND email = ? AND status <> 'unsubscribed' RETURNING id`,
   )
   const remove = db.prepare('DELETE FROM suppressions WHERE app_id = ? AND email_hash = ?')
   const setStatus = db.prepare('UPDATE contacts SET status = ?, updated_at = ? WHERE id = ?')
@@ -274,7 +289,10 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     const isNew = before === null
     if (rules.outweighs(reason, before)) {
       put.run(appId, list.hash(appId, email), reason, at, email, cause ? JSON.stringify(cause) : null)
-    } else list.name(appId, email)
+    } else {
+      list.name(appId, email)
+      if (reason === 'unsubscribed') noteUnsubscribed.run(at, appId, list.hash(appId, email))
+    }
     const contact = byEmail.get(appId, email)
     if (!contact) return { isNew, isChanged: false }
     const isChanged = rules.outweighs(reason, contact.status)
@@ -297,9 +315,12 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     return DONE
   }
 
+  /** A bounce or complaint doesn't take back that the person unsubscribed, so freeing the address doesn't either. */
   const free = ({ appId, email, at }: Person & { at: number }, cause: Cause | undefined): void => {
-    remove.run(appId, list.hash(appId, email))
-    const freed = resubscribe.get(at, appId, email)
+    const emailHash = list.hash(appId, email)
+    const isUnsubscribed = goBack.get(appId, emailHash) !== null
+    if (!isUnsubscribed) remove.run(appId, emailHash)
+    const freed = (isUnsubscribed ? unsubscribeAgain : resubscribe).get(at, appId, email)
     if (freed) nameCause(freed.id, at, cause)
   }
 

@@ -72,6 +72,22 @@ test('the status, with the member who set it', () => {
   ])
 })
 
+test.each([
+  ['before', ['unsubscribed', 'bounced']],
+  ['after', ['bounced', 'unsubscribed']],
+] as const)('a bounce that is freed leaves someone unsubscribed who unsubscribed %s it', (_, reasons) => {
+  const person = { appId: 1, email: 'ada@example.com' }
+  const statusOf = () => list()[0]?.change.status?.[1]
+  for (const [place, reason] of reasons.entries()) {
+    run({ name: 'suppress', input: { ...person, reason, at: AT + 1 + place } })
+  }
+  expect(statusOf()).toBe('bounced')
+  run({ name: 'unsuppress', input: { ...person, at: AT + 3, by: { ...BY, why: 'mailbox works' } } })
+  expect(statusOf()).toBe('unsubscribed')
+  run({ name: 'unsuppress', input: { ...person, at: AT + 4, by: { ...BY, why: 'asked' } } })
+  expect(statusOf()).toBe('subscribed')
+})
+
 test('the last 200 stay, in pages, and go with the person', () => {
   for (let number = 0; number < 210; number++) change({ firstName: `Ada ${number}` })
   expect([list().length, list()[0]?.change.firstName]).toEqual([200, ['Ada 208', 'Ada 209']])

@@ -63,6 +63,7 @@ const FLASHES = {
   dkim_made: 'The key pair was created. It signs the next email, so publish its record now.',
   dkim_removed: 'The key was removed. Emails are now sent unsigned.',
   address_freed: 'The address was removed from suppressions. It can receive emails again.',
+  address_unsubscribed: 'The address can receive transactional emails again. The person is still unsubscribed.',
   message_saved: 'The message was saved.',
   message_changed_live: 'The message was saved. New triggers use this version; waiting emails keep theirs.',
   message_moved: 'The message was saved. Waiting emails use this version too.',

@@ -59,7 +59,13 @@ export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<
 }
 
 /** For editors; requires the person's consent and a reason. */
-export const RemoveSuppressionPage = ({ viewer, text, errors, notice }: FormProps<RemovalText>) => {
+export const RemoveSuppressionPage = ({
+  viewer,
+  text,
+  errors,
+  notice,
+  isUnsubscribed,
+}: FormProps<RemovalText> & { isUnsubscribed: boolean }) => {
   const path = pathOf(viewer.app.publicId, 'suppressions')
   return (
     <Frame
@@ -67,7 +73,11 @@ export const RemoveSuppressionPage = ({ viewer, text, errors, notice }: FormProp
       page="deliveries"
       title={`Remove ${text.email} from suppressions?`}
       tabTitle="Remove from suppressions"
-      state="Do this only if they asked to get emails again. Earlier emails aren't resent."
+      state={
+        isUnsubscribed
+          ? "They also unsubscribed, so they stay unsubscribed and get only transactional emails. Earlier emails aren't resent."
+          : "Do this only if they asked to get emails again. Earlier emails aren't resent."
+      }
     >
       <FormNotices notice={notice ?? errors.find(({ field }) => field === 'email')?.message} />
       <Form

@@ -250,15 +250,17 @@ async function removeAddress(
   { viewer }: Who,
 ): Promise<Response> {
   const text = { email: form.text('email'), why: form.text('why') }
+  const suppressed = await deps.store.findSuppressed(viewer.app.id, text.email)
+  const isUnsubscribed = suppressed?.unsubscribedAt != null
   const show = (status: number, errors: Refused['errors'] = [], notice?: string) =>
-    pageAnswer(request, status, <RemoveSuppressionPage {...{ viewer, text, errors, notice }} />)
+    pageAnswer(request, status, <RemoveSuppressionPage {...{ viewer, text, errors, notice, isUnsubscribed }} />)
   if (form.text('confirmed') === '') return show(200)
   const reading = readRemoval(text)
   if ('errors' in reading) return show(400, reading.errors)
   const outcome = await removeSuppression(deps, viewer.app, { input: reading.input, actor: viewer.member.id })
   if (outcome === 'not_listed') return show(400, [], NOT_LISTED)
   if ('refusal' in outcome) return show(REFUSALS[outcome.refusal].status, [], REFUSALS[outcome.refusal].message)
-  return doneAnswer(deps, viewer, 'suppressions', 'address_freed')
+  return doneAnswer(deps, viewer, 'suppressions', isUnsubscribed ? 'address_unsubscribed' : 'address_freed')
 }
 
 const NOT_LISTED = 'This address is not on the list.'

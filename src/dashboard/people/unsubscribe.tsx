@@ -102,7 +102,8 @@ const undo =
     const outcome = isOfTopic ? await chooseTopics(deps, resuming) : await resubscribe(deps, contactId)
     if ('refusal' in outcome) return failedAnswer(request, found, outcome, <UndoFailedPage {...found} />)
     const after = await again()
-    const isDone = isSubscribed(after) && (!isOfTopic || after.topic?.end === null)
+    // who takes everything back may still have ended the topic of this email
+    const isDone = isSubscribed(after) && !after.topic?.end
     return recipientAnswer(
       request,
       200,

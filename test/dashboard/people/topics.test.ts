@@ -61,6 +61,12 @@ test('one click ends the topic of the email, and the page takes it back, or ends
   expect([await ended(), await statusOf()]).toEqual([[], 'unsubscribed'])
   expect((await sendAll()).subjects).toEqual([])
   expect(await titleOf(await post(`${url}/undo`))).toEqual([200, "You're subscribed again"])
+
+  // who takes everything back doesn't take back the topic
+  await post(url)
+  await post(`${url}/all`)
+  expect(await titleOf(await post(`${url}/undo`))).toEqual([200, "You're unsubscribed from Tips"])
+  expect([await ended(), await statusOf()]).toEqual([['Tips'], 'subscribed'])
 })
 
 test('the list of topics switches each on and off, and leaves out what it did not show', async () => {

@@ -82,9 +82,15 @@ export function testDeliveries(store: Fresh): void {
     await store().suppress({ appId: app.appId, email: 'ada@example.com', reason: 'unsubscribed', at: AT + DAY })
     // what ended all mail is not softened
     expect(await store().findSuppression(app.appId, 'ada@example.com')).toBe('bounced')
-    await store().unsuppress({ appId: app.appId, email: 'ada@example.com', at: AT + DAY })
-    expect(await store().findSuppression(app.appId, 'ada@example.com')).toBeNull()
-    expect((await store().findContact(app.appId, 'ada@example.com'))?.status).toBe('subscribed')
+    // nor is that they unsubscribed
+    for (const [suppression, status] of [
+      ['unsubscribed', 'unsubscribed'],
+      [null, 'subscribed'],
+    ] as const) {
+      await store().unsuppress({ appId: app.appId, email: 'ada@example.com', at: AT + DAY })
+      expect(await store().findSuppression(app.appId, 'ada@example.com')).toBe(suppression)
+      expect((await store().findContact(app.appId, 'ada@example.com'))?.status).toBe(status)
+    }
   })
 
   type Claimed = Awaited<ReturnType<typeof claimOne>>

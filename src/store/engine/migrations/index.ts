@@ -46,6 +46,7 @@ import suppressionCauses from './0045_suppression_causes.sql' with { type: 'text
 import mailRates from './0046_mail_rates.sql' with { type: 'text' }
 import suppressionSyncs from './0047_suppression_syncs.sql' with { type: 'text' }
 import domainsOfApps from './0048_domain_checks.sql' with { type: 'text' }
+import unsubscribedBefore from './0049_unsubscribed_before.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -100,6 +101,7 @@ export const MIGRATIONS: readonly string[] = [
   mailRates,
   suppressionSyncs,
   domainsOfApps,
+  unsubscribedBefore,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */
