@@ -220,7 +220,8 @@ export const STEPS: Step[] = [
     name: 'export-started',
     go: async (page) => {
       await page.fill('#confirmPassword', PASSWORD)
-      await page.click('button.primary')
+      // the next page must not open while the download begins
+      await Promise.all([page.waitForEvent('download'), page.click('button.primary')])
     },
   },
   {
