@@ -37,8 +37,8 @@ describe('a server that accepts 3 connections', () => {
     await running
     expect(await sending.states()).toEqual({ sent: emails })
     expect(countEach(sending)).toEqual(Array(emails).fill(1))
-    // seven of the first ten, then one at a time
-    expect(sending.refused()).toBeWithin(7, 13)
+    // at most seven of the first ten, fewer if a reply comes before they connect; then one at a time
+    expect(sending.refused()).toBeWithin(1, 13)
     expect(await findLimits(sending)).toMatchObject({ connections: { most: 3 }, rate: null, closed: null })
     expect((await sending.deliveries()).every(({ attempt }) => attempt === 1)).toBe(true)
     expect(await sending.findPause()).toBe(null)
