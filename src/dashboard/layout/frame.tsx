@@ -36,12 +36,8 @@ const FIRST_OF_SETUP = 'sender'
 /** `unknown`: a page that doesn't exist, which the sidebar doesn't show as current. */
 export type PageName = keyof typeof PAGES | 'you' | 'new-app' | 'docs' | 'unknown'
 
-type SubPage =
-  | 'overview/people'
-  | 'feed'
-  | 'outbox'
-  | 'suppressions'
-  | 'audit'
+export type SenderPage =
+  | 'sender'
   | 'sender/layout'
   | 'sender/texts'
   | 'sender/server'
@@ -50,6 +46,8 @@ type SubPage =
   | 'sender/opt-in'
   | 'sender/topics'
   | 'sender/rates'
+
+type SubPage = 'overview/people' | 'feed' | 'outbox' | 'suppressions' | 'audit' | SenderPage
 
 export const pathOf = (appId: string, page: PageName | SubPage): string => `/apps/${appId}/${page}`
 

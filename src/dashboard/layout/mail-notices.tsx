@@ -6,7 +6,7 @@ import { describeReason } from '../../deliveries/describe-reason.ts'
 import { describeLostUrl } from '../../people/unsubscribe.ts'
 import type { Brake } from '../../store/brake-rules.ts'
 import { MOST_QUEUED } from '../../store/message-results.ts'
-import { pathOf } from './frame.tsx'
+import { pathOf, type SenderPage } from './frame.tsx'
 import { Notice, type NoticeKind } from '../ui/notice.tsx'
 import { SectionLinks } from '../ui/sections.tsx'
 import { Command } from '../ui/text.tsx'
@@ -50,17 +50,6 @@ export const describeStuck = ({ count, isSilent }: NonNullable<MailState['stuck'
 
 export const formatMost = (count: number): string =>
   count >= MOST_QUEUED ? `${formatCount(MOST_QUEUED)} or more` : formatCount(count)
-
-type SenderPage =
-  | 'sender'
-  | 'sender/layout'
-  | 'sender/texts'
-  | 'sender/server'
-  | 'sender/domain'
-  | 'sender/limits'
-  | 'sender/opt-in'
-  | 'sender/topics'
-  | 'sender/rates'
 
 /** `on`: the current page, which needs no link. */
 type NoticesProps = { viewer: Viewer; state: MailState; on?: SenderPage | 'outbox' }
