@@ -28,7 +28,7 @@ export type ComposedMail = { from: string; to: string; raw: Buffer<ArrayBuffer>;
 export async function composeMail(fields: EmailFields): Promise<ComposedMail> {
   const { mail, from, to, dkim } = fields
   const mime = await loadMime()
-  // quoted-printable text never contains `=_` (RFC 2045, section 6.7)
+  // random, so that no part can contain it
   const boundary = `=_${crypto.randomUUID()}`
   const head = writeHead(fields, mime, boundary)
   const body = [writePart('text/plain', mail.text, mime), writePart('text/html', mail.html, mime)].map(
@@ -58,13 +58,20 @@ function writeHead(fields: EmailFields, { MimeNode }: Mime, boundary: string): s
   return root.buildHeaders()
 }
 
-/** A line that needs no encoding. */
+/** Arrives unchanged without an encoding: ASCII, in lines of up to 998 characters (RFC 5322, section 2.1.1). */
+const SEVEN_BIT_LINE = /^[\t -~]{0,998}$/
+/** A line that is the same in quoted-printable. */
 const PLAIN_LINE = /^(?:[ -<>-~]{0,75}[!-<>-~])?$/
 
 function writePart(type: string, text: string, { encode, wrap }: Mime): string {
-  const lines = text.split(/\r\n?|\n/).map((line) => (PLAIN_LINE.test(line) ? line : wrap(encode(line))))
-  const headers = [`Content-Type: ${type}; charset=utf-8`, 'Content-Transfer-Encoding: quoted-printable']
-  return `${headers.join('\r\n')}\r\n\r\n${lines.join('\r\n')}`
+  const lines = text.split(/\r\n?|\n/)
+  const is7Bit = lines.every((line) => SEVEN_BIT_LINE.test(line))
+  const sent = is7Bit ? lines : lines.map((line) => (PLAIN_LINE.test(line) ? line : wrap(encode(line))))
+  const headers = [
+    `Content-Type: ${type}; charset=utf-8`,
+    `Content-Transfer-Encoding: ${is7Bit ? '7bit' : 'quoted-printable'}`,
+  ]
+  return `${headers.join('\r\n')}\r\n\r\n${sent.join('\r\n')}`
 }
 
 /** Stops automatic replies. One-click unsubscribe needs https (RFC 8058); loopback is allowed for tests. */

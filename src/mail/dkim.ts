@@ -58,16 +58,16 @@ function findCovered(head: string): { name: string; relaxed: string }[] {
   })
 }
 
+/** White space that isn't one space (RFC 6376, section 3.4). */
+const WIDE_SPACE = /[ \t]{2,}|\t/g
+
 /** RFC 6376, section 3.4.2: only spaces and tabs are white space. */
 const relax = (value: string): string =>
-  value
-    .replaceAll('\r\n', '')
-    .replaceAll(/[ \t]+/g, ' ')
-    .replaceAll(/^ | $/g, '')
+  value.replaceAll('\r\n', '').replaceAll(WIDE_SPACE, ' ').replace(/^ /, '').replace(/ $/, '')
 
 /** RFC 6376, section 3.4.4. */
 function hashBody(body: string): string {
-  const relaxed = body.replaceAll(/[ \t]+/g, ' ').replaceAll(' \r\n', '\r\n')
+  const relaxed = body.replaceAll(WIDE_SPACE, ' ').replaceAll(' \r\n', '\r\n')
   let end = relaxed.endsWith(' ') ? relaxed.length - 1 : relaxed.length
   while (end >= 2 && relaxed.startsWith('\r\n', end - 2)) end -= 2
   return createHash('sha256')

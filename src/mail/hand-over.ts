@@ -90,7 +90,7 @@ export async function handOver(
   }
   if (obstacle === 'pause') return waitForPause(deps, work, breakers, decided)
   if (obstacle) return retry(deps, work, { reason: obstacle.code, isServerFault: true, record: decided })
-  return conclude(deps, work, { outcome, marked, record })
+  return conclude(deps, work, { outcome, marked, record, turn })
 }
 
 /** A 421 ends the connection and says nothing about the email (RFC 5321, 3.8). */
@@ -157,12 +157,18 @@ type SendResult = { outcome: Outcome; isLoggedIn: boolean }
 const isAboutLogin = (outcome: Outcome): boolean =>
   outcome.is === 'unreachable' || (outcome.is === 'refused' && outcome.about === 'session')
 
-type Concluding = { outcome: Outcome; marked: Marked | { refusal: string } | null; record: DecisionRecord }
-async function conclude(deps: MarkDependencies, work: DeliveryWork, { outcome, marked, record }: Concluding) {
+type Concluding = {
+  outcome: Outcome
+  marked: Marked | { refusal: string } | null
+  record: DecisionRecord
+  turn: Turn
+}
+async function conclude(deps: MarkDependencies, work: DeliveryWork, { outcome, marked, record, turn }: Concluding) {
   const { store } = deps
   const reason = reasonOf(outcome)
   switch (outcome.is) {
     case 'sent':
+      turn.onSent()
       return persist(deps, () => store.markSent(claimOf(deps, work)), done('sent'))
     case 'unknown':
       return persist(deps, () => store.markUnknown({ ...claimOf(deps, work), reason }), done('unknown', reason))

@@ -24,10 +24,10 @@ const BELOW = 'margin:0 0 16px'
 
 /** HTML in the author's text is escaped; Markdown in values isn't interpreted. @throws MarkdownLimit */
 export function renderHtmlBody(tree: readonly MarkdownChild[], links: BodyLinks, look: Theme): string {
-  const write = (children: readonly MarkdownChild[], isListed = false): string => {
+  const write = (children: readonly MarkdownChild[], isListed = false, between = ''): string => {
     const html = children
       .map((child) => (typeof child === 'string' ? breakLines(child) : writeNode(child, isListed)))
-      .join('')
+      .join(between)
     if (html.length > BODY_CHARACTERS) throw new MarkdownLimit('the result is too long for an email')
     return html
   }
@@ -39,10 +39,11 @@ export function renderHtmlBody(tree: readonly MarkdownChild[], links: BodyLinks,
       const href = links.readLink(button.href) ?? links.homeUrl
       return isListed ? showLink(write(button.children), href, look) : showButton(write(button.children), href, look)
     }
-    const inner = write(node.children, isListed || node.kind === 'listItem')
+    const inner = write(node.children, isListed || node.kind === 'listItem', node.kind === 'list' ? '\n' : '')
     return node.kind === 'link' ? showLink(inner, links.readLink(node.href), look) : showElement(node, inner, look)
   }
-  return write(tree)
+  // long lines would have to be encoded
+  return write(tree, false, '\n')
 }
 
 const showLink = (text: string, href: string | null, look: Theme): string =>

@@ -47,8 +47,11 @@ type Lane = {
   wait: { from: number; until: number; savedUntil: number } | null
 }
 
-/** `waitedMs`: since the claim. `onSlow`: only the server's answer is missing, so another email may start. */
-export type Turn = { breaker: Breaker; place: Place; waitedMs: number; onSlow: () => void }
+/**
+ * `waitedMs`: since the claim. Another email may start on `onSlow`, when only the server's answer is missing, and on
+ * `onSent`, when only the result is to be saved.
+ */
+export type Turn = { breaker: Breaker; place: Place; waitedMs: number; onSlow: () => void; onSent: () => void }
 
 /** `prepare` needs no turn. Neither may reject. */
 type Sendable = { prepare: () => Promise<void>; send: (turn: Turn) => Promise<void> }
@@ -140,14 +143,10 @@ export function createLanes({ store, clock, routes }: Options) {
     if (open.sending === 0 && open.waiting.length === 0) turns.delete(login)
   }
 
-  /** Ends a turn, starts the next, and resolves `freed` if more can be claimed. */
-  const leave = (lane: Lane, login: Login): void => {
+  /** Resolves `freed` if more can be claimed after `change`. */
+  const free = (lane: Lane, login: Login, change: () => void): void => {
     const [wasCrowded, wasFull] = [freeAt(login) < 1, isFull(lane)]
-    openTurns(login).sending -= 1
-    lane.sending -= 1
-    advance(login)
-    lane.claimed -= 1
-    total -= 1
+    change()
     const isFreer = (wasCrowded && freeAt(login) > 0) || (wasFull && !isFull(lane))
     if (total > 0 && !isFreer) return
     freed.resolve()
@@ -223,18 +222,33 @@ export function createLanes({ store, clock, routes }: Options) {
       lane.claimed += 1
       total += 1
       const open = openTurns(login)
-      let hasLeft = false
-      const leaveOnce = (): void => {
-        if (!hasLeft) leave(lane, login)
-        hasLeft = true
+      let [hasTurn, hasClaim] = [true, true]
+      /** The next email of the login may start. */
+      const endTurn = (): void => {
+        if (!hasTurn) return
+        hasTurn = false
+        free(lane, login, () => {
+          openTurns(login).sending -= 1
+          lane.sending -= 1
+          advance(login)
+        })
+      }
+      const leave = (): void => {
+        endTurn()
+        if (!hasClaim) return
+        hasClaim = false
+        free(lane, login, () => {
+          lane.claimed -= 1
+          total -= 1
+        })
       }
       const begin = (): void => {
         open.sending += 1
         lane.sending += 1
         const waitedMs = clock.monotonicMs() - claimedAt
-        const onSlow = (): void => (lane.most < SIDE_BY_SIDE ? undefined : leaveOnce())
-        const sent = send({ breaker, place, waitedMs, onSlow }).then(place.leave)
-        track(sent.then(leaveOnce))
+        const onSlow = (): void => (lane.most < SIDE_BY_SIDE ? undefined : leave())
+        const sent = send({ breaker, place, waitedMs, onSlow, onSent: endTurn }).then(place.leave)
+        track(sent.then(leave))
       }
       if (open.sending < sideBySide(login) && lane.sending < lane.most) return begin()
       const waiting = { lane, begin, prepare: () => track(prepare()) }

@@ -119,7 +119,7 @@ ${inks}.line{border-color:${dark.line}!important}
 ${inks}.link{color:${dark.link}!important}`
 
 /** Nothing that is seen, but as long as a list of emails shows, so that the text of the email doesn't follow. */
-const FILLING = '&#847;&zwnj;&nbsp;'.repeat(80)
+const FILLING = `${'&#847;&zwnj;&nbsp;'.repeat(40)}\n`.repeat(2)
 
 /** The line after the subject in lists of emails. Each client hides it in the email by one of these properties. */
 export function hidePreheader({ preheader, text }: Pick<LayoutFacts, 'preheader' | 'text'>): string {

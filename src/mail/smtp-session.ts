@@ -238,9 +238,12 @@ function decode(latin1: string): string {
   return text.includes('\ufffd') ? latin1 : text
 }
 
+const BARE_LINE_END = /\r(?!\n)|(?:^|[^\r])\n/
+
 export function toData(raw: Buffer): Buffer {
-  const lines = raw.toString('latin1').replaceAll(/\r\n?|\n/g, '\r\n')
-  const stuffed = `\r\n${lines}`.replaceAll('\r\n.', '\r\n..').slice(2)
+  const text = raw.toString('latin1')
+  const lines = BARE_LINE_END.test(text) ? text.replaceAll(/\r\n?|\n/g, '\r\n') : text
+  const stuffed = `${lines.startsWith('.') ? '.' : ''}${lines.replaceAll('\r\n.', '\r\n..')}`
   return Buffer.from(stuffed.endsWith('\r\n') ? stuffed : `${stuffed}\r\n`, 'latin1')
 }
 

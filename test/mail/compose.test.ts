@@ -54,6 +54,29 @@ test('lines end in CRLF and are not too long', async () => {
   expect(Math.max(...raw.split('\r\n').map((line) => line.length))).toBeLessThanOrEqual(998)
 })
 
+test.each([
+  ['ASCII', 'Hi\t Ada  ', ['7bit', '7bit']],
+  ['an umlaut', 'Hi Zo\u00eb', ['quoted-printable', 'quoted-printable']],
+  ['a control character', 'Hi\u007f', ['quoted-printable', 'quoted-printable']],
+])('%s is sent in the encoding it needs, and arrives unchanged', async (_, words, encodings) => {
+  const mail = { subject: 'Hello', text: `${words}\n.\nend\n`, html: `<p class="a=b">${words}</p>\n` }
+  const { raw } = await compose({ mail, dkim: DKIM })
+  expect(Array.from(raw.matchAll(/^Content-Transfer-Encoding: (\S+)/gm), ([, name]) => name)).toEqual(encodings)
+  expect(readMail(raw).parts.map(({ text }) => text.replaceAll('\r\n', '\n').trimEnd())).toEqual([
+    mail.text.trimEnd(),
+    mail.html.trimEnd(),
+  ])
+  expect(checkDkim(raw, publicKey)).toMatchObject({ isValid: true })
+})
+
+test('a line of more than 998 characters is encoded, a shorter one is not', async () => {
+  const encodingOf = async (length: number) => {
+    const { raw } = await compose({ mail: { ...EMAIL.mail, text: 'x'.repeat(length) } })
+    return /^Content-Transfer-Encoding: (\S+)/m.exec(raw)?.[1]
+  }
+  expect([await encodingOf(998), await encodingOf(999)]).toEqual(['7bit', 'quoted-printable'])
+})
+
 test('replies go to the address of the app; a transactional email has no unsubscribe link', async () => {
   const { raw } = await compose({ replyTo: { name: '', address: 'help@example.com' }, unsubscribeUrl: null })
   const mail = readMail(raw)

@@ -11,14 +11,14 @@ function bodyOf(body: string, facts = makeFacts()): string {
 
 describe('Markdown of the author', () => {
   test.each([
-    ['# One\n\n## Two\n\n### Three', '<h1>One</h1><h2>Two</h2><h3>Three</h3>'],
+    ['# One\n\n## Two\n\n### Three', '<h1>One</h1>\n<h2>Two</h2>\n<h3>Three</h3>'],
     ['one\ntwo', '<p>one<br>two</p>'],
     ['**a** *b* ~~c~~ `d`', '<p><strong>a</strong> <em>b</em> <s>c</s> <code>d</code></p>'],
-    ['- a\n- b', '<ul><li>a</li><li>b</li></ul>'],
-    ['3. a\n4. b', '<ol start="3"><li>a</li><li>b</li></ol>'],
+    ['- a\n- b', '<ul><li>a</li>\n<li>b</li></ul>'],
+    ['3. a\n4. b', '<ol start="3"><li>a</li>\n<li>b</li></ol>'],
     ['> said', '<blockquote><p>said</p></blockquote>'],
     ['```\n1 < 2\n```', '<pre>1 &lt; 2\n</pre>'],
-    ['a\n\n---', '<p>a</p><hr>'],
+    ['a\n\n---', '<p>a</p>\n<hr>'],
     ['| a |\n|---|\n| b |', '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>b</td></tr></tbody></table>'],
     ['a [b](https://x.example/?a=1&b=2) c', '<p>a <a href="https://x.example/?a=1&amp;b=2">b</a> c</p>'],
     ['![of a *cat*](https://x.example/cat.png)', '<p><img src="https://x.example/cat.png" alt="of a cat"></p>'],

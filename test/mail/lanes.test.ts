@@ -202,6 +202,25 @@ test('waits for its turn without polling the store', async () => {
   expect(await sending.states()).toEqual({ sent: 60 })
 })
 
+test('an email whose result is being saved leaves its turn to the next', async () => {
+  const { sending, sent, end } = await startServers()
+  end()
+  await sending.sendEvents(SIDE_BY_SIDE + 5)
+  const store = sending.store()
+  const { markSent } = store
+  const saving = Promise.withResolvers<void>()
+  store.markSent = async (claim) => {
+    await saving.promise
+    return markSent(claim)
+  }
+  const running = sending.sendDue()
+  expect(await isSoon(() => sent.length === SIDE_BY_SIDE + 5)).toBe(true)
+  expect(await sending.states()).toEqual({ handed: SIDE_BY_SIDE + 5 })
+  saving.resolve()
+  await running
+  expect(await sending.states()).toEqual({ sent: SIDE_BY_SIDE + 5 })
+})
+
 async function countStates({ store, first }: Sending): Promise<Record<string, number>> {
   const apps = await store().listApps(first.accountId)
   const query = { messageId: null, contactId: null, states: null, before: null, limit: 10_000 }
