@@ -32,14 +32,19 @@ const START_MS = 10_000
 const GRACE_MS = 50
 /** Per app, besides emails being sent. */
 const MAX_WAITING = 250
+/** Emails being sent that cross threads together, because waking a thread takes as long as rendering. */
+const TOGETHER = 8
 const REMEMBERED_APPS = 1_000
 
 type Job = {
   request: ToTemplates
   limitMs: number
+  mayShare: boolean
   resolve: (answer: unknown) => void
   reject: (error: unknown) => void
 }
+
+type Limits = { budgetMs: number; spareMs?: number; isFirst?: boolean; mayShare?: boolean }
 
 export type TemplateWorker = ReturnType<typeof createTemplateWorker>
 
@@ -53,14 +58,16 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
   let thread: Promise<Thread> | null = null
   let isBusy = false
 
-  const takeNext = (): [appId: number, job: Job] | null => {
+  const takeNext = (): [appId: number, jobs: Job[]] | null => {
     const used = (appId: number): number => usedMs.get(appId) ?? 0
     const [appId] = [...waiting.keys()].sort((a, b) => used(a) - used(b))
-    const job = appId === undefined ? undefined : waiting.get(appId)?.shift()
-    if (appId === undefined || job === undefined) return null
-    if (waiting.get(appId)?.length === 0) waiting.delete(appId)
+    const jobs = appId === undefined ? undefined : waiting.get(appId)
+    if (appId === undefined || jobs === undefined) return null
+    const alone = jobs.slice(0, TOGETHER).findIndex(({ mayShare }) => !mayShare)
+    const next = jobs.splice(0, alone < 0 ? TOGETHER : Math.max(alone, 1))
+    if (jobs.length === 0) waiting.delete(appId)
     leastMs = Math.max(leastMs, used(appId))
-    return [appId, job]
+    return [appId, next]
   }
 
   const note = (appId: number, ms: number): void => {
@@ -70,35 +77,49 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
   }
 
   /** null: out of time, and the thread was stopped. */
-  const run = async (appId: number, { request, limitMs }: Job): Promise<unknown> => {
+  const run = async (appId: number, jobs: Job[]): Promise<FromTemplates[] | null> => {
     thread ??= startThread()
     const running = await thread.catch((error: unknown) => {
       thread = null
       throw error
     })
     const startedAt = performance.now()
-    const text = await ask(running, JSON.stringify(request), limitMs).catch((error: unknown) => {
-      thread = null
-      running.terminate()
-      throw error
-    })
+    // the last one may start just before the end
+    const limitMs = jobs.slice(0, 2).reduce((sum, job) => sum + job.limitMs, 0)
+    const text = await ask(running, JSON.stringify(jobs.map(({ request }) => request)), limitMs).catch(
+      (error: unknown) => {
+        thread = null
+        running.terminate()
+        throw error
+      },
+    )
     note(appId, performance.now() - startedAt)
-    if (text === null) {
-      thread = null
-      running.terminate()
-      return null
+    if (text !== null) return JSON.parse(text) as FromTemplates[]
+    thread = null
+    running.terminate()
+    return null
+  }
+
+  const answer = (appId: number, jobs: Job[], answers: FromTemplates[] | null): void => {
+    const isOneAtFault = answers === null && jobs.length > 1
+    const done = isOneAtFault ? [] : (answers ?? [{ answer: null }])
+    for (const [index, found] of done.entries()) {
+      if ('failure' in found) jobs[index]?.reject(new Error(found.failure))
+      else jobs[index]?.resolve(found.answer)
     }
-    const answer = JSON.parse(text) as FromTemplates
-    if ('failure' in answer) throw new Error(answer.failure)
-    return answer.answer
+    const left = jobs.slice(done.length).map((job) => ({ ...job, mayShare: !isOneAtFault }))
+    if (left.length > 0) waiting.set(appId, [...left, ...(waiting.get(appId) ?? [])])
   }
 
   const runNext = async (): Promise<void> => {
     const next = isBusy ? null : takeNext()
     if (!next) return
     isBusy = true
-    const [appId, job] = next
-    await run(appId, job).then(job.resolve, job.reject)
+    const [appId, jobs] = next
+    await run(appId, jobs).then(
+      (answers) => answer(appId, jobs, answers),
+      (error: unknown) => jobs.forEach((job) => job.reject(error)),
+    )
     isBusy = false
     void runNext()
   }
@@ -107,7 +128,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
   const submit = <Answer>(
     appId: number,
     request: TemplateRequest,
-    { budgetMs, spareMs = 0, isFirst = false }: { budgetMs: number; spareMs?: number; isFirst?: boolean },
+    { budgetMs, spareMs = 0, isFirst = false, mayShare = false }: Limits,
   ): Promise<Answer | null> =>
     new Promise((resolve, reject) => {
       const jobs = waiting.get(appId) ?? []
@@ -116,6 +137,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
       const job: Job = {
         request: { ...request, budgetMs },
         limitMs: budgetMs + spareMs + graceMs,
+        mayShare,
         resolve: resolve as (answer: unknown) => void,
         reject,
       }
@@ -134,7 +156,11 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
     ): Promise<RenderedMail | TemplateFault> {
       const budgetMs = isAlone ? aloneMs : renderMs
       return (
-        (await submit<RenderedMail | TemplateFault>(appId, { render: mail }, { budgetMs, isFirst: isSent })) ?? SLOW
+        (await submit<RenderedMail | TemplateFault>(
+          appId,
+          { render: mail },
+          { budgetMs, isFirst: isSent, mayShare: isSent && !isAlone },
+        )) ?? SLOW
       )
     },
     inspect: (appId: number, sources: readonly string[]): Promise<Inspection | null> =>

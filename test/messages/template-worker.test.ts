@@ -65,6 +65,29 @@ describe('rendering', () => {
     expect(ended).toContain('refused')
   })
 
+  test('of sent emails is done for all, also if one of them is slow or stops the thread', async () => {
+    const rendered = (mail: object): string => ('html' in mail ? 'html' : Object.keys(mail).join())
+    const bodies = ['a', SOME_WORK, 'b', 'c']
+    const renderAll = async (worker: ReturnType<typeof createTemplateWorker>) =>
+      (await Promise.all(bodies.map((body) => worker.render(APP, mailOf({ body }), { isSent: true })))).map(rendered)
+    expect(await renderAll(createTemplateWorker({ renderMs: 0 }))).toEqual(['html', 'slow', 'html', 'html'])
+    const stopped = await renderAll(createTemplateWorker({ renderMs: 1, graceMs: 0 }))
+    expect(stopped[1]).toBe('slow')
+    for (const one of stopped) expect(one).toBeOneOf(['html', 'slow'])
+  })
+
+  test('of many sent emails delays another app by no more than two of them', async () => {
+    const worker = createTemplateWorker({ renderMs: 100 })
+    await worker.render(2, mailOf())
+    const slow = Array.from({ length: 8 }, () =>
+      worker.render(1, mailOf({ body: COSTLY_BODIES['a loop over many conditions'] ?? '' }), { isSent: true }),
+    )
+    const startedAt = performance.now()
+    await worker.render(2, mailOf(), { isSent: true })
+    expect(performance.now() - startedAt).toBeLessThan(2 * (100 + 50) + 200)
+    await Promise.all(slow)
+  })
+
   test('has more time alone', async () => {
     const worker = createTemplateWorker({ renderMs: 0 })
     const mail = mailOf({ body: SOME_WORK })
