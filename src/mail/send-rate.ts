@@ -173,7 +173,7 @@ function waitLonger({ limit }: SendRate, closed: Closed, at: number): Closed {
   const { fromAt, since, waitMs } = closed
   const nextMs = Math.max(Math.min(2 * waitMs, MINUTE), Math.min((at - since) * WAIT_SHARE, LAST_WAIT_MS))
   const expectedAt = limit === null ? 0 : fromAt + limit.periodMs
-  const tryAt = expectedAt > at ? Math.min(at + waitMs, expectedAt) : at + waitMs
+  const tryAt = expectedAt > at ? Math.min(at + nextMs, expectedAt) : at + nextMs
   return { ...closed, triedAt: at, tryAt, waitMs: nextMs, isTrying: false }
 }
 
