@@ -27,7 +27,8 @@ type Dependencies = { store: Store; clock: Clock; mailer: HandOvers; unsubscribe
 
 /**
  * One-click unsubscribe (RFC 8058): from the topic of the email, or from everything if it has none. GET changes nothing,
- * because mail scanners open links. POST needs no cookie or body and has no rate limit. The page can take it back.
+ * because mail scanners open links. POST needs no cookie or body and has no rate limit. Each has its own undo, because
+ * who takes back everything may still want no emails about a topic that they ended before.
  */
 export const unsubscribeRoutes = (deps: Dependencies) =>
   new Elysia()
@@ -52,9 +53,18 @@ export const unsubscribeRoutes = (deps: Dependencies) =>
         onLink(deps, request, params, (found, again) => end(deps, request, { found, again, topic: null })),
       { parse: 'none' },
     )
-    .post('/u/:token/undo', ({ params, request }) => onLink(deps, request, params, undo(deps, request)), {
-      parse: 'none',
-    })
+    .post(
+      '/u/:token/undo',
+      ({ params, request }) =>
+        onLink(deps, request, params, (found, again) => undo(deps, request, { found, again, topic: found.topic })),
+      { parse: 'none' },
+    )
+    .post(
+      '/u/:token/all/undo',
+      ({ params, request }) =>
+        onLink(deps, request, params, (found, again) => undo(deps, request, { found, again, topic: null })),
+      { parse: 'none' },
+    )
     .post('/u/:token/topics', ({ params, request }) => onLink(deps, request, params, choose(deps, request)), {
       parse: 'none',
     })
@@ -92,25 +102,22 @@ const failedAnswer = (
   page: ReturnType<typeof FailedPage>,
 ): Response => recipientAnswer(request, REFUSALS[refusal].status, found, page)
 
-/** Of everything, or else of the topic. */
-const undo =
-  (deps: Dependencies, request: Request): Handle =>
-  async (found, again) => {
-    const { contactId, topic } = found
-    const resuming = { contactId, end: [], resume: topic ? [topic.name] : [], actor: null }
-    const isOfTopic = isSubscribed(found) && topic !== null
-    const outcome = isOfTopic ? await chooseTopics(deps, resuming) : await resubscribe(deps, contactId)
-    if ('refusal' in outcome) return failedAnswer(request, found, outcome, <UndoFailedPage {...found} />)
-    const after = await again()
-    // who takes everything back may still have ended the topic of this email
-    const isDone = isSubscribed(after) && !after.topic?.end
-    return recipientAnswer(
-      request,
-      200,
-      after,
-      isDone ? <UndonePage {...after} topic={isOfTopic ? topic : null} /> : <StatePage {...after} />,
-    )
-  }
+/** Of the topic, or of everything (null). Repeatable. */
+async function undo(deps: Dependencies, request: Request, { found, again, topic }: Ending): Promise<Response> {
+  const { contactId } = found
+  const outcome = topic
+    ? await chooseTopics(deps, { contactId, end: [], resume: [topic.name], actor: null })
+    : await resubscribe(deps, contactId)
+  if ('refusal' in outcome) return failedAnswer(request, found, outcome, <UndoFailedPage {...found} topic={topic} />)
+  const after = await again()
+  const isDone = isSubscribed(after) && !after.topic?.end
+  return recipientAnswer(
+    request,
+    200,
+    after,
+    isDone ? <UndonePage {...after} topic={topic} /> : <StatePage {...after} />,
+  )
+}
 
 const choose =
   (deps: Dependencies, request: Request): Handle =>
@@ -189,7 +196,7 @@ const DonePage = ({ stillSending, ...found }: Found & StoppedEmails) => (
     {found.mayUndo && (
       <>
         <p class="hint">{say(found, 'undoHint')}</p>
-        <UndoForm {...found} />
+        <UndoForm {...found} topic={null} />
       </>
     )}
   </RecipientPage>
@@ -213,7 +220,9 @@ const TopicDonePage = ({ stillSending, topic, ...found }: Found & StoppedEmails 
   )
 }
 
-const UndoForm = (found: Found) => <ActionForm action={`${found.path}/undo`}>{say(found, 'undoButton')}</ActionForm>
+const UndoForm = ({ topic, ...found }: Found) => (
+  <ActionForm action={topic ? `${found.path}/undo` : `${found.path}/all/undo`}>{say(found, 'undoButton')}</ActionForm>
+)
 
 const UndonePage = ({ topic, ...found }: Found) => (
   <RecipientPage
@@ -250,9 +259,9 @@ const FailedPage = ({ topic, ...found }: Found) => (
   </FailedFrame>
 )
 
-const UndoFailedPage = (found: Found) => (
-  <FailedFrame {...found}>
-    <UndoForm {...found} />
+const UndoFailedPage = ({ topic, ...found }: Found) => (
+  <FailedFrame {...found} topic={topic}>
+    <UndoForm {...found} topic={topic} />
   </FailedFrame>
 )
 

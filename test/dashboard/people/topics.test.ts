@@ -21,6 +21,10 @@ const post = (url: string, fields: Record<string, string> = { 'List-Unsubscribe'
   sending.send(new Request(url, { method: 'POST', body: new URLSearchParams(fields) }))
 const titleOf = async (answer: Response) => [answer.status, (await textOf(await answer.text(), 'h1'))[0]]
 const ended = async () => (await sending.store().listEndedTopics(sending.app.id, ADA)).map(({ topic }) => topic)
+const undone = async (url: string) => {
+  const [, title] = await titleOf(await post(url))
+  return [title, await ended(), await statusOf()]
+}
 const statusOf = async () => (await sending.store().findContact(sending.app.id, ADA))?.status
 
 /** What arrives an hour later, and the link in the email about a topic. */
@@ -60,13 +64,26 @@ test('one click ends the topic of the email, and the page takes it back, or ends
   expect(await titleOf(await post(`${url}/all`))).toEqual([200, "You're unsubscribed"])
   expect([await ended(), await statusOf()]).toEqual([[], 'unsubscribed'])
   expect((await sendAll()).subjects).toEqual([])
-  expect(await titleOf(await post(`${url}/undo`))).toEqual([200, "You're subscribed again"])
+  expect(await undone(`${url}/all/undo`)).toEqual(["You're subscribed again", [], 'subscribed'])
+})
 
-  // who takes everything back doesn't take back the topic
+test('undo takes back what that unsubscribe changed, and nothing else, however often it is repeated', async () => {
+  const url = (await sendAll()).linkOf(TIPS)
+  const undoOf = (html: string) => [...html.matchAll(/action="([^"]*undo)"/g)].map(([, action]) => action)
   await post(url)
+  expect(undoOf(await (await get(url)).text())).toEqual([`${new URL(url).pathname}/undo`])
+  sending.clock.tick(1)
   await post(`${url}/all`)
-  expect(await titleOf(await post(`${url}/undo`))).toEqual([200, "You're unsubscribed from Tips"])
-  expect([await ended(), await statusOf()]).toEqual([['Tips'], 'subscribed'])
+  expect(undoOf(await (await get(url)).text())).toEqual([`${new URL(url).pathname}/all/undo`])
+  for (let time = 0; time < 3; time++) {
+    expect(await undone(`${url}/all/undo`)).toEqual(["You're unsubscribed from Tips", ['Tips'], 'subscribed'])
+  }
+  sending.clock.tick(1)
+  await post(`${url}/all`)
+  for (let time = 0; time < 3; time++) {
+    expect(await undone(`${url}/undo`)).toEqual(["You're unsubscribed", [], 'unsubscribed'])
+  }
+  expect(await undone(`${url}/all/undo`)).toEqual(["You're subscribed again", [], 'subscribed'])
 })
 
 test('the list of topics switches each on and off, and leaves out what it did not show', async () => {

@@ -143,7 +143,7 @@ describe('taking it back', () => {
   test('is offered to who unsubscribed, at once and later', async () => {
     const url = await begin()
     for (const answer of [await post(url), await get(url)]) {
-      expect(await answer.text()).toContain(`action="${new URL(url).pathname}/undo"`)
+      expect(await answer.text()).toContain(`action="${new URL(url).pathname}/all/undo"`)
     }
   })
 
