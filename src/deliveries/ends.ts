@@ -4,7 +4,7 @@ import { type DecisionRecord, parseRecord } from '../store/decision-records.ts'
 import type {
   CancelBySuppression,
   CancelByTopic,
-  ChangedSender,
+  RetryCause,
   DeliveryRules,
   EndFacts,
   EndPlan,
@@ -25,7 +25,7 @@ import {
   type Verdict,
 } from '../store/message-types.ts'
 import { BRAKE } from './brake.ts'
-import { HELD_BACK, refusedBy, suppressionVerdict } from './decide.ts'
+import { HELD_BACK, refusedBy, suppressionVerdict, WAIT_REASONS } from './decide.ts'
 
 const WAITING: readonly string[] = ['waiting', 'deferred']
 /** After these the person gets no more email, so the captured copy is useless too. */
@@ -153,9 +153,17 @@ const isOfServer = (reason: string): boolean =>
 /** The sender address was refused or is not allowed. */
 const isOfSender = (reason: string): boolean => reason.startsWith('sender_') || reason.startsWith('from_')
 
-/** Another mail server may also accept the sender address. */
-export const isRetried = (reason: string, changed: ChangedSender): boolean =>
-  changed === 'brake' ? reason === BRAKE : isOfSender(reason) || (changed === 'server' && isOfServer(reason))
+const isOfCheck = (reason: string): boolean => WAIT_REASONS.some((one) => one === reason)
+
+/**
+ * Another mail server may also accept the sender address. A reason names one check only, so that all emails that wait
+ * for one are decided again when a limit changed.
+ */
+export const isRetried = (reason: string, cause: RetryCause): boolean => {
+  if (cause === 'brake') return reason === BRAKE
+  if (cause === 'limits') return reason !== BRAKE && isOfCheck(reason)
+  return isOfSender(reason) || (cause === 'server' && isOfServer(reason))
+}
 
 const isUnsent = ({ state }: Finish): boolean => state === 'skipped' || state === 'failed'
 

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { ChangedSender, DeliveryRules } from './delivery-rules.ts'
+import type { RetryCause, DeliveryRules } from './delivery-rules.ts'
 import { IS_WAITING } from './delivery-states.ts'
 
 /** Deliveries made due per write, so that no other write waits long. */
@@ -26,20 +26,15 @@ export function createDeliveryRetries({ db, rules }: Parts) {
   const ofApp = prepare('app_id = ?')
   const ofAccount = prepare('app_id IN (SELECT id FROM apps WHERE account_id = ?)')
 
-  const tryAgain = (
-    { reasons, retry }: typeof ofApp,
-    id: number | string,
-    changed: ChangedSender,
-    at: number,
-  ): boolean => {
-    const retried = reasons.all(id, at).flatMap(({ reason }) => (rules.isRetried(reason, changed) ? [reason] : []))
+  const tryAgain = ({ reasons, retry }: typeof ofApp, id: number | string, cause: RetryCause, at: number): boolean => {
+    const retried = reasons.all(id, at).flatMap(({ reason }) => (rules.isRetried(reason, cause) ? [reason] : []))
     return retried.length === 0 || retry.run(at, at, id, at, JSON.stringify(retried)).changes < RETRIED_PER_WRITE
   }
 
   return {
     /** False if more are to be made due. */
-    tryAgain: (appId: number, changed: ChangedSender, at: number): boolean => tryAgain(ofApp, appId, changed, at),
-    tryAllAgain: (accountId: string, changed: ChangedSender, at: number): boolean =>
-      tryAgain(ofAccount, accountId, changed, at),
+    tryAgain: (appId: number, cause: RetryCause, at: number): boolean => tryAgain(ofApp, appId, cause, at),
+    tryAllAgain: (accountId: string, cause: RetryCause, at: number): boolean =>
+      tryAgain(ofAccount, accountId, cause, at),
   }
 }

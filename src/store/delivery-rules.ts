@@ -19,7 +19,7 @@ export type DeliveryRules = {
   queryEnd: QueryEnd
   planEnd: PlanEnd
   /** Whether an email deferred for this reason is due at once when the app's sender or mail server changes, or its brake ends. */
-  isRetried: (reason: string, changed: ChangedSender) => boolean
+  isRetried: (reason: string, changed: RetryCause) => boolean
   /** Whether nothing says that the email was sent or captured before, so that it may trigger other messages. */
   isFirstSend: (sent: Pick<DeliveryRow, 'byHand' | 'record'>) => boolean
   planResend: PlanResend
@@ -187,7 +187,7 @@ export type EndPlan = {
   isHeldBack: boolean
 }
 
-export type ChangedSender = 'server' | 'sender' | 'brake'
+export type RetryCause = 'server' | 'sender' | 'limits' | 'brake'
 
 export type ResendFacts = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo'>
 

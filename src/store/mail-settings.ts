@@ -75,6 +75,9 @@ export function createMailSettingsReads(db: Database, sealer: Sealer) {
   }
 }
 
+/** What lifecycle emails wait for. */
+const LIMITS = ['perPersonDay', 'perPersonWeek', 'sendWindow', 'timezone'] as const satisfies (keyof MailSettings)[]
+
 type MailChange = MessageChange & { settings: Partial<MailSettings>; basedOn?: Partial<MailSettings> }
 
 type Parts = {
@@ -94,7 +97,8 @@ export function createMailSettingsWrites({ db, live, schedules, sealer, retries,
 
   return {
     /**
-     * Null clears. A new sender or mail server makes deferred deliveries due at once and resets their attempts.
+     * Null clears. A new sender or mail server makes deferred deliveries due at once and resets their attempts, and so
+     * do other hours or limits per person for those that wait for them.
      * `basedOn`: settings that must not have changed, else settings_changed.
      */
     setMailSettings({ settings, basedOn = {}, ...by }: MailChange): Done | Refused {
@@ -114,6 +118,7 @@ export function createMailSettingsWrites({ db, live, schedules, sealer, retries,
       const isSenderChanged = isChanged('fromEmail') || isChanged('otherFromEmails')
       if (isChanged('smtpUrl')) retries.tryAgain(by.appId, 'server', by.at)
       else if (isSenderChanged) retries.tryAgain(by.appId, 'sender', by.at)
+      if (LIMITS.some(isChanged)) retries.tryAgain(by.appId, 'limits', by.at)
       if (isChanged('complaintLimit') || isChanged('bounceLimit')) brakes.check(by.appId, by.at)
       if (changed.length > 0) audit(by, 'mail.set', changed.join(', '))
       live.drop(by.appId)

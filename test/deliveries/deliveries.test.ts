@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
+import type { DeliveryRow, MailSettings, MessageContent } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, type Messaging, MINUTE, recordOf, verdictsOf } from '../messaging.ts'
 
@@ -26,6 +26,33 @@ describe('settings of the app', () => {
     expect(await messaging.decide()).toEqual([])
     server.clock.tick(1)
     expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+  })
+
+  test.each<[string, Partial<MailSettings>, Partial<MailSettings>]>([
+    ['a higher limit', { perPersonDay: 1 }, { perPersonDay: 2 }],
+    ['no limit', { perPersonDay: 1 }, { perPersonDay: null }],
+    ['other hours', { sendWindow: { days: [1], from: '09:00', until: '17:00' } }, { sendWindow: null }],
+  ])('%s frees at once what waited only for the old one', async (_, before, after) => {
+    await messaging.set(before)
+    await two()
+    const sent = verdictsOf(await messaging.decide()).filter((verdict) => verdict === 'send').length
+    server.clock.tick(1)
+    await messaging.set(after)
+    expect(verdictsOf(await messaging.decide())).toEqual(Array(2 - sent).fill('send'))
+  })
+
+  test('a limit that is still reached, or one of another app, frees nothing', async () => {
+    await messaging.set({ perPersonDay: 1, perPersonWeek: 1, giveUpHours: 300 })
+    await two()
+    expect(verdictsOf(await messaging.decide())).toEqual(['send', 'perDay'])
+    const [, waiting] = await messaging.deliveries()
+    await messaging.set({ perPersonDay: 2 })
+    expect(verdictsOf(await messaging.decide())).toEqual(['perWeek'])
+    await messaging
+      .store()
+      .setMailSettings({ ...messaging.by, appId: messaging.app.id + 1, settings: { perPersonWeek: 2 } })
+    expect(await messaging.decide()).toEqual([])
+    expect((await messaging.deliveries())[1]).toMatchObject({ state: 'deferred', dueAt: waiting?.dueAt })
   })
 
   test('at most one a week, given up after 72 hours', async () => {

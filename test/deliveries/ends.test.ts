@@ -12,7 +12,7 @@ import {
   planResend,
   queryEnd,
 } from '../../src/deliveries/ends.ts'
-import type { EndFacts, Finish, ResendFacts } from '../../src/store/delivery-rules.ts'
+import type { EndFacts, Finish, ResendFacts, RetryCause } from '../../src/store/delivery-rules.ts'
 import { TIMED_KEY } from '../../src/store/delivery-states.ts'
 import { DELIVERY_STATES, SUPPRESSION_REASONS, type Verdict } from '../../src/store/message-types.ts'
 import { DAY, MINUTE } from '../durations.ts'
@@ -209,14 +209,17 @@ describe('a resend by hand', () => {
   })
 })
 
-test('a new mail server retries its failures and those of the sender; a new sender only the latter', () => {
+test('what changed decides which emails are tried again', () => {
   const ofServer = ['server_paused', 'server_limited', 'unknown', 'smtp_421', 'econnrefused', 'error']
   const ofSender = ['sender_unverified', 'sender_paused', 'from_550']
-  const others = ['perDay', 'window', 'unsure', 'brake', 'template_slow', 'dkim_key']
-  const retried = (changed: 'server' | 'sender') =>
-    [...ofServer, ...ofSender, ...others].filter((reason) => isRetried(reason, changed))
+  const ofLimits = ['perDay', 'perWeek', 'window', 'unsure']
+  const others = ['brake', 'template_slow', 'dkim_key']
+  const retried = (cause: RetryCause) =>
+    [...ofServer, ...ofSender, ...ofLimits, ...others].filter((reason) => isRetried(reason, cause))
   expect(retried('server')).toEqual([...ofServer, ...ofSender])
   expect(retried('sender')).toEqual(ofSender)
+  expect(retried('limits')).toEqual(ofLimits)
+  expect(retried('brake')).toEqual(['brake'])
 })
 
 describe('a waiting email of someone who is suppressed', () => {
