@@ -123,7 +123,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
         detail: describeCall({
           summary: 'Send an email now',
           description:
-            'Checks the rules, sending hours and limits of a waiting email now instead of when it is due, and sends it if they allow it.',
+            'Checks the rules, sending hours and limits of a `waiting` or `deferred` email now instead of when it is due, and sends it if they allow it. If a rule stops it, it is skipped; if the hours or a limit stop it, it waits again.',
           example: EXAMPLES.sendDelivery,
           body: DeliveryInput,
           answers: { 200: DeliveryAnswer },
@@ -153,7 +153,8 @@ const NOT_WAITING = refuse('delivery_in_use', {
     'This email is no longer waiting: it is being sent, or its state is final. See its `state` in GET /deliveries.',
 })
 const NOT_EARLY = refuse('delivery_in_use', {
-  message: "Only an email that isn't due yet can be sent early. See its `state` in GET /deliveries.",
+  message:
+    "Only an email that is `waiting` or `deferred` and isn't due yet can be sent now. See its `state` and `dueAt` in GET /deliveries.",
 })
 
 /** `inUse`: what to say if the email can't be changed any more. */

@@ -355,7 +355,7 @@ const changeOf = ({ clock }: Clocked, app: AppRow, { id, actor, idempotency = nu
 export const cancelDelivery = (deps: Clocked, app: AppRow, change: ByActor): Changed =>
   deps.store.cancelDelivery(changeOf(deps, app, change))
 
-/** Its rules are checked now instead of when it is due. Refusals: as of cancelDelivery. */
+/** It is decided now instead of when it is due. Refusals: as of cancelDelivery. */
 export const sendDeliveryEarly = (deps: Clocked, app: AppRow, change: ByActor): Changed =>
   deps.store.sendDeliveryEarly(changeOf(deps, app, change))
 

@@ -128,9 +128,9 @@ export const planCancel: PlanCancel = ({ state, record }, { at, actor }) => {
   return { state: 'skipped', reason: CANCELLED, record: JSON.stringify({ ...decided, cancelled: { at, actor } }) }
 }
 
-/** What a member resends goes out anyway. */
-export const isSendableEarly = ({ state, dueAt, byHand }: WaitingDelivery, at: number): boolean =>
-  state === 'waiting' && !byHand && dueAt > at
+/** It waits for its time, for a limit or for its next attempt. */
+export const isSendableEarly = ({ state, dueAt }: WaitingDelivery, at: number): boolean =>
+  (state === 'waiting' || state === 'deferred') && dueAt > at
 
 const UNWRITABLE: Readonly<Record<TemplateReason, true>> = {
   missing_value: true,

@@ -211,6 +211,6 @@ export type PlanCancel = (
   by: { at: number; actor: string },
 ) => Finish | Refused
 
-export type WaitingDelivery = Pick<DeliveryRow, 'state' | 'dueAt' | 'byHand'>
+export type WaitingDelivery = Pick<DeliveryRow, 'state' | 'dueAt'>
 
 export type PlanEnd = (finish: Finish, facts: EndFacts) => EndPlan

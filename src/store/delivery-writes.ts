@@ -294,8 +294,7 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
       once(idempotency, () => {
         const waiting = statements.stored.get(id, appId)
         if (!waiting) return { refusal: 'delivery_not_found' }
-        if (!rules.isSendableEarly({ ...waiting, byHand: waiting.byHand === 1 }, at))
-          return { refusal: 'delivery_in_use' }
+        if (!rules.isSendableEarly(waiting, at)) return { refusal: 'delivery_in_use' }
         statements.sendEarly.run(at, at, id)
         audit({ ...by, at }, 'delivery.send_early', publicId('dlv', id))
         return readChanged(id)

@@ -157,12 +157,28 @@ describe('sending now', () => {
     ])
   })
 
+  test('decides a deferred email at once: it waits again while its limit is reached', async () => {
+    await messaging.set({ perPersonDay: 1 })
+    await messaging.put(messageOf({ name: 'Another' }))
+    await waiting()
+    server.clock.tick(11 * MINUTE)
+    expect((await messaging.decide()).map(({ reason }) => reason)).toEqual([null, 'perDay'])
+    const deferred = (await messaging.deliveries()).find(({ state }) => state === 'deferred')
+    const id = publicId('dlv', deferred?.id ?? 0)
+    expect(shown((await change(SEND, id)).body.delivery)).toMatchObject({ id, state: 'deferred' })
+    expect((await messaging.decide()).map(({ reason }) => reason)).toEqual(['perDay'])
+    expect((await change(CANCEL, id)).status).toBe(200)
+    expect(codeOf(await change(SEND, id))).toBe('409 delivery_in_use')
+  })
+
   test('is refused for an email that is due already', async () => {
     const id = await waiting()
     await change(SEND, id)
     const answer = await change(SEND, id)
     expect(codeOf(answer)).toBe('409 delivery_in_use')
-    expect(answer.body.message).toStartWith("Only an email that isn't due yet can be sent early.")
+    expect(answer.body.message).toStartWith(
+      "Only an email that is `waiting` or `deferred` and isn't due yet can be sent now.",
+    )
   })
 })
 

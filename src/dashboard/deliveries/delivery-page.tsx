@@ -233,14 +233,14 @@ const LABELS: Partial<Record<DeliveryState, string>> = {
   skipped: 'Send it anyway',
   failed: 'Try again',
   unknown: 'Send it again',
-  deferred: 'Send it now',
-  kept: 'Send it now',
+  deferred: 'Send it anyway',
+  kept: 'Send it',
 }
 
 const Actions = (props: DeliveryProps) => (
   <>
-    <ResendForm {...props} />
     <HastenForm {...props} />
+    <ResendForm {...props} />
     <CancelForm {...props} />
   </>
 )
@@ -254,8 +254,13 @@ function HastenForm(props: DeliveryProps) {
   return (
     <Dialog id="send-now" opener="Send it now" title={`Send this email to ${contact.email} now?`}>
       <p>
-        Its rules, sending hours and limits per person are checked now instead of on <ExactTime at={delivery.dueAt} />.
-        If a rule stops it, it is skipped.
+        {delivery.byHand
+          ? 'The next attempt is made now instead of on '
+          : 'Its rules, sending hours and limits per person are checked now instead of on '}
+        <ExactTime at={delivery.dueAt} />.{' '}
+        {delivery.byHand
+          ? 'A member sent it, so only suppressions are checked.'
+          : 'If a rule stops it, it is skipped. If the hours or a limit stop it, it waits again.'}
       </p>
       {'collect' in (shown.work.message.content.again ?? {}) && <p>Later events start another email.</p>}
       <ActionForm action={`${deliveryPath(viewer.app.publicId, delivery.id)}/send-now`} kind="primary">

@@ -44,7 +44,7 @@ const FLASHES = {
   person_erased: 'The person and all their data were erased.',
   sent_on: "The email goes out in a moment, unless the person can't be emailed. Reload to see the result.",
   resent_none: 'These emails were already sent or removed.',
-  sending_early: "The email's rules are checked in a moment. Reload to see the result.",
+  sending_early: 'The email is checked in a moment, and sent if nothing stops it. Reload to see the result.',
   email_cancelled: 'The email was cancelled.',
   sender_saved: 'The sender was saved. It applies from the next email.',
   layout_saved: 'The layout was saved. It applies from the next email.',

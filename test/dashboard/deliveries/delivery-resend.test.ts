@@ -243,6 +243,11 @@ describe('afterwards', () => {
     expect(await textOf(html, 'td .badge')).toContain('Wait')
     expect(await textOf(html, 'td .badge')).not.toContain("Don't send")
     expect((await moments(path))[0]).toBe('Next check')
+    expect(await textOf(html, 'main [popovertarget]:not(.close)')).toEqual([
+      'Send it now',
+      'Send it anyway',
+      'Cancel this email',
+    ])
     await set({ perPersonDay: null })
     const messageId = await putMessage(pages, { app, name: 'Third', content: { ...MAIL, holdback: 50 } })
     for (let nth = 0; nth < 12; nth += 1) await sendEvent(pages, { app, email: `p${nth}@example.com` })
@@ -413,7 +418,7 @@ describe('an email that waits', () => {
     const { status, location } = await browser.submit(path, `${path}/send-now`)
     expect([status, location]).toEqual([303, path])
     expect(await textOf(await see(path), '[role=status]')).toEqual([
-      "Done: The email's rules are checked in a moment. Reload to see the result.",
+      'Done: The email is checked in a moment, and sent if nothing stops it. Reload to see the result.',
     ])
     await sendDue(pages)
     expect((await newest()).state).toBe(state as 'kept')

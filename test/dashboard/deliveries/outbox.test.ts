@@ -272,7 +272,7 @@ describe('a captured email', () => {
       const app = await appOf(pages)
       const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
       await pages.store.setMailSettings({ ...by, settings: { smtpUrl: mailServer.url } })
-      expect(await offeredOn(path)).toEqual(['Send it now'])
+      expect(await offeredOn(path)).toEqual(['Send it'])
       expect((await browser.post(`${path}/resend`)).status).toBe(303)
       await sendDue(pages)
       expect(mailServer.received.map(({ to }) => to)).toEqual([[BOB]])
