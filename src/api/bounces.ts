@@ -27,7 +27,7 @@ export const bounceRoutes = (deps: { store: Store; clock: Clock; mailer: HandOve
       factsOf(request).app = app ?? undefined
       const outcome = await reportBounce(deps, { app, bytes, signature })
       if (isRefusal(outcome)) return refusalAnswer(request, outcome)
-      return answer(request, 202, withWarnings(TAKEN, warnOfSending('email', outcome)))
+      return answer(request, 202, withWarnings(TAKEN, [...outcome.warnings, ...warnOfSending('email', outcome)]))
     },
     {
       parse: 'none',

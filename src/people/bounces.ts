@@ -1,15 +1,16 @@
 import { type Clock, MINUTE_MS } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { AppRow } from '../accounts/access.ts'
+import type { DeliveryRow } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { type Static, Type } from '@sinclair/typebox'
 import { readEmail } from '../core/email.ts'
-import { EMAIL, emailRule, shortText } from '../core/field-schemas.ts'
-import { createReader, faultOf, type Rules } from '../core/inputs.ts'
+import { EMAIL, emailRule, knownFields, shortText } from '../core/field-schemas.ts'
+import { createReader, type Fault, faultOf, type Rules, warnOfUnknown } from '../core/inputs.ts'
 import { parseJsonObject } from '../core/json.ts'
 import { readPublicId } from '../core/ids.ts'
-import { type Refusal, refuse, refuseFields } from '../core/refusals.ts'
+import { type FieldError, type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
 import { settleAddress } from './suppressions.ts'
 
 type Dependencies = { store: Store; clock: Clock; mailer: HandOvers }
@@ -35,11 +36,16 @@ export const BounceReport = Type.Object(
       },
     ),
     delivery: Type.Optional(DELIVERY),
-    email: Type.Optional({ ...EMAIL, description: "The person's email address. Required without `delivery`." }),
+    email: Type.Optional({
+      ...EMAIL,
+      description: "The person's email address. Required without `delivery`; with it, the recipient's.",
+    }),
     reason: Type.Optional(shortText(MAX_REASON_CHARACTERS, 'text', "The mail server's reply.")),
   },
   { title: 'BounceReport', description: 'A bounce or a complaint.' },
 )
+
+const REPORT_FIELDS = knownFields(BounceReport)
 
 type Report = { kind: (typeof KINDS)[number]; deliveryId: number | null; email: string | null; reason: string }
 
@@ -51,7 +57,7 @@ type Report = { kind: (typeof KINDS)[number]; deliveryId: number | null; email: 
 export async function reportBounce(
   deps: Dependencies,
   { app, bytes, signature }: { app: AppRow | null; bytes: Uint8Array; signature: string },
-): Promise<StoppedEmails | Refusal> {
+): Promise<(StoppedEmails & { warnings: Warning[] }) | Refusal> {
   const { store, clock, mailer } = deps
   const at = clock.now()
   const secret = app && (await store.mailSettings(app.id)).bounceSecret
@@ -60,21 +66,38 @@ export async function reportBounce(
   if (unsigned) return unsigned
   const body = parseJsonObject(bytes)
   if ('refused' in body) return body.refused
-  // the delivery identifies the person
-  const { email: _, ...named } = body.object
-  const report = readReport(body.object.delivery === undefined ? body.object : named, null)
+  const report = readReport(body.object, null)
   if ('errors' in report) return refuseFields(report.errors)
   const { kind, deliveryId, email, reason } = report.input
+  const warnings = warnOfUnknown(body.object, REPORT_FIELDS)
   if (deliveryId === null) {
     const outcome = await store.reportAddress({ appId: app.id, email: email ?? '', kind, reason, at })
-    return 'refusal' in outcome ? outcome : settleAddress(deps, app.id, email ?? '')
+    return 'refusal' in outcome ? outcome : { ...(await settleAddress(deps, app.id, email ?? '')), warnings }
   }
   // other apps' deliveries and erased people look alike
   const work = await store.findWork(deliveryId)
   if (work?.app.id !== app.id) return refuse('delivery_not_found')
+  if (email !== null && email !== work.contact.email) return refuseFields([NOT_RECIPIENT])
+  if (!wasSent(work.delivery)) return refuseFields([NOT_SENT])
   const reports = [{ deliveryId, kind, reason }]
   const outcome = await store.reportDeliveries({ appId: app.id, provider: null, at, reports })
-  return 'refusal' in outcome ? outcome : { stillSending: await mailer.waitForReplies({ contactId: work.contact.id }) }
+  if ('refusal' in outcome) return outcome
+  return { stillSending: await mailer.waitForReplies({ contactId: work.contact.id }), warnings }
+}
+
+const wasSent = ({ handedAt, state }: Pick<DeliveryRow, 'handedAt' | 'state'>): boolean =>
+  handedAt !== null && state !== 'kept'
+
+const NOT_RECIPIENT: FieldError = {
+  field: 'email',
+  code: 'not_recipient',
+  message: 'This is not the recipient of `delivery`. Correct one of them, or send only one.',
+}
+
+const NOT_SENT: FieldError = {
+  field: 'delivery',
+  code: 'not_sent',
+  message: "This delivery's email was not sent. Send the ID of the email that bounced, or `email` instead.",
 }
 
 type Signed = { secret: string; bytes: Uint8Array; signature: string; at: number }
@@ -97,16 +120,17 @@ function checkSignature({ secret, bytes, signature, at }: Signed): Refusal | nul
 const reportRules: Rules = {
   delivery: (text) =>
     typeof text === 'string' && readDelivery(text) === null ? faultOf(DELIVERY, 'invalid', text) : null,
-  email: (text, { delivery }) =>
-    delivery !== undefined ? null : text === undefined ? faultOf(EMAIL, 'missing', text) : emailRule(text),
+  email: (text, { delivery }) => (text === undefined && delivery === undefined ? NOBODY : emailRule(text)),
 }
+
+const NOBODY: Fault = { code: 'missing', message: 'Send `delivery` (the ID or Message-ID of the email) or `email`.' }
 
 function cleanReport({ kind, delivery, email, reason }: Static<typeof BounceReport>): Report | null {
   const deliveryId = delivery === undefined ? null : readDelivery(delivery)
-  const address = delivery === undefined && email !== undefined ? readEmail(email) : null
-  return deliveryId === null && address === null
-    ? null
-    : { kind, deliveryId, email: address?.email ?? null, reason: reason ?? kind }
+  const address = email === undefined ? null : readEmail(email)
+  const isWrong = (delivery !== undefined && deliveryId === null) || (email !== undefined && address === null)
+  if (isWrong || (deliveryId === null && address === null)) return null
+  return { kind, deliveryId, email: address?.email ?? null, reason: reason ?? kind }
 }
 
 const readReport = createReader({ schema: BounceReport, clean: cleanReport, rules: () => reportRules })

@@ -159,6 +159,36 @@ describe('401', () => {
   })
 })
 
+test('a report that contradicts itself or what was sent is refused, and says why', async () => {
+  const delivery = await sendOne()
+  const messageOf = async (body: object) => {
+    const answer = await report({ kind: 'bounced', ...body })
+    return [answer.status, answer.body.field, answer.body.message]
+  }
+  expect(await messageOf({})).toEqual([400, 'email', expect.stringContaining('Send `delivery` (the ID')])
+  expect(await messageOf({ delivery, email: 'eve@example.com' })).toEqual([
+    400,
+    'email',
+    expect.stringContaining('not the recipient of `delivery`'),
+  ])
+  expect(await messageOf({ delivery, email: 'nobody' })).toEqual([
+    400,
+    'email',
+    expect.stringContaining('one complete email address'),
+  ])
+  await sending.store().suppress({ appId: sending.app.id, email: 'bob@example.com', reason: 'unsubscribed', at: 1 })
+  const skipped = await sendOne('bob@example.com')
+  expect(await sending.states()).toEqual({ sent: 1, 'skipped: unsubscribed': 1 })
+  expect(await messageOf({ delivery: skipped })).toEqual([400, 'delivery', expect.stringContaining('was not sent')])
+  expect(await sending.states()).toEqual({ sent: 1, 'skipped: unsubscribed': 1 })
+  expect([await suppressionOf('ada@example.com'), await suppressionOf('bob@example.com')]).toEqual([
+    null,
+    'unsubscribed',
+  ])
+  const taken = await report({ kind: 'bounced', delivery, email: 'Ada@example.com', type: 'hard' })
+  expect([taken.status, taken.body.warnings]).toMatchObject([202, [{ field: 'type', code: 'unknown_field' }]])
+})
+
 test("404 for a delivery that is unknown or another app's", async () => {
   const delivery = await sendOne()
   expect((await report({ kind: 'bounced', delivery: 'dlv_00000000001' })).status).toBe(404)
