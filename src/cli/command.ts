@@ -117,11 +117,13 @@ export function readBaseUrl(given: Given, env: Environment): string {
   if (port !== undefined && Number(port) === 0) throw new UsageError('--port cannot be 0 here: the link needs a port.')
   const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url'), port }, env)
   const running = port === undefined ? readAddress(config.data) : null
-  return config.baseUrl ?? running ?? addressOf(config.host, config.port)
+  // 0 lets the server pick a port, which nobody knows before it runs
+  return config.baseUrl ?? running ?? addressOf(config.host, config.port || Number(SETTINGS.port.default))
 }
 
 export function assumesPort(given: Given, env: Environment): boolean {
-  if ([given.text('port'), env.EVENTPOST_PORT, env.PORT].some((port) => port !== undefined)) return false
+  const port = given.text('port') ?? env.EVENTPOST_PORT ?? env.PORT
+  if (port !== undefined && Number(port) !== 0) return false
   const { baseUrl, data } = readConfig({ data: given.text('data'), 'base-url': given.text('base-url') }, env)
   return baseUrl === null && readAddress(data) === null
 }

@@ -101,6 +101,11 @@ describe('init', () => {
     const { err } = await eventpost(['init', '--data', join(folder, 'u5'), ...OWNER, '--port', '18481'])
     expect(err).not.toContain(PORT_ASSUMED)
     expect(await signInUrl('u4', ['--port', '18481'])).toStartWith('http://127.0.0.1:18481/password?')
+    const free = await eventpost(['init', '--data', join(folder, 'u6'), ...OWNER], { env: { PORT: '0' } })
+    expect([free.out, free.err]).toEqual([
+      expect.stringContaining('http://127.0.0.1:8080/password?'),
+      expect.stringContaining(PORT_ASSUMED),
+    ])
     expect(await eventpost(['init', ...OWNER, '--port', '0'])).toEqual(wrongUse('--port cannot be 0 here'))
     expect(await eventpost(['init', ...OWNER, '--base-url', 'post'])).toEqual(wrongUse('--base-url takes an address'))
   })
