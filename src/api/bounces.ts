@@ -13,6 +13,7 @@ import { answer, refusalAnswer } from '../http/answers.ts'
 
 const REPORT_BYTES = 16 * 1024
 const SIGNATURE = 'eventpost-signature'
+const TOO_LARGE = refuse('too_large', { message: 'The report is too large. Send at most 16 KB.' })
 const TAKEN = { ok: true }
 
 /** POST /hooks/bounces/APP: bounces and complaints, from a script of the customer. */
@@ -21,7 +22,7 @@ export const bounceRoutes = (deps: { store: Store; clock: Clock; mailer: HandOve
     '/hooks/bounces/:app',
     async ({ request, params }) => {
       const bytes = await readBytes(request, REPORT_BYTES)
-      if (bytes === null) return refusalAnswer(request, refuse('too_large'))
+      if (bytes === null) return refusalAnswer(request, TOO_LARGE)
       const signature = request.headers.get(SIGNATURE) ?? ''
       const app = await deps.store.findAppByPublicId(params.app)
       factsOf(request).app = app ?? undefined

@@ -17,7 +17,7 @@ export const guide = (): string => [errors(), limits(), AGAIN, VERSIONS].join('\
 const errors = (): string =>
   [
     '## Errors',
-    'All errors have the same format: `error` is a stable code for programs, `message` an explanation for people, `field` the invalid field (with `errors` if there are several), and `requestId` identifies the request in the log. Errors never repeat what you sent.',
+    'All errors have the same format: `error` is a stable code for programs, `message` an explanation for people, `field` the invalid field (with `errors` if there are several; inside a message, its path), and `requestId` identifies the request in the log. Errors about people and events never repeat the values that you sent.',
     EXAMPLE,
     CHECK_ORDER,
     "Requests that can't be read as HTTP get an empty 400, 413, 431 or 505 without a `requestId`: see [Requests that can't be read](/docs/http).",

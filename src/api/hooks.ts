@@ -13,6 +13,7 @@ import { EXAMPLES } from './examples.ts'
 
 /** A provider may add a copy of the email. */
 const HOOK_BYTES = 1024 * 1024
+const TOO_LARGE = refuse('too_large', { message: 'The webhook is too large. Eventpost reads up to 1 MB.' })
 const TAKEN = { ok: true }
 
 const EVENT = Type.Object({}, { additionalProperties: true })
@@ -29,7 +30,7 @@ export function hookRoutes({ store, takeHook }: { store: Store; takeHook: TakeHo
   const take = async (request: Request, { provider, app: appId, token = '' }: Params): Promise<Response> => {
     if (!isHookProvider(provider)) return refusalAnswer(request, refuse('not_found'))
     const bytes = await readBytes(request, HOOK_BYTES)
-    if (bytes === null) return refusalAnswer(request, refuse('too_large'))
+    if (bytes === null) return refusalAnswer(request, TOO_LARGE)
     const app = await store.findAppByPublicId(appId)
     factsOf(request).app = app ?? undefined
     const header = (name: string): string => request.headers.get(name) ?? ''

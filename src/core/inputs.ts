@@ -40,7 +40,8 @@ const sentence = (say: Sentence, value: unknown): string => (typeof say === 'str
 type Code = 'invalid' | 'missing' | 'too_long' | 'too_large' | 'key'
 
 /** The error of a schema for a value. */
-export function faultOf({ say = 'Enter another value.' }: Node, code: Code, value: unknown): Fault {
+export function faultOf(schema: Node, code: Code, value: unknown): Fault {
+  const say = schema.say ?? (code === 'missing' ? 'This field is missing.' : 'Enter another value.')
   if (typeof say !== 'object') return { code: code === 'missing' ? code : 'invalid', message: sentence(say, value) }
   const said = say[code]
   return said === undefined || code === 'key'
@@ -182,15 +183,18 @@ function visitUnion(schema: Node, value: unknown, path: string, problems: FieldE
   problems.push(problem(schema, isLong ? 'too_long' : 'invalid', path, value))
 }
 
-/** The variant that shares the most names; never one of another kind. */
+/** The variant that shares the most names, then the one that lacks the fewest; never one of another kind. */
 function findMeant(variants: Node[], value: Record<string, unknown>): Node | undefined {
   const scored = variants
     .filter((variant) => variant.type === 'object')
-    .map((variant) => ({ variant, score: scoreOf(variant, value) }))
-    .sort((a, b) => b.score - a.score)
+    .map((variant) => ({ variant, score: scoreOf(variant, value), missing: countMissing(variant, value) }))
+    .sort((a, b) => b.score - a.score || a.missing - b.missing)
   const [best] = scored
   return best && best.score > 0 ? best.variant : undefined
 }
+
+const countMissing = ({ required = [] }: Node, value: Record<string, unknown>): number =>
+  (required as string[]).filter((name) => !Object.hasOwn(value, name)).length
 
 function scoreOf(variant: Node, value: Record<string, unknown>): number {
   const shared = Object.entries(variant.properties as Record<string, Node>).filter(

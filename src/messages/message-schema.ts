@@ -190,7 +190,10 @@ const ONCE = Type.Unsafe<'person' | 'trigger'>({
   type: 'string',
   enum: ['person', 'trigger'],
   isKind: true,
-  say: 'Use "person", "trigger", or "property" with its name.',
+  say: {
+    invalid: 'Use "person", "trigger", or "property" with its name.',
+    missing: 'Add `once`: "person", or "property" with its name.',
+  },
 })
 
 const AgainSchema = Type.Union(

@@ -201,5 +201,6 @@ test("404 for a delivery that is unknown or another app's", async () => {
 })
 
 test('413 for a large body', async () => {
-  expect((await report({ kind: 'bounced', email: 'x'.repeat(20_000) })).status).toBe(413)
+  const { status, body } = await report({ kind: 'bounced', email: 'x'.repeat(20_000) })
+  expect([status, body.message]).toEqual([413, 'The report is too large. Send at most 16 KB.'])
 })

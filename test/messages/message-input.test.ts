@@ -89,6 +89,13 @@ describe('is refused with the path of the field', () => {
     ['another status', { ...BASE, status: 'LIVE' }, ['status invalid']],
     ['a trigger that is none', trigger({ evnt: 'e' }), ['trigger invalid']],
     ['two triggers', trigger({ event: 'e', tag: 't' }), ['trigger.tag unknown_field']],
+    ['a tag with conditions', trigger({ tag: 'a', where: [] }), ['trigger.where unknown_field']],
+    ['collecting without a frequency', { ...BASE, again: { collect: { minutes: 5 } } }, ['again.once missing']],
+    [
+      'collecting at intervals',
+      { ...BASE, again: { everyHours: 24, collect: { minutes: 5 } } },
+      ['again.collect unknown_field'],
+    ],
     ['an event name with a space', trigger({ event: 'results ready' }), ['trigger.event invalid']],
     ['a page with a query', trigger({ page: '/a?b' }), ['trigger.page invalid']],
     ['a page with a star in it', trigger({ page: '/*/a' }), ['trigger.page invalid']],
