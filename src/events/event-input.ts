@@ -13,7 +13,7 @@ import type { EventWrite } from '../store/types.ts'
 import { findApp, findNamedApp } from '../accounts/apps.ts'
 import { findKeyFault, hashRequest } from '../accounts/idempotency.ts'
 import { warnOfUrl } from '../accounts/links.ts'
-import { createSharedPaths } from './shared-paths.ts'
+import { pageKeyOf } from '../core/urls.ts'
 import type { OwnHosts } from '../accounts/app-hosts.ts'
 
 /** Older events are stored but trigger nothing. */
@@ -186,6 +186,33 @@ const BEFORE_1970: inputs.Fault = { code: 'invalid', message: 'This is before 19
 const IN_FUTURE: inputs.Fault = {
   code: 'future',
   message: 'This is more than 10 minutes in the future. Check the clock and the timezone.',
+}
+
+type ResultUrl = { appId: number; email: string; url: string | null }
+
+/** Forgets the oldest; a page that is not known yet causes no warning. */
+const MOST_SHARED_PAGES = 10_000
+
+const URL_SHARED: Warning = {
+  field: 'properties',
+  code: 'url_shared',
+  message:
+    "Another person's `url` has the same path and another query. Page views have no query, so rules can't tell whether this result was opened. Put the result's ID in the path. For one email per result, send `resultId`.",
+}
+
+/** Finds results of different people whose URLs differ in their query only. URLs without a query cost nothing. */
+export function createSharedPaths() {
+  const pages = new Map<string, Omit<ResultUrl, 'appId'>>()
+  return {
+    warn({ appId, email, url }: ResultUrl): Warning[] {
+      if (url === null || !url.includes('?')) return []
+      const key = `${appId} ${pageKeyOf(url)}`
+      const before = pages.get(key)
+      if (before === undefined && pages.size >= MOST_SHARED_PAGES) pages.delete(pages.keys().next().value ?? '')
+      if (before === undefined) pages.set(key, { email, url })
+      return before !== undefined && before.email !== email && before.url !== url ? [URL_SHARED] : []
+    },
+  }
 }
 
 /**

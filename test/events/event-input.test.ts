@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type EventFields, readEventInput } from '../../src/events/event-input.ts'
+import { createSharedPaths, type EventFields, readEventInput } from '../../src/events/event-input.ts'
 import type { Body } from '../../src/core/inputs.ts'
 
 const NOW = Date.UTC(2026, 2, 1, 12)
@@ -197,5 +197,32 @@ test('unknown fields are ignored with a warning', () => {
       { field: 'emial', code: 'unknown_field', message },
       { field: 'tags', code: 'unknown_field', message },
     ],
+  })
+})
+
+describe('two results on one page', () => {
+  const [ADA, BOB] = ['ada@example.com', 'bob@example.com']
+  const ONE = { appId: 1, email: ADA, url: 'https://a.example/results?id=1' }
+
+  test.each([
+    ['another query of another person', { email: BOB, url: 'https://a.example/results?id=2' }, 1],
+    ['the same page, spelled otherwise', { email: BOB, url: 'https://a.example/results/?id=2' }, 1],
+    ['the same person again', { url: 'https://a.example/results?id=2' }, 0],
+    ['the same result of another person', { email: BOB }, 0],
+    ['another path', { email: BOB, url: 'https://a.example/results/2?id=2' }, 0],
+    ['another app', { appId: 2, email: BOB, url: 'https://a.example/results?id=2' }, 0],
+    ['no query', { email: BOB, url: 'https://a.example/results' }, 0],
+    ['no URL', { email: BOB, url: null }, 0],
+  ])('after a result with a query, %s', (_, next, warnings) => {
+    const paths = createSharedPaths()
+    expect(paths.warn(ONE)).toEqual([])
+    expect(paths.warn({ ...ONE, ...next })).toHaveLength(warnings)
+  })
+
+  test('the oldest pages are forgotten', () => {
+    const paths = createSharedPaths()
+    for (let page = 0; page <= 10_000; page += 1) paths.warn({ ...ONE, url: `https://a.example/${page}?id=1` })
+    expect(paths.warn({ ...ONE, email: BOB, url: 'https://a.example/0?id=2' })).toEqual([])
+    expect(paths.warn({ ...ONE, email: BOB, url: 'https://a.example/10000?id=2' })).toHaveLength(1)
   })
 })
