@@ -162,7 +162,9 @@ const emails = (description: string) => Type.Integer({ description, minimum: 0 }
 export const ResentAnswer = Type.Object(
   {
     ok: TRUE,
-    sent: emails('How many go out in a moment, except to people who are suppressed.'),
+    sent: emails(
+      'How many were queued. They go out in a moment, except to people who are suppressed; lifecycle emails wait while the brake is on.',
+    ),
     refused: emails('How many stay failed, because another email of the same message was sent or is waiting.'),
     gone: emails('How many were no longer failed.'),
     next: orNull(Type.String(), 'If more are left: the newest of them. Send it as `until`.'),

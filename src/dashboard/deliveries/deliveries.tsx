@@ -45,6 +45,7 @@ import { describeResent } from './resend-all.tsx'
 import type { FormInput } from '../layout/forms.ts'
 import { NO_FILTER as EVERYONE, toFilter as toPeopleFilter } from '../people/people-view.ts'
 import { mailAnswer } from './mail-frames.ts'
+import type { MailState } from '../layout/mail-notices.tsx'
 import { readMailState } from './mail-state.ts'
 import { missingAnswer } from '../layout/missing-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
@@ -72,21 +73,33 @@ export const deliveriesRoutes = (deps: PageDependencies) =>
     )
     .post(
       '/apps/:app/deliveries/:delivery/resend',
-      onForm(deps, { role: 'editor' }, changeBy(resendDelivery, 'sent_on')),
+      onForm(
+        deps,
+        { role: 'editor' },
+        changeBy(resendDelivery, ({ pause }) => (pause ? 'sent_on_paused' : 'sent_on')),
+      ),
       {
         parse: 'none',
       },
     )
     .post(
       '/apps/:app/deliveries/:delivery/cancel',
-      onForm(deps, { role: 'editor' }, changeBy(cancelDelivery, 'email_cancelled')),
+      onForm(
+        deps,
+        { role: 'editor' },
+        changeBy(cancelDelivery, () => 'email_cancelled'),
+      ),
       {
         parse: 'none',
       },
     )
     .post(
       '/apps/:app/deliveries/:delivery/send-now',
-      onForm(deps, { role: 'editor' }, changeBy(sendDeliveryEarly, 'sending_early')),
+      onForm(
+        deps,
+        { role: 'editor' },
+        changeBy(sendDeliveryEarly, () => 'sending_early'),
+      ),
       {
         parse: 'none',
       },
@@ -167,7 +180,8 @@ async function resendFailed(
   const outcome = await resendMatching(deps, app, { filter, until, actor: member.id })
   if ('refusal' in outcome) return showDeliveries(deps, request, viewer, { problem: REFUSALS[outcome.refusal] })
   const rest = deliveriesPath(app.publicId, view, { next: outcome.next })
-  return redirectAnswer(rest, [flashCookie(deps.baseUrl, ...describeResent('failed', outcome))])
+  const resent = describeResent('failed', outcome, await readMailState(deps, app))
+  return redirectAnswer(rest, [flashCookie(deps.baseUrl, ...resent)])
 }
 
 /** To the address of what the form asks for. */
@@ -271,12 +285,12 @@ async function showDelivery(
 type ByMember = Who & { params: { delivery: string } }
 
 const changeBy =
-  (change: typeof resendDelivery, done: FlashCode) =>
+  (change: typeof resendDelivery, describe: (state: MailState) => FlashCode) =>
   async (deps: PageDependencies, request: Request, _: FormInput, { viewer, params: { delivery } }: ByMember) => {
     const id = readPublicId('dlv', delivery)
     if (id === null) return missingAnswer(request, viewer, 'delivery_unknown')
     const outcome = await change(deps, viewer.app, { id, actor: viewer.member.id })
-    if (!('refusal' in outcome))
-      return redirectAnswer(deliveryPath(viewer.app.publicId, id), [flashCookie(deps.baseUrl, done)])
-    return showDelivery(deps, request, viewer, delivery, REFUSALS[outcome.refusal])
+    if ('refusal' in outcome) return showDelivery(deps, request, viewer, delivery, REFUSALS[outcome.refusal])
+    const done = describe(await readMailState(deps, viewer.app))
+    return redirectAnswer(deliveryPath(viewer.app.publicId, id), [flashCookie(deps.baseUrl, done)])
   }

@@ -31,7 +31,8 @@ async function sendAll(deps: PageDependencies, request: Request, form: FormInput
   if ('refusal' in outcome) return showOutbox(deps, request, viewer, REFUSALS[outcome.refusal])
   const path = pathOf(viewer.app.publicId, 'outbox')
   const rest = outcome.next === null ? path : `${path}?next=${publicId('dlv', outcome.next)}`
-  return redirectAnswer(rest, [flashCookie(deps.baseUrl, ...describeResent('captured', outcome))])
+  const resent = describeResent('captured', outcome, await readMailState(deps, viewer.app))
+  return redirectAnswer(rest, [flashCookie(deps.baseUrl, ...resent)])
 }
 
 async function showOutbox(

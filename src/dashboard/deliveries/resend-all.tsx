@@ -4,6 +4,7 @@ import { publicId } from '../../core/ids.ts'
 import { MOST_RESENT, type Resent } from '../../deliveries/delivery-lists.ts'
 import type { Brake } from '../../store/brake-rules.ts'
 import { countFlash, type Flash } from '../layout/flash.ts'
+import type { MailState } from '../layout/mail-notices.tsx'
 import { ActionForm } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Notice } from '../ui/notice.tsx'
@@ -51,8 +52,18 @@ const ResendForm = ({ action, until, children }: Resending & { children: string 
   </ActionForm>
 )
 
-/** What became of them. `state`: of those that could not be sent. */
-export const describeResent = (state: 'captured' | 'failed', { sent, refused, gone }: Resent): Flash[] =>
+type Held = Pick<MailState, 'brake' | 'pause'>
+
+/** What became of them, and why they wait. `state`: of those that could not be sent. */
+export const describeResent = (
+  state: 'captured' | 'failed',
+  { sent, refused, gone }: Resent,
+  { brake, pause }: Held,
+): Flash[] =>
   sent === 0 && refused === 0
     ? ['resent_none']
-    : [...countFlash('resent', sent), ...countFlash(`${state}_refused`, refused), ...countFlash('resent_gone', gone)]
+    : [
+        ...countFlash(pause ? 'resent_paused' : brake ? 'resent_braked' : 'resent', sent),
+        ...countFlash(`${state}_refused`, refused),
+        ...countFlash('resent_gone', gone),
+      ]

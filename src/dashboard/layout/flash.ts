@@ -43,6 +43,7 @@ const FLASHES = {
   consent_asked: 'The email with the link goes out in a moment.',
   person_erased: 'The person and all their data were erased.',
   sent_on: "The email goes out in a moment, unless the person can't be emailed. Reload to see the result.",
+  sent_on_paused: 'The email was queued. It waits while sending is paused.',
   resent_none: 'These emails were already sent or removed.',
   sending_early: 'The email is checked in a moment, and sent if nothing stops it. Reload to see the result.',
   email_cancelled: 'The email was cancelled.',
@@ -92,6 +93,14 @@ const COUNTED = {
       "One email goes out in a moment, unless the person can't be emailed.",
       "emails go out in a moment, except to people who can't be emailed.",
     ),
+  resent_braked: (count) =>
+    countOf(
+      count,
+      'One email was queued. If it is a lifecycle email, it waits while the brake is on.',
+      'emails were queued. Lifecycle emails wait while the brake is on.',
+    ),
+  resent_paused: (count) =>
+    `${countOf(count, 'One email was', 'emails were')} queued. ${count === 1 ? 'It waits' : 'They wait'} while sending is paused.`,
   captured_refused: (count) =>
     `${countOf(count, 'One stays', 'stay')} captured, because another email of the same message was sent or is waiting.`,
   failed_refused: (count) =>

@@ -1,6 +1,7 @@
 /** Failed emails that are sent again together, from the list that shows them. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { publicId } from '../../../src/core/ids.ts'
+import { describeResent } from '../../../src/dashboard/deliveries/resend-all.tsx'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
@@ -79,10 +80,22 @@ test('while the brake is on: all wait, and a single one is sent anyway, as the d
   expect(await textOf(html, '#send-all p')).toContain(
     'The brake is on, so lifecycle emails wait until the rate has fallen.',
   )
+  const [until] = await attributesOf(html, '#send-all [name=until]', 'value')
   const query = { appId: app.id, messageId: null, contactId: null, states: ['failed'], before: null, limit: 1 } as const
   const [failed] = await pages.store.listDeliveries(query)
   const one = await see(`deliveries/${publicId('dlv', failed?.id ?? 0)}`)
   expect(await textOf(one, '#resend p')).toContain(
     'The brake is on: 5 of the last 2500 emails were reported as spam. This email is sent anyway.',
   )
+  const { location } = await browser.post(pages.at('deliveries/resend?state=failed'), { until: until ?? '' })
+  expect(await textOf((await browser.get(location ?? '')).html, '.notice.done')).toEqual([
+    'Done: 2 emails were queued. Lifecycle emails wait while the brake is on.',
+  ])
+})
+
+test('while sending is paused, nobody is told that they go out in a moment', () => {
+  const pause = { server: 'mail.example.com', isOwn: true, reason: 'smtp_421', until: 0 }
+  expect(describeResent('failed', { sent: 2, refused: 0, gone: 0, next: null }, { brake: null, pause })).toEqual([
+    ['resent_paused', 2],
+  ])
 })
