@@ -185,11 +185,11 @@ export const EXAMPLES = {
     },
   },
   cancelDelivery: {
-    send: { app: APP, delivery: DELIVERY.id },
+    send: { app: APP, deliveryId: DELIVERY.id },
     answer: { ok: true, delivery: { ...DELIVERY, state: 'skipped', reason: 'cancelled' } },
   },
   sendDelivery: {
-    send: { app: APP, delivery: DELIVERY.id },
+    send: { app: APP, deliveryId: DELIVERY.id },
     answer: { ok: true, delivery: { ...DELIVERY, dueAt: '2026-05-15T12:05:00.000Z' } },
   },
   getMessages: {

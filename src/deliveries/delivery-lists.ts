@@ -313,7 +313,7 @@ const DELIVERY = Type.String({
 
 /** POST /deliveries/cancel and /deliveries/send-now. */
 export const DeliveryInput = Type.Object(
-  { app: fields.APP, newsletter: fields.NEWSLETTER, delivery: DELIVERY },
+  { app: fields.APP, newsletter: fields.NEWSLETTER, deliveryId: DELIVERY },
   { title: 'DeliveryChange', description: 'The waiting email.', ...fields.EITHER_APP_NAME },
 )
 
@@ -323,14 +323,14 @@ const DELIVERY_FIELDS = fields.knownFields(DeliveryInput)
 
 const DELIVERY_RULES: Rules = {
   ...fields.appRules(DeliveryInput),
-  delivery: (text) =>
+  deliveryId: (text) =>
     typeof text === 'string' && readPublicId('dlv', text) === null ? faultOf(DELIVERY, 'invalid', text) : null,
 }
 
 const readFields = createReader({ schema: DeliveryInput, clean: cleanFields, rules: () => DELIVERY_RULES })
 
 function cleanFields(sent: Static<typeof DeliveryInput>): DeliveryFields | null {
-  const [app, id] = [fields.findAppId(sent), readPublicId('dlv', sent.delivery)]
+  const [app, id] = [fields.findAppId(sent), readPublicId('dlv', sent.deliveryId)]
   return app === null || id === null ? null : { app, id }
 }
 

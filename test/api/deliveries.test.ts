@@ -28,8 +28,8 @@ async function waiting(email = ADA): Promise<string> {
 }
 const list = async (filter: string, given: Given = {}) =>
   server.call('GET', `${DELIVERIES}?app=${server.first.appId}${filter}`, given)
-const change = (path: string, delivery: string, given: Given = {}) =>
-  server.call('POST', path, { body: { app: server.first.appId, delivery }, ...given })
+const change = (path: string, deliveryId: string, given: Given = {}) =>
+  server.call('POST', path, { body: { app: server.first.appId, deliveryId }, ...given })
 const audited = async () => {
   const { accountId } = messaging.by
   const entries = await messaging.store().listAudit({ accountId, kind: 'changes', before: null, limit: 10 })
@@ -192,8 +192,11 @@ describe.each([CANCEL, SEND])('%s', (path) => {
     const { second } = server
     const answers = [
       await change(path, 'dlv_00000000001'),
-      await server.call('POST', path, { body: { app: app.appId, delivery: id }, key: (await server.makeKey()).apiKey }),
-      await server.call('POST', path, { body: { app: second.appId, delivery: id }, key: second.apiKey }),
+      await server.call('POST', path, {
+        body: { app: app.appId, deliveryId: id },
+        key: (await server.makeKey()).apiKey,
+      }),
+      await server.call('POST', path, { body: { app: second.appId, deliveryId: id }, key: second.apiKey }),
     ]
     const message = 'This app has no delivery with this ID. Send an `id` from GET /deliveries.'
     for (const answer of answers) {
@@ -203,11 +206,11 @@ describe.each([CANCEL, SEND])('%s', (path) => {
   })
 
   test('names the field that is missing or wrong, and the app that is unknown', async () => {
-    for (const delivery of [undefined, '', 'con_029bh3swvls', 7]) {
-      const answer = await server.call('POST', path, { body: { app: server.first.appId, delivery } })
-      expect([codeOf(answer), answer.body.field]).toEqual(['400 invalid_field', 'delivery'])
+    for (const deliveryId of [undefined, '', 'con_029bh3swvls', 7]) {
+      const answer = await server.call('POST', path, { body: { app: server.first.appId, deliveryId } })
+      expect([codeOf(answer), answer.body.field]).toEqual(['400 invalid_field', 'deliveryId'])
     }
-    const answer = await server.call('POST', path, { body: { app: 'app_none', delivery: await waiting() } })
+    const answer = await server.call('POST', path, { body: { app: 'app_none', deliveryId: await waiting() } })
     expect(codeOf(answer)).toBe('404 app_not_found')
   })
 

@@ -141,7 +141,7 @@ const CHANGES = [`${DELIVERIES}/cancel`, `${DELIVERIES}/send-now`]
 async function waiting(more: object = {}): Promise<object> {
   await messaging.event({ event: 'waits', email: `${crypto.randomUUID()}@example.com` })
   const id = (await messaging.deliveries()).at(-1)?.id ?? 0
-  return { app: server.first.appId, delivery: publicId('dlv', id), ...more }
+  return { app: server.first.appId, deliveryId: publicId('dlv', id), ...more }
 }
 
 const MESSAGES = `${API}/messages`
@@ -350,7 +350,7 @@ test('every answer matches its schema', async () => {
     await ask('POST', path, { body: { ...body, x: 2 }, headers }, 422)
     await server.call('POST', `${DELIVERIES}/cancel`, { body: ended })
     await ask('POST', path, { body: ended }, 409)
-    await ask('POST', path, { body: { ...body, delivery: 'dlv_00000000001' } }, 404)
+    await ask('POST', path, { body: { ...body, deliveryId: 'dlv_00000000001' } }, 404)
     await ask('POST', path, { body: {} }, 400)
     await ask('POST', path, { body, key: null }, 401)
     await ask('POST', path, { body, key: ingest }, 403)
