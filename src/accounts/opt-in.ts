@@ -1,7 +1,8 @@
 /** The settings of double opt-in: whether people are asked to confirm their address, and in which words. */
+import { findLanguage, localeOf } from '../core/languages.ts'
 import { cleanText } from '../core/visible-text.ts'
 import type { FieldError } from '../core/refusals.ts'
-import type { Mail, OptIn, OptInText } from '../store/message-types.ts'
+import type { Mail, OptIn, OptInText, OwnOptInText } from '../store/message-types.ts'
 
 export type { OptIn, OptInText }
 
@@ -19,18 +20,32 @@ If it wasn't you, ignore this email.`,
 
 export const daysOf = (optIn: OptIn | null): number => optIn?.days ?? OPT_IN_DAYS
 
-export const textOf = (optIn: OptIn | null): OptInText => ({
-  subject: optIn?.subject ?? DEFAULT_TEXT.subject,
-  body: optIn?.body ?? DEFAULT_TEXT.body,
-  button: optIn?.button ?? DEFAULT_TEXT.button,
-})
+/** The language of a person's email; null: the app's own text. */
+export function findRequestLanguage(optIn: OptIn, fields: Readonly<Record<string, unknown>> | null): string | null {
+  const locale = localeOf(fields)
+  return locale === null ? null : findLanguage(listLanguages(optIn), locale)
+}
 
-/** The button is a paragraph of its own, so that no text can leave out the link. */
-export const writeRequest = ({ subject, body, button }: OptInText): Mail => ({
-  subject,
-  body: `${body}\n\n[${button}]({{ confirmUrl }})`,
-  category: 'transactional',
-})
+export const listLanguages = (optIn: OptIn | null): string[] => Object.keys(optIn?.others ?? {})
+
+/** What a language leaves out stays in English, as on the pages behind links. */
+export function textOf(optIn: OptIn | null, language: string | null = null): OptInText {
+  const text = language === null ? optIn : optIn?.others?.[language]
+  return {
+    subject: text?.subject ?? DEFAULT_TEXT.subject,
+    body: text?.body ?? DEFAULT_TEXT.body,
+    button: text?.button ?? DEFAULT_TEXT.button,
+  }
+}
+
+/**
+ * The button is a paragraph of its own, so that no text can leave out the link. Both texts are the same, so that the
+ * person gets the stored wording even if their language changes meanwhile.
+ */
+export function writeRequest({ subject, body, button }: OptInText, language: string | null = null): Mail {
+  const text = { subject, body: `${body}\n\n[${button}]({{ confirmUrl }})` }
+  return { ...text, category: 'transactional', ...(language === null ? {} : { variants: { [language]: text } }) }
+}
 
 const VERSION_CHARACTERS = 12
 
@@ -52,22 +67,53 @@ export const readOptInForm = (text: (name: string) => string): OptInForm => ({
   storesIp: text('storesIp') !== '',
 })
 
-export const writeOptIn = (optIn: OptIn | null): OptInForm => ({
-  ...textOf(optIn),
+/** `language` empty: the app's own text. */
+export const writeOptIn = (optIn: OptIn | null, language = ''): OptInForm => ({
+  ...textOf(optIn, language === '' ? null : language),
   days: String(daysOf(optIn)),
   isOn: optIn?.isOn ?? false,
   storesIp: optIn?.storesIp ?? false,
 })
 
+const MOST_LANGUAGES = 20
 const MOST_CHARACTERS = { subject: 300, body: 5_000, button: 60 } as const
 
-/** What stays as the default is stored as such, so that it keeps up with it. */
-export function readOptIn(form: OptInForm): { settings: { optIn: OptIn } } | { errors: FieldError[] } {
+const NO_OPT_IN: OptIn = { isOn: false, days: null, storesIp: false, subject: null, body: null, button: null }
+
+type Refuse = (field: string, message: string) => null
+
+/** What stays as the default is stored as such, so that it keeps up with it. `language`: as of `writeOptIn`. */
+export function readOptIn(
+  form: OptInForm,
+  { stored, language }: { stored: OptIn | null; language: string },
+): { settings: { optIn: OptIn } } | { errors: FieldError[] } {
   const errors: FieldError[] = []
-  const refuse = (field: string, message: string): null => {
+  const refuse: Refuse = (field, message) => {
     errors.push({ field, code: 'invalid', message })
     return null
   }
+  const { others } = stored ?? NO_OPT_IN
+  const optIn = language === '' ? readOwn(form, refuse) : { ...(stored ?? NO_OPT_IN) }
+  if (others) optIn.others = others
+  if (language !== '') {
+    optIn.others = { ...others, [language]: readText(form, refuse) }
+    if (Object.keys(optIn.others).length > MOST_LANGUAGES)
+      refuse('subject', `This email can be in up to ${MOST_LANGUAGES} languages.`)
+  }
+  return errors.length > 0 ? { errors } : { settings: { optIn } }
+}
+
+function readOwn(form: OptInForm, refuse: Refuse): OptIn {
+  const days = form.days.trim()
+  return {
+    isOn: form.isOn,
+    days: days === '' || Number(days) === OPT_IN_DAYS ? null : readDays(days, refuse),
+    storesIp: form.storesIp,
+    ...readText(form, refuse),
+  }
+}
+
+function readText(form: OptInForm, refuse: Refuse): OwnOptInText {
   const line = (name: 'subject' | 'button'): string | null => {
     const text = form[name].trim()
     if (text === '' || text === DEFAULT_TEXT[name]) return null
@@ -79,21 +125,17 @@ export function readOptIn(form: OptInForm): { settings: { optIn: OptIn } } | { e
   const body = form.body.replaceAll('\r\n', '\n').trim()
   const isLong = body.length > MOST_CHARACTERS.body
   const button = line('button')
-  const days = form.days.trim()
-  const optIn = {
-    isOn: form.isOn,
-    days: days === '' || Number(days) === OPT_IN_DAYS ? null : readDays(days, refuse),
-    storesIp: form.storesIp,
-    subject,
-    body: body === '' || body === DEFAULT_TEXT.body ? null : body,
-    button,
-  }
   if (isLong) refuse('body', 'Enter up to 5,000 characters.')
   if (button !== null && /[[\]\\]/.test(button)) refuse('button', 'Leave out square brackets and backslashes.')
-  return errors.length > 0 ? { errors } : { settings: { optIn } }
+  return { subject, body: body === '' || body === DEFAULT_TEXT.body ? null : body, button }
 }
 
-function readDays(text: string, refuse: (field: string, message: string) => null): number | null {
+export function removeOptInLanguage(optIn: OptIn, language: string): OptIn {
+  const { [language]: _, ...others } = optIn.others ?? {}
+  return { ...optIn, others }
+}
+
+function readDays(text: string, refuse: Refuse): number | null {
   const days = /^\d{1,2}$/.test(text) ? Number(text) : 0
   return days >= 1 && days <= MOST_DAYS ? days : refuse('days', `Enter a whole number from 1 to ${MOST_DAYS}.`)
 }

@@ -4,7 +4,7 @@
  */
 import { DAY_MS } from '../core/clock.ts'
 import { planOnce } from '../accounts/idempotency.ts'
-import { textOf, versionOf, writeRequest } from '../accounts/opt-in.ts'
+import { findRequestLanguage, textOf, versionOf, writeRequest } from '../accounts/opt-in.ts'
 import type { KnownOutcomes } from '../store/idempotency.ts'
 import { createIdRange } from '../core/ids.ts'
 import { TEST_EVENT } from '../events/activation.ts'
@@ -535,7 +535,11 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
 }
 
 /** Emails a pending person the link that confirms the address, unless they got it lately. */
-function askConsent(planning: Planning, { id: contactId, status }: StoredContact, write: ContactWrite): boolean {
+function askConsent(
+  planning: Planning,
+  { id: contactId, status, fields }: StoredContact,
+  write: ContactWrite,
+): boolean {
   const { changes, facts, index } = planning
   const { app, asked } = personOf(facts.people, index)
   const { optIn } = app.rules
@@ -543,9 +547,10 @@ function askConsent(planning: Planning, { id: contactId, status }: StoredContact
   if (source === undefined || status !== 'pending' || optIn === null) return false
   const now = changes.consents.flatMap((one) => (one.contactId === contactId ? one.askedAt : []))
   if (mayAskFrom(source, [...(asked ?? []), ...now], at) > at) return false
-  const text = textOf(optIn)
+  const language = findRequestLanguage(optIn, fields)
+  const text = textOf(optIn, language)
   const sent = { appId, contactId, message: findOwnText(planning, write), at, keyId: null, properties: null }
-  const id = sendNow(changes, { ...sent, mail: writeRequest(text) })
+  const id = sendNow(changes, { ...sent, mail: writeRequest(text, language) })
   changes.consents.push({ id, appId, contactId, askedAt: at, source, wording: versionOf(text), text })
   return true
 }

@@ -94,10 +94,14 @@ const feedbackIdOf = (app: AppRow, { id, content: { mail } }: Sample['message'])
 const SAMPLE_TIMES = { createdAt: 0, updatedAt: 0 }
 
 /** The email that asks for consent, to preview it. */
-export function makeRequestSample(app: AppRow, settings: MailSettings, text: OptInText): Sample {
+export function makeRequestSample(
+  app: AppRow,
+  settings: MailSettings,
+  { text, language }: { text: OptInText; language: string | null },
+): Sample {
   const { message, ...sample } = makeSenderSample(app, settings)
-  const content = { ...message.content, mail: writeRequest(text), asksConsent: true as const }
-  return { ...sample, event: null, message: { ...message, content } }
+  const content = { ...message.content, mail: writeRequest(text, language), asksConsent: true as const }
+  return { ...sample, event: null, message: { ...message, content }, variant: language }
 }
 
 /** The first draft with sample data, to preview an app's emails. */

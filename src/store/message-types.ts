@@ -169,12 +169,18 @@ export const NO_COUNTS = {
  */
 export type SendWindow = { days: number[]; from: string; until: string }
 
-/** Double opt-in. `days`: how long a link works. Texts: null is the default. `storesIp`: of who confirmed. */
+/**
+ * Double opt-in. `days`: how long a link works. Texts: null is the default. `others`: by language. `storesIp`: of who
+ * confirmed.
+ */
 export type OptIn = {
   isOn: boolean
   days: number | null
   storesIp: boolean
-} & { [text in keyof OptInText]: OptInText[text] | null }
+  others?: Record<string, OwnOptInText>
+} & OwnOptInText
+
+export type OwnOptInText = { [text in keyof OptInText]: OptInText[text] | null }
 
 /** The email that asks, and the button in it. */
 export type OptInText = { subject: string; body: string; button: string }

@@ -1,9 +1,12 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import {
   DEFAULT_TEXT,
+  findRequestLanguage,
+  type OptIn,
   type OptInForm,
   readOptIn,
   readOptInForm,
+  removeOptInLanguage,
   textOf,
   versionOf,
   writeOptIn,
@@ -11,11 +14,12 @@ import {
 } from '../../src/accounts/opt-in.ts'
 
 const DEFAULTS = { isOn: true, days: null, storesIp: false, subject: null, body: null, button: null }
+const readOwn = (form: OptInForm) => readOptIn(form, { stored: null, language: '' })
 const formOf = (changes: Partial<OptInForm> = {}): OptInForm => ({ ...writeOptIn(null), isOn: true, ...changes })
 
 test('what is left as it is, or emptied, stays the default', () => {
-  expect(readOptIn(formOf())).toEqual({ settings: { optIn: DEFAULTS } })
-  expect(readOptIn(formOf({ days: '', subject: ' ', body: '\r\n', button: '' }))).toEqual({
+  expect(readOwn(formOf())).toEqual({ settings: { optIn: DEFAULTS } })
+  expect(readOwn(formOf({ days: '', subject: ' ', body: '\r\n', button: '' }))).toEqual({
     settings: { optIn: DEFAULTS },
   })
   expect(textOf(DEFAULTS)).toEqual(DEFAULT_TEXT)
@@ -23,7 +27,7 @@ test('what is left as it is, or emptied, stays the default', () => {
 
 test('own texts are kept, and the form shows them again', () => {
   const own = { days: '3', subject: 'Ja?', body: 'Hallo\r\nAda', button: 'Bestätigen', storesIp: true }
-  const reading = readOptIn(formOf(own))
+  const reading = readOwn(formOf(own))
   const optIn = { isOn: true, days: 3, storesIp: true, subject: 'Ja?', body: 'Hallo\nAda', button: 'Bestätigen' }
   expect(reading).toEqual({ settings: { optIn } })
   const shown: Record<string, unknown> = { ...writeOptIn(optIn), isOn: 'on', storesIp: '' }
@@ -40,7 +44,7 @@ test.each<[field: keyof OptInForm, text: string]>([
   ['button', 'x'.repeat(61)],
   ['button', 'Go](https://evil.example)'],
 ])('%s can not be %j', (field, text) => {
-  expect(readOptIn(formOf({ [field]: text }))).toMatchObject({ errors: [{ field }] })
+  expect(readOwn(formOf({ [field]: text }))).toMatchObject({ errors: [{ field }] })
 })
 
 test('each wording has a version, and its button is always in the email', () => {
@@ -51,5 +55,39 @@ test('each wording has a version, and its button is always in the email', () => 
     subject: 'S',
     body: 'B\n\n[Yes]({{ confirmUrl }})',
     category: 'transactional',
+  })
+})
+
+describe('in other languages', () => {
+  const german = { subject: 'Bitte bestätigen', body: 'Hallo', button: 'Bestätigen' }
+  const OWN = { ...DEFAULTS, subject: 'Yes?' }
+  const saved = (language: string, changes: Partial<OptInForm>, stored: OptIn = OWN) => {
+    const reading = readOptIn(formOf(changes), { stored, language })
+    if ('errors' in reading) throw new Error(JSON.stringify(reading.errors))
+    return reading.settings.optIn
+  }
+  const both = saved('de', german)
+
+  test('a language changes its text only, and the own text keeps the languages', () => {
+    expect(both).toEqual({ ...OWN, others: { de: german } })
+    expect(saved('', { subject: 'OK?' }, both)).toEqual({ ...DEFAULTS, subject: 'OK?', others: { de: german } })
+    expect(writeOptIn(both, 'de')).toMatchObject(german)
+    expect(removeOptInLanguage(both, 'de')).toEqual({ ...OWN, others: {} })
+    expect(saved('fr', { subject: 'Oui ?' }).others).toEqual({ fr: { subject: 'Oui ?', body: null, button: null } })
+  })
+
+  test("the person's locale chooses it, and the email has that language", () => {
+    const languageOf = (locale: unknown) => findRequestLanguage(both, { locale })
+    expect(['de-AT', 'de', 'DE_ch', 'fr', 7].map(languageOf)).toEqual(['de', 'de', 'de', null, null])
+    expect([textOf(both, 'de').subject, textOf(both).subject]).toEqual(['Bitte bestätigen', 'Yes?'])
+    const { variants, ...own } = writeRequest(textOf(both, 'de'), 'de')
+    expect(variants).toEqual({ de: { subject: own.subject, body: own.body } })
+  })
+
+  test('of up to 20', () => {
+    const others = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`a${index}`, german]))
+    expect(readOptIn(formOf(german), { stored: { ...OWN, others }, language: 'de' })).toMatchObject({
+      errors: [{ field: 'subject' }],
+    })
   })
 })

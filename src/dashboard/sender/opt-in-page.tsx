@@ -6,6 +6,7 @@ import { Toggle } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { MailPreview } from '../ui/mail-preview.tsx'
+import { LanguageButtons, LanguageNav, languagePath, NewLanguage, type ShownLanguage } from './languages.tsx'
 import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
 
 type OptInProps = {
@@ -13,33 +14,41 @@ type OptInProps = {
   refused: Refused<OptInForm>
   /** as it is saved; null if it can't be rendered */
   sample: { mail: RenderedMail; from: string } | null
-}
+  languages: string[]
+} & ShownLanguage
 
-export const OptInPage = ({ facts, refused, sample }: OptInProps) => {
+export const OptInPage = ({ facts, refused, sample, language, languages, wrong }: OptInProps) => {
   const { viewer, settings, marks } = facts
   const path = pathOf(viewer.app.publicId, 'sender/opt-in')
-  const text = refused.text ?? writeOptIn(settings.optIn)
+  const text = refused.text ?? writeOptIn(settings.optIn, language)
+  const isLocked = !isOwner(viewer)
   return (
     <SenderFrame facts={facts} current="sender/opt-in" state={<State {...facts} />} refused={refused}>
+      <LanguageNav {...{ path, language, languages }} />
       <div class="editor">
         <Form
           action={path}
-          hidden={{ basedOn: refused.basedOn ?? marks.optIn }}
+          hidden={{ basedOn: refused.basedOn ?? marks.optIn, language }}
           errors={refused.errors}
-          isLocked={!isOwner(viewer)}
-          submit="Save"
+          isLocked={isLocked}
         >
-          <OptInFields text={text} />
+          {language === '' && <OptInFields text={text} />}
+          <TextFields text={text} lang={language === '' ? (settings.texts?.lang ?? '') : language} />
+          {!isLocked && <LanguageButtons language={languages.includes(language) ? language : ''} />}
         </Form>
         {sample && (
           <aside aria-label="Saved email">
             <section>
               <h2>Saved email</h2>
-              <MailPreview name="sample" mail={{ ...sample.mail, from: sample.from, src: `${path}/sample` }} />
+              <MailPreview
+                name="sample"
+                mail={{ ...sample.mail, from: sample.from, src: languagePath(`${path}/sample`, language) }}
+              />
             </section>
           </aside>
         )}
       </div>
+      {!isLocked && <NewLanguage path={path} wrong={wrong} />}
     </SenderFrame>
   )
 }
@@ -56,55 +65,58 @@ const State = ({ settings: { optIn } }: SenderFacts) => (
 const countDays = (days: number): string => (days === 1 ? 'a day' : `${days} days`)
 
 const OptInFields = ({ text }: { text: OptInForm }) => (
-  <>
-    <section>
-      <h2>Double opt-in</h2>
-      <Toggle
-        name="isOn"
-        label="Ask people to confirm their address"
-        hint="Only those who are added with consent pending."
-        isOn={text.isOn}
-      />
-      <Toggle
-        name="storesIp"
-        label="Store the IP address of who confirms"
-        hint="Time, source and wording are always stored."
-        isOn={text.storesIp}
-      />
-      <div class="pair short">
-        <Field
-          name="days"
-          label="Links work for"
-          hint="Days. Default: 7."
-          value={text.days}
-          autocomplete="off"
-          optional
-        />
-      </div>
-    </section>
-    <section>
-      <h2>Email</h2>
-      <Field name="subject" label="Subject" value={text.subject} autocomplete="off" />
+  <section>
+    <h2>Double opt-in</h2>
+    <Toggle
+      name="isOn"
+      label="Ask people to confirm their address"
+      hint="Only those who are added with consent pending."
+      isOn={text.isOn}
+    />
+    <Toggle
+      name="storesIp"
+      label="Store the IP address of who confirms"
+      hint="Time, source and wording are always stored."
+      isOn={text.storesIp}
+    />
+    <div class="pair short">
       <Field
-        name="body"
-        label="Text"
-        kind="lines"
-        rows={8}
-        hint={
-          <>
-            Markdown, with <a href="/docs/content">variables</a> of the person and the app.
-          </>
-        }
-        value={text.body}
+        name="days"
+        label="Links work for"
+        hint="Days. Default: 7."
+        value={text.days}
         autocomplete="off"
+        optional
       />
-      <Field
-        name="button"
-        label="Button"
-        hint="Below the text. It leads to a page that asks once more."
-        value={text.button}
-        autocomplete="off"
-      />
-    </section>
-  </>
+    </div>
+  </section>
+)
+
+const TextFields = ({ text, lang }: { text: OptInForm; lang: string }) => (
+  <section>
+    <h2>Email</h2>
+    <Field name="subject" label="Subject" lang={lang} value={text.subject} autocomplete="off" />
+    <Field
+      name="body"
+      label="Text"
+      lang={lang}
+      kind="lines"
+      rows={8}
+      hint={
+        <>
+          Markdown, with <a href="/docs/content">variables</a> of the person and the app.
+        </>
+      }
+      value={text.body}
+      autocomplete="off"
+    />
+    <Field
+      name="button"
+      label="Button"
+      lang={lang}
+      hint="Below the text. It leads to a page that asks once more."
+      value={text.button}
+      autocomplete="off"
+    />
+  </section>
 )

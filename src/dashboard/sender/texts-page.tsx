@@ -1,24 +1,19 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { type TextName, type TextsForm } from '../../accounts/app-texts.ts'
-import { nameLanguage } from '../../core/languages.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
+import { LanguageButtons, LanguageNav, NewLanguage, type ShownLanguage } from './languages.tsx'
 import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
 
 type TextsProps = {
   facts: SenderFacts
   refused: Refused<TextsForm>
   text: TextsForm
-  /** empty: the app's own texts */
-  language: string
   languages: string[]
-  /** typed as another language, but is none */
-  wrongLanguage: string | null
-}
+} & ShownLanguage
 
 type Labelled = [name: TextName, label: string][]
 
@@ -77,25 +72,14 @@ const CONFIRM: Labelled = [
   ['refusingLead', 'Explanation for people who get no emails'],
 ]
 
-export const TextsPage = ({ facts, refused, text, language, languages, wrongLanguage }: TextsProps) => {
+export const TextsPage = ({ facts, refused, text, language, languages, wrong }: TextsProps) => {
   const { viewer, marks } = facts
   const path = pathOf(viewer.app.publicId, 'sender/texts')
   const isLocked = !isOwner(viewer)
   const shownTexts = { text, lang: language === '' ? text.lang : language, errors: refused.errors ?? [] }
-  const shown = [...new Set([...languages, ...(language === '' ? [] : [language])])]
   return (
     <SenderFrame facts={facts} current="sender/texts" state={STATE} refused={refused}>
-      <nav class="choices" aria-label="Language">
-        {['', ...shown].map((one) => (
-          <a
-            key={one}
-            href={one === '' ? path : `${path}?${new URLSearchParams({ language: one })}`}
-            aria-current={one === language ? 'true' : undefined}
-          >
-            {one === '' ? 'Default' : nameLanguage(one)}
-          </a>
-        ))}
-      </nav>
+      <LanguageNav {...{ path, language, languages }} />
       <Form
         action={path}
         id="texts"
@@ -127,18 +111,9 @@ export const TextsPage = ({ facts, refused, text, language, languages, wrongLang
         <MoreTexts title="Page to confirm an address" texts={CONFIRM} {...shownTexts}>
           Used with double opt-in.
         </MoreTexts>
-        {!isLocked && (
-          <div class="buttons">
-            <Button kind="primary">Save</Button>
-            {languages.includes(language) && (
-              <Button name="do" value="remove" kind="danger">
-                {`Remove ${nameLanguage(language)}`}
-              </Button>
-            )}
-          </div>
-        )}
+        {!isLocked && <LanguageButtons language={languages.includes(language) ? language : ''} />}
       </Form>
-      {!isLocked && <NewLanguage path={path} wrong={wrongLanguage} />}
+      {!isLocked && <NewLanguage path={path} wrong={wrong} />}
     </SenderFrame>
   )
 }
@@ -148,26 +123,6 @@ const STATE = (
     What readers of your emails are told. <code>{'{app}'}</code> is the app's name, <code>{'{email}'}</code> their
     address.
   </>
-)
-
-/** People whose field `locale` names it see its texts. */
-const NewLanguage = ({ path, wrong }: { path: string; wrong: string | null }) => (
-  <section>
-    <h2>Another language</h2>
-    <form method="get" action={path} class="beside">
-      <Field
-        name="language"
-        id="new-language"
-        label="Language"
-        hint="For people whose locale it is, such as de."
-        error={wrong === null ? undefined : 'Enter a language, such as de or pt-BR.'}
-        value={wrong ?? ''}
-        autocomplete="off"
-        optional="unmarked"
-      />
-      <Button>Open</Button>
-    </form>
-  </section>
 )
 
 type GroupProps = { texts: Labelled; text: TextsForm; lang: string }

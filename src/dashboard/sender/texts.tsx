@@ -1,13 +1,13 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { readTexts, readTextsForm, removeLanguage, type TextsForm, writeTexts } from '../../accounts/app-texts.ts'
-import { isLocale } from '../../core/local-time.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
+import { checkLanguage, languagePath, readLanguage, type ShownLanguage } from './languages.tsx'
 import { readSenderFacts, saveSettings, type Shown } from './sender.tsx'
 import { TextsPage } from './texts-page.tsx'
 
@@ -15,10 +15,7 @@ import { TextsPage } from './texts-page.tsx'
 export const textsRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/sender/texts', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) => {
-        const language = (new URL(request.url).searchParams.get('language') ?? '').trim()
-        return showTexts(deps, request, viewer, { language })
-      }),
+      showPage(deps, request, app, (viewer) => showTexts(deps, request, viewer, readLanguage(request))),
     )
     .post('/apps/:app/sender/texts', onForm(deps, { role: 'owner' }, saveTexts), { parse: 'none' })
 
@@ -26,15 +23,13 @@ async function showTexts(
   deps: PageDependencies,
   request: Request,
   viewer: Viewer,
-  { status = 200, language: asked, ...refused }: Shown<TextsForm> & { language: string },
+  { status = 200, language, wrong, ...refused }: Shown<TextsForm> & ShownLanguage,
 ): Promise<Response> {
   const facts = await readSenderFacts(deps, viewer)
   const { texts: stored } = facts.settings
-  const wrongLanguage = asked === '' || isLocale(asked) ? null : asked
-  const language = wrongLanguage === null ? asked : ''
   const text = refused.text ?? writeTexts(stored, language)
   const languages = Object.keys(stored?.others ?? {})
-  const page = <TextsPage {...{ facts, refused, text, language, languages, wrongLanguage }} />
+  const page = <TextsPage {...{ facts, refused, text, language, languages, wrong }} />
   return pageAnswer(request, status, page)
 }
 
@@ -44,11 +39,13 @@ async function saveTexts(
   form: FormInput,
   { viewer }: Who,
 ): Promise<Response> {
-  const [language, basedOn] = [form.text('language'), form.text('basedOn')]
+  const { language, wrong } = checkLanguage(form.text('language'))
+  const basedOn = form.text('basedOn')
   const { texts: stored } = await deps.store.mailSettings(viewer.app.id)
   const text = readTextsForm(form.text)
-  const show = (shown: Shown<TextsForm>) => showTexts(deps, request, viewer, { text, basedOn, language, ...shown })
-  if (language !== '' && !isLocale(language)) return showTexts(deps, request, viewer, { status: 400, language })
+  const show = (shown: Shown<TextsForm>) =>
+    showTexts(deps, request, viewer, { text, basedOn, language, wrong, ...shown })
+  if (wrong !== null) return showTexts(deps, request, viewer, { status: 400, language, wrong })
   const isRemoved = form.text('do') === 'remove'
   const reading = isRemoved
     ? { settings: { texts: removeLanguage(stored, language) } }
@@ -61,7 +58,7 @@ async function saveTexts(
     show,
     done: () => {
       if (isRemoved || language === '') return doneAnswer(deps, viewer, 'sender/texts', 'texts_saved')
-      const path = `${pathOf(viewer.app.publicId, 'sender/texts')}?${new URLSearchParams({ language })}`
+      const path = languagePath(pathOf(viewer.app.publicId, 'sender/texts'), language)
       return redirectAnswer(path, [flashCookie(deps.baseUrl, 'texts_saved')])
     },
   })

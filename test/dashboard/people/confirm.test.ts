@@ -1,5 +1,6 @@
 /** The way of a person who is added with consent pending, up to their first email. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { versionOf } from '../../../src/accounts/opt-in.ts'
 import type { OptIn } from '../../../src/store/message-types.ts'
 import { CONTACTS, DAY, HOUR } from '../../helper.ts'
 import { RESULTS, type Sending, startSending } from '../../mail/sending.ts'
@@ -84,6 +85,20 @@ test('sees the page in the language of the app, or their own', async () => {
   expect(await opened()).toEqual(['lang="fr"', 'Confirmez'])
   await add({ fields: { locale: 'de' } })
   expect(await opened()).toEqual(['lang="de"', 'Bestätigen'])
+})
+
+test('gets the email in their language too, and its wording is stored', async () => {
+  const german = { subject: 'Bitte bestaetigen', body: 'Hallo', button: 'Ja' }
+  await sending.setSettings({ optIn: { ...ON, others: { de: german } } })
+  await add({ fields: { locale: 'de-AT' } })
+  await sending.call('POST', CONTACTS, {
+    body: { newsletter: sending.first.appId, email: 'bob@example.com', consent: 'pending', fields: { locale: 'fr' } },
+  })
+  await sending.sendDue()
+  expect(subjects().toSorted()).toEqual(['Bitte bestaetigen', 'Confirm your email address for first'])
+  const mail = sending.server.received.find(({ to }) => to[0] === ADA)?.raw.replaceAll('=3D', '=')
+  expect(mail).toContain('<html lang="de"')
+  expect((await consents()).map(({ wording }) => wording)).toEqual([versionOf(german)])
 })
 
 test('is asked again by calls only after a day, and never by events', async () => {

@@ -29,6 +29,29 @@ test('is off until an owner turns it on, and shows the email as it is saved', as
   expect(html).toContain('this address was entered at')
 })
 
+test('has texts in other languages, which are checked and can be removed', async () => {
+  await save({ isOn: 'on' })
+  const german = `${path()}?language=de`
+  expect(await textOf((await browser.get(german)).html, '#subject, nav [aria-current=true]')).toContain('German (de)')
+  const post = (fields: Record<string, string>) =>
+    browser.submit(german, path(), { ...TEXT, subject: 'Bitte', button: 'Ja', ...fields })
+  expect((await post({ body: '{{ contact.nick }}' })).status).toBe(400)
+  expect(await post({ body: 'Hallo' })).toMatchObject({ status: 303, location: german })
+  expect(await optIn()).toMatchObject({
+    isOn: true,
+    subject: 'Confirm',
+    others: { de: { subject: 'Bitte', body: 'Hallo', button: 'Ja' } },
+  })
+  const { html } = await browser.get(`${path()}/sample?language=de`)
+  expect(html).toContain('<html lang="de"')
+  expect(await textOf(html, '.sheet p, .sheet a')).toEqual(['Hallo', 'Ja'])
+  await save({ isOn: 'on', subject: 'Confirm?' })
+  expect(Object.keys((await optIn())?.others ?? {})).toEqual(['de'])
+  expect(await post({ do: 'remove' })).toMatchObject({ status: 303, location: path() })
+  expect(await optIn()).toMatchObject({ subject: 'Confirm?', others: {} })
+  expect((await browser.get(`${path()}?language=nonsense!`)).html).toContain('Enter a language')
+})
+
 test.each([
   [
     'a name without a fallback',

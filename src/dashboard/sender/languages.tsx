@@ -1,0 +1,63 @@
+/** @jsxImportSource preact */
+import { isLocale } from '../../core/local-time.ts'
+import { nameLanguage } from '../../core/languages.ts'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+
+/** Texts in several languages. `language` empty: the app's own. `wrong`: typed as a language, but is none. */
+export type ShownLanguage = { language: string; wrong: string | null }
+
+export const checkLanguage = (asked: string): ShownLanguage =>
+  asked === '' || isLocale(asked) ? { language: asked, wrong: null } : { language: '', wrong: asked }
+
+/** Of the address. */
+export const readLanguage = (request: Request): ShownLanguage =>
+  checkLanguage((new URL(request.url).searchParams.get('language') ?? '').trim())
+
+export const languagePath = (path: string, language: string): string =>
+  language === '' ? path : `${path}?${new URLSearchParams({ language })}`
+
+type NavProps = { path: string; language: string; languages: string[] }
+
+/** The app's own texts, those in other languages, and the language that is about to be added. */
+export const LanguageNav = ({ path, language, languages }: NavProps) => (
+  <nav class="choices" aria-label="Language">
+    {[...new Set(['', ...languages, language])].map((one) => (
+      <a key={one} href={languagePath(path, one)} aria-current={one === language ? 'true' : undefined}>
+        {one === '' ? 'Default' : nameLanguage(one)}
+      </a>
+    ))}
+  </nav>
+)
+
+/** `language`: the one that can be removed; empty if none can. */
+export const LanguageButtons = ({ language }: { language: string }) => (
+  <div class="buttons">
+    <Button kind="primary">Save</Button>
+    {language !== '' && (
+      <Button name="do" value="remove" kind="danger">
+        {`Remove ${nameLanguage(language)}`}
+      </Button>
+    )}
+  </div>
+)
+
+/** People whose field `locale` names it see its texts. */
+export const NewLanguage = ({ path, wrong }: { path: string; wrong: string | null }) => (
+  <section>
+    <h2>Another language</h2>
+    <form method="get" action={path} class="beside">
+      <Field
+        name="language"
+        id="new-language"
+        label="Language"
+        hint="For people whose locale it is, such as de."
+        error={wrong === null ? undefined : 'Enter a language, such as de or pt-BR.'}
+        value={wrong ?? ''}
+        autocomplete="off"
+        optional="unmarked"
+      />
+      <Button>Open</Button>
+    </form>
+  </section>
+)
