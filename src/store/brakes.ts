@@ -104,9 +104,9 @@ export function createBrakes({ db, retries, rules }: Parts) {
   return {
     check,
     writes: {
-      /** Regularly. `isMore`: emails that waited are still to be made due. */
+      /** Regularly. `isMore`: emails that waited, for a brake or anything else, are still to be made due. */
       checkBrakes({ at }: { at: number }): { isMore: boolean } {
-        let isMore = false
+        let isMore = !retries.goOn()
         for (const { appId, isWaking } of active.all()) {
           if (isWaking === 0) check(appId, at)
           else if (!wake(appId, at)) isMore = true

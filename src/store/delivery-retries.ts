@@ -26,14 +26,24 @@ export function createDeliveryRetries({ db, rules }: Parts) {
   const ofApp = prepare('app_id = ?')
   const ofAccount = prepare('app_id IN (SELECT id FROM apps WHERE account_id = ?)')
 
-  const tryAgain = ({ reasons, retry }: typeof ofApp, id: number | string, cause: RetryCause, at: number): boolean => {
+  /** What one write left. It is forgotten with the process; then emails are tried again at their own time. */
+  const left = new Map<string, () => boolean>()
+
+  const tryAgain = (statements: typeof ofApp, id: number | string, cause: RetryCause, at: number): boolean => {
+    const { reasons, retry } = statements
     const retried = reasons.all(id, at).flatMap(({ reason }) => (rules.isRetried(reason, cause) ? [reason] : []))
-    return retried.length === 0 || retry.run(at, at, id, at, JSON.stringify(retried)).changes < RETRIED_PER_WRITE
+    const isDone =
+      retried.length === 0 || retry.run(at, at, id, at, JSON.stringify(retried)).changes < RETRIED_PER_WRITE
+    if (isDone) left.delete(`${id} ${cause}`)
+    else left.set(`${id} ${cause}`, () => tryAgain(statements, id, cause, at))
+    return isDone
   }
 
   return {
     /** False if more are to be made due. */
     tryAgain: (appId: number, cause: RetryCause, at: number): boolean => tryAgain(ofApp, appId, cause, at),
+    /** Regularly. False if more are to be made due. */
+    goOn: (): boolean => [...left.values()].map((tryLeft) => tryLeft()).every((isDone) => isDone),
     tryAllAgain: (accountId: string, cause: RetryCause, at: number): boolean =>
       tryAgain(ofAccount, accountId, cause, at),
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { DeliveryRow, MailSettings, MessageContent } from '../../src/store/message-types.ts'
+import { openDatabase } from '../../src/store/engine/database.ts'
 import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, type Messaging, MINUTE, recordOf, verdictsOf } from '../messaging.ts'
 
@@ -39,6 +40,27 @@ describe('settings of the app', () => {
     server.clock.tick(1)
     await messaging.set(after)
     expect(verdictsOf(await messaging.decide())).toEqual(Array(2 - sent).fill('send'))
+  })
+
+  test('also more emails than one write makes due', async () => {
+    await messaging.set({ perPersonDay: 1 })
+    await two()
+    await messaging.decide()
+    server.clock.tick(1)
+    const at = server.clock.now()
+    const db = openDatabase(server.folder)
+    db.run(`WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10001)
+      INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at,
+        due_at, attempt, resent, by_hand, reason, updated_at)
+      SELECT id + n, app_id, contact_id, message_id, version, n, state, triggered_at, planned_at, due_at, attempt, resent,
+        by_hand, reason, updated_at
+      FROM deliveries, numbers WHERE reason = 'perDay'`)
+    const countLate = () => db.query('SELECT count(*) AS late FROM deliveries WHERE due_at > ?').get(at)
+    await messaging.store().setMailSettings({ ...messaging.by, at, settings: { perPersonDay: null } })
+    expect(countLate()).toEqual({ late: 2 })
+    expect(await messaging.store().checkBrakes({ at })).toEqual({ isMore: false })
+    expect(countLate()).toEqual({ late: 0 })
+    db.close()
   })
 
   test('a limit that is still reached, or one of another app, frees nothing', async () => {
