@@ -58,7 +58,7 @@ const FLASHES = {
   server_saved_unchecked: 'The mail server was saved without a check. Emails wait if it refuses them.',
   server_removed: 'The mail server was removed.',
   opt_in_saved: 'Double opt-in was saved.',
-  limits_saved: 'The hours and limits were saved. They apply from the next email.',
+  limits_saved: 'The hours and limits were saved. Emails that wait for them are checked again.',
   brake_saved: 'The brake was saved. It applies from the next email.',
   brake_released: 'The brake was released. Lifecycle emails that waited are checked in a moment.',
   dkim_made: 'The key pair was created. It signs the next email, so publish its record now.',
