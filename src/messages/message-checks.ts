@@ -17,6 +17,8 @@ import type { CountedFault, TemplateWorker } from './template-worker.ts'
 import { collectMsOf } from './again.ts'
 import { withFirstTrigger } from './sequences.ts'
 import { isStartedBy } from './triggers.ts'
+import { describeShare, type Tried, whatTriggers } from './tried.ts'
+import { warnOfData } from './data-checks.ts'
 import type { UsedProperty } from './templates.ts'
 
 /** Recent events or people that a draft is tried on. */
@@ -41,16 +43,10 @@ export type CheckContext = {
 /** `replace`: a change of the text that fixes it. */
 export type LiveProblem = FieldError & { replace?: { from: string; by: string } }
 
-/**
- * `of`: recent events or people, of which `tried` were checked in time; calls of the API are checked when they come.
- * `usesValues`: the email has any.
- */
-export type Tried = { tried: number; of: number; what: 'events' | 'people' | 'calls'; usesValues: boolean }
-
 /** Links that the newest email would lack. `host`: the domain that the app lacks; null if that isn't why. */
 export type LackedLinks = { refused: readonly string[]; host: string | null; isMadeUp: boolean }
 
-/** `problems` block going live; `warnings` count emails without a text. `tried`: null until the message is complete. */
+/** `problems` block going live; `warnings` count emails without a text and data that fits no rule. `tried`: null until the message is complete. */
 export type LiveCheck = {
   problems: LiveProblem[]
   warnings: FieldError[]
@@ -77,9 +73,13 @@ export async function checkLive(
     const mail = { ...text, category: content.mail.category }
     checks.push(atPath(await checkText(trying, { ...content, mail }), path))
   }
+  const unfit = await warnOfData(
+    { store, app },
+    { ...content, settings, starts: starts.flatMap(({ event }) => event ?? []) },
+  )
   return {
     problems: [...unsent, ...checks.flatMap(({ problems }) => problems)],
-    warnings: checks.flatMap(({ warnings }) => warnings),
+    warnings: [...unfit, ...checks.flatMap(({ warnings }) => warnings)],
     tried: sumTried(checks),
     lacked: checks.find(({ lacked }) => lacked !== null)?.lacked ?? null,
   }
@@ -117,21 +117,6 @@ const untried = ({ trigger, mail }: MessageContent): Tried => ({
   what: whatTriggers(trigger),
   usesValues: PARTS.some((part) => HAS_TEMPLATE.test(mail[part] ?? '')),
 })
-
-const whatTriggers = (trigger: Trigger): Tried['what'] =>
-  'event' in trigger ? 'events' : 'api' in trigger ? 'calls' : 'people'
-
-/** Why no value could be checked; null if some were, or the email uses none. */
-export function describeUntried({ of, what, usesValues }: Tried): string | null {
-  return of > 0 || !usesValues || what === 'calls' ? null : `No ${what} to check yet.`
-}
-
-/** For those who see no checklist. */
-export function warnOfUntried({ tried }: LiveCheck): FieldError[] {
-  const reason = tried && describeUntried(tried)
-  const message = `Values weren't checked. ${reason}`
-  return reason === null ? [] : [{ field: 'mail', code: 'unchecked', message }]
-}
 
 type Inspecting = { app: Pick<AppRow, 'id'>; templates: TemplateWorker }
 type Text = { [part in Part]?: string | undefined }
@@ -357,17 +342,6 @@ async function listTriggers({ store, app, most }: Listing, trigger: OnEvent): Pr
 }
 
 type OnEvent = Extract<Trigger, { event: string }>
-
-/** Fewer are counted, because a percentage would hide how few they are. */
-const WORTH_PERCENT = 100
-
-function describeShare(count: number, { tried, what }: Tried): string {
-  const preposition = what === 'events' ? 'in' : 'for'
-  if (tried === 1) return `${preposition} the only ${what === 'events' ? 'event' : 'person'} so far`
-  if (tried < WORTH_PERCENT) return `${preposition} ${count} of the last ${tried} ${what}`
-  const share = count * 100 < tried ? 'less than 1' : String(Math.floor((count * 100) / tried))
-  return `${preposition} ${share}% of the last ${tried} ${what}`
-}
 
 function describeCounted({ part, fault, count }: CountedFault, tried: Tried): FieldError {
   const message = `${describeTemplateFault(fault)} This happens ${describeShare(count, tried)}.`

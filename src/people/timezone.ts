@@ -1,7 +1,7 @@
 import { isTimezone } from '../core/local-time.ts'
 
 /** The field of a person that names their own timezone. */
-const TIMEZONE_FIELD = 'timezone'
+export const TIMEZONE_FIELD = 'timezone'
 
 /** An offset such as +02:00 has no summer time. */
 const IS_NAME = /^[A-Za-z]/

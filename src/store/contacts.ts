@@ -46,6 +46,9 @@ export const toContact = ({ tags, fields, ...row }: StoredJson): StoredContact =
   fields: fields === null ? null : (JSON.parse(fields) as Record<string, FieldValue>),
 })
 
+/** How many people have a value in a field. */
+export type FieldValueCount = { value: string; people: number }
+
 export function createContactReads(db: Database) {
   const select = <Values extends (number | string)[]>(rest: string) =>
     db.prepare<StoredJson, Values>(`SELECT ${selectFields(CONTACT_FIELDS)} FROM ${rest}`)
@@ -63,7 +66,11 @@ export function createContactReads(db: Database) {
   const updatedTagged = select<[number, number, number, number, number, string]>(
     `contacts JOIN contact_tags ON contact_tags.app_id = ?1 AND tag = ?6 AND contact_id = contacts.id WHERE ${byUpdate}`,
   )
-  const field = db.prepare('SELECT 1 FROM contact_fields WHERE app_id = ? AND name = ? LIMIT 1')
+  // from the end, because words sort after dates, and dates ahead after past ones
+  const valuesOf = db.prepare<FieldValueCount, [number, string, number]>(
+    `SELECT value, count(*) AS people FROM
+       (SELECT value FROM contact_fields WHERE app_id = ? AND name = ? ORDER BY value DESC LIMIT ?) GROUP BY value`,
+  )
   const ofType = (type: EventType, order: 'ASC' | 'DESC') =>
     db.prepare<Times, [number]>(
       // twice as fast as a join (measured)
@@ -137,7 +144,9 @@ export function createContactReads(db: Database) {
     listContactsById: (ids: number[]): StoredContact[] => manyById.all(JSON.stringify(ids)).map(toContact),
     findContact: (appId: number, email: string): ContactRow | null =>
       inSnapshot(() => one(oneByEmail.get(appId, email)))[0] ?? null,
-    hasField: (appId: number, name: string): boolean => field.get(appId, name) !== null,
+    /** As text. Of `most` people, those with the last values. */
+    listFieldValues: (appId: number, { name, most }: { name: string; most: number }): FieldValueCount[] =>
+      valuesOf.all(appId, name, most),
     listContacts: (query: ContactQuery): ContactRow[] => inSnapshot(() => list(query)),
   }
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { checkLive, describeUntried } from '../../src/messages/message-checks.ts'
+import { checkLive } from '../../src/messages/message-checks.ts'
+import { describeUntried } from '../../src/messages/tried.ts'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { exportMessages } from '../../src/messages/message-files.ts'
 import { mayDelete } from '../../src/messages/message-changes.ts'

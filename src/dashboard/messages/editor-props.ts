@@ -51,8 +51,14 @@ export type EditorProps = {
   /** the app's limit for non-transactional emails; null: no limit */
   perPersonDay: number | null
   sending: Sending
-  /** `content` is what was simulated; `isUnsaved`: it differs from what is saved */
-  simulation: { days: number; content: MessageContent; isUnsaved: boolean; found: Simulation | null } | null
+  /** `content` is what was simulated; `isUnsaved`: it differs from what is saved. `undated`: why people have no date */
+  simulation: {
+    days: number
+    content: MessageContent
+    isUnsaved: boolean
+    undated: string | null
+    found: Simulation | null
+  } | null
   test: TestOutcome | null
   /** the last test of this text */
   tested: TestedEmail | null

@@ -6,14 +6,8 @@ import { readEmail } from '../../core/email.ts'
 import { publicId } from '../../core/ids.ts'
 import { nameLanguage } from '../../core/languages.ts'
 import type { MessageRow } from '../../messages/messages.ts'
-import {
-  describeUntried,
-  type LackedLinks,
-  type LiveCheck,
-  type LiveProblem,
-  TOO_LARGE,
-  type Tried,
-} from '../../messages/message-checks.ts'
+import { type LackedLinks, type LiveCheck, type LiveProblem, TOO_LARGE } from '../../messages/message-checks.ts'
+import { describeUntried, type Tried } from '../../messages/tried.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { describeLostUrl } from '../../people/unsubscribe.ts'
@@ -83,16 +77,18 @@ export function listChecks({
   const text = all.filter((one) => !isOfSender(one) && !isOfValues(one) && isOfText(one))
   const named = all.filter(({ field }) => field === 'name')
   const others = all.filter((one) => !isOfSender(one) && !isOfText(one) && !named.includes(one))
+  const unfit = warnings.filter((one) => !isOfText(one)).map(({ message }) => message)
   const missing = findMissing(fields)
   return [
     ...(named.length > 0 ? [lineOf('Name', named, '')] : []),
     ...(others.length > 0 ? [lineOf('Trigger and rules', others, '')] : []),
-    ...(triggerNote === null ? [] : [lineOfTrigger(triggerNote)]),
+    ...(triggerNote === null ? [] : [noteLine('Trigger', triggerNote)]),
+    ...(unfit.length === 0 ? [] : [noteLine('Data', <Ticked>{unfit.join(' ')}</Ticked>)]),
     lineOfSender(sender),
     ...listSending(sending, message),
     lineOfValues(
       values,
-      warnings.filter((one) => !isOfSize(one)),
+      warnings.filter((one) => isOfText(one) && !isOfSize(one)),
       tried,
     ),
     text.length > 0 || missing === null
@@ -188,7 +184,7 @@ const listSending = ({ isCapturing, lostUrl }: Sending, message: MessageRow | nu
       ]),
 ]
 
-const lineOfTrigger = (note: string): CheckLine => ({ ...lineOf('Trigger', [], note), state: 'caution' })
+const noteLine = (name: string, note: ComponentChildren): CheckLine => ({ ...lineOf(name, [], note), state: 'caution' })
 
 function lineOfTest(tested: TestedEmail | null): CheckLine {
   if (tested === null) return { ...lineOf('Test', [], "This text hasn't been tested yet."), state: 'open' }

@@ -3,6 +3,7 @@ import { isCapturing } from '../../deliveries/delivery-lists.ts'
 import { listRecipients } from '../../accounts/members.ts'
 import { previewMessage } from '../../deliveries/message-preview.ts'
 import { checkIncomplete, checkLive, type LiveCheck } from '../../messages/message-checks.ts'
+import { describeUndated } from '../../messages/data-checks.ts'
 import { mayDelete } from '../../messages/message-changes.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import { listFollowers } from '../../messages/sequences.ts'
@@ -171,8 +172,6 @@ export async function noteTrigger(
       ? null
       : `“${name}” is ${source.status === 'draft' ? 'a draft' : 'paused'}, so it triggers nothing yet.`
   }
-  if (kind === 'date' && name !== '')
-    return (await deps.store.hasField(viewer.app.id, name)) ? null : `Nobody has the field ${name} yet.`
   if (kind !== 'event' || name === '') return null
   const names = await listNames(deps, viewer)
   const near = names.includes(name) ? undefined : findNearest(name, names)
@@ -201,5 +200,12 @@ export async function simulateFields({ deps, viewer, request, message }: Editing
   const messageId = message?.id ?? null
   const asking = { appId, messageId, hosts, content, settings, days, now: deps.clock.now() }
   const isUnsaved = message !== null && !saysSame({ ...fields, name: message.name }, message)
-  return { days, content, isUnsaved, found: await deps.simulations.simulate(asking, { signal: request.signal }) }
+  const found = await deps.simulations.simulate(asking, { signal: request.signal })
+  return {
+    days,
+    content,
+    isUnsaved,
+    found,
+    undated: await describeUndated({ store: deps.store, app: viewer.app }, content),
+  }
 }

@@ -16,7 +16,7 @@ import { resultsPath } from './messages-page.tsx'
 import { Button } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { type Column, Table } from '../ui/table.tsx'
-import { Breakable } from '../ui/text.tsx'
+import { Breakable, Ticked } from '../ui/text.tsx'
 import { formatDate, Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -72,10 +72,15 @@ export const Reach = ({ path, simulation }: ReachProps) => (
   </p>
 )
 
-type Reached = Pick<NonNullable<EditorProps['simulation']>, 'days' | 'content' | 'isUnsaved'> & { found: Found }
+type Reached = Omit<NonNullable<EditorProps['simulation']>, 'found'> & { found: Found }
 
 /** "Simulated for the last 30 days: 58 of 153 people would get it." */
-export function describeReach({ found, content, days, isUnsaved }: Reached): string {
+export function describeReach(reached: Reached): string {
+  const counted = describeCounted(reached)
+  return reached.undated === null ? counted : `${counted} ${reached.undated.replaceAll('`', '')}`
+}
+
+function describeCounted({ found, content, days, isUnsaved }: Reached): string {
   if (found === null) return `Recipients can't be counted: ${describeUnsimulated(content.trigger)}.`
   if (isRefusal(found)) return found.message ?? REFUSALS[found.refusal].message
   const { triggered, emailed, waiting, heldBack } = found.people
@@ -98,10 +103,17 @@ function describeOnly({ emailed, waiting, heldBack }: Simulation['people']): str
   return heldBack > 0 ? 'would be held back for comparison' : "wouldn't get it"
 }
 
-type FoundProps = { viewer: Viewer; days: number; content: MessageContent; found: Simulation | null; now: number }
+type FoundProps = {
+  viewer: Viewer
+  days: number
+  content: MessageContent
+  undated: string | null
+  found: Simulation | null
+  now: number
+}
 
 function Found(props: FoundProps) {
-  const { viewer, days, content, found } = props
+  const { viewer, days, content, undated, found } = props
   if (!found)
     return (
       <EmptyState title="This can't be simulated">{`${upperFirst(describeUnsimulated(content.trigger))}.`}</EmptyState>
@@ -109,7 +121,11 @@ function Found(props: FoundProps) {
   if (found.triggered === 0)
     return (
       <EmptyState title={`Nothing triggered it in the last ${days} days`}>
-        Check the trigger: the event name, its conditions or the page path.
+        {undated === null ? (
+          'Check the trigger: the event name, its conditions or the page path.'
+        ) : (
+          <Ticked>{undated}</Ticked>
+        )}
       </EmptyState>
     )
   return (
