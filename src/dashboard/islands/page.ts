@@ -5,12 +5,6 @@ import './ages.ts'
 import { inScheme } from './mail-scheme.ts'
 import './typed.ts'
 
-// on phones, the tabs of a page may be wider than the window
-for (const tab of document.querySelectorAll<HTMLElement>('.sections > [aria-current]')) {
-  const { parentElement: tabs } = tab
-  if (tabs) tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2
-}
-
 // "Back" and reloading lead to the page behind, because the form that made a secret can't be sent again
 const { next } = document.querySelector<HTMLElement>('.secret')?.dataset ?? {}
 if (next !== undefined) history.replaceState(null, '', next)

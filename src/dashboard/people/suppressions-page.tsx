@@ -25,7 +25,7 @@ import { Finder } from '../ui/finder.tsx'
 import { FormNotices } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
-import { SentText } from '../ui/text.tsx'
+import { Breakable, SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 
 type SuppressionsProps = {
@@ -253,11 +253,16 @@ function columnsOf({ viewer, search, nameMember }: SuppressionsProps, now: numbe
     {
       name: 'Reason',
       isUnlabelled: true,
-      cell: ({ reason }) => <Badge mood={reason === 'unsubscribed' ? 'quiet' : 'bad'}>{REASONS[reason]}</Badge>,
-    },
-    {
-      name: 'Why',
-      cell: ({ cause }) => cause && <SentText most={160}>{describeCause(cause, nameMember)}</SentText>,
+      cell: ({ reason, cause }) => (
+        <>
+          <Badge mood={reason === 'unsubscribed' ? 'quiet' : 'bad'}>{REASONS[reason]}</Badge>{' '}
+          {cause && (
+            <span class="cause">
+              <SentText most={160}>{describeCause(cause, nameMember)}</SentText>
+            </span>
+          )}
+        </>
+      ),
     },
     { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
   ]
@@ -278,10 +283,15 @@ function columnsOf({ viewer, search, nameMember }: SuppressionsProps, now: numbe
 
 const Address = ({ viewer, row: { email, contactId } }: { viewer: Viewer; row: Suppressed }) => {
   if (email === null) return <span class="hint">Erased person</span>
-  if (contactId === null) return <SentText>{email}</SentText>
   return (
-    <a class="strong" href={personPath(viewer.app.publicId, contactId)}>
-      <SentText>{email}</SentText>
-    </a>
+    <span class="address">
+      {contactId === null ? (
+        <Breakable>{email}</Breakable>
+      ) : (
+        <a class="strong" href={personPath(viewer.app.publicId, contactId)}>
+          <Breakable>{email}</Breakable>
+        </a>
+      )}
+    </span>
   )
 }

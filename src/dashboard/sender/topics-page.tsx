@@ -30,7 +30,9 @@ export const TopicsPage = ({ facts, topics, form }: PageProps & { topics: UsedTo
           Without topics, people unsubscribe from everything. Add a topic here, then choose it in messages.
         </EmptyState>
       ) : (
-        <Table label="Topics" rows={topics} idOf={({ id }) => String(id)} columns={columnsOf(path)} isLinked />
+        <div class="topics">
+          <Table label="Topics" rows={topics} idOf={({ id }) => String(id)} columns={columnsOf(path)} isLinked />
+        </div>
       )}
       {isOwner(facts.viewer) && (
         <section>
@@ -46,21 +48,23 @@ export const TopicsPage = ({ facts, topics, form }: PageProps & { topics: UsedTo
 
 const STATE = 'People can unsubscribe from a topic and still get other emails.'
 
-const countMessages = ({ messages }: UsedTopic): string =>
-  messages === 1 ? 'One message is' : `${messages === 0 ? 'No' : formatCount(messages)} messages are`
+const countMessages = (count: number): string =>
+  count === 1 ? '1 message' : `${count === 0 ? 'No' : formatCount(count)} messages`
 
 const columnsOf = (path: string): Column<UsedTopic>[] => [
   {
     name: 'Topic',
-    isWide: true,
     cell: ({ id, name }) => (
       <a class="strong" href={`${path}/${publicId('top', id)}`}>
         <OneLine>{name}</OneLine>
       </a>
     ),
   },
-  { name: 'Description', isLong: true, cell: ({ description }) => <OneLine>{description ?? ''}</OneLine> },
-  { name: 'Messages', isNumber: true, cell: ({ messages }) => formatCount(messages) },
+  {
+    name: 'Description',
+    cell: ({ description }) => (description ? <OneLine>{description}</OneLine> : <span class="none" />),
+  },
+  { name: 'Used by', cell: ({ messages }) => countMessages(messages) },
 ]
 
 const TopicFormFields = ({ text }: { text: TopicText }) => (
@@ -97,6 +101,6 @@ export const TopicPage = ({ facts, topic, form }: PageProps & { topic: UsedTopic
 
 const State = ({ topic }: { topic: UsedTopic }) => (
   <>
-    {countMessages(topic)} about this topic.{topic.messages > 0 && ' A new name applies there, too.'}
+    {countMessages(topic.messages)} about this topic.{topic.messages > 0 && ' A new name applies there, too.'}
   </>
 )

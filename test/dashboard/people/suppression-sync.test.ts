@@ -38,7 +38,7 @@ test("adds the provider's list, and says what it did", async () => {
   expect(await textOf(html, '#sync')).toEqual([
     'The list of Postmark was read just now. 1 address was added, and 0 were listed before.',
   ])
-  expect(await textOf(html, 'td[data-label=Why]')).toEqual(["On Postmark's suppression list: “HardBounce, Recipient”"])
+  expect(await textOf(html, 'td .cause')).toEqual(["On Postmark's suppression list: “HardBounce, Recipient”"])
   await browser.post(path('/sync'))
   expect((await textOf(await see(), '#sync'))[0]).toEndWith('0 addresses were added, and 1 was listed before.')
   const audit = await textOf((await browser.get(pages.at('audit'))).html, 'main')

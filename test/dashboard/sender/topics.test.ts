@@ -21,11 +21,11 @@ const open = async () => (await attributesOf((await browser.get(path())).html, '
 
 test('owners add, rename and delete topics', async () => {
   expect(await add('Tips', 'Once a week')).toMatchObject({ status: 303, location: path() })
-  expect(await rows()).toEqual(['Tips', 'Once a week', '0'])
+  expect(await rows()).toEqual(['Tips', 'Once a week', 'No messages'])
   expect((await add('Tips')).status).toBe(400)
   const topic = await open()
   await browser.submit(topic, topic, { name: 'Advice', description: '' })
-  expect(await rows()).toEqual(['Advice', '', '0'])
+  expect(await rows()).toEqual(['Advice', '', 'No messages'])
   expect((await browser.post(`${topic}/delete`, {})).location).toBe(path())
   expect(await rows()).toEqual([])
 })
@@ -51,7 +51,7 @@ test('a topic of emails that wait stays, and the page says why', async () => {
   const topic = await open()
   const { status, html } = await browser.post(`${topic}/delete`, {})
   expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('are waiting')])
-  expect(await rows()).toEqual(['Tips', '', '0'])
+  expect(await rows()).toEqual(['Tips', '', 'No messages'])
 })
 
 test("editors change a person's topics, which their timeline shows", async () => {
