@@ -42,8 +42,8 @@ const BY_DECISION = {
   pending: (name) => `${name} had not confirmed their email address yet.`,
   topic: (name) => `${name} had unsubscribed from this topic.`,
   not_pending: (name) => `${name} no longer had to confirm their email address.`,
-  bounced: (name) => `An email to ${name} bounced, so nothing more is sent to this address.`,
-  complained: (name) => `${name} had reported an email as spam, so nothing more is sent to this address.`,
+  bounced: (name) => `An earlier email to ${name} had bounced.`,
+  complained: (name) => `${name} had reported an email as spam.`,
   message_paused: () => 'The message was not live when this was due.',
   again: (name) => `${name} had already received this message, or it was waiting.`,
   gave_up: () => 'It could not be sent in time.',
@@ -270,8 +270,8 @@ export function describeReason(reason: string, name: string, state: DeliveryRow[
   if (code !== undefined) return (isOfApi(reason) ? describeApi : describeSmtp)(code, reply ?? code)
   const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
   if (refused !== undefined) return `The mail server refused the sender address (it replied ${refused}).`
-  if (REPORT_KINDS.some((kind) => kind === reason)) return 'The email provider gave no reason.'
-  if (state === 'bounced' || state === 'complained') return `The email provider said: "${reason}".`
+  if (REPORT_KINDS.some((kind) => kind === reason)) return 'The report gave no reason.'
+  if (state === 'bounced' || state === 'complained') return `The report said: "${reason}".`
   return `The mail server could not be used (${reason}).`
 }
 

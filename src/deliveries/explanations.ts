@@ -183,7 +183,7 @@ function describeState(delivery: DeliveryRow, subject: Subject, verdicts: readon
         ? `${describeHold(delivery, subject, verdicts)} The next check is on ${time(dueAt)}.`
         : `${describeCause(ended, subject, verdicts)} It will be retried on ${time(dueAt)}.`
     case 'failed':
-      return `${describeCause(ended, subject, verdicts)} ${lacksMailbox(enhancedOf(ended.reply ?? '')) ? 'No further emails go to this address.' : "It won't be retried."}`
+      return `${describeCause(ended, subject, verdicts)} ${lacksMailbox(enhancedOf(ended.reply ?? '')) ? 'The address was suppressed.' : "It won't be retried."}`
     case 'unknown':
       return `${describeReason(reason ?? 'unknown', name, state)} It's unknown whether ${name} got it.`
     case 'bounced':

@@ -33,8 +33,8 @@ describe('describes a state', () => {
       { state: 'unknown', reason: 'stopped' },
       "Eventpost stopped while it was sending the email. It's unknown whether Ada got it.",
     ],
-    [{ state: 'bounced', reason: 'No such user' }, 'The email bounced. The email provider said: "No such user".'],
-    [{ state: 'complained', reason: 'abuse' }, 'Ada reported the email as spam. The email provider said: "abuse".'],
+    [{ state: 'bounced', reason: 'No such user' }, 'The email bounced. The report said: "No such user".'],
+    [{ state: 'complained', reason: 'abuse' }, 'Ada reported the email as spam. The report said: "abuse".'],
     [
       { state: 'deferred', reason: 'enew' },
       `The mail server could not be used (enew). It will be retried on ${LATER}.`,
@@ -165,7 +165,7 @@ describe('describes a state', () => {
   ])('by %s with the reply %s', (reason, reply, why) => {
     const record = JSON.stringify({ at: NOW, verdicts: [], reply })
     expect(explain(deliveryOf({ state: 'failed', reason, record })).why).toBe(
-      `${why} ${/ 5\.(1\.1|2\.1)$/.test(reply) ? 'No further emails go to this address.' : "It won't be retried."}`,
+      `${why} ${/ 5\.(1\.1|2\.1)$/.test(reply) ? 'The address was suppressed.' : "It won't be retried."}`,
     )
   })
 

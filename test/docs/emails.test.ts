@@ -47,11 +47,13 @@ async function subjectsTo(email: string): Promise<(string | undefined)[]> {
 test('each variable has a fallback: events and people without values stop no email', async () => {
   const { messages, warnings } = await importFile({ dryRun: true })
   expect(messages).toHaveLength(10)
-  for (const { message } of warnings) expect(message).toMatch(/No (?:events|people) to check yet/)
+  const untried = /No (?:events|people) to check yet|^No person has `fields\.trialEndsAt` yet\.$/
+  for (const { message } of warnings) expect(message).toMatch(untried)
   await addPerson(ADA, {})
   for (const event of ['signed_up', 'results_ready', 'invoice.failed', 'weekly_limit_reached', 'invitation_accepted'])
     await record(event)
-  expect((await importFile({ dryRun: true })).warnings).toEqual([])
+  const { warnings: left } = await importFile({ dryRun: true })
+  expect(left.filter(({ code }) => code !== 'unfit_data')).toEqual([])
   await importFile({ dryRun: false })
   expect((await sendReceipt({})).status).toBe(202)
 })

@@ -77,25 +77,32 @@ function removeKey(deps: PageDependencies, request: Request, form: FormInput, { 
   })
 }
 
-function makeSecret(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
+async function makeSecret(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
   const bounceSecret = randomBase62(SECRET_CHARACTERS)
+  const isFirst = (await deps.store.mailSettings(viewer.app.id)).bounceSecret === null
   return saveSettings(deps, viewer, {
     form: 'reports',
     settings: { bounceSecret },
     basedOn: form.text('basedOn'),
     show: ({ status, notice }) => showServer(deps, request, viewer, { status, notice }),
-    done: () => pageAnswer(request, 200, <SecretPage viewer={viewer} secret={bounceSecret} baseUrl={deps.baseUrl} />),
+    done: () =>
+      pageAnswer(request, 200, <SecretPage {...{ viewer, isFirst }} secret={bounceSecret} baseUrl={deps.baseUrl} />),
   })
 }
 
-type SecretProps = { viewer: Viewer; secret: string; baseUrl: string }
+type SecretProps = { viewer: Viewer; isFirst: boolean; secret: string; baseUrl: string }
 
-const SecretPage = ({ viewer, secret, baseUrl }: SecretProps) => (
+const SecretPage = ({ viewer, isFirst, secret, baseUrl }: SecretProps) => (
   <Frame
     viewer={viewer}
     page="sender"
-    title="Your new report secret"
-    state="Reports signed with another secret are now refused."
+    title={isFirst ? 'Your report secret' : 'Your new report secret'}
+    state={isFirst ? 'Your script can report bounces now.' : 'Reports signed with the previous secret are now refused.'}
   >
     <SecretOnce
       secrets={[{ id: 'report-secret', name: 'Report secret', text: secret }]}

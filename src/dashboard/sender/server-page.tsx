@@ -472,8 +472,8 @@ export const REPORT_DOCS = '/docs/api/report-bounce'
 const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
   <>
     <p class="hint">
-      Optional. Use a script that sends the bounce reports of your email provider to this URL. See{' '}
-      <a href={REPORT_DOCS}>Report a bounce</a>.
+      Optional. Use a script that sends the bounces of your own mail server, or your email provider's reports, to this
+      URL. It signs them with a secret from here. See <a href={REPORT_DOCS}>Report a bounce</a>.
     </p>
     <Values>
       <Value id="report-url" name="URL">
@@ -481,7 +481,9 @@ const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
       </Value>
     </Values>
     <p class="hint">
-      {settings.bounceSecret === null ? 'No secret yet. Every report is refused.' : 'The secret is set.'}
+      {settings.bounceSecret === null
+        ? 'No secret yet, so every report is refused.'
+        : 'The secret is set. It was shown once.'}
     </p>
     {isOwner(viewer) && <SecretForm {...{ viewer, settings, marks }} />}
   </>

@@ -440,8 +440,10 @@ describe('the secret for reports', () => {
 
   test('is replaced only after confirmation', async () => {
     expect(await textOf(await see('/server'), 'dialog#new-secret h2')).toEqual([])
-    await browser.submit(path('/server'), path('/reports'))
+    const lead = async () => (await textOf((await browser.submit(path('/server'), path('/reports'))).html, '.lead'))[0]
+    expect(await lead()).toBe('Your script can report bounces now.')
     expect(await textOf(await see('/server'), 'dialog#new-secret h2')).toEqual(['Create a new secret?'])
+    expect(await lead()).toBe('Reports signed with the previous secret are now refused.')
   })
 })
 
