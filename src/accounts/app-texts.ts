@@ -77,7 +77,7 @@ export type PageTextName = Exclude<TextName, FooterTextName>
 
 const namesOf = <Name extends string>(texts: Record<Name, string>): Name[] => Object.keys(texts) as Name[]
 
-const TEXT_NAMES = namesOf(DEFAULT_TEXTS)
+export const TEXT_NAMES = namesOf(DEFAULT_TEXTS)
 const FOOTER_NAMES = namesOf(FOOTER)
 const PAGE_NAMES = {
   unsubscribe: namesOf({ ...UNSUBSCRIBE, ...TOPICS, ...CHOICE, ...FAILED }),
@@ -145,7 +145,7 @@ export function sayPageText({ lang, texts }: PageTexts, name: PageTextName, valu
   return sayText({ texts }, name, Object.fromEntries(isolated))
 }
 
-/** What a form shows. `language` empty: the app's own texts. */
+/** What a form shows. `language` empty: the app's own texts. What isn't translated is empty. */
 export type TextsForm = Record<TextName, string> & { lang: string }
 
 export const readTextsForm = (text: (name: string) => string): TextsForm => ({
@@ -153,9 +153,12 @@ export const readTextsForm = (text: (name: string) => string): TextsForm => ({
   lang: text('lang'),
 })
 
+const NOT_TRANSLATED = Object.fromEntries(TEXT_NAMES.map((name) => [name, ''])) as Record<TextName, string>
+
 export function writeTexts(stored: AppTexts | null, language: string): TextsForm {
-  const texts = language === '' ? stored?.own : stored?.others[language]
-  return { ...DEFAULT_TEXTS, ...texts, lang: stored?.lang ?? '' }
+  const texts =
+    language === '' ? { ...DEFAULT_TEXTS, ...stored?.own } : { ...NOT_TRANSLATED, ...stored?.others[language] }
+  return { ...texts, lang: stored?.lang ?? '' }
 }
 
 const MOST_CHARACTERS = 300

@@ -44,20 +44,17 @@ export const LanguageButtons = ({ language }: { language: string }) => (
 
 /** People whose field `locale` names it see its texts. */
 export const NewLanguage = ({ path, wrong }: { path: string; wrong: string | null }) => (
-  <section>
-    <h2>Another language</h2>
-    <form method="get" action={path} class="beside">
-      <Field
-        name="language"
-        id="new-language"
-        label="Language"
-        hint="For people whose locale it is, such as de."
-        error={wrong === null ? undefined : 'Enter a language, such as de or pt-BR.'}
-        value={wrong ?? ''}
-        autocomplete="off"
-        optional="unmarked"
-      />
-      <Button>Open</Button>
-    </form>
-  </section>
+  <form method="get" action={path} class="beside">
+    <Field
+      name="language"
+      id="new-language"
+      label="Another language"
+      hint="For people whose locale it is, such as de."
+      error={wrong === null ? undefined : 'Enter a language, such as de or pt-BR.'}
+      value={wrong ?? ''}
+      autocomplete="off"
+      optional="unmarked"
+    />
+    <Button>Open</Button>
+  </form>
 )

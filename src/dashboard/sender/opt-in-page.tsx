@@ -25,6 +25,7 @@ export const OptInPage = ({ facts, refused, sample, language, languages, wrong }
   return (
     <SenderFrame facts={facts} current="sender/opt-in" state={<State {...facts} />} refused={refused}>
       <LanguageNav {...{ path, language, languages }} />
+      {!isLocked && <NewLanguage path={path} wrong={wrong} />}
       <div class="editor">
         <Form
           action={path}
@@ -48,7 +49,6 @@ export const OptInPage = ({ facts, refused, sample, language, languages, wrong }
           </aside>
         )}
       </div>
-      {!isLocked && <NewLanguage path={path} wrong={wrong} />}
     </SenderFrame>
   )
 }

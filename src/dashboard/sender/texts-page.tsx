@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
-import { type TextName, type TextsForm } from '../../accounts/app-texts.ts'
+import { DEFAULT_TEXTS, TEXT_NAMES, type TextName, type TextsForm } from '../../accounts/app-texts.ts'
+import { nameLanguage } from '../../core/languages.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Field } from '../ui/field.tsx'
@@ -76,10 +77,12 @@ export const TextsPage = ({ facts, refused, text, language, languages, wrong }: 
   const { viewer, marks } = facts
   const path = pathOf(viewer.app.publicId, 'sender/texts')
   const isLocked = !isOwner(viewer)
-  const shownTexts = { text, lang: language === '' ? text.lang : language, errors: refused.errors ?? [] }
+  const shownTexts = { text, language, lang: language || text.lang, errors: refused.errors ?? [] }
   return (
     <SenderFrame facts={facts} current="sender/texts" state={STATE} refused={refused}>
       <LanguageNav {...{ path, language, languages }} />
+      {!isLocked && <NewLanguage path={path} wrong={wrong} />}
+      {language !== '' && <p class="hint">{describeTranslated(text, language)}</p>}
       <Form
         action={path}
         id="texts"
@@ -113,7 +116,6 @@ export const TextsPage = ({ facts, refused, text, language, languages, wrong }: 
         </MoreTexts>
         {!isLocked && <LanguageButtons language={languages.includes(language) ? language : ''} />}
       </Form>
-      {!isLocked && <NewLanguage path={path} wrong={wrong} />}
     </SenderFrame>
   )
 }
@@ -125,12 +127,28 @@ const STATE = (
   </>
 )
 
-type GroupProps = { texts: Labelled; text: TextsForm; lang: string }
+function describeTranslated(text: TextsForm, language: string): string {
+  const [count, all] = [TEXT_NAMES.filter((name) => text[name] !== '').length, TEXT_NAMES.length]
+  if (count === 0) return `No text is in ${nameLanguage(language)} yet, so all ${all} stay in English.`
+  if (count === all) return `All ${all} texts are in ${nameLanguage(language)}.`
+  return `${count} of ${all} texts are in ${nameLanguage(language)}. The others stay in English.`
+}
 
-const Texts = ({ texts, text, lang }: GroupProps) => (
+/** `language` empty: the app's own texts. */
+type GroupProps = { texts: Labelled; text: TextsForm; language: string; lang: string }
+
+const Texts = ({ texts, text, language, lang }: GroupProps) => (
   <div class="pairs">
     {texts.map(([name, label]) => (
-      <Field key={name} {...{ name, label, lang }} value={text[name]} autocomplete="off" optional="unmarked" />
+      <Field
+        key={name}
+        {...{ name, label, lang }}
+        value={text[name]}
+        placeholder={DEFAULT_TEXTS[name]}
+        mark={language !== '' && text[name] === '' ? 'not translated' : undefined}
+        autocomplete="off"
+        optional="unmarked"
+      />
     ))}
   </div>
 )

@@ -22,6 +22,10 @@ export type FieldProps = {
   lang?: string
   /** `unmarked`: may be empty, which the label doesn't suggest */
   optional?: boolean | 'unmarked'
+  /** after the label, in parentheses */
+  mark?: string
+  /** what counts while it is empty */
+  placeholder?: string
   autofocus?: boolean
   isLocked?: boolean
   autocomplete: string
@@ -57,16 +61,17 @@ export function Field(own: FieldProps) {
   )
 }
 
-type FrameProps = Pick<FieldProps, 'name' | 'id' | 'label' | 'hint' | 'error' | 'optional' | 'isLocked'> & {
+type FrameProps = Pick<FieldProps, 'name' | 'id' | 'label' | 'hint' | 'error' | 'optional' | 'mark' | 'isLocked'> & {
   children: ComponentChildren
 }
 
 /** Wraps any control with a label. */
-export const FieldFrame = ({ name, id = name, label, hint, error, optional, isLocked, children }: FrameProps) => (
+export const FieldFrame = ({ name, id = name, label, hint, error, optional, mark, isLocked, children }: FrameProps) => (
   <div class={error ? 'field wrong' : 'field'}>
     <label for={id}>
       {label}
       {optional === true && !isLocked && <span class="hint"> (optional)</span>}
+      {mark && <span class="hint">{` (${mark})`}</span>}
     </label>
     {hint && (
       <p class="hint" id={`${id}-hint`}>
@@ -111,6 +116,7 @@ function Input(props: FieldProps) {
     list,
     lang,
     rows = 3,
+    placeholder = isLocked && !value ? (kind === 'password' ? 'Not shown' : 'Not set') : undefined,
   } = props
   const attributes = {
     id,
@@ -121,7 +127,7 @@ function Input(props: FieldProps) {
     required: !optional,
     autofocus,
     readOnly: isLocked,
-    placeholder: isLocked && !value ? (kind === 'password' ? 'Not shown' : 'Not set') : undefined,
+    placeholder,
     autocomplete,
     'aria-invalid': error ? ('true' as const) : undefined,
     'aria-describedby': describedBy(props),

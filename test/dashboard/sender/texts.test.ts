@@ -30,6 +30,12 @@ test('texts are saved by language, and the defaults are not stored', async () =>
   expect(sample).toContain('>Abmelden</a>')
   const opened = (await browser.get(`${PATH()}?language=fr`)).html
   expect(await attributesOf(opened, '#unsubscribe', 'lang')).toEqual(['fr'])
+  expect(await attributesOf(opened, '#unsubscribe, #reason', 'value')).toEqual(['', 'Se désabonner'])
+  expect(await textOf(opened, '[for=unsubscribe], [for=reason]')).toEqual([
+    'Why people get the email (not translated)',
+    'Link to unsubscribe',
+  ])
+  expect(await textOf(opened, 'main p.hint')).toContain('1 of 42 texts are in French (fr). The others stay in English.')
   await save({ do: 'remove' }, '?language=fr')
   expect((await texts())?.others).toEqual({})
 })
