@@ -1,8 +1,10 @@
-import type { MailSettings, MessageContent } from '../store/message-types.ts'
+import { DAY_MS } from '../core/clock.ts'
+import type { DateTrigger, MailSettings, MessageContent } from '../store/message-types.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
 import { findVariant, listTexts, writeTexts } from './mail-texts.ts'
 import { mailFactsOf, mailTemplateOf } from './mailer.ts'
 import type { TemplateWorker } from './template-worker.ts'
+import { makeSampleValue, type Making } from './sample-values.ts'
 import type { UsedProperty } from './templates.ts'
 import { hasProperties, nameOfStart } from './triggers.ts'
 
@@ -31,30 +33,41 @@ export async function pickFilled<Moment extends SampleMoment>(
   return moments[0]
 }
 
-/** With a value for each of `properties`. `events`: how many are listed. */
+/** With a value for each of `properties`, and the date that triggers it. `events`: how many are listed. */
 export function makeSample(
   app: AppRow,
   { trigger }: Pick<MessageContent, 'trigger'>,
   { properties: used, at, events = 1 }: { properties: readonly UsedProperty[]; at: number; events?: number },
 ): SampleMoment {
-  const contact = { ...ADA, appId: app.id }
+  const home = app.homeUrl ?? `https://${app.hosts[0] ?? 'example.com'}`
+  const making = { at, home, locale: app.locale, timezone: app.timezone }
+  const [ofPerson, ofEvent] = [used.filter(({ isField }) => isField), used.filter(({ isField }) => !isField)]
+  const date = 'date' in trigger ? { [trigger.date]: new Date(dateOf(trigger, at)).toISOString() } : {}
+  const contact = { ...ADA, appId: app.id, fields: { ...valuesOf(ofPerson, making), ...date } }
   if (!hasProperties(trigger)) return { contact, event: null, joined: [] }
   const name = nameOfStart(trigger) ?? ''
-  const home = app.homeUrl ?? `https://${app.hosts[0] ?? 'example.com'}`
   const makeEvent = (nth: number): EventRow => {
-    const properties = {
-      ...Object.fromEntries(used.map(({ name, kind }) => [name, makeValue(name, kind, at)])),
+    const values = {
+      ...valuesOf(ofEvent, making),
       headline: `Your ${12 + nth} pictures are ready`,
       url: new URL(nth === 0 ? '/results' : `/results/${nth + 1}`, home).href,
     }
-    return { ...NOTHING, id: nth, name, properties: JSON.stringify(properties), occurredAt: at }
+    return { ...NOTHING, id: nth, name, properties: JSON.stringify(values), occurredAt: at }
   }
   const further = Array.from({ length: events - 1 }, (_, index) => ({ event: makeEvent(index + 1) }))
   return { contact, event: makeEvent(0), joined: further }
 }
 
-const makeValue = (name: string, kind: UsedProperty['kind'], at: number): string | number =>
-  kind === 'number' ? 12 : kind === 'date' ? new Date(at).toISOString() : name
+type Values = Record<string, string | number>
+
+/** Used in several ways, a number or date counts. */
+function valuesOf(used: readonly UsedProperty[], making: Making): Values {
+  const last = used.toSorted((a, b) => Number(a.kind !== 'text') - Number(b.kind !== 'text'))
+  return Object.fromEntries(last.map((one) => [one.name, makeSampleValue(one, making)]))
+}
+
+/** By which the trigger is due now. */
+const dateOf = ({ days, when }: DateTrigger, at: number): number => at + (when === 'before' ? days : -days) * DAY_MS
 
 const ADA: ContactRow = {
   id: 0,

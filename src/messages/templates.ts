@@ -447,23 +447,30 @@ export function findTemplateProblems(source: string, variables?: readonly string
   }
 }
 
-export type UsedProperty = { name: string; kind: 'text' | 'number' | 'date' }
+/** `isField`: of the person, else of an event. */
+export type UsedProperty = { name: string; kind: 'text' | 'number' | 'date'; isField?: true }
 
 /** Not event properties; loops may use any other name for events. */
 const NOT_EVENTS = new Set(['contact', 'app', 'events', 'forloop', 'unsubscribeUrl'])
 
+const readUse = ([root = '', name = '', field = '']: Path): Omit<UsedProperty, 'kind'> | null => {
+  if (root === 'contact' && name === 'fields' && field !== '') return { name: field, isField: true }
+  return name === '' || NOT_EVENTS.has(root) ? null : { name }
+}
+
 export function listUsedProperties(source: string): UsedProperty[] {
   try {
-    const kinds = new Map<string, UsedProperty['kind']>()
+    const found = new Map<string, UsedProperty>()
     for (const template of walk(parseTemplate(source))) {
       for (const { token, kind } of usesOf(template)) {
-        for (const [root = '', name] of pathsIn(token)) {
-          const isProperty = name !== undefined && name !== '' && !NOT_EVENTS.has(root)
-          if (isProperty && (kinds.get(name) ?? 'text') === 'text') kinds.set(name, kind)
+        for (const path of pathsIn(token)) {
+          const use = readUse(path)
+          const key = JSON.stringify(use)
+          if (use && (found.get(key)?.kind ?? 'text') === 'text') found.set(key, { ...use, kind })
         }
       }
     }
-    return [...kinds].map(([name, kind]) => ({ name, kind }))
+    return [...found.values()]
   } catch {
     return []
   }

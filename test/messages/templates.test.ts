@@ -245,7 +245,7 @@ describe('findTemplateProblems', () => {
 
 test('listUsedProperties names the use of each property', () => {
   const source =
-    '{{ event.name }}{{ event.total | times: 2 }}{{ event.at | date: "%d" }}{% for i in (1..event.count) %}{% endfor %}{% if event.plan == "pro" %}{{ 1 | plus: event.more }}{% endif %}{{ contact.email }}'
+    '{{ event.name }}{{ event.total | times: 2 }}{{ event.at | date: "%d" }}{% for i in (1..event.count) %}{% endfor %}{% if event.plan == "pro" %}{{ 1 | plus: event.more }}{% endif %}{{ contact.email }}{{ contact.fields.plan }}{{ contact.fields.endsAt | date }}'
   expect(listUsedProperties(source)).toEqual([
     { name: 'name', kind: 'text' },
     { name: 'total', kind: 'number' },
@@ -253,6 +253,8 @@ test('listUsedProperties names the use of each property', () => {
     { name: 'count', kind: 'number' },
     { name: 'plan', kind: 'text' },
     { name: 'more', kind: 'number' },
+    { name: 'plan', isField: true, kind: 'text' },
+    { name: 'endsAt', isField: true, kind: 'date' },
   ])
   expect(listUsedProperties('{{ event.name ')).toEqual([])
 })

@@ -98,10 +98,10 @@ describe('a test email', () => {
     )
     const missing = await pages.press(pages.path, 'test', {
       to: 'ada@example.com',
-      'mail.subject': '{{ contact.fields.x }}',
+      'mail.subject': '{{ contact.tags[0] }}',
     })
     expect((await textOf(missing.html, '#test .notice'))[0]).toBe(
-      'Error: Nothing was sent. contact.fields.x has neither a value nor a fallback.',
+      'Error: Nothing was sent. contact.tags has neither a value nor a fallback.',
     )
   })
 
