@@ -59,7 +59,7 @@ export const percentOf = (failures: number, emails: number): number => (emails =
 /** `few`: too few to tell. Only rates that pull the brake are `over`. */
 export function rateState(kind: BrakeKind, rates: Rates): 'few' | 'good' | 'high' | 'over' {
   const percent = percentOf(rates[kind], rates.emails)
-  if (percent < TARGETS[kind]) return 'good'
+  if (percent < TARGETS[kind]) return rates.emails < FEWEST.emails ? 'few' : 'good'
   const [isSmall, areFew] = [rates.emails < FEWEST.emails, rates[kind] < FEWEST[kind]]
   if (isSmall && areFew) return 'few'
   return isSmall || areFew || percent < CEILINGS[kind] ? 'high' : 'over'

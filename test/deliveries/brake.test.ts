@@ -75,7 +75,9 @@ describe('a rate', () => {
     [10_000, 9, 'good'],
     [10_000, 10, 'high'],
     [10_000, 30, 'over'],
-    [0, 0, 'good'],
+    [100, 0, 'good'],
+    [99, 0, 'few'],
+    [0, 0, 'few'],
   ])('%d emails with %d complaints: %s', (emails, complaints, state) =>
     expect(rateState('complaints', { emails, complaints, bounces: 0 })).toBe(state as 'good'),
   )

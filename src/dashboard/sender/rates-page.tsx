@@ -25,6 +25,7 @@ import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
+import { findHooked, WEBHOOKS } from './webhooks-section.tsx'
 import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
 
 /** The longer of the two ranges. */
@@ -48,9 +49,11 @@ export const RatesPage = (props: RatesProps) => (
   </SenderFrame>
 )
 
-function describeState({ facts: { mail }, week }: RatesProps): string {
-  if (mail.brake) return 'Lifecycle emails wait: too many emails bounced or were reported as spam.'
+function describeState({ facts, week }: RatesProps): string {
+  if (facts.mail.brake) return 'Lifecycle emails wait: too many emails bounced or were reported as spam.'
   if (week.emails === 0) return `No emails in the last ${BRAKE_DAYS} days.`
+  if (isUnheard(facts) && week.complaints + week.bounces === 0)
+    return `${week.emails === 1 ? '1 email' : `${formatCount(week.emails)} emails`} in the last ${BRAKE_DAYS} days.`
   const rateOf = (kind: BrakeKind): string => formatPercent(percentOf(week[kind], week.emails))
   return `In the last ${BRAKE_DAYS} days, ${rateOf('complaints')} of the emails were reported as spam and ${rateOf('bounces')} bounced.`
 }
@@ -70,8 +73,9 @@ const ROWS: Row[] = [
   },
 ]
 
-const STATES: Record<ReturnType<typeof rateState>, { word: string; mood: Mood }> = {
-  few: { word: 'Few emails', mood: 'quiet' },
+const STATES: Record<ReturnType<typeof rateState> | 'unheard', { word: string; mood: Mood }> = {
+  unheard: { word: 'Not reported', mood: 'quiet' },
+  few: { word: 'Too few emails', mood: 'quiet' },
   good: { word: 'Good', mood: 'good' },
   high: { word: 'High', mood: 'caution' },
   over: { word: 'Too high', mood: 'bad' },
@@ -95,15 +99,15 @@ const RatesSection = ({ facts, week, month }: RatesProps) => (
 
 const columnsOf = ({ week, month, facts }: Pick<RatesProps, 'week' | 'month' | 'facts'>): Column<Row>[] => [
   { name: 'Emails that', cell: ({ name }) => <b>{name}</b>, isUnlabelled: true },
-  { name: `${BRAKE_DAYS} days`, cell: ({ kind }) => <Rate kind={kind} rates={week} /> },
-  { name: `${RATE_DAYS} days`, cell: ({ kind }) => <Rate kind={kind} rates={month} /> },
+  { name: `${BRAKE_DAYS} days`, cell: ({ kind }) => <Rate kind={kind} rates={week} facts={facts} /> },
+  { name: `${RATE_DAYS} days`, cell: ({ kind }) => <Rate kind={kind} rates={month} facts={facts} /> },
   { name: 'Asked for', cell: ({ asked }) => asked },
   { name: 'Brake', cell: ({ kind }) => `${formatPercent(limitOf(kind, facts.settings))} in ${BRAKE_DAYS} days` },
 ]
 
-const Rate = ({ kind, rates }: { kind: BrakeKind; rates: Rates }) => {
+const Rate = ({ kind, rates, facts }: Pick<RatesProps, 'facts'> & { kind: BrakeKind; rates: Rates }) => {
   if (rates.emails === 0) return <span class="hint">No emails</span>
-  const { word, mood } = STATES[rateState(kind, rates)]
+  const { word, mood } = STATES[rates[kind] === 0 && isUnheard(facts) ? 'unheard' : rateState(kind, rates)]
   return (
     <span class="with-badge">
       {formatPercent(percentOf(rates[kind], rates.emails))}
@@ -114,11 +118,17 @@ const Rate = ({ kind, rates }: { kind: BrakeKind; rates: Rates }) => {
 }
 
 /** Without reports, most bounces and all complaints stay unknown. */
-const Unheard = ({ facts: { settings, mailRoute, viewer } }: Pick<RatesProps, 'facts'>) =>
-  mailRoute.server === null || settings.hookSecrets !== null || settings.bounceSecret !== null ? null : (
+const isUnheard = ({ settings, mailRoute }: SenderFacts): boolean =>
+  mailRoute.server !== null && settings.hookSecrets === null && settings.bounceSecret === null
+
+const Unheard = ({ facts }: Pick<RatesProps, 'facts'>) =>
+  !isUnheard(facts) ? null : (
     <Notice kind="caution">
       Nothing reports bounces and complaints to this app yet, so the rates look better than they are.{' '}
-      <a href={`${pathOf(viewer.app.publicId, 'sender/server')}#webhooks`}>Set up webhooks</a>.
+      <a href={`${pathOf(facts.viewer.app.publicId, 'sender/server')}#${findHooked(facts) ? WEBHOOKS : 'reports'}`}>
+        Set up reports
+      </a>
+      .
     </Notice>
   )
 

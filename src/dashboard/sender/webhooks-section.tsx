@@ -18,7 +18,7 @@ import { Time } from '../ui/time.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
 import { isOwner, type SenderFacts } from './sender-frame.tsx'
 
-const WEBHOOKS = 'webhooks'
+export const WEBHOOKS = 'webhooks'
 
 /** `test`: of the email just sent to the provider's simulator. */
 export type WebhooksShown = { errors?: FieldError[]; test: TestResult | null }

@@ -59,6 +59,23 @@ test('rates of 7 and 30 days stand beside what providers ask for', async () => {
   ])
 })
 
+test('few emails, or emails that nothing reports about, are not called good', async () => {
+  haveSent(0, [6, 0, 0])
+  const states = async (html: string) => textOf(html, '#rates td .badge')
+  expect(await states(await see())).toEqual(Array(4).fill('Too few emails'))
+  await pages.store.setMailSettings({
+    accountId: app.accountId,
+    appId: app.id,
+    actor: 'test',
+    at: pages.clock.now(),
+    settings: { smtpUrl: 'smtp://mail.example.com:587' },
+  })
+  haveSent(1, [1_000, 0, 1])
+  const html = await see()
+  expect(await states(html)).toEqual(['Not reported', 'Not reported', 'Good', 'Good'])
+  expect(await attributesOf(html, '#rates .notice a', 'href')).toEqual([`${pages.at('sender/server')}#reports`])
+})
+
 test('the limits of the brake are saved', async () => {
   const wrong = await browser.post(path(), { complaintLimit: '0', bounceLimit: 'x' })
   expect([wrong.status, await attributesOf(wrong.html, '[aria-invalid]', 'name')]).toEqual([
