@@ -44,6 +44,7 @@ const TOPICS = {
 
 const CHOICE = {
   allButton: 'Unsubscribe from everything',
+  allDoneLead: "{app} won't send any more emails to {email}, except about your account, such as receipts.",
   choiceTitle: 'Emails about',
   choiceButton: 'Save',
   chosenTitle: 'Your choice is saved',

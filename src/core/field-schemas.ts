@@ -36,9 +36,7 @@ const CONFLICT: Fault = {
 
 type AppNames = { app?: string; newsletter?: string }
 
-/** Fields that warnings name as known: the other name of the app comes last. */
-export const knownFields = ({ properties }: TObject): ReadonlySet<string> =>
-  new Set(Object.keys(properties).toSorted((a, b) => Number(a === 'newsletter') - Number(b === 'newsletter')))
+export const knownFields = ({ properties }: TObject): ReadonlySet<string> => new Set(Object.keys(properties))
 
 /** The app ID under either name; null if none or two are given. */
 export function findAppId({ app, newsletter }: AppNames): string | null {

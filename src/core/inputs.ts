@@ -254,13 +254,19 @@ function visitArray(schema: Node, value: unknown, path: string, problems: FieldE
 
 const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
 
+/** An older name of `app`, which is accepted but not proposed. */
+const OLDER_NAME = 'newsletter'
+
+export const nameKnown = (known: ReadonlySet<string>): string =>
+  listNames([...known].filter((name) => name !== OLDER_NAME))
+
 /** A warning for each unknown field, up to MAX_UNKNOWN_FIELD_WARNINGS. */
 export function warnOfUnknown(body: Body, known: ReadonlySet<string>): Warning[] {
   const warnings: Warning[] = []
   for (const name of Object.keys(body)) {
     if (known.has(name)) continue
     if (warnings.length === MAX_UNKNOWN_FIELD_WARNINGS) break
-    const message = `Unknown field, ignored. Known fields: ${listNames(known)}.`
+    const message = `Unknown field, ignored. Known fields: ${nameKnown(known)}.`
     warnings.push({ field: quoteName(name), code: 'unknown_field', message })
   }
   return warnings

@@ -136,7 +136,7 @@ function readMail(sent: Sent): Mail {
   return { subject: '', body: '', ...Object.fromEntries(given), category: 'transactional' }
 }
 
-const SEND_FIELDS = new Set(Object.keys(SendInput.properties))
+const SEND_FIELDS = fields.knownFields(SendInput)
 
 export function readSend(body: inputs.Body): inputs.Reading<SendFields> {
   const reading = read(body, null)

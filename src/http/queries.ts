@@ -6,8 +6,8 @@ import * as limits from '../core/field-limits.ts'
 import { TIME_PATTERN } from '../core/field-patterns.ts'
 import { idOf, publicId, readPublicId } from '../core/ids.ts'
 import { HOUR_MS } from '../core/clock.ts'
-import { type Body, createReader, type Fault, faultOf, isFault, type Rules } from '../core/inputs.ts'
-import { listNames, quoteName } from '../core/json.ts'
+import { type Body, createReader, type Fault, faultOf, isFault, nameKnown, type Rules } from '../core/inputs.ts'
+import { quoteName } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { ContactCursor } from '../store/contacts.ts'
 import { DELIVERY_STATES } from '../store/message-types.ts'
@@ -320,7 +320,7 @@ export function findUnknown(query: Body, known: ReadonlySet<string>): FieldError
   const message =
     known.size === 0
       ? 'Unknown parameter. This call has no parameters.'
-      : `Unknown parameter. Known parameters: ${listNames(known)}.`
+      : `Unknown parameter. Known parameters: ${nameKnown(known)}.`
   return unknown
     .slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)
     .map((name) => ({ field: quoteName(name), code: 'unknown', message }))

@@ -213,9 +213,8 @@ describe('400', () => {
     expect((await get(CONTACTS, { updatedAfter: '2026-03-01T12:00:00+01:00' })).status).toBe(200)
   })
   test('an unknown parameter, so that a mistyped filter does not list everyone', async () => {
-    const ofEvents = 'Unknown parameter. Known parameters: `app`, `newsletter`, `email`, `event`, `cursor`, `limit`.'
-    const ofPeople =
-      'Unknown parameter. Known parameters: `app`, `newsletter`, `email`, `tag`, `updatedAfter`, `cursor`, `limit`.'
+    const ofEvents = 'Unknown parameter. Known parameters: `app`, `email`, `event`, `cursor`, `limit`.'
+    const ofPeople = 'Unknown parameter. Known parameters: `app`, `email`, `tag`, `updatedAfter`, `cursor`, `limit`.'
     expectRefusal(await get(EVENTS, { tag: 'x' }), [400, wrongField('tag', ofEvents)])
     expectRefusal(await get(CONTACTS, { tags: 'x' }), [400, wrongField('tags', ofPeople)])
     expectRefusal(await get(CONTACTS, { Email: 'p0@example.com' }), [400, wrongField('Email', ofPeople)])

@@ -64,7 +64,7 @@ export const SuppressionsPage = (props: SuppressionsProps) => {
       <FormNotices notice={notice} />
       <MailNotices viewer={viewer} state={mail} />
       <DeliverySections viewer={viewer} current="suppressions" />
-      <Sync sync={props.sync} now={props.now} />
+      <Sync {...props} />
       {isEmpty ? (
         <EmptyState title="No suppressions">
           {`People who unsubscribe or report spam, and addresses that bounce, appear here. ${SOFT_BOUNCE_RULE}`}
@@ -98,14 +98,7 @@ export const SYNC = 'sync'
 const nameOf = (provider: string): string => findProvider(provider)?.name ?? provider
 
 /** What became of the last time, or of this one. */
-const Sync = ({ sync: { list, progress, last }, now }: Pick<SuppressionsProps, 'sync' | 'now'>) => {
-  if (list !== null && 'why' in list) {
-    return (
-      <p class="hint" id={SYNC}>
-        {list.why}
-      </p>
-    )
-  }
+const Sync = ({ viewer, sync: { list, progress, last }, now }: Pick<SuppressionsProps, 'viewer' | 'sync' | 'now'>) => {
   if (progress) {
     const read = formatCount(progress.added + progress.known)
     return (
@@ -114,7 +107,23 @@ const Sync = ({ sync: { list, progress, last }, now }: Pick<SuppressionsProps, '
       </div>
     )
   }
-  if (last === null || list?.provider !== last.provider) return null
+  if (list === null) {
+    return (
+      <p class="hint" id={SYNC}>
+        To sync your email provider's list,{' '}
+        <a href={pathOf(viewer.app.publicId, 'sender/server')}>choose the provider</a> under Sender. Or add its export
+        as a file.
+      </p>
+    )
+  }
+  if ('why' in list) {
+    return (
+      <p class="hint" id={SYNC}>
+        {list.why}
+      </p>
+    )
+  }
+  if (last === null || list.provider !== last.provider) return null
   if (last.fault !== null) {
     return (
       <div id={SYNC}>

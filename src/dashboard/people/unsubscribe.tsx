@@ -144,8 +144,10 @@ function StatePage({ stillSending, ...found }: Found & Partial<StoppedEmails>) {
 }
 
 /** `appName` null: the person was erased. */
-const describeDone = (found: Found): string =>
-  found.appName === null ? "You won't get any more of these emails." : say(found, 'doneLead')
+function describeDone(found: Found): string {
+  if (found.appName === null) return "You won't get any more of these emails."
+  return say(found, found.topics.length > 0 ? 'allDoneLead' : 'doneLead')
+}
 
 const withWait = (found: Found, text: string, { stillSending }: StoppedEmails): string =>
   stillSending === 0 ? text : `${text} ${say(found, 'onItsWay')}`

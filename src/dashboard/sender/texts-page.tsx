@@ -46,6 +46,7 @@ const TOPICS: Labelled = [
   ['topicLead', 'Explanation'],
   ['topicButton', 'Button'],
   ['allButton', 'Button for all emails'],
+  ['allDoneLead', 'Explanation after using that button'],
   ['topicDoneTitle', 'Title after unsubscribing'],
   ['topicDoneLead', 'Explanation after unsubscribing'],
   ['topicUndoneTitle', 'Title after subscribing again'],

@@ -62,6 +62,7 @@ test('one click ends the topic of the email, and the page takes it back, or ends
   expect((await sendAll()).subjects).toEqual(['News', TIPS])
 
   expect(await titleOf(await post(`${url}/all`))).toEqual([200, "You're unsubscribed"])
+  expect(await (await get(url)).text()).toContain("won't send any more emails to a•••@example.com, except")
   expect([await ended(), await statusOf()]).toEqual([[], 'unsubscribed'])
   expect((await sendAll()).subjects).toEqual([])
   expect(await undone(`${url}/all/undo`)).toEqual(["You're subscribed again", [], 'subscribed'])

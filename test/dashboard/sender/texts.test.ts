@@ -35,7 +35,7 @@ test('texts are saved by language, and the defaults are not stored', async () =>
     'Why people get the email (not translated)',
     'Link to unsubscribe',
   ])
-  expect(await textOf(opened, 'main p.hint')).toContain('1 of 42 texts are in French (fr). The others stay in English.')
+  expect(await textOf(opened, 'main p.hint')).toContain('1 of 43 texts are in French (fr). The others stay in English.')
   await save({ do: 'remove' }, '?language=fr')
   expect((await texts())?.others).toEqual({})
 })
