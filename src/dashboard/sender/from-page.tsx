@@ -5,10 +5,16 @@ import type { RenderedMail } from '../../messages/mailer.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { MailPreview } from '../ui/mail-preview.tsx'
 import { SentText } from '../ui/text.tsx'
-import { describeFrom, isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+import {
+  describeFrom,
+  isOwner,
+  type Refused,
+  SampleAside,
+  type SenderFacts,
+  SenderFrame,
+  SettingsForm,
+} from './sender-frame.tsx'
 
 type FromProps = {
   facts: SenderFacts
@@ -20,19 +26,12 @@ type FromProps = {
 }
 
 export const FromPage = ({ facts, refused, sample, installation }: FromProps) => {
-  const { viewer, settings, marks } = facts
-  const path = pathOf(viewer.app.publicId, 'sender')
+  const { viewer, settings } = facts
   const text = refused.text ?? writeFrom(settings)
   return (
     <SenderFrame facts={facts} current="sender" state={<State {...facts} />} refused={refused}>
       <div class="editor">
-        <Form
-          action={path}
-          id="from"
-          hidden={{ basedOn: refused.basedOn ?? marks.from }}
-          errors={refused.errors}
-          isLocked={!isOwner(viewer)}
-        >
+        <SettingsForm {...{ facts, refused }} page="sender" of="from" id="from">
           <FromFields text={text} installation={installation} appName={viewer.app.name} />
           {isOwner(viewer) && (
             <div class="buttons">
@@ -42,21 +41,16 @@ export const FromPage = ({ facts, refused, sample, installation }: FromProps) =>
               </Button>
             </div>
           )}
-        </Form>
+        </SettingsForm>
         {sample && (
-          <aside aria-label="Sample email">
-            <section>
-              <h2>Sample email</h2>
-              <MailPreview
-                name="sample"
-                mail={{
-                  ...sample.mail,
-                  from: sample.from,
-                  src: `${path}/sample${sample.look === null ? '' : `?${sample.look}`}`,
-                }}
-              />
-            </section>
-          </aside>
+          <SampleAside
+            title="Sample email"
+            mail={{
+              ...sample.mail,
+              from: sample.from,
+              src: `${pathOf(viewer.app.publicId, 'sender')}/sample${sample.look === null ? '' : `?${sample.look}`}`,
+            }}
+          />
         )}
       </div>
     </SenderFrame>

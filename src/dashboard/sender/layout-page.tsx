@@ -1,10 +1,8 @@
 /** @jsxImportSource preact */
-import { pathOf } from '../layout/frame.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { MailPreview, type ShownMail } from '../ui/mail-preview.tsx'
-import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+import type { ShownMail } from '../ui/mail-preview.tsx'
+import { isOwner, type Refused, SampleAside, type SenderFacts, SenderFrame, SettingsForm } from './sender-frame.tsx'
 
 type LayoutProps = {
   facts: SenderFacts
@@ -16,18 +14,13 @@ type LayoutProps = {
 }
 
 export const LayoutPage = ({ facts, refused, standard, sample }: LayoutProps) => {
-  const { viewer, settings, marks } = facts
+  const { viewer, settings } = facts
   const isOwn = settings.layout !== null
   const state = isOwn ? 'Emails use your own layout.' : 'Emails use the default layout. Change it, or paste your own.'
   return (
     <SenderFrame facts={facts} current="sender/layout" state={state} refused={refused}>
       <div class="editor">
-        <Form
-          action={pathOf(viewer.app.publicId, 'sender/layout')}
-          hidden={{ basedOn: refused.basedOn ?? marks.layout }}
-          errors={refused.errors}
-          isLocked={!isOwner(viewer)}
-        >
+        <SettingsForm {...{ facts, refused }} page="sender/layout" of="layout">
           <Field
             name="layout"
             label="HTML"
@@ -53,15 +46,8 @@ export const LayoutPage = ({ facts, refused, standard, sample }: LayoutProps) =>
               )}
             </div>
           )}
-        </Form>
-        {sample && (
-          <aside aria-label="Sample email">
-            <section>
-              <h2>Sample email</h2>
-              <MailPreview name="sample" mail={sample} />
-            </section>
-          </aside>
-        )}
+        </SettingsForm>
+        {sample && <SampleAside title="Sample email" mail={sample} />}
       </div>
     </SenderFrame>
   )

@@ -5,29 +5,22 @@ import { pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import type { LearnedLimits } from '../../messages/mailer.ts'
 import { Field, useField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
 import { LearnedLimitsText } from './learned-limits.tsx'
-import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+import { type Refused, type SenderFacts, SenderFrame, SettingsForm } from './sender-frame.tsx'
 import { DAYS, describeWindow } from './setting-labels.ts'
 
 type LimitsProps = { facts: SenderFacts; refused: Refused<LimitsText> }
 
 export const LimitsPage = ({ facts, refused }: LimitsProps) => {
-  const { viewer, settings, marks } = facts
+  const { viewer, settings } = facts
   const text = refused.text ?? writeLimits(settings)
   return (
     <SenderFrame facts={facts} current="sender/limits" state={describeState(writeLimits(settings))} refused={refused}>
-      <Form
-        action={pathOf(viewer.app.publicId, 'sender/limits')}
-        hidden={{ basedOn: refused.basedOn ?? marks.limits }}
-        errors={refused.errors}
-        isLocked={!isOwner(viewer)}
-        submit="Save"
-      >
+      <SettingsForm {...{ facts, refused }} page="sender/limits" of="limits" submit="Save">
         <HourFields text={text} app={viewer.app} />
         <PersonFields text={text} />
         <PaceFields text={text} limits={facts.limits} />
-      </Form>
+      </SettingsForm>
     </SenderFrame>
   )
 }

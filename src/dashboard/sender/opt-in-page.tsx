@@ -4,10 +4,8 @@ import type { RenderedMail } from '../../messages/mailer.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Toggle } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { MailPreview } from '../ui/mail-preview.tsx'
 import { LanguageButtons, LanguageNav, languagePath, NewLanguage, type ShownLanguage } from './languages.tsx'
-import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+import { isOwner, type Refused, SampleAside, type SenderFacts, SenderFrame, SettingsForm } from './sender-frame.tsx'
 
 type OptInProps = {
   facts: SenderFacts
@@ -18,7 +16,7 @@ type OptInProps = {
 } & ShownLanguage
 
 export const OptInPage = ({ facts, refused, sample, language, languages, wrong }: OptInProps) => {
-  const { viewer, settings, marks } = facts
+  const { viewer, settings } = facts
   const path = pathOf(viewer.app.publicId, 'sender/opt-in')
   const text = refused.text ?? writeOptIn(settings.optIn, language)
   const isLocked = !isOwner(viewer)
@@ -27,26 +25,16 @@ export const OptInPage = ({ facts, refused, sample, language, languages, wrong }
       <LanguageNav {...{ path, language, languages }} />
       {!isLocked && <NewLanguage path={path} wrong={wrong} />}
       <div class="editor">
-        <Form
-          action={path}
-          hidden={{ basedOn: refused.basedOn ?? marks.optIn, language }}
-          errors={refused.errors}
-          isLocked={isLocked}
-        >
+        <SettingsForm {...{ facts, refused }} page="sender/opt-in" of="optIn" hidden={{ language }}>
           {language === '' && <OptInFields text={text} />}
           <TextFields text={text} lang={language === '' ? (settings.texts?.lang ?? '') : language} />
           {!isLocked && <LanguageButtons language={languages.includes(language) ? language : ''} />}
-        </Form>
+        </SettingsForm>
         {sample && (
-          <aside aria-label="Saved email">
-            <section>
-              <h2>Saved email</h2>
-              <MailPreview
-                name="sample"
-                mail={{ ...sample.mail, from: sample.from, src: languagePath(`${path}/sample`, language) }}
-              />
-            </section>
-          </aside>
+          <SampleAside
+            title="Saved email"
+            mail={{ ...sample.mail, from: sample.from, src: languagePath(`${path}/sample`, language) }}
+          />
         )}
       </div>
     </SenderFrame>

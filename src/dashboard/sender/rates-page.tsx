@@ -21,12 +21,11 @@ import { Badge, type Mood } from '../ui/badge.tsx'
 import { ActionForm } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
 import { findHooked, WEBHOOKS } from './webhooks-section.tsx'
-import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+import { isOwner, type Refused, type SenderFacts, SenderFrame, SettingsForm } from './sender-frame.tsx'
 
 /** The longer of the two ranges. */
 export const RATE_DAYS = 30
@@ -133,10 +132,9 @@ const Unheard = ({ facts }: Pick<RatesProps, 'facts'>) =>
   )
 
 const BrakeSection = ({ facts, refused, releasedAt, now }: RatesProps) => {
-  const { viewer, settings, marks, mail } = facts
+  const { viewer, settings, mail } = facts
   const limit = (kind: BrakeKind): string => formatPercent(limitOf(kind, settings))
   const text = refused.text ?? writeBrake(settings)
-  const path = pathOf(viewer.app.publicId, 'sender/rates')
   return (
     <section id="brake">
       <h2>Brake</h2>
@@ -152,7 +150,7 @@ const BrakeSection = ({ facts, refused, releasedAt, now }: RatesProps) => {
       {mail.brake && isOwner(viewer) && (
         <Dialog id="release" opener="Release the brake" title="Release the brake?">
           <p>Lifecycle emails that wait are sent. From then on, the brake counts only emails sent since.</p>
-          <ActionForm action={`${path}/release`} kind="primary">
+          <ActionForm action={`${pathOf(viewer.app.publicId, 'sender/rates')}/release`} kind="primary">
             Release the brake
           </ActionForm>
         </Dialog>
@@ -162,13 +160,7 @@ const BrakeSection = ({ facts, refused, releasedAt, now }: RatesProps) => {
           Released <Time at={releasedAt} now={now} />. The brake counts only emails sent since.
         </p>
       )}
-      <Form
-        action={path}
-        hidden={{ basedOn: refused.basedOn ?? marks.brake }}
-        errors={refused.errors}
-        isLocked={!isOwner(viewer)}
-        submit="Save"
-      >
+      <SettingsForm {...{ facts, refused }} page="sender/rates" of="brake" submit="Save">
         <div class="pair short">
           <Field
             name="complaintLimit"
@@ -187,7 +179,7 @@ const BrakeSection = ({ facts, refused, releasedAt, now }: RatesProps) => {
             optional
           />
         </div>
-      </Form>
+      </SettingsForm>
     </section>
   )
 }

@@ -8,7 +8,8 @@ import type { LearnedLimits, MailRoute } from '../../messages/mailer.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-import { FormNotices, describeUnsaved } from '../ui/form.tsx'
+import { describeUnsaved, Form, FormNotices, type FormProps } from '../ui/form.tsx'
+import { MailPreview, type ShownMail } from '../ui/mail-preview.tsx'
 import { SectionLinks } from '../ui/sections.tsx'
 
 /** What every page of Sender shows. */
@@ -72,6 +73,35 @@ export const SenderFrame = ({ facts: { viewer, mail }, current, state, refused, 
     </Frame>
   )
 }
+
+type SettingsProps = Omit<FormProps, 'action' | 'errors' | 'isLocked'> & {
+  facts: SenderFacts
+  page: SenderPageName
+  refused: Refused<unknown>
+  /** whose mark it is filled from */
+  of: SenderForm
+}
+
+/** For owners: settings that nobody else changed since. */
+export const SettingsForm = ({ facts: { viewer, marks }, page, refused, of, hidden, ...form }: SettingsProps) => (
+  <Form
+    {...form}
+    action={pathOf(viewer.app.publicId, page)}
+    hidden={{ basedOn: refused.basedOn ?? marks[of], ...hidden }}
+    errors={refused.errors}
+    isLocked={!isOwner(viewer)}
+  />
+)
+
+/** Beside a form. */
+export const SampleAside = ({ title, mail }: { title: string; mail: ShownMail }) => (
+  <aside aria-label={title}>
+    <section>
+      <h2>{title}</h2>
+      <MailPreview name="sample" mail={mail} />
+    </section>
+  </aside>
+)
 
 export const isOwner = ({ member }: Viewer): boolean => hasRole(member.role, 'owner')
 

@@ -25,14 +25,13 @@ import { Select } from '../ui/choice.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Folding } from '../ui/folding.tsx'
 import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SentText, Ticked } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import type { LastReport } from '../../store/delivery-reports.ts'
 import { findHooked, WebhooksSection, type WebhooksShown } from './webhooks-section.tsx'
 import { LearnedLimitsText } from './learned-limits.tsx'
-import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+import { isOwner, type Refused, type SenderFacts, SenderFrame, SettingsForm } from './sender-frame.tsx'
 
 type ServerProps = {
   facts: SenderFacts
@@ -150,7 +149,7 @@ function findText({ facts, refused, provider, isSmtpAsked }: ServerProps): Serve
 
 const ServerForm = (props: ServerProps) => {
   const { facts, refused, failed, sealed, message } = props
-  const { viewer, marks } = facts
+  const { viewer } = facts
   const text = findText(props)
   const shown = 'api' in text ? providerOfApi(text.api) : (props.provider ?? providerOfHost(text.smtpHost))
   const isOther = shown === null && 'smtpHost' in text && text.smtpHost !== ''
@@ -158,17 +157,12 @@ const ServerForm = (props: ServerProps) => {
   return (
     <>
       {isOwner(viewer) && <Providers {...{ path, shown, isOther, message }} />}
-      <Form
-        action={path}
+      <SettingsForm
+        {...{ facts, refused }}
+        page="sender/server"
+        of="server"
         id="server"
-        hidden={{
-          basedOn: refused.basedOn ?? marks.server,
-          sealed,
-          ...('api' in text ? { api: text.api } : {}),
-          ...backField(message),
-        }}
-        errors={refused.errors}
-        isLocked={!isOwner(viewer)}
+        hidden={{ sealed, ...('api' in text ? { api: text.api } : {}), ...backField(message) }}
       >
         {shown && isOwner(viewer) && <ProviderHint {...{ path, shown, message }} isByApi={'api' in text} />}
         {'api' in text ? (
@@ -198,7 +192,7 @@ const ServerForm = (props: ServerProps) => {
               : 'Before saving, Eventpost connects, and logs in if there is a username. Nothing is sent.'}
           </p>
         )}
-      </Form>
+      </SettingsForm>
     </>
   )
 }

@@ -5,9 +5,8 @@ import { nameLanguage } from '../../core/languages.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
 import { LanguageButtons, LanguageNav, NewLanguage, type ShownLanguage } from './languages.tsx'
-import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+import { isOwner, type Refused, type SenderFacts, SenderFrame, SettingsForm } from './sender-frame.tsx'
 
 type TextsProps = {
   facts: SenderFacts
@@ -75,7 +74,7 @@ const CONFIRM: Labelled = [
 ]
 
 export const TextsPage = ({ facts, refused, text, language, languages, wrong }: TextsProps) => {
-  const { viewer, marks } = facts
+  const { viewer } = facts
   const path = pathOf(viewer.app.publicId, 'sender/texts')
   const isLocked = !isOwner(viewer)
   const shownTexts = { text, language, lang: language || text.lang, errors: refused.errors ?? [] }
@@ -84,13 +83,7 @@ export const TextsPage = ({ facts, refused, text, language, languages, wrong }: 
       <LanguageNav {...{ path, language, languages }} />
       {!isLocked && <NewLanguage path={path} wrong={wrong} />}
       {language !== '' && <p class="hint">{describeTranslated(text, language)}</p>}
-      <Form
-        action={path}
-        id="texts"
-        hidden={{ basedOn: refused.basedOn ?? marks.texts, language }}
-        errors={refused.errors}
-        isLocked={isLocked}
-      >
+      <SettingsForm {...{ facts, refused }} page="sender/texts" of="texts" id="texts" hidden={{ language }}>
         {language === '' && (
           <Field
             name="lang"
@@ -116,7 +109,7 @@ export const TextsPage = ({ facts, refused, text, language, languages, wrong }: 
           Used with double opt-in.
         </MoreTexts>
         {!isLocked && <LanguageButtons language={languages.includes(language) ? language : ''} />}
-      </Form>
+      </SettingsForm>
     </SenderFrame>
   )
 }

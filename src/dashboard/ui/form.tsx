@@ -19,7 +19,7 @@ type NoticeProps = {
   locked?: string | false
 }
 
-type FormProps = NoticeProps & {
+export type FormProps = NoticeProps & {
   action: string
   /** hidden fields */
   hidden?: Record<string, string>
