@@ -137,7 +137,7 @@ function spfTerm(server: string): string | null {
 async function checkSpf(resolve: ResolveTxt, { domain: ofSender, server, seen }: CheckedSender): Promise<SenderCheck> {
   const domain = seen?.bounceDomain ?? ofSender
   if (!isAligned(domain, ofSender)) {
-    const sentence = `Emails bounce to ${domain}, so receivers check its SPF record, and not one of ${ofSender}.`
+    const sentence = `Emails bounce to ${domain}, so receivers check the SPF record there, not the one of ${ofSender}.`
     return { about: 'SPF', state: 'good', sentence, record: null }
   }
   const found = await resolve(domain)
@@ -282,13 +282,16 @@ async function checkReturnPath(dns: Dns, sender: CheckedSender): Promise<SenderC
     return { about: 'Return path', state: 'good', sentence, record: null }
   }
   const record = own?.record ?? null
-  const add = record ? 'Add this record, then verify it there.' : 'It shows records for a bounce domain of your own.'
+  const name = provider?.name ?? 'Your provider'
+  const add = record
+    ? `Add this record, then verify it at ${name}.`
+    : `${name} shows records for a bounce domain of your own.`
   if (bounceDomain !== null || record) {
     const where = bounceDomain ?? `${provider?.name ?? 'your provider'}'s own domain`
-    const sentence = `Emails bounce to ${where}, so SPF doesn't count for DMARC, and DKIM has to. ${add}`
+    const sentence = `Emails bounce to ${where}, so SPF doesn't count for DMARC and DKIM must pass. ${add}`
     return { about: 'Return path', state: 'caution', sentence, record }
   }
-  const sentence = `${provider?.name ?? 'Your provider'} chooses where emails bounce. A received email shows it.`
+  const sentence = `${name} chooses where emails bounce. A received email shows it.`
   return { about: 'Return path', state: 'unseen', sentence, record: null }
 }
 

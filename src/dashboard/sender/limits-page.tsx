@@ -115,7 +115,7 @@ const PersonFields = ({ text }: { text: LimitsText }) => (
 const PaceFields = ({ text, limits }: { text: LimitsText; limits: LearnedLimits | null }) => (
   <section>
     <h2>Pace</h2>
-    <p class="hint">If the mail server accepts less, Eventpost keeps to what it accepts.</p>
+    <p class="hint">If the mail server accepts less, Eventpost slows down.</p>
     <LearnedLimitsText limits={limits} />
     <div class="pair short">
       <Field

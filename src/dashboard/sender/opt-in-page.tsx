@@ -63,7 +63,7 @@ const OptInFields = ({ text }: { text: OptInForm }) => (
     />
     <Toggle
       name="storesIp"
-      label="Store the IP address of who confirms"
+      label="Store the IP address of people who confirm"
       hint="Time, source and wording are always stored."
       isOn={text.storesIp}
     />
@@ -102,7 +102,7 @@ const TextFields = ({ text, lang }: { text: OptInForm; lang: string }) => (
       name="button"
       label="Button"
       lang={lang}
-      hint="Below the text. It leads to a page that asks once more."
+      hint="Below the text. Opens a page that asks once more."
       value={text.button}
       autocomplete="off"
     />

@@ -140,7 +140,7 @@ const BrakeSection = ({ facts, refused, releasedAt, now }: RatesProps) => {
       <h2>Brake</h2>
       {mail.brake && (
         <Notice kind="problem">
-          {`${describeBrakeCause(mail.brake)}, so lifecycle emails wait since `}
+          {`${describeBrakeCause(mail.brake)}, so lifecycle emails have waited since `}
           <ExactTime at={mail.brake.since} />. None are lost. They go on when the rate has fallen.
         </Notice>
       )}

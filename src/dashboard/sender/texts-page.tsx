@@ -116,8 +116,7 @@ export const TextsPage = ({ facts, refused, text, language, languages, wrong }: 
 
 const STATE = (
   <>
-    What readers of your emails are told. <code>{'{app}'}</code> is the app's name, <code>{'{email}'}</code> their
-    address.
+    Texts around your emails. <code>{'{app}'}</code> is the app's name, <code>{'{email}'}</code> the reader's address.
   </>
 )
 

@@ -86,9 +86,9 @@ export const TopicPage = ({ facts, topic, form }: PageProps & { topic: UsedTopic
       {isOwner(facts.viewer) && topic.messages === 0 && (
         <section>
           <h2>Delete</h2>
-          <p class="hint">No message is about it.</p>
+          <p class="hint">No message uses it.</p>
           <Dialog id="delete" opener="Delete this topic" kind="danger" title="Delete this topic?">
-            <p>If you add a topic with this name again, people who unsubscribed from it still are.</p>
+            <p>If you add a topic with this name again, people stay unsubscribed from it.</p>
             <ActionForm action={`${path}/delete`} kind="danger">
               Delete this topic
             </ActionForm>
@@ -101,6 +101,6 @@ export const TopicPage = ({ facts, topic, form }: PageProps & { topic: UsedTopic
 
 const State = ({ topic }: { topic: UsedTopic }) => (
   <>
-    {countMessages(topic.messages)} about this topic.{topic.messages > 0 && ' A new name applies there, too.'}
+    Used by {countMessages(topic.messages).toLowerCase()}.{topic.messages > 0 && ' A new name applies to them, too.'}
   </>
 )

@@ -120,6 +120,6 @@ async function deleteTopic(
 }
 
 const WHY_KEPT: Partial<Record<RefusalCode, string>> = {
-  message_in_use: 'Messages are about this topic. Choose another topic for them first.',
+  message_in_use: 'Messages use this topic. Choose another topic for them first.',
   delivery_in_use: 'Emails about this topic are waiting, and their links need it. Delete it once they are sent.',
 }

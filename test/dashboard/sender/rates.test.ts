@@ -91,10 +91,10 @@ test('the limits of the brake are saved', async () => {
 test('an owner releases the brake, which the pages about emails announce', async () => {
   haveSent(0, [2_500, 5, 0])
   await pull()
-  const cause = '5 of the last 2500 emails were reported as spam, so lifecycle emails wait'
-  expect((await textOf(await see(), '.notice.problem'))[0]).toStartWith(`Problem: ${cause} since`)
+  const cause = '5 of the last 2500 emails were reported as spam, so lifecycle emails'
+  expect((await textOf(await see(), '.notice.problem'))[0]).toStartWith(`Problem: ${cause} have waited since`)
   expect(await textOf((await browser.get(pages.at('deliveries'))).html, '.notice.problem')).toEqual([
-    `Problem: ${cause}. None are lost. Show the rates.`,
+    `Problem: ${cause} wait. None are lost. Show the rates.`,
   ])
   await pages.addMember('editor@example.com', 'editor')
   const editor = await pages.signedIn('editor@example.com')
