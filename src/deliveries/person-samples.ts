@@ -14,7 +14,7 @@ import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import type { Sample } from '../messages/mailer.ts'
 import { displayName } from '../messages/describe-message.ts'
 import { withFirstTrigger } from '../messages/sequences.ts'
-import { isStartedBy, nameOfStart } from '../messages/triggers.ts'
+import { isStartedBy, mayStart, nameOfStart } from '../messages/triggers.ts'
 import { makeSampleFor, pickFilled, type SampleMoment, SEVERAL } from '../messages/message-samples.ts'
 import { isRefusal, type Refusal } from '../core/refusals.ts'
 
@@ -116,7 +116,8 @@ async function listMoments(store: Store, app: AppRow, content: MessageContent): 
   if (name === null) {
     const tag = 'tag' in trigger ? trigger.tag : null
     const query = { appId: app.id, tag, updatedAfter: null, before: null, limit: OFFERED }
-    return (await store.listContacts(query)).map((contact) => ({ contact, event: null, joined: [] }))
+    const people = (await store.listContacts(query)).filter((contact) => mayStart(trigger, contact))
+    return people.map((contact) => ({ contact, event: null, joined: [] }))
   }
   const query = { appId: app.id, contactId: null, name, before: null, limit: CHECKED_EVENTS }
   const { rows } = await store.listEvents(query)

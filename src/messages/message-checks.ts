@@ -16,7 +16,7 @@ import type { TemplateFacts } from './template-scope.ts'
 import type { CountedFault, TemplateWorker } from './template-worker.ts'
 import { collectMsOf } from './again.ts'
 import { withFirstTrigger } from './sequences.ts'
-import { isStartedBy } from './triggers.ts'
+import { isStartedBy, mayStart } from './triggers.ts'
 import { describeShare, type Tried, whatTriggers } from './tried.ts'
 import { warnOfData } from './data-checks.ts'
 import type { UsedProperty } from './templates.ts'
@@ -320,7 +320,8 @@ type Listing = Pick<CheckContext, 'store' | 'app'> & { most: number }
 /** What the email is tried on. */
 async function listStarts(listing: Listing, { trigger }: MessageContent): Promise<Start[]> {
   if ('event' in trigger) return listTriggers(listing, trigger)
-  return whatTriggers(trigger) === 'people' ? listPeople(listing) : []
+  if (whatTriggers(trigger) !== 'people') return []
+  return (await listPeople(listing)).filter(({ contact }) => mayStart(trigger, contact))
 }
 
 /** The newest of the app, whom an added tag, a page or their adding may trigger. */

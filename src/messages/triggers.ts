@@ -1,5 +1,6 @@
 /** Which events, actions and page views start a message. A new person or a tag is none of them. */
-import { allHold, parseProperties } from './conditions.ts'
+import { readDate } from '../core/dates.ts'
+import { allHold, parseProperties, propertyOf } from './conditions.ts'
 import type { Trigger } from '../store/message-types.ts'
 import { isPathLike } from '../visits/paths.ts'
 import type { EventRow } from '../store/types.ts'
@@ -13,6 +14,10 @@ export function nameOfStart(trigger: Trigger): string | null {
 
 /** Emails have the values of an event, or of a call of the API. With another message, these are of the first one. */
 export const hasProperties = (trigger: Trigger): boolean => 'event' in trigger || 'api' in trigger
+
+/** A date can only start it for people who have one. */
+export const mayStart = (trigger: Trigger, { fields }: { fields: Record<string, unknown> | null }): boolean =>
+  !('date' in trigger) || readDate(propertyOf(fields ?? {}, trigger.date), 'UTC') !== undefined
 
 /** `parse`: for callers that need the properties too. */
 export function isStartedBy(

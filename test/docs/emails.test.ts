@@ -50,6 +50,7 @@ test('each variable has a fallback: events and people without values stop no ema
   const untried = /No (?:events|people) to check yet|^No person has `fields\.trialEndsAt` yet\.$/
   for (const { message } of warnings) expect(message).toMatch(untried)
   await addPerson(ADA, {})
+  await addPerson(BOB)
   for (const event of ['signed_up', 'results_ready', 'invoice.failed', 'weekly_limit_reached', 'invitation_accepted'])
     await record(event)
   const { warnings: left } = await importFile({ dryRun: true })

@@ -110,9 +110,8 @@ const Sync = ({ viewer, sync: { list, progress, last }, now }: Pick<Suppressions
   if (list === null) {
     return (
       <p class="hint" id={SYNC}>
-        To sync your email provider's list,{' '}
-        <a href={pathOf(viewer.app.publicId, 'sender/server')}>choose the provider</a> under Sender. Or add its export
-        as a file.
+        To sync your provider's list, <a href={pathOf(viewer.app.publicId, 'sender/server')}>choose the provider</a>. Or
+        add its export as a file.
       </p>
     )
   }

@@ -61,7 +61,7 @@ test('says what went wrong', async () => {
 })
 
 test('is not offered where the login reads no list', async () => {
-  expect((await textOf(await see(), '#sync'))[0]).toStartWith("To sync your email provider's list, choose the provider")
+  expect((await textOf(await see(), '#sync'))[0]).toStartWith("To sync your provider's list, choose the provider")
   await setServer('smtp://u:p@smtp.mailgun.org:587')
   expect([await buttons(), (await textOf(await see(), '#sync'))[0]]).toEqual([
     ['Add addresses'],
