@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
-import { DESK_WIDTH, MOST_HEIGHT } from './walking.ts'
-
-const MOST_BYTES = 60 * 1024
+import { DESK_WIDTH } from './walking.ts'
 
 let server: Served
 let browser: Browser
@@ -95,23 +93,6 @@ describe('language tabs', () => {
     expect(await page.isVisible('#sample-request-curl-0')).toBe(false)
     await page.close()
   })
-})
-
-test('no page is too tall or too large for a member on a desktop', async () => {
-  const page = await open('start', { width: DESK_WIDTH })
-  await signIn(page, server)
-  await page.goto(`${server.url}/docs/start`)
-  const links = page.locator('.docs-links a.item')
-  const paths = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
-  expect(paths.length).toBeGreaterThan(40)
-  const beyond: [path: string, height: number, bytes: number][] = []
-  for (const path of paths) {
-    const bytes = (await (await page.goto(server.url + path))?.body())?.length ?? 0
-    const height = await page.evaluate<number>('document.documentElement.scrollHeight')
-    if (height > MOST_HEIGHT || bytes > MOST_BYTES || bytes === 0) beyond.push([path, height, bytes])
-  }
-  expect(beyond).toEqual([])
-  await page.close()
 })
 
 test('the sidebar marks the section that is read', async () => {

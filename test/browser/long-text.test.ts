@@ -2,8 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { LONG, openWorld, PASSWORD, type World } from '../fuzz/world.ts'
 import { openChromium, widthOver } from './chromium.ts'
+import { DESK_WIDTH, MOST_HEIGHT } from './walking.ts'
 
 const SWEEP_MS = 120_000
+const MOST_BYTES = 60 * 1024
 
 let world: World
 let browser: Browser
@@ -117,13 +119,13 @@ describe('with the longest texts', () => {
     SWEEP_MS,
   )
 
-  /** Paths of all guides, or of the first `most`. */
-  const listGuides = async (page: Page, most = Infinity): Promise<string[]> => {
+  /** Pages of the documentation, or the first `most`. */
+  const listDocs = async (page: Page, most = Infinity): Promise<string[]> => {
     await page.goto(`${base}/docs/start`)
     const paths = await page
       .locator('.docs-links a.item')
       .evaluateAll((links) => links.map((link) => (link as { href?: string }).href))
-    expect(paths.length).toBeGreaterThan(15)
+    expect(paths.length).toBeGreaterThan(40)
     return [...new Set(paths as string[])].slice(0, most)
   }
 
@@ -132,19 +134,22 @@ describe('with the longest texts', () => {
     ['signed in', [375, 800, 1152, 1440], Infinity],
     ['signed out', [375, 800], 3],
   ])(
-    'no word of the documentation is broken, %s, at %p pixels',
+    'no page of the documentation is too tall or too large, and no word of it is broken, %s, at %p pixels',
     async (who, widths, most) => {
       const page = who === 'signed in' ? (await openPage(1440)).page : await browser.newPage()
-      const broken: unknown[] = []
-      for (const path of await listGuides(page, most)) {
-        await page.goto(path)
+      const beyond: unknown[] = []
+      for (const path of await listDocs(page, most)) {
+        const bytes = (await (await page.goto(path))?.body())?.length ?? 0
+        if (bytes > MOST_BYTES || bytes === 0) beyond.push([path, bytes])
         for (const width of beginningNow(page, widths)) {
           const over = await resize(page, width)
           const words = await page.evaluate<string[]>(BROKEN_WORDS)
-          if (words.length > 0 || over > 0) broken.push([path, width, words, over])
+          const height = await page.evaluate<number>('document.documentElement.scrollHeight')
+          const isTall = width >= DESK_WIDTH && height > MOST_HEIGHT
+          if (words.length > 0 || over > 0 || isTall) beyond.push([path, width, words, over, height])
         }
       }
-      expect(broken).toEqual([])
+      expect(beyond).toEqual([])
       await page.close()
     },
     SWEEP_MS,
