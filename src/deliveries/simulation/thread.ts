@@ -1,4 +1,3 @@
-import { getPriority, setPriority } from 'node:os'
 import { openForReading } from '../../store/engine/database.ts'
 import { createSimulationReads } from '../../store/simulation.ts'
 import { type Progress, simulate, type Simulation, type SimulationInput } from './simulate.ts'
@@ -7,11 +6,6 @@ declare const self: Worker
 
 export type ToSimulation = { folder: string; input: SimulationInput; most: number }
 export type FromSimulation = { progress: Progress } | { simulation: Simulation } | { failure: string }
-
-/** Of a busy core, the thread gets about a tenth. */
-const NICER_BY = 10
-// elsewhere, the priority is that of the whole process
-if (process.platform === 'linux') setPriority(Math.min(19, getPriority() + NICER_BY))
 
 const post = (message: FromSimulation): void => self.postMessage(message)
 
