@@ -6,6 +6,8 @@ import { readIp } from '../core/addresses.ts'
 import { readEmail } from '../core/email.ts'
 import * as fields from '../core/field-schemas.ts'
 import * as inputs from '../core/inputs.ts'
+import type { Warning } from '../core/refusals.ts'
+import { ownTimezone, TIMEZONE_FIELD } from './timezone.ts'
 
 export type CustomFields = Record<string, string | number | boolean | null>
 
@@ -146,7 +148,7 @@ export function readContactInput(body: inputs.Body): inputs.Reading<ContactField
   const reading = readAdded(body, null)
   if ('errors' in reading) return reading
   const { removeTags, ...sent } = body
-  const warnings = inputs.warnOfUnknown(sent, ADD_FIELD_NAMES)
+  const warnings = [...inputs.warnOfUnknown(sent, ADD_FIELD_NAMES), ...warnOfTimezone(reading.input)]
   if (removeTags !== undefined) {
     const message = 'This was ignored. Only PATCH removes tags.'
     warnings.unshift({ field: 'removeTags', code: 'ignored_field', message })
@@ -157,9 +159,9 @@ export function readContactInput(body: inputs.Body): inputs.Reading<ContactField
 /** Reads PATCH /contacts. The same tag to add and to remove is an error. */
 export function readContactUpdate(body: inputs.Body): inputs.Reading<ContactFields> {
   const reading = readChanged(body, null)
-  return 'errors' in reading
-    ? reading
-    : { input: reading.input, warnings: inputs.warnOfUnknown(body, UPDATE_FIELD_NAMES) }
+  if ('errors' in reading) return reading
+  const { input } = reading
+  return { input, warnings: [...inputs.warnOfUnknown(body, UPDATE_FIELD_NAMES), ...warnOfTimezone(input)] }
 }
 
 /** Reads DELETE /contacts. */
@@ -168,6 +170,14 @@ export function readContactErase(body: inputs.Body): inputs.Reading<ContactErase
   return 'errors' in reading
     ? reading
     : { input: reading.input, warnings: inputs.warnOfUnknown(body, ERASE_FIELD_NAMES) }
+}
+
+/** It is stored, but Eventpost can't use it. */
+function warnOfTimezone({ fields: own }: ContactFields): Warning[] {
+  const zone = own !== null && Object.hasOwn(own, TIMEZONE_FIELD) ? own[TIMEZONE_FIELD] : null
+  if (zone === null || zone === '' || ownTimezone(own) !== null) return []
+  const message = "This is not a timezone like `Europe/Berlin`, so the app's timezone is used for this person."
+  return [{ field: `fields.${TIMEZONE_FIELD}`, code: 'unknown_timezone', message }]
 }
 
 const rules: inputs.Rules = {

@@ -185,6 +185,20 @@ describe('removeTags', () => {
   })
 })
 
+test.each([
+  ['Europe/Berlin', []],
+  [null, []],
+  ['', []],
+  ['Berlin', ['unknown_timezone']],
+  ['+02:00', ['unknown_timezone']],
+  [2, ['unknown_timezone']],
+])('the timezone %j', (timezone, codes) => {
+  for (const read of [readContactInput, readContactUpdate]) {
+    const reading = read({ ...BASE, fields: { timezone } })
+    expect('warnings' in reading && reading.warnings.map(({ code }) => code)).toEqual(codes)
+  }
+})
+
 test('DELETE reads the person, and warns about other fields', () => {
   const read = readContactErase({ app: 'app_1', email: ' JANE@example.com', tags: [] })
   expect(read).toMatchObject({
