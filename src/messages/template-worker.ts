@@ -100,15 +100,25 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
     return null
   }
 
+  /** They go next. `mayShare`: none of them is at fault. */
+  const putBack = (appId: number, jobs: Job[], mayShare: boolean): void => {
+    if (jobs.length === 0) return
+    waiting.set(appId, [...jobs.map((job) => ({ ...job, mayShare })), ...(waiting.get(appId) ?? [])])
+  }
+
   const answer = (appId: number, jobs: Job[], answers: FromTemplates[] | null): void => {
-    const isOneAtFault = answers === null && jobs.length > 1
-    const done = isOneAtFault ? [] : (answers ?? [{ answer: null }])
-    for (const [index, found] of done.entries()) {
-      if ('failure' in found) jobs[index]?.reject(new Error(found.failure))
-      else jobs[index]?.resolve(found.answer)
+    if (answers === null && jobs.length > 1) return putBack(appId, jobs, false)
+    const found = answers ?? [{ answer: null }]
+    for (const [index, one] of found.entries()) {
+      if ('failure' in one) jobs[index]?.reject(new Error(one.failure))
+      else jobs[index]?.resolve(one.answer)
     }
-    const left = jobs.slice(done.length).map((job) => ({ ...job, mayShare: !isOneAtFault }))
-    if (left.length > 0) waiting.set(appId, [...left, ...(waiting.get(appId) ?? [])])
+    putBack(appId, jobs.slice(found.length), true)
+  }
+
+  const fail = (appId: number, jobs: Job[], error: unknown): void => {
+    if (jobs.length > 1) putBack(appId, jobs, false)
+    else jobs[0]?.reject(error)
   }
 
   const runNext = async (): Promise<void> => {
@@ -118,7 +128,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
     const [appId, jobs] = next
     await run(appId, jobs).then(
       (answers) => answer(appId, jobs, answers),
-      (error: unknown) => jobs.forEach((job) => job.reject(error)),
+      (error: unknown) => fail(appId, jobs, error),
     )
     isBusy = false
     void runNext()
