@@ -67,8 +67,9 @@ const usesTimezone = ({ trigger, wait, settings }: Checked): boolean =>
 async function describeUnzoned(checking: Checking): Promise<string | null> {
   const values = await listValues(checking, TIMEZONE_FIELD)
   const wrong = values.filter(({ value }) => ownTimezone({ [TIMEZONE_FIELD]: value }) === null)
-  const what = 'a timezone like Europe/Berlin'
-  return wrong.length === 0 ? null : `${describeWrong(wrong, TIMEZONE_FIELD, what)} The app's timezone is used instead.`
+  return wrong.length === 0
+    ? null
+    : `${describeWrong(wrong, TIMEZONE_FIELD, 'a timezone')} Valid names look like Europe/Berlin. The app's timezone is used instead.`
 }
 
 /** With the most frequent one. */

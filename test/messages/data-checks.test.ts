@@ -54,7 +54,7 @@ describe('dates', () => {
 describe('timezones', () => {
   const fields = { timezone: ['Europe/Berlin', 'Berlin', '+02:00'], trialEndsAt: ['2026-12-01'] }
   const warning =
-    '2 people have a value in `fields.timezone` that is not a timezone like Europe/Berlin, such as "Berlin". The app\'s timezone is used instead.'
+    '2 people have a value in `fields.timezone` that is not a timezone, such as "Berlin". Valid names look like Europe/Berlin. The app\'s timezone is used instead.'
   test('matter where local time decides', async () => {
     expect(await warningsOf({ trigger: TRIAL }, { fields })).toEqual([['trigger.date', warning]])
     expect(await warningsOf({ wait: { until: '09:00' } }, { fields })).toEqual([['wait', warning]])
