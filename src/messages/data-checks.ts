@@ -4,7 +4,7 @@ import { readDate } from '../core/dates.ts'
 import { findNearest } from '../core/nearest.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { ownTimezone, TIMEZONE_FIELD } from '../people/timezone.ts'
-import type { MailSettings, MessageContent, Rule } from '../store/message-types.ts'
+import type { DateTrigger, MailSettings, MessageContent, Rule, Trigger } from '../store/message-types.ts'
 import type { FieldValueCount } from '../store/contacts.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
@@ -28,10 +28,9 @@ type Checked = Pick<MessageContent, 'trigger' | 'wait' | 'onlyIf'> & {
 /** Each in one or two sentences, by the field of the message. None blocks going live. */
 export async function warnOfData(checking: Checking, checked: Checked): Promise<FieldError[]> {
   const { trigger, onlyIf = [] } = checked
-  const undated = await describeUndated(checking, checked)
   const unzoned = usesTimezone(checked) ? await describeUnzoned(checking) : null
   return [
-    ...(undated === null ? [] : [warning('trigger.date', undated)]),
+    ...(await warnOfDates(checking, trigger)),
     ...(unzoned === null ? [] : [warning('date' in trigger ? 'trigger.date' : 'wait', unzoned)]),
     ...(await Promise.all(onlyIf.map((rule, index) => warnOfSame(checking, checked, { rule, index })))).flat(),
   ]
@@ -39,10 +38,16 @@ export async function warnOfData(checking: Checking, checked: Checked): Promise<
 
 const warning = (field: string, message: string): FieldError => ({ field, code: 'unfit_data', message })
 
+/** `isAll`: nobody else has the field. */
+type Values = { name: string; values: FieldValueCount[]; isAll: boolean }
+
+const countPeople = (values: readonly FieldValueCount[]): number => values.reduce((sum, { people }) => sum + people, 0)
+
 /** Without the empty ones. */
-async function listValues({ store, app }: Checking, name: string) {
-  const values = await store.listFieldValues(app.id, { name, most: CHECKED_PEOPLE })
-  return values.filter(({ value }) => value.trim() !== '')
+async function listValues({ store, app }: Checking, name: string): Promise<Values> {
+  const found = await store.listFieldValues(app.id, { name, most: CHECKED_PEOPLE })
+  const values = found.filter(({ value }) => value.trim() !== '')
+  return { name, values, isAll: countPeople(found) < CHECKED_PEOPLE }
 }
 
 /** A number of Unix time may have a fraction. */
@@ -51,34 +56,40 @@ const isDate = (value: string): boolean => readDate(value, 'UTC') !== undefined 
 /** Why people of this app don't trigger a message by their date; null: all do, or it has another trigger. */
 export async function describeUndated(
   checking: Checking,
-  { trigger }: Pick<Checked, 'trigger'>,
+  trigger: Trigger | Pick<DateTrigger, 'date'>,
 ): Promise<string | null> {
-  if (!('date' in trigger)) return null
-  const values = await listValues(checking, trigger.date)
-  if (values.length === 0) return `No person has \`fields.${trigger.date}\` yet.`
-  const wrong = values.filter(({ value }) => !isDate(value))
-  return wrong.length === 0 ? null : `${describeWrong(wrong, trigger.date, 'a date')} They don't trigger this message.`
+  if (!('date' in trigger) || trigger.date === '') return null
+  const found = await listValues(checking, trigger.date)
+  if (found.values.length === 0) return `No person has \`fields.${trigger.date}\` yet.`
+  const wrong = describeWrong(found, 'a date', isDate)
+  return wrong && `${wrong} They don't trigger this message.`
+}
+
+export async function warnOfDates(checking: Checking, trigger: Parameters<typeof describeUndated>[1]) {
+  const undated = await describeUndated(checking, trigger)
+  return undated === null ? [] : [warning('trigger.date', undated)]
 }
 
 /** Where local time decides when an email is sent. */
 const usesTimezone = ({ trigger, wait, settings }: Checked): boolean =>
   'date' in trigger || (wait !== undefined && 'until' in wait) || settings.sendWindow !== null
 
+const isTimezone = (value: string): boolean => ownTimezone({ [TIMEZONE_FIELD]: value }) !== null
+
 async function describeUnzoned(checking: Checking): Promise<string | null> {
-  const values = await listValues(checking, TIMEZONE_FIELD)
-  const wrong = values.filter(({ value }) => ownTimezone({ [TIMEZONE_FIELD]: value }) === null)
-  return wrong.length === 0
-    ? null
-    : `${describeWrong(wrong, TIMEZONE_FIELD, 'a timezone')} Valid names look like Europe/Berlin. The app's timezone is used instead.`
+  const wrong = describeWrong(await listValues(checking, TIMEZONE_FIELD), 'a timezone', isTimezone)
+  return wrong && `${wrong} Valid names look like Europe/Berlin. The app's timezone is used instead.`
 }
 
-/** With the most frequent one. */
-function describeWrong(values: readonly FieldValueCount[], name: string, what: string): string {
-  const [{ value } = { value: '' }] = values.toSorted((a, b) => b.people - a.people)
-  const count = values.reduce((sum, { people }) => sum + people, 0)
+/** With the most frequent wrong value; null: there is none. */
+function describeWrong({ name, values, isAll }: Values, what: string, isRight: (value: string) => boolean) {
+  const wrong = values.filter(({ value }) => !isRight(value)).toSorted((a, b) => b.people - a.people)
+  const [first] = wrong
+  if (first === undefined) return null
+  const [count, { value }] = [countPeople(wrong), first]
+  const who = `${isAll ? '' : 'At least '}${count === 1 ? '1 person has' : `${formatCount(count)} people have`}`
   const isCut = value.length > EXAMPLE_CHARACTERS
   const example = isCut ? `${value.slice(0, EXAMPLE_CHARACTERS).toWellFormed()}\u2026` : value
-  const who = count === 1 ? '1 person has' : `${formatCount(count)} people have`
   return `${who} a value in \`fields.${name}\` that is not ${what}, such as "${example.replaceAll('`', "'")}".`
 }
 

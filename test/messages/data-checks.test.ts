@@ -13,7 +13,7 @@ type Data = { fields?: Record<string, string[]>; events?: object[]; starts?: obj
 async function warningsOf(message: Partial<MessageContent>, { fields = {}, events = [], starts = [] }: Data = {}) {
   const store = {
     listFieldValues: async (_: number, { name }: { name: string }) =>
-      (fields[name] ?? []).map((value) => ({ value, people: 1 })),
+      (fields[name] ?? []).map((value) => ({ value, people: value === 'crowd' ? 2_000 : 1 })),
     listEvents: async () => ({ rows: events.map((one) => ({ properties: JSON.stringify(one) })), next: null }),
   } as unknown as Parameters<typeof warnOfData>[0]['store']
   const found = await warnOfData(
@@ -47,6 +47,7 @@ describe('dates', () => {
   test('that are none are counted', async () => {
     expect(await about(['soonish', '2026-12-01'])).toEqual(wrong('1 person has', 'soonish'))
     expect(await about(['2026-13-45', '01.02.2026', 'true'])).toEqual(wrong('3 people have', '2026-13-45'))
+    expect(await about(['crowd', 'soon'])).toEqual(wrong('At least 2001 people have', 'crowd'))
     expect(await about([`\`${'x'.repeat(50)}`])).toEqual(wrong('1 person has', `'${'x'.repeat(39)}…`))
   })
 })

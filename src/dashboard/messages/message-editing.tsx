@@ -3,7 +3,7 @@ import { isCapturing } from '../../deliveries/delivery-lists.ts'
 import { listRecipients } from '../../accounts/members.ts'
 import { previewMessage } from '../../deliveries/message-preview.ts'
 import { checkIncomplete, checkLive, type LiveCheck } from '../../messages/message-checks.ts'
-import { describeUndated } from '../../messages/data-checks.ts'
+import { describeUndated, warnOfDates } from '../../messages/data-checks.ts'
 import { mayDelete } from '../../messages/message-changes.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import { listFollowers } from '../../messages/sequences.ts'
@@ -147,7 +147,8 @@ export async function checkFields(
   if ('input' in reading) return checkLive(context, reading.input.content)
   const isSenderWrong = reading.errors.some(({ field }) => field.startsWith('mail.from'))
   const problems = await checkIncomplete(context, readMail(fields), { asksSender: !isSenderWrong })
-  return { problems, warnings: [], tried: null, lacked: null }
+  const date = textOf(fields, 'trigger') === 'date' ? textOf(fields, 'trigger.date') : ''
+  return { problems, warnings: await warnOfDates(context, { date }), tried: null, lacked: null }
 }
 
 /** Built-in names start with `$`. */
@@ -206,6 +207,6 @@ export async function simulateFields({ deps, viewer, request, message }: Editing
     content,
     isUnsaved,
     found,
-    undated: await describeUndated({ store: deps.store, app: viewer.app }, content),
+    undated: await describeUndated({ store: deps.store, app: viewer.app }, content.trigger),
   }
 }

@@ -119,6 +119,19 @@ describe('going live', () => {
     expect(await textOf(html, '.problems li')).toEqual([expect.stringContaining(`of the last ${tried} events`)])
   })
 
+  test('says which date nobody has, in the checklist, the dialog and the running count', async () => {
+    const trigger = { trigger: 'date', 'trigger.date': 'endsAt', 'trigger.days': '3', 'trigger.when': 'before' }
+    const { html } = await pages.press(pages.path, 'preview', trigger)
+    const none = 'Note: Data No person has fields.endsAt yet.'
+    expect(await textOf(html, '#checklist .checks > li')).toContain(none)
+    expect(await textOf(html, '#go-live-checks .checks > li')).toContain(none)
+    const whole = { ...trigger, 'mail.subject': 'Ends', 'mail.body': 'Soon' }
+    const simulated = await pages.press(pages.at('messages/new'), 'simulate 30', whole)
+    expect(await textOf(simulated.html, '#reach')).toEqual([
+      'Nobody triggered it in the last 30 days. No person has fields.endsAt yet.',
+    ])
+  })
+
   test('says that values could not be checked, and why', async () => {
     const mail = { 'mail.subject': 'Hi {{ contact.firstName }}', 'mail.body': 'Hello' }
     const byPage = { trigger: 'page', 'trigger.event': '', 'trigger.page': '/pricing' }
