@@ -39,6 +39,8 @@ const REMEMBERED_APPS = 1_000
 type Job = {
   request: ToTemplates
   limitMs: number
+  /** before all others of the app, in order */
+  isFirst: boolean
   mayShare: boolean
   resolve: (answer: unknown) => void
   reject: (error: unknown) => void
@@ -147,12 +149,13 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
       const job: Job = {
         request: { ...request, budgetMs },
         limitMs: budgetMs + spareMs + graceMs,
+        isFirst,
         mayShare,
         resolve: resolve as (answer: unknown) => void,
         reject,
       }
-      if (isFirst) jobs.unshift(job)
-      else jobs.push(job)
+      const others = jobs.findIndex((other) => !other.isFirst)
+      jobs.splice(isFirst && others >= 0 ? others : jobs.length, 0, job)
       waiting.set(appId, jobs)
       void runNext()
     })

@@ -69,12 +69,12 @@ test.each([
   expect(checkDkim(raw, publicKey)).toMatchObject({ isValid: true })
 })
 
-test('a line of more than 998 characters is encoded, a shorter one is not', async () => {
+test('a line of more than 900 characters is encoded, a shorter one is not', async () => {
   const encodingOf = async (length: number) => {
     const { raw } = await compose({ mail: { ...EMAIL.mail, text: 'x'.repeat(length) } })
     return /^Content-Transfer-Encoding: (\S+)/m.exec(raw)?.[1]
   }
-  expect([await encodingOf(998), await encodingOf(999)]).toEqual(['7bit', 'quoted-printable'])
+  expect([await encodingOf(900), await encodingOf(901)]).toEqual(['7bit', 'quoted-printable'])
 })
 
 test('replies go to the address of the app; a transactional email has no unsubscribe link', async () => {

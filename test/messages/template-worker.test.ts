@@ -76,6 +76,21 @@ describe('rendering', () => {
     for (const one of stopped) expect(one).toBeOneOf(['html', 'slow'])
   })
 
+  test('of sent emails is done in order, however many follow', async () => {
+    const worker = createTemplateWorker()
+    const order: number[] = []
+    let begun = 0
+    const renderNext = async (): Promise<void> => {
+      if (begun === 40) return
+      const number = begun++
+      await worker.render(APP, mailOf({ body: String(number) }), { isSent: true })
+      order.push(number)
+      return renderNext()
+    }
+    await Promise.all(Array.from({ length: 18 }, renderNext))
+    expect(order).toEqual(Array.from({ length: 40 }, (_, number) => number))
+  })
+
   test('of many sent emails delays another app by no more than two of them', async () => {
     const worker = createTemplateWorker({ renderMs: 100 })
     await worker.render(2, mailOf())
