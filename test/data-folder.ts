@@ -65,10 +65,13 @@ export async function makeDataFolder(): Promise<string> {
   return folder
 }
 
-/** Folders whose databases begin with what `begin` wrote: it runs once in a process, then each folder gets a copy. */
+/**
+ * Folders, new ones or those that are given, whose databases begin with what `begin` wrote: it runs once in a process, then
+ * each folder gets a copy.
+ */
 export function createBeginnings<T>(
   begin: (folder: string) => Promise<T>,
-): () => Promise<{ folder: string; begun: T }> {
+): (folder?: string) => Promise<{ folder: string; begun: T }> {
   const make = async () => {
     const folder = await makeDataFolder()
     const begun = await begin(folder)
@@ -77,9 +80,10 @@ export function createBeginnings<T>(
     return { begun, bytes }
   }
   let made: ReturnType<typeof make> | null = null
-  return async () => {
+  return async (given) => {
     const { begun, bytes } = await (made ??= make())
-    const folder = mkdtempSync(join(PLACE, 'eventpost-test-'))
+    const folder = given ?? mkdtempSync(join(PLACE, 'eventpost-test-'))
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
     writeFileSync(databasePath(folder), bytes, { mode: 0o600 })
     return { folder, begun }
   }

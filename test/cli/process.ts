@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { databasePath } from '../../src/store/engine/database.ts'
+import { createBeginnings } from '../data-folder.ts'
 
 export { makeFolder } from '../data-folder.ts'
 
@@ -58,7 +61,7 @@ export type Begun = {
 }
 
 /** With limits that these tests never reach. */
-export async function setUp(data: string, how: How = {}): Promise<Begun> {
+async function init(data: string, how: How = {}): Promise<Begun> {
   const begun = await eventpostJson<Begun>(
     ['init', '--data', data, '--email', 'owner@example.com', '--app', 'Demo'],
     how,
@@ -67,6 +70,12 @@ export async function setUp(data: string, how: How = {}): Promise<Begun> {
   await eventpostJson(['plan', 'set', '--data', data, ...lifted], how)
   return begun
 }
+
+const begin = createBeginnings(init)
+
+/** An account in a data folder: a copy of the first one's, unless a server was there or it needs an environment. */
+export const setUp = async (data: string, how?: How): Promise<Begun> =>
+  how || existsSync(databasePath(data)) ? init(data, how) : (await begin(data)).begun
 
 async function collect(stream: ReadableStream<Uint8Array>, add: (text: string) => void): Promise<void> {
   const decoder = new TextDecoder()
