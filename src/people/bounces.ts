@@ -72,7 +72,9 @@ export async function reportBounce(
   const warnings = warnOfUnknown(body.object, REPORT_FIELDS)
   if (deliveryId === null) {
     const outcome = await store.reportAddress({ appId: app.id, email: email ?? '', kind, reason, at })
-    return 'refusal' in outcome ? outcome : { ...(await settleAddress(deps, app.id, email ?? '')), warnings }
+    if ('refusal' in outcome) return outcome
+    if (!outcome.wasSent) warnings.push(NO_EMAIL_SENT)
+    return { ...(await settleAddress(deps, app.id, email ?? '')), warnings }
   }
   // other apps' deliveries and erased people look alike
   const work = await store.findWork(deliveryId)
@@ -87,6 +89,13 @@ export async function reportBounce(
 
 const wasSent = ({ handedAt, state }: Pick<DeliveryRow, 'handedAt' | 'state'>): boolean =>
   handedAt !== null && state !== 'kept'
+
+const NO_EMAIL_SENT: Warning = {
+  field: 'email',
+  code: 'no_email_sent',
+  message:
+    'This app sent no email to this address. The address is suppressed, but the report does not count in the bounce and complaint rates. Check the address and the app ID.',
+}
 
 const NOT_RECIPIENT: FieldError = {
   field: 'email',

@@ -131,6 +131,11 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
        AND contact_id = (SELECT id FROM contacts WHERE app_id = ?1 AND email = ?2)
      ORDER BY handed_at DESC, deliveries.id DESC LIMIT 1`,
   )
+  // also one whose outcome is not known yet, or that failed after it may have left
+  const anySent = db.prepare<object, [number, string]>(
+    `SELECT 1 FROM deliveries WHERE app_id = ?1 AND ${USES_DEDUPE_KEY} AND handed_at IS NOT NULL AND state <> 'kept'
+       AND contact_id = (SELECT id FROM contacts WHERE app_id = ?1 AND email = ?2) LIMIT 1`,
+  )
   const countFailure = db.prepare(
     `INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, 0, ?, ?)
      ON CONFLICT DO UPDATE SET bounced = bounced + excluded.bounced, complained = complained + excluded.complained`,
@@ -203,10 +208,10 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
     },
 
     /**
-     * Suppresses the address. The report is about the newest email that was sent to it; without one, it counts on its own
-     * day. Repeated reports change nothing.
+     * Suppresses the address. The report is about the newest email that was sent to it. If that one's outcome is unknown,
+     * the report counts on its own day; `wasSent` false: it doesn't count. Repeated reports change nothing.
      */
-    reportAddress({ appId, email, kind, reason, at }: ReportingAddress): Done {
+    reportAddress({ appId, email, kind, reason, at }: ReportingAddress): { wasSent: boolean } {
       const newest = findNewest.get(appId, email)
       const cause: Cause = { by: 'report', kind, provider: null, ...aboutOf(newest?.id ?? null, kind, reason) }
       const { isNew, isChanged } = suppressPerson({ appId, email, reason: kind, at, cause })
@@ -214,16 +219,17 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
       if (newest && found) {
         // an earlier report may have been about an earlier email
         const plan = newest.status === kind ? null : rules.planReport(found, { kind, reason, at })
-        if (plan === null) return DONE
+        if (plan === null) return { wasSent: true }
         endBy(newest.id, found, plan, at)
         noteReport(newest.id, plan, at)
       } else {
-        if (!isNew && !isChanged) return DONE
+        if (anySent.get(appId, email) === null) return { wasSent: false }
+        if (!isNew && !isChanged) return { wasSent: true }
         const counted = [Number(kind === 'bounced'), Number(kind === 'complained')]
         countFailure.run(appId, Math.floor(at / DAY_MS), ...counted)
       }
       brakes.check(appId, at)
-      return DONE
+      return { wasSent: true }
     },
 
     noteTestSent({ appId, provider, at }: { appId: number; provider: string; at: number }): Done {

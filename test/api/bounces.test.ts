@@ -15,6 +15,12 @@ beforeEach(async () => {
 })
 afterEach(() => sending.close())
 
+const NO_EMAIL_SENT = {
+  field: 'email',
+  code: 'no_email_sent',
+  message: expect.stringContaining('This app sent no email to this address.'),
+}
+
 type How = { secret?: string; at?: number; app?: string; signature?: string; sent?: string }
 
 function report(body: object | string, { secret = SECRET, at = sending.clock.now(), ...how }: How = {}) {
@@ -84,20 +90,49 @@ describe('a report by the address', () => {
     expect((await days()).at(-1)).toMatchObject({ sent: 1, bounced: 0, complained: 1 })
   })
 
-  test('counts on its day if nothing was sent to it, and pulls the brake', async () => {
-    const people = Array.from({ length: 10 }, (_, index) => `person${index}@example.com`)
+  const setState = (state: 'kept' | 'handed'): void => {
     const db = openDatabase(sending.folder)
-    db.run('INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, 100, 0, 0)', [
+    db.run('UPDATE deliveries SET state = ?', [state])
+    db.close()
+  }
+  const haveSent = (sent: number): void => {
+    const db = openDatabase(sending.folder)
+    const day = Math.floor(sending.clock.now() / DAY)
+    db.run('INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, ?, 0, 0)', [
       sending.app.id,
-      Math.floor(sending.clock.now() / DAY),
+      day,
+      sent,
     ])
     db.close()
-    for (const email of [...people, ...people]) await report({ kind: 'bounced', email })
-    expect(await days()).toMatchObject([{ sent: 100, bounced: 10 }])
-    expect(await sending.store().findBrake(sending.app.id)).toMatchObject({
-      kind: 'bounces',
-      failures: expect.any(Number),
-    })
+  }
+  const people = Array.from({ length: 10 }, (_, index) => `person${index}@example.com`)
+
+  test.each(['bounced', 'complained'] as const)(
+    'that %s without an email suppresses, and counts nowhere',
+    async (kind) => {
+      haveSent(100)
+      await sendOne('captured@example.com')
+      setState('kept')
+      for (const email of [...people, ...people, 'captured@example.com']) {
+        const { status, body } = await report({ kind, email })
+        expect([status, body]).toEqual([202, { ok: true, warnings: [NO_EMAIL_SENT] }])
+        expect(await suppressionOf(email)).toBe(kind)
+      }
+      expect(await days()).toMatchObject([{ sent: 101, bounced: 0, complained: 0 }])
+      expect(await sending.store().findBrake(sending.app.id)).toBeNull()
+    },
+  )
+
+  test('counts on its day if the outcome of the email is not known yet, and pulls the brake', async () => {
+    haveSent(100)
+    for (const email of people) await sending.sendEvent(email)
+    await sending.sendDue()
+    setState('handed')
+    for (const email of [...people, ...people]) {
+      expect((await report({ kind: 'bounced', email })).body).toEqual({ ok: true })
+    }
+    expect(await days()).toMatchObject([{ sent: 110, bounced: 10 }])
+    expect(await sending.store().findBrake(sending.app.id)).toMatchObject({ kind: 'bounces' })
   })
 })
 
