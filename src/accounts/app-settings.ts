@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { AppRow, KeyAccess } from './access.ts'
 import type { Store } from '../store/store.ts'
+import { readTag } from '../core/languages.ts'
 import { isLocale, isTimezone, readLocale } from '../core/local-time.ts'
 import { pickSettings } from '../store/apps.ts'
 import type { AppSettings, Refused } from '../store/types.ts'
@@ -58,8 +59,9 @@ export function readAppSettings(text: AppSettingsText): { settings: AppSettings 
   const hosts = readHosts('domains', text.domains, errors)
   const timezone = text.timezone.trim()
   if (!isTimezone(timezone)) errors.push({ field: 'timezone', code: 'invalid', message: TIMEZONE_MESSAGE })
-  const locale = text.locale.trim()
-  if (locale !== '' && !isLocale(locale)) errors.push({ field: 'locale', code: 'invalid', message: LOCALE_MESSAGE })
+  const locale = readTag(text.locale)
+  if (locale === null && text.locale.trim() !== '')
+    errors.push({ field: 'locale', code: 'invalid', message: LOCALE_MESSAGE })
   const snippetHosts = readHosts('snippetHosts', text.snippetHosts, errors)
   const app = readAppText({ appName: text.name, domains: [], home: text.home })
   if ('errors' in app) return { errors: [...app.errors, ...errors] }

@@ -1,7 +1,6 @@
 /** What an app tells the readers of its emails: in their footer, and on the pages behind their links. */
 import type { AppTexts } from '../store/message-types.ts'
-import { directionOf, findLanguage } from '../core/languages.ts'
-import { isLocale } from '../core/local-time.ts'
+import { byTag, directionOf, findLanguage, readTag } from '../core/languages.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { cleanText } from '../core/visible-text.ts'
 
@@ -146,6 +145,8 @@ export function sayPageText({ lang, texts }: PageTexts, name: PageTextName, valu
   return sayText({ texts }, name, Object.fromEntries(isolated))
 }
 
+export const listLanguages = (stored: AppTexts | null): string[] => Object.keys(byTag(stored?.others ?? {}))
+
 /** What a form shows. `language` empty: the app's own texts. What isn't translated is empty. */
 export type TextsForm = Record<TextName, string> & { lang: string }
 
@@ -158,7 +159,9 @@ const NOT_TRANSLATED = Object.fromEntries(TEXT_NAMES.map((name) => [name, ''])) 
 
 export function writeTexts(stored: AppTexts | null, language: string): TextsForm {
   const texts =
-    language === '' ? { ...DEFAULT_TEXTS, ...stored?.own } : { ...NOT_TRANSLATED, ...stored?.others[language] }
+    language === ''
+      ? { ...DEFAULT_TEXTS, ...stored?.own }
+      : { ...NOT_TRANSLATED, ...byTag(stored?.others ?? {})[language] }
   return { ...texts, lang: stored?.lang ?? '' }
 }
 
@@ -175,14 +178,14 @@ export function readTexts(
 ): Reading {
   const errors: FieldError[] = []
   const refuse = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
-  const lang = form.lang.trim()
-  if (lang !== '' && !isLocale(lang)) refuse('lang', 'Enter a language, such as en or de-CH.')
+  const lang = readTag(form.lang)
+  if (lang === null && form.lang.trim() !== '') refuse('lang', 'Enter a language, such as en or de-CH.')
   const typed = TEXT_NAMES.map((name) => [name, form[name].trim()] as const)
   for (const [name, text] of typed) {
     const fault = text === '' ? null : findFault(name, text)
     if (fault !== null) refuse(name, fault)
   }
-  const { own = {}, others = {} } = stored ?? {}
+  const [own, others] = [stored?.own ?? {}, byTag(stored?.others ?? {})]
   const isNew = language !== '' && !Object.hasOwn(others, language)
   if (isNew && Object.keys(others).length >= MOST_LANGUAGES)
     refuse(TEXT_NAMES[0] ?? '', `An app has texts in up to ${MOST_LANGUAGES} languages.`)
@@ -193,7 +196,7 @@ export function readTexts(
     settings: {
       texts:
         language === ''
-          ? { lang: lang || null, own: texts, others }
+          ? { lang, own: texts, others }
           : { lang: stored?.lang ?? null, own, others: { ...others, [language]: texts } },
     },
   }
@@ -211,6 +214,6 @@ const joinOr = (all: string[]): string => new Intl.ListFormat('en', { type: 'dis
 
 export function removeLanguage(stored: AppTexts | null, language: string): AppTexts | null {
   if (stored === null) return null
-  const { [language]: _, ...others } = stored.others
+  const { [language]: _, ...others } = byTag(stored.others)
   return { ...stored, others }
 }

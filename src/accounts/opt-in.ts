@@ -1,5 +1,5 @@
 /** The settings of double opt-in: whether people are asked to confirm their address, and in which words. */
-import { findLanguage, localeOf } from '../core/languages.ts'
+import { byTag, findLanguage, localeOf } from '../core/languages.ts'
 import { cleanText } from '../core/visible-text.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { Mail, OptIn, OptInText, OwnOptInText } from '../store/message-types.ts'
@@ -26,11 +26,11 @@ export function findRequestLanguage(optIn: OptIn, fields: Readonly<Record<string
   return locale === null ? null : findLanguage(listLanguages(optIn), locale)
 }
 
-export const listLanguages = (optIn: OptIn | null): string[] => Object.keys(optIn?.others ?? {})
+export const listLanguages = (optIn: OptIn | null): string[] => Object.keys(byTag(optIn?.others ?? {}))
 
 /** What a language leaves out stays in English, as on the pages behind links. */
 export function textOf(optIn: OptIn | null, language: string | null = null): OptInText {
-  const text = language === null ? optIn : optIn?.others?.[language]
+  const text = language === null ? optIn : byTag(optIn?.others ?? {})[language]
   return {
     subject: text?.subject ?? DEFAULT_TEXT.subject,
     body: text?.body ?? DEFAULT_TEXT.body,
@@ -92,7 +92,7 @@ export function readOptIn(
     errors.push({ field, code: 'invalid', message })
     return null
   }
-  const { others } = stored ?? NO_OPT_IN
+  const others = stored?.others && byTag(stored.others)
   const optIn = language === '' ? readOwn(form, refuse) : { ...(stored ?? NO_OPT_IN) }
   if (others) optIn.others = others
   if (language !== '') {
@@ -131,7 +131,7 @@ function readText(form: OptInForm, refuse: Refuse): OwnOptInText {
 }
 
 export function removeOptInLanguage(optIn: OptIn, language: string): OptIn {
-  const { [language]: _, ...others } = optIn.others ?? {}
+  const { [language]: _, ...others } = byTag(optIn.others ?? {})
   return { ...optIn, others }
 }
 

@@ -9,8 +9,33 @@ export function localeOf(fields: Readonly<Record<string, unknown>> | null): stri
   return typeof locale === 'string' ? locale : null
 }
 
-/** Programs write de-CH, de_CH and de_ch. */
-export const foldTag = (tag: string): string => tag.trim().replaceAll('_', '-').toLowerCase()
+/** In its canonical form: pt-br is pt-BR. Null: no known language. */
+export function readTag(text: string): string | null {
+  const tag = text.trim()
+  return isLocale(tag) ? (Intl.getCanonicalLocales(tag)[0] ?? null) : null
+}
+
+/** Programs write de-CH, de_CH and de_ch, and some write older tags. */
+function foldTag(text: string): string {
+  const tag = text.trim().replaceAll('_', '-')
+  return (readTag(tag) ?? tag).toLowerCase()
+}
+
+/** The one that is the same language, in whatever form. */
+export function findTag(languages: readonly string[], tag: string): string | undefined {
+  const folded = foldTag(tag)
+  return languages.find((language) => foldTag(language) === folded)
+}
+
+/** By canonical tags. If a language is there in several forms, its first text counts, as in `findLanguage`. */
+export function byTag<Text>(texts: Readonly<Record<string, Text>>): Record<string, Text> {
+  const found = new Map<string, Text>()
+  for (const [name, text] of Object.entries(texts)) {
+    const tag = readTag(name) ?? name
+    if (!found.has(tag)) found.set(tag, text)
+  }
+  return Object.fromEntries(found)
+}
 
 /** The longest that the locale begins with (RFC 4647, section 3.4). */
 export function findLanguage(languages: readonly string[], locale: string): string | null {

@@ -5,6 +5,7 @@ import { EMAIL } from '../core/field-schemas.ts'
 import type { Fault, Rules } from '../core/inputs.ts'
 import type { Clock } from '../core/clock.ts'
 import { publicId } from '../core/ids.ts'
+import { findTag } from '../core/languages.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../core/refusals.ts'
 import { checkLive, proposeFallback } from '../messages/message-checks.ts'
 import { warnOfUntried } from '../messages/tried.ts'
@@ -58,7 +59,11 @@ export type DraftPreview = {
 export async function previewDraft(deps: Dependencies, asked: Asked): Promise<DraftPreview | Refusal> {
   const { app, message, language } = asked
   const { mail: written } = message.content
-  if (language !== null && language !== OWN_TEXT && !Object.hasOwn(written.variants ?? {}, language))
+  if (
+    language !== null &&
+    language !== OWN_TEXT &&
+    findTag(Object.keys(written.variants ?? {}), language) === undefined
+  )
     return refuseFields([{ field: 'language', code: 'invalid', message: NO_LANGUAGE }])
   const found = await findSample(deps, asked)
   if (isRefusal(found)) return found

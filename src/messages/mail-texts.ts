@@ -1,5 +1,5 @@
 /** The templates that a message's email is made from, in the language of its person. */
-import { findLanguage, localeOf } from '../core/languages.ts'
+import { findLanguage, findTag, localeOf } from '../core/languages.ts'
 import type { Mail, MailText } from '../store/message-types.ts'
 import type { ContactRow } from '../store/types.ts'
 
@@ -47,7 +47,8 @@ export const OWN_TEXT = 'own'
 /** For previews: the asked one, if the message has it; else that of the person. */
 export function chooseVariant(mail: Variants, asked: string | undefined, someone: Someone): string | null {
   if (asked === OWN_TEXT) return null
-  return asked !== undefined && Object.hasOwn(mail.variants ?? {}, asked) ? asked : findVariant(mail, someone)
+  const found = asked === undefined ? undefined : findTag(Object.keys(mail.variants ?? {}), asked)
+  return found ?? findVariant(mail, someone)
 }
 
 /** The text of a variant, or the message's own. */

@@ -1,6 +1,5 @@
-import { isLocale } from '../core/local-time.ts'
 import { isJsonObject, quoteName } from '../core/json.ts'
-import { foldTag } from '../core/languages.ts'
+import { byTag, findTag, readTag } from '../core/languages.ts'
 import type { Mail, MessageContent, MessageStatus, Trigger } from '../store/message-types.ts'
 import { readEmail } from '../core/email.ts'
 import { type MessageInput, MessageSchema, SAY_BODY } from './message-schema.ts'
@@ -21,13 +20,21 @@ export function readMessage(value: unknown): { input: ReadMessage } | { errors: 
   const further = checkContent(content)
   return further.length > 0
     ? { errors: further }
-    : { input: { name, status: status ?? null, content: withoutUndefined(content) } }
+    : {
+        input: {
+          name,
+          status: status ?? null,
+          content: withoutUndefined({ ...content, mail: withTags(content.mail) }),
+        },
+      }
 }
 
 function withBodies({ variants = {}, ...mail }: MessageInput['mail']): Mail {
   const others = Object.entries(variants).map(([name, text]) => [name, withBody(text)] as const)
   return { ...withBody(mail), ...(others.length === 0 ? {} : { variants: Object.fromEntries(others) }) }
 }
+
+const withTags = (mail: Mail): Mail => (mail.variants ? { ...mail, variants: byTag(mail.variants) } : mail)
 
 const withBody = <Text extends { body?: string }>(text: Text) => ({ ...text, body: text.body ?? '' })
 
@@ -75,8 +82,8 @@ function checkContent(content: MessageContent): FieldError[] {
 
 function findLanguageFault(name: string, index: number, names: string[]): FieldError[] {
   const field = `mail.variants.${name}`
-  if (!isLocale(name)) return [fault(field, `${quoteName(name)} is not a language, such as de or de-CH.`)]
-  const isRepeated = names.findIndex((other) => foldTag(other) === foldTag(name)) < index
+  if (readTag(name) === null) return [fault(field, `${quoteName(name)} is not a language, such as de or de-CH.`)]
+  const isRepeated = findTag(names.slice(0, index), name) !== undefined
   return isRepeated ? [fault(field, 'This language is there twice. Remove one.')] : []
 }
 

@@ -13,7 +13,7 @@ const TYPED: AppSettingsText = {
   home: ' https://www.example.com/start ',
   domains: 'https://App.Example.com:443/a\r\n\r\n bücher.example \nlocalhost\napp.example.com',
   timezone: ' Europe/Zurich ',
-  locale: ' de-CH ',
+  locale: ' de-ch ',
   snippetHosts: 'https://app.example.com/',
   addsPeople: true,
 }

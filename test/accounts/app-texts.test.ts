@@ -4,7 +4,9 @@ import {
   DEFAULT_PAGE,
   findFooterTexts,
   findPageTexts,
+  listLanguages,
   readTexts,
+  removeLanguage,
   sayPageText,
   sayText,
   writeTexts,
@@ -61,6 +63,22 @@ test('values are filled in once, as they are', () => {
   const values = { app: '{email}$&', email: '<b>', topic: 'Tips' }
   expect(sayText({ texts }, 'askLead', values)).toBe('<b>, {email}$& {topic} {x} $& {')
   expect(sayText({ texts: {} }, 'topicTitle', values)).toBe('Unsubscribe from Tips?')
+})
+
+test('texts saved in another form of their language are found, changed and removed', () => {
+  const stored = { lang: null, own: {}, others: { DE: { askTitle: 'Abmelden?' }, 'pt-br': { unsubscribe: 'Sair' } } }
+  expect(listLanguages(stored)).toEqual(['de', 'pt-BR'])
+  expect(titleOf('de-AT', 'unsubscribe', stored)[1]).toBe('Abmelden?')
+  expect(findFooterTexts(stored, 'pt_BR').texts).toEqual({ unsubscribe: 'Sair' })
+  expect(writeTexts(stored, 'de').askTitle).toBe('Abmelden?')
+  const typed = { ...writeTexts(stored, 'de'), askTitle: 'Wirklich?' }
+  expect(readTexts({ ...typed, lang: 'EN-us' }, { stored, language: 'de' })).toEqual({
+    settings: { texts: { ...stored, others: { de: { askTitle: 'Wirklich?' }, 'pt-BR': { unsubscribe: 'Sair' } } } },
+  })
+  expect(readTexts({ ...typed, lang: 'EN-us' }, { stored, language: '' })).toMatchObject({
+    settings: { texts: { lang: 'en-US' } },
+  })
+  expect(removeLanguage(stored, 'de')?.others).toEqual({ 'pt-BR': { unsubscribe: 'Sair' } })
 })
 
 describe('a form', () => {

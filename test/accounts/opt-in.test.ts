@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import {
   DEFAULT_TEXT,
   findRequestLanguage,
+  listLanguages,
   type OptIn,
   type OptInForm,
   readOptIn,
@@ -82,6 +83,17 @@ describe('in other languages', () => {
     expect([textOf(both, 'de').subject, textOf(both).subject]).toEqual(['Bitte bestätigen', 'Yes?'])
     const { variants, ...own } = writeRequest(textOf(both, 'de'), 'de')
     expect(variants).toEqual({ de: { subject: own.subject, body: own.body } })
+  })
+
+  test('are found, changed and removed if they were saved in another form', () => {
+    const asked = { subject: 'Confirme', body: null, button: null }
+    const stored = { ...OWN, others: { 'PT-br': asked } }
+    expect(listLanguages(stored)).toEqual(['pt-BR'])
+    expect(textOf(stored, findRequestLanguage(stored, { locale: 'pt_BR' })).subject).toBe('Confirme')
+    expect(writeOptIn(stored, 'pt-BR').subject).toBe('Confirme')
+    const others = { 'pt-BR': { ...asked, subject: 'Sim?' } }
+    expect(saved('pt-BR', { subject: 'Sim?' }, stored)).toEqual({ ...OWN, others })
+    expect(removeOptInLanguage(stored, 'pt-BR').others).toEqual({})
   })
 
   test('of up to 20', () => {

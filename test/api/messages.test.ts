@@ -73,12 +73,13 @@ test('from a draft to live, and to its results', async () => {
 
 test('a preview has the language of its person, or another one', async () => {
   const text = (subject: string) => ({ subject, body: 'Hello' })
-  const messageId = await save({ mail: { ...text('Own'), variants: { de: text('German'), fr: text('French') } } })
+  const messageId = await save({ mail: { ...text('Own'), variants: { DE: text('German'), fr: text('French') } } })
   const body = { newsletter: server.first.appId, email: ADA, fields: { locale: 'de-CH' } }
   await server.call('POST', CONTACTS, { body })
   await messaging.event()
   const shown = async (query: object) => (await get(`/${messageId}/preview`, query)).body.mail
   expect(await shown({})).toMatchObject({ subject: 'German', language: 'de' })
+  expect(await shown({ language: 'FR' })).toMatchObject({ subject: 'French', language: 'fr' })
   expect(await shown({ language: 'fr' })).toMatchObject({ subject: 'French', language: 'fr' })
   expect(await shown({ language: 'own' })).toMatchObject({ subject: 'Own', language: null })
   const refused = await get(`/${messageId}/preview`, { language: 'it' })

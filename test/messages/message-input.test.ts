@@ -153,6 +153,7 @@ describe('is refused with the path of the field', () => {
     ['no text', mail({ body: '' }), ['mail.body invalid']],
     ['HTML without end', mail({ html: 'a'.repeat(100_001) }), ['mail.html invalid']],
     ['what is no language', mail({ variants: { german: MAIL } }), ['mail.variants invalid']],
+    ['a language twice, in an older form', mail({ variants: { he: MAIL, iw: MAIL } }), ['mail.variants.iw invalid']],
     ['an unknown language', mail({ variants: { qq: MAIL } }), ['mail.variants.qq invalid']],
     ['a language twice', mail({ variants: { de: MAIL, DE: MAIL } }), ['mail.variants.DE invalid']],
     ['a language without a text', mail({ variants: { de: { subject: 'S' } } }), ['mail.variants.de.body missing']],

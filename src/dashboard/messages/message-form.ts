@@ -3,8 +3,7 @@
  * are kept but not part of the message.
  */
 import type { MailText, MessageContent, MessageRow, Trigger } from '../../messages/messages.ts'
-import { isLocale } from '../../core/local-time.ts'
-import { foldTag } from '../../core/languages.ts'
+import { byTag, findTag, readTag } from '../../core/languages.ts'
 import { readRule, writeRule } from './message-rule-form.ts'
 import {
   countRows,
@@ -52,7 +51,7 @@ export function writeFields({ name, content }: Pick<MessageRow, 'name' | 'conten
     for (const [name, value] of Object.entries(text)) fields[`${path}.${name}`] = withPlainLines(String(value))
   }
   write('mail', own)
-  for (const [name, text] of Object.entries(variants)) write(variantPath(name), text)
+  for (const [name, text] of Object.entries(byTag(variants))) write(variantPath(name), text)
   for (const [index, rule] of onlyIf.entries()) Object.assign(fields, writeRule(rule, `onlyIf[${index}]`))
   return fields
 }
@@ -220,9 +219,9 @@ export const NEW_VARIANT = 'newVariant'
 
 /** Begins with the message's own text. */
 function addVariant(fields: Fields): Fields {
-  const name = textOf(fields, NEW_VARIANT)
-  if (!isLocale(name) || listVariants(fields).some((one) => foldTag(one) === foldTag(name))) return fields
-  const path = variantPath(name)
+  const tag = readTag(textOf(fields, NEW_VARIANT))
+  if (tag === null || findTag(listVariants(fields), tag) !== undefined) return fields
+  const path = variantPath(tag)
   const own = ['subject', 'preheader', 'body', 'html'].map((name) => [`${path}.${name}`, fields[`mail.${name}`] ?? ''])
   return { ...Object.fromEntries(own), ...fields, [NEW_VARIANT]: '' }
 }

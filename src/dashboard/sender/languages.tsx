@@ -1,14 +1,15 @@
 /** @jsxImportSource preact */
-import { isLocale } from '../../core/local-time.ts'
-import { nameLanguage } from '../../core/languages.ts'
+import { nameLanguage, readTag } from '../../core/languages.ts'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 
 /** Texts in several languages. `language` empty: the app's own. `wrong`: typed as a language, but is none. */
 export type ShownLanguage = { language: string; wrong: string | null }
 
-export const checkLanguage = (asked: string): ShownLanguage =>
-  asked === '' || isLocale(asked) ? { language: asked, wrong: null } : { language: '', wrong: asked }
+export function checkLanguage(asked: string): ShownLanguage {
+  const language = asked === '' ? '' : readTag(asked)
+  return language === null ? { language: '', wrong: asked } : { language, wrong: null }
+}
 
 /** Of the address. */
 export const readLanguage = (request: Request): ShownLanguage =>

@@ -1,6 +1,13 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { readTexts, readTextsForm, removeLanguage, type TextsForm, writeTexts } from '../../accounts/app-texts.ts'
+import {
+  listLanguages,
+  readTexts,
+  readTextsForm,
+  removeLanguage,
+  type TextsForm,
+  writeTexts,
+} from '../../accounts/app-texts.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
@@ -28,7 +35,7 @@ async function showTexts(
   const facts = await readSenderFacts(deps, viewer)
   const { texts: stored } = facts.settings
   const text = refused.text ?? writeTexts(stored, language)
-  const languages = Object.keys(stored?.others ?? {})
+  const languages = listLanguages(stored)
   const page = <TextsPage {...{ facts, refused, text, language, languages, wrong }} />
   return pageAnswer(request, status, page)
 }

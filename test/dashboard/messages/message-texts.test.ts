@@ -50,7 +50,7 @@ test('a language begins with the text of the message, is checked and previewed, 
   await pages.event({ properties: { headline: 'Ready' } })
   const wrong = await pages.press(pages.path, 'add mail.variants', { newVariant: 'deutsch' })
   expect(await textOf(wrong.html, '#languages .fault')).toEqual(['Error: Enter another language, such as de or de-CH.'])
-  const added = await pages.press(pages.path, 'add mail.variants', { ...ALONE, newVariant: 'de' })
+  const added = await pages.press(pages.path, 'add mail.variants', { ...ALONE, newVariant: 'DE' })
   expect(await textOf(added.html, '#languages summary')).toEqual(['Other languages', 'German (de)'])
   const fields = await fieldsOf(added.html)
   expect([fields['mail.variants.de.subject'], fields.newVariant]).toEqual([fields['mail.subject'] ?? '', ''])

@@ -40,6 +40,13 @@ test('texts are saved by language, and the defaults are not stored', async () =>
   expect((await texts())?.others).toEqual({})
 })
 
+test('a language has one entry, in whatever form it is typed', async () => {
+  await save({ unsubscribe: 'Abmelden' }, '?language=DE')
+  expect((await save({ unsubscribe: 'Sair' }, '?language=pt-br')).location).toBe(`${PATH()}?language=pt-BR`)
+  await save({ unsubscribe: 'Abbestellen' }, '?language=de')
+  expect((await texts())?.others).toEqual({ de: { unsubscribe: 'Abbestellen' }, 'pt-BR': { unsubscribe: 'Sair' } })
+})
+
 test('what is no language or too long is refused', async () => {
   const unknown = await browser.get(`${PATH()}?language=klingon`)
   expect(await textOf(unknown.html, '.fault')).toEqual(['Error: Enter a language, such as de or pt-BR.'])
