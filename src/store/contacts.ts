@@ -46,6 +46,10 @@ export const toContact = ({ tags, fields, ...row }: StoredJson): StoredContact =
   fields: fields === null ? null : (JSON.parse(fields) as Record<string, FieldValue>),
 })
 
+type FieldValues = { values: string[]; isAll: boolean }
+
+type FieldPeopleQuery = { name: string; values: readonly string[]; most: number }
+
 /** How many people have a value in a field. */
 export type FieldValueCount = { value: string; people: number }
 
@@ -66,10 +70,20 @@ export function createContactReads(db: Database) {
   const updatedTagged = select<[number, number, number, number, number, string]>(
     `contacts JOIN contact_tags ON contact_tags.app_id = ?1 AND tag = ?6 AND contact_id = contacts.id WHERE ${byUpdate}`,
   )
-  // from the end, because words sort after dates, and dates ahead after past ones
-  const valuesOf = db.prepare<FieldValueCount, [number, string, number]>(
+  const ofField = 'contact_fields WHERE app_id = ?1 AND name = ?2 AND value'
+  // one look into the index per value, however many people have it
+  const distinctValues = (pick: 'min' | 'max', next: string) =>
+    db.prepare<{ value: string }, [number, string, string, number]>(
+      `WITH RECURSIVE found(last) AS (
+         SELECT ${pick}(value) FROM ${ofField} >= ?3
+         UNION ALL SELECT (SELECT ${pick}(value) FROM ${ofField} ${next}) FROM found WHERE last IS NOT NULL LIMIT ?4)
+       SELECT last AS value FROM found WHERE last IS NOT NULL`,
+    )
+  const [firstValues, lastValues] = [distinctValues('min', '> last'), distinctValues('max', '< last AND value >= ?3')]
+  const peopleOf = db.prepare<FieldValueCount, [number, string, string, number]>(
     `SELECT value, count(*) AS people FROM
-       (SELECT value FROM contact_fields WHERE app_id = ? AND name = ? ORDER BY value DESC LIMIT ?) GROUP BY value`,
+       (SELECT contact_fields.value FROM json_each(?3) AS wanted CROSS JOIN contact_fields
+          ON app_id = ?1 AND name = ?2 AND contact_fields.value = wanted.value LIMIT ?4) GROUP BY value`,
   )
   const ofType = (type: EventType, order: 'ASC' | 'DESC') =>
     db.prepare<Times, [number]>(
@@ -144,9 +158,19 @@ export function createContactReads(db: Database) {
     listContactsById: (ids: number[]): StoredContact[] => manyById.all(JSON.stringify(ids)).map(toContact),
     findContact: (appId: number, email: string): ContactRow | null =>
       inSnapshot(() => one(oneByEmail.get(appId, email)))[0] ?? null,
-    /** As text. Of `most` people, those with the last values. */
-    listFieldValues: (appId: number, { name, most }: { name: string; most: number }): FieldValueCount[] =>
-      valuesOf.all(appId, name, most),
+    /** Each once and as text: the first and the last `most` of them. */
+    listFieldValues(appId: number, { name, most }: { name: string; most: number }): FieldValues {
+      const first = firstValues.all(appId, name, '', most).map(({ value }) => value)
+      const end = first.at(-1)
+      if (first.length < most || end === undefined) return { values: first, isAll: true }
+      // the last of the first ones comes again if there are no others
+      const last = lastValues.all(appId, name, end, most + 1).map(({ value }) => value)
+      const isAll = last.at(-1) === end
+      return { values: [...first, ...last.slice(0, isAll ? -1 : most).reverse()], isAll }
+    },
+    /** Up to `most` people. */
+    countFieldPeople: (appId: number, { name, values, most }: FieldPeopleQuery): FieldValueCount[] =>
+      peopleOf.all(appId, name, JSON.stringify(values), most),
     listContacts: (query: ContactQuery): ContactRow[] => inSnapshot(() => list(query)),
   }
 }

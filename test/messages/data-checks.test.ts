@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { warnOfData } from '../../src/messages/data-checks.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
+import { openDatabase } from '../../src/store/engine/database.ts'
 import { createMessaging, messageOf } from '../messaging.ts'
 import { CONTACTS, createTestServer } from '../helper.ts'
 import { checkLive } from '../../src/messages/message-checks.ts'
@@ -12,8 +13,12 @@ type Data = { fields?: Record<string, string[]>; events?: object[]; starts?: obj
 
 async function warningsOf(message: Partial<MessageContent>, { fields = {}, events = [], starts = [] }: Data = {}) {
   const store = {
-    listFieldValues: async (_: number, { name }: { name: string }) =>
-      (fields[name] ?? []).map((value) => ({ value, people: value === 'crowd' ? 2_000 : 1 })),
+    listFieldValues: async (_: number, { name }: { name: string }) => ({
+      values: fields[name] ?? [],
+      isAll: !fields[name]?.includes('more'),
+    }),
+    countFieldPeople: async (_: number, { values }: { values: string[] }) =>
+      values.map((value) => ({ value, people: value === 'crowd' ? 10_000 : 1 })),
     listEvents: async () => ({ rows: events.map((one) => ({ properties: JSON.stringify(one) })), next: null }),
   } as unknown as Parameters<typeof warnOfData>[0]['store']
   const found = await warnOfData(
@@ -47,7 +52,8 @@ describe('dates', () => {
   test('that are none are counted', async () => {
     expect(await about(['soonish', '2026-12-01'])).toEqual(wrong('1 person has', 'soonish'))
     expect(await about(['2026-13-45', '01.02.2026', 'true'])).toEqual(wrong('3 people have', '2026-13-45'))
-    expect(await about(['crowd', 'soon'])).toEqual(wrong('At least 2001 people have', 'crowd'))
+    expect(await about(['soon', 'crowd'])).toEqual(wrong('At least 10,001 people have', 'crowd'))
+    expect(await about(['2026-12-01', 'more'])).toEqual(wrong('At least 1 person has', 'more'))
     expect(await about([`\`${'x'.repeat(50)}`])).toEqual(wrong('1 person has', `'${'x'.repeat(39)}…`))
   })
 })
@@ -79,6 +85,37 @@ describe('a property to compare', () => {
     expect(await compare({ starts: [{ invoiceId: 1 }], events: [{ invoiceID: 1 }] })).toEqual([
       [at, 'No `invoice.paid` event has `invoiceId` yet. Did you mean `invoiceID`?'],
     ]))
+})
+
+test('wrong values are found however many people have right ones', async () => {
+  const server = await createTestServer()
+  const messaging = await createMessaging(server)
+  const db = openDatabase(server.folder)
+  const add = (name: string, value: string, person: number): void =>
+    void db.run('INSERT INTO contact_fields VALUES (?, ?, ?, ?)', [messaging.app.id, name, value, person])
+  for (let person = 1; person <= 3_000; person += 1) {
+    add('timezone', person % 2 === 0 ? 'Europe/Berlin' : 'America/New_York', person)
+    add('trialEndsAt', new Date(1.7e12 + 1e6 * person).toISOString(), person)
+  }
+  for (const [place, value] of ['Berlin', 'UTC+2', 'CEST'].entries()) add('timezone', value, 4_000 + place)
+  for (const [place, value] of ['01.12.2026', '30.11.2026', 'soon'].entries()) add('trialEndsAt', value, 4_000 + place)
+  db.close()
+  const { warnings } = await checkLive(messaging.context(), messageOf({ trigger: TRIAL }))
+  expect(warnings.map(({ message }) => message.split(',')[0])).toEqual([
+    'At least 3 people have a value in `fields.trialEndsAt` that is not a date',
+    '3 people have a value in `fields.timezone` that is not a timezone',
+  ])
+  const list = async (name: string, most: number) => messaging.store().listFieldValues(messaging.app.id, { name, most })
+  const zones = ['America/New_York', 'Berlin', 'CEST', 'Europe/Berlin', 'UTC+2']
+  for (const most of [3, 4, 5, 6]) expect(await list('timezone', most)).toEqual({ values: zones, isAll: true })
+  expect(await list('timezone', 2)).toEqual({ values: zones.toSpliced(2, 1), isAll: false })
+  expect(await list('nothing', 2)).toEqual({ values: [], isAll: true })
+  const asked = { name: 'timezone', values: ['Berlin', 'Europe/Berlin', 'None'], most: 100 }
+  expect(await messaging.store().countFieldPeople(messaging.app.id, asked)).toEqual([
+    { value: 'Berlin', people: 1 },
+    { value: 'Europe/Berlin', people: 99 },
+  ])
+  await server.close()
 })
 
 test('the check before going live reads the fields of people', async () => {
