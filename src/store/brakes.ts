@@ -43,9 +43,8 @@ export function createBrakes({ db, retries, rules }: Parts) {
      WHERE app_id = ?1`,
   )
   const woken = db.prepare('UPDATE mail_brakes SET is_waking = 0 WHERE app_id = ?')
-  const active = db.prepare<{ appId: number; isWaking: number }, []>(
-    'SELECT app_id AS appId, is_waking AS isWaking FROM mail_brakes WHERE since IS NOT NULL OR is_waking',
-  )
+  const pulled = db.prepare<{ appId: number }, []>('SELECT app_id AS appId FROM mail_brakes WHERE since IS NOT NULL')
+  const waking = db.prepare<{ appId: number }, []>('SELECT app_id AS appId FROM mail_brakes WHERE is_waking LIMIT 1')
   const appOf = db.prepare<{ accountId: string; publicId: string }, [number]>(
     'SELECT account_id AS accountId, public_id AS publicId FROM apps WHERE id = ?',
   )
@@ -77,15 +76,12 @@ export function createBrakes({ db, retries, rules }: Parts) {
     if (since !== null && since < at) saveWait({ appId, from: since, until: at })
   }
 
-  /** False if some emails are still to be woken. */
-  const wake = (appId: number, at: number): boolean => {
-    const isDone = retries.tryAgain(appId, 'brake', at)
-    if (isDone) woken.run(appId)
-    return isDone
+  const wake = (appId: number, at: number): void => {
+    if (retries.wake(appId, at)) woken.run(appId)
   }
 
-  /** After an email bounced or was reported, and while the brake is on. */
-  const check = (appId: number, at: number): void => {
+  /** Its emails are still to be woken if it ends. */
+  const look = (appId: number, at: number): { isOver: boolean } => {
     const brake = find.get(appId)
     const days = countedDays(appId, at, brake)
     const cause = rules.findBrakeCause(days, limits.get(appId) ?? { complaintLimit: null, bounceLimit: null })
@@ -97,8 +93,13 @@ export function createBrakes({ db, retries, rules }: Parts) {
     } else if (isOn) {
       letGo.run(appId)
       note(appId, 'brake.end', { actor: 'eventpost', at })
-      wake(appId, at)
     }
+    return { isOver: isOn && !cause }
+  }
+
+  /** After an email bounced or was reported. */
+  const check = (appId: number, at: number): void => {
+    if (look(appId, at).isOver) wake(appId, at)
   }
 
   return {
@@ -106,12 +107,12 @@ export function createBrakes({ db, retries, rules }: Parts) {
     writes: {
       /** Regularly. `isMore`: emails that waited, for a brake or anything else, are still to be made due. */
       checkBrakes({ at }: { at: number }): { isMore: boolean } {
-        let isMore = !retries.goOn()
-        for (const { appId, isWaking } of active.all()) {
-          if (isWaking === 0) check(appId, at)
-          else if (!wake(appId, at)) isMore = true
-        }
-        return { isMore }
+        for (const { appId } of pulled.all()) look(appId, at)
+        // one per write
+        const next = waking.get()
+        if (next) wake(next.appId, at)
+        else retries.goOn()
+        return { isMore: waking.get() !== null || retries.hasLeft() }
       },
 
       /** Emails go on, and only those sent from now on count. */

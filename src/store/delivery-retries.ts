@@ -7,6 +7,9 @@ const RETRIED_PER_WRITE = 10_000
 
 export type DeliveryRetries = ReturnType<typeof createDeliveryRetries>
 
+/** What is left is kept until it is done. */
+type KeptCause = Exclude<RetryCause, 'brake'>
+
 type Parts = { db: Database; rules: Pick<DeliveryRules, 'isRetried'> }
 
 export function createDeliveryRetries({ db, rules }: Parts) {
@@ -26,25 +29,39 @@ export function createDeliveryRetries({ db, rules }: Parts) {
   const ofApp = prepare('app_id = ?')
   const ofAccount = prepare('app_id IN (SELECT id FROM apps WHERE account_id = ?)')
 
-  /** What one write left. It is forgotten with the process; then emails are tried again at their own time. */
-  const left = new Map<string, () => boolean>()
+  const keep = db.prepare('INSERT OR REPLACE INTO unfinished_retries (app_id, cause, at) VALUES (?, ?, ?)')
+  const keepAll = db.prepare(
+    `INSERT OR REPLACE INTO unfinished_retries (app_id, cause, at) SELECT id, ?, ? FROM apps WHERE account_id = ?`,
+  )
+  const forget = db.prepare('DELETE FROM unfinished_retries WHERE app_id = ? AND cause = ?')
+  const unfinished = db.prepare<{ appId: number; cause: KeptCause; at: number }, []>(
+    'SELECT app_id AS appId, cause, at FROM unfinished_retries LIMIT 1',
+  )
 
-  const tryAgain = (statements: typeof ofApp, id: number | string, cause: RetryCause, at: number): boolean => {
+  /** False if more are to be made due. */
+  const makeDue = (statements: typeof ofApp, id: number | string, cause: RetryCause, at: number): boolean => {
     const { reasons, retry } = statements
     const retried = reasons.all(id, at).flatMap(({ reason }) => (rules.isRetried(reason, cause) ? [reason] : []))
-    const isDone =
-      retried.length === 0 || retry.run(at, at, id, at, JSON.stringify(retried)).changes < RETRIED_PER_WRITE
-    if (isDone) left.delete(`${id} ${cause}`)
-    else left.set(`${id} ${cause}`, () => tryAgain(statements, id, cause, at))
-    return isDone
+    return retried.length === 0 || retry.run(at, at, id, at, JSON.stringify(retried)).changes < RETRIED_PER_WRITE
+  }
+
+  const tryAgain = (appId: number, cause: KeptCause, at: number): void => {
+    if (makeDue(ofApp, appId, cause, at)) forget.run(appId, cause)
+    else keep.run(appId, cause, at)
   }
 
   return {
-    /** False if more are to be made due. */
-    tryAgain: (appId: number, cause: RetryCause, at: number): boolean => tryAgain(ofApp, appId, cause, at),
-    /** Regularly. False if more are to be made due. */
-    goOn: (): boolean => [...left.values()].map((tryLeft) => tryLeft()).every((isDone) => isDone),
-    tryAllAgain: (accountId: string, cause: RetryCause, at: number): boolean =>
-      tryAgain(ofAccount, accountId, cause, at),
+    tryAgain,
+    tryAllAgain(accountId: string, cause: KeptCause, at: number): void {
+      if (!makeDue(ofAccount, accountId, cause, at)) keepAll.run(cause, at, accountId)
+    },
+    /** Regularly: what one earlier write left. */
+    goOn(): void {
+      const left = unfinished.get()
+      if (left) tryAgain(left.appId, left.cause, left.at)
+    },
+    hasLeft: (): boolean => unfinished.get() !== null,
+    /** Emails that waited for the brake. False if more are to be made due: `mail_brakes` keeps that. */
+    wake: (appId: number, at: number): boolean => makeDue(ofApp, appId, 'brake', at),
   }
 }

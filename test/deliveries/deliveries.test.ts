@@ -42,25 +42,49 @@ describe('settings of the app', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(Array(2 - sent).fill('send'))
   })
 
-  test('also more emails than one write makes due', async () => {
+  test('also more emails than one write makes due, after a restart too, and for one cause per write', async () => {
     await messaging.set({ perPersonDay: 1 })
     await two()
     await messaging.decide()
     server.clock.tick(1)
     const at = server.clock.now()
-    const db = openDatabase(server.folder)
-    db.run(`WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10001)
-      INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at,
-        due_at, attempt, resent, by_hand, reason, updated_at)
-      SELECT id + n, app_id, contact_id, message_id, version, n, state, triggered_at, planned_at, due_at, attempt, resent,
-        by_hand, reason, updated_at
-      FROM deliveries, numbers WHERE reason = 'perDay'`)
-    const countLate = () => db.query('SELECT count(*) AS late FROM deliveries WHERE due_at > ?').get(at)
-    await messaging.store().setMailSettings({ ...messaging.by, at, settings: { perPersonDay: null } })
-    expect(countLate()).toEqual({ late: 2 })
-    expect(await messaging.store().checkBrakes({ at })).toEqual({ isMore: false })
-    expect(countLate()).toEqual({ late: 0 })
-    db.close()
+    const copy = (reason: string): void => {
+      const db = openDatabase(server.folder)
+      db.run(
+        `WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10001)
+         INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at,
+           due_at, attempt, resent, by_hand, reason, updated_at)
+         SELECT (SELECT max(id) FROM deliveries) + n, app_id, contact_id, message_id, version, ?1 || n, state,
+           triggered_at, planned_at, due_at, attempt, resent, by_hand, ?1, updated_at
+         FROM deliveries, numbers WHERE reason = 'perDay' AND length(once_key) < 6`,
+        [reason],
+      )
+      db.close()
+    }
+    const countLate = () => {
+      const db = openDatabase(server.folder)
+      const counted = db
+        .query('SELECT reason, count(*) AS late FROM deliveries WHERE due_at > ? GROUP BY reason')
+        .all(at)
+      db.close()
+      return counted
+    }
+    const check = () => messaging.store().checkBrakes({ at })
+    copy('sender_refused')
+    copy('perWeek')
+    const change = { ...messaging.by, at }
+    await messaging.store().setMailSettings({ ...change, settings: { perPersonDay: null } })
+    await messaging.store().bindSenderDomain({ ...change, domain: 'first.example', proof: 'operator' })
+    expect(countLate()).toEqual([
+      { reason: 'perWeek', late: 2 },
+      { reason: 'sender_refused', late: 1 },
+    ])
+    await server.restart()
+    expect(await check()).toEqual({ isMore: true })
+    expect(countLate()).toEqual([{ reason: 'sender_refused', late: 1 }])
+    expect(await check()).toEqual({ isMore: false })
+    expect(countLate()).toEqual([])
+    expect(await check()).toEqual({ isMore: false })
   })
 
   test('a limit that is still reached, or one of another app, frees nothing', async () => {

@@ -202,3 +202,11 @@ test('a mailbox that does not exist is a bounce, and pulls it', async () => {
   expect(await ofToday()).toMatchObject({ sent: 100, bounced: 10 })
   expect(await sending.store().findBrake(sending.app.id)).toMatchObject({ kind: 'bounces', failures: 10, emails: 100 })
 })
+
+test('emails that waited are woken for one app per check', async () => {
+  const db = openDatabase(sending.folder)
+  db.run('INSERT INTO mail_brakes (app_id, is_waking) VALUES (1001, 1), (1002, 1)')
+  db.close()
+  expect(await check()).toEqual({ isMore: true })
+  expect(await check()).toEqual({ isMore: false })
+})
