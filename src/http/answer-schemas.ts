@@ -320,7 +320,10 @@ export const ErrorAnswer = Type.Object(
     error: ERROR_CODE,
     message: ISSUE.message,
     hint: Type.Optional(
-      Type.String({ description: 'With `invalid_api_key`: what to send. The same for every wrong key.' }),
+      Type.String({
+        description:
+          'With `invalid_api_key`: what to send. The same for every wrong key. With `invalid_signature`: what is missing or wrong, what is signed and with which secret.',
+      }),
     ),
     field: Type.Optional(ISSUE.field),
     errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'Present if several fields are invalid.' })),

@@ -1,6 +1,6 @@
 /** Webhooks of Brevo, which doesn't sign them: https://developers.brevo.com/docs/transactional-webhooks */
 import type { ReportKind } from '../store/delivery-reports.ts'
-import { fieldsOf, type Hooks, reasonOf, verifyToken } from './hook.ts'
+import { fieldsOf, type Hooks, OF_URL, reasonOf } from './hook.ts'
 
 const KINDS = new Map<unknown, ReportKind>([
   ['delivered', 'delivered'],
@@ -15,7 +15,7 @@ const KINDS = new Map<unknown, ReportKind>([
 ])
 
 export const BREVO_HOOKS: Hooks = {
-  verify: verifyToken,
+  ...OF_URL,
   read(body) {
     const { event, reason, 'X-Mailin-custom': custom, 'message-id': messageId } = fieldsOf(body)
     const [, named] = /^delivery:(.+)$/.exec(String(custom)) ?? []

@@ -18,6 +18,11 @@ export type HookRequest = {
 export type ProviderReport = { delivery: string; kind: ReportKind; reason: string }
 
 export type Hooks = {
+  /** In sentences: what does not match, then what is signed and with which secret. */
+  wrong: string
+  signed: string
+  /** What a signed webhook has and this one lacks, such as a header. */
+  listMissing(request: Pick<HookRequest, 'bytes' | 'header' | 'token'>): string[]
   verify(request: HookRequest): Refusal | null
   /** Reports of other kinds are left out. `body`: an object or a list. */
   read(body: unknown): ProviderReport[]
@@ -39,8 +44,25 @@ export const isSame = (given: string, secret: string): boolean => timingSafeEqua
 const hash = (text: string): Uint8Array => new Bun.CryptoHasher('sha256').update(text).digest()
 
 /** For providers that don't sign. */
-export const verifyToken = ({ token, secret }: HookRequest): Refusal | null =>
-  isSame(token, secret) ? null : refuse('invalid_signature')
+export const OF_URL: Pick<Hooks, 'wrong' | 'signed' | 'listMissing' | 'verify'> = {
+  wrong: 'The secret at the end of the URL is wrong.',
+  signed: 'This provider signs nothing, so the URL ends with a secret. Create a new URL under Sender, Mail server.',
+  listMissing: ({ token }) => (token === '' ? ['the secret at the end of the URL'] : []),
+  verify: ({ token, secret }) => (isSame(token, secret) ? null : refuse('invalid_signature')),
+}
+
+export const listHeaders = (names: readonly string[], header: HookRequest['header']): string[] =>
+  names.flatMap((name) => (header(name) === '' ? `the header \`${name}\`` : []))
+
+/** The same for unknown apps, and for those without a secret. */
+export function refuseSignature(
+  { wrong, signed, listMissing }: Hooks,
+  request: Parameters<Hooks['listMissing']>[0],
+): Refusal {
+  const missing = listMissing(request)
+  const fault = missing.length > 0 ? `Missing: ${missing.join(' and ')}.` : wrong
+  return refuse('invalid_signature', { hint: `${fault} ${signed}` })
+}
 
 /** Allows for clock differences and stops replays. */
 const HOOK_AGE_MS = 5 * MINUTE_MS

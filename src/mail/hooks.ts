@@ -12,7 +12,7 @@ import { type Refusal, refuse } from '../core/refusals.ts'
 import { readDelivery } from '../people/bounces.ts'
 import type { MailSettings } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
-import { type HookRequest, type Hooks, isSame, type ProviderReport, readJson } from './hook.ts'
+import { type HookRequest, type Hooks, isSame, type ProviderReport, readJson, refuseSignature } from './hook.ts'
 import { BREVO_HOOKS } from './brevo-hooks.ts'
 import { MAILGUN_HOOKS } from './mailgun-hooks.ts'
 import { POSTMARK_HOOKS } from './postmark-hooks.ts'
@@ -40,6 +40,22 @@ const HOOKS: Record<SignedProvider, Hooks> = {
   sendgrid: SENDGRID_HOOKS,
   brevo: BREVO_HOOKS,
 }
+
+const refuseSns = (hint: string): Refusal => refuse('invalid_signature', { hint })
+
+const WRONG_URL = refuseSns(
+  'The secret at the end of the URL is missing or wrong. Copy the URL from Sender, Mail server.',
+)
+const NO_MESSAGE = refuseSns(
+  'The body is not a signed message of Amazon SNS. Turn off raw message delivery in the subscription.',
+)
+const WRONG_TOPIC = refuseSns('`TopicArn` is not the topic that this app takes messages from. See Sender, Mail server.')
+const WRONG_MESSAGE = refuseSns(
+  '`Signature` is not by Amazon SNS over the fields of this message, with the certificate at `SigningCertURL`.',
+)
+const WRONG_CONFIRMATION = refuseSns('`SubscribeURL` is not at Amazon SNS, or is about another topic.')
+
+const isUnexplained = ({ refusal, hint }: Refusal): boolean => refusal === 'invalid_signature' && hint === undefined
 
 type Webhook = Pick<HookRequest, 'bytes' | 'header' | 'token'>
 type Taken = Webhook & { app: AppRow | null; provider: HookProvider }
@@ -71,20 +87,20 @@ export function createTakeHook({ store, clock, topicKey, fetchSns = fetchText }:
 
   const confirm = async (app: AppRow, settings: MailSettings, message: SnsMessage): Promise<Refusal | null> => {
     const url = findConfirmation(message)
-    if (url === null) return refuse('invalid_signature')
+    if (url === null) return WRONG_CONFIRMATION
     const isKept = readHookSecrets(settings).ses !== undefined
     return (isKept ? null : await keepTopic(app, settings, message.TopicArn)) ?? sns.confirm(url)
   }
 
   const readTopic = async (app: AppRow, { bytes, token }: Webhook, at: number): Promise<Read | Refusal> => {
-    if (!isSame(token, topicTokenOf(topicKey, app.publicId))) return refuse('invalid_signature')
+    if (!isSame(token, topicTokenOf(topicKey, app.publicId))) return WRONG_URL
     const message = readSnsMessage(bytes)
-    if (message === null) return refuse(readJson(bytes) === null ? 'invalid_json' : 'invalid_signature')
+    if (message === null) return readJson(bytes) === null ? refuse('invalid_json') : NO_MESSAGE
     const settings = await store.mailSettings(app.id)
     const { ses: topic = isConfirmation(message) ? message.TopicArn : null } = readHookSecrets(settings)
-    if (message.TopicArn !== topic || !isTopicArn(topic)) return refuse('invalid_signature')
+    if (message.TopicArn !== topic || !isTopicArn(topic)) return WRONG_TOPIC
     const unverified = await sns.verify(message, at)
-    if (unverified) return unverified
+    if (unverified) return isUnexplained(unverified) ? WRONG_MESSAGE : unverified
     if (isConfirmation(message)) return (await confirm(app, settings, message)) ?? NOTHING
     return message.Type === 'Notification' ? { body: readJson(Buffer.from(message.Message)) } : NOTHING
   }
@@ -95,15 +111,16 @@ export function createTakeHook({ store, clock, topicKey, fetchSns = fetchText }:
     at: number,
   ): Promise<Read | Refusal> => {
     const secret = readHookSecrets(await store.mailSettings(id))[provider]
-    if (!secret) return refuse('invalid_signature')
+    const refuseUnsigned = () => refuseSignature(HOOKS[provider], request)
+    if (!secret) return refuseUnsigned()
     const unverified = HOOKS[provider].verify({ ...request, secret, at })
-    if (unverified) return unverified
+    if (unverified) return isUnexplained(unverified) ? refuseUnsigned() : unverified
     const body = readJson(request.bytes)
     return body === null ? refuse('invalid_json') : { body }
   }
 
   return async ({ app, provider, ...request }) => {
-    if (!app) return refuse('invalid_signature')
+    if (!app) return provider === 'ses' ? WRONG_URL : refuseSignature(HOOKS[provider], request)
     const at = clock.now()
     const read = await (provider === 'ses'
       ? readTopic(app, request, at)

@@ -26,14 +26,21 @@ function isReplayed(token: string, bytes: Uint8Array): boolean {
   return false
 }
 
+const REPLAYED = refuse('invalid_signature', {
+  hint: 'The `signature.token` of this webhook already came with another body. Mailgun makes a new one for each webhook.',
+})
+
+const PARTS = ['timestamp', 'token', 'signature']
+const signatureOf = (bytes: Uint8Array) => fieldsOf(fieldsOf(readJson(bytes)).signature)
+
 function verify({ bytes, secret, at }: HookRequest): Refusal | null {
-  const { timestamp, token, signature } = fieldsOf(fieldsOf(readJson(bytes)).signature)
+  const { timestamp, token, signature } = signatureOf(bytes)
   const [seconds, nonce] = [String(timestamp), String(token)]
   const proof = new Bun.CryptoHasher('sha256', secret).update(`${seconds}${nonce}`).digest('hex')
   if (!isSame(String(signature), proof) || !/^\d{1,12}$/.test(seconds)) return refuse('invalid_signature')
   const expired = verifyAge(Number(seconds) * 1_000, at, REPEATED_AGE_MS)
   if (expired) return expired
-  return isReplayed(nonce, bytes) ? refuse('invalid_signature') : null
+  return isReplayed(nonce, bytes) ? REPLAYED : null
 }
 
 /** Refused before it was sent, because an earlier email bounced or was reported. */
@@ -50,6 +57,13 @@ function kindOf({ event, severity, reason }: Record<string, unknown>): ReportKin
 }
 
 export const MAILGUN_HOOKS: Hooks = {
+  wrong: '`signature.signature` does not match.',
+  signed:
+    'In the body, `signature.signature` is the HMAC-SHA256 of `signature.timestamp` followed by `signature.token`, in lowercase hexadecimal. The key is the HTTP webhook signing key of your Mailgun account, which you save under Sender, Mail server.',
+  listMissing({ bytes }) {
+    const sent = signatureOf(bytes)
+    return PARTS.flatMap((name) => (sent[name] === undefined ? `\`signature.${name}\`` : []))
+  },
   verify,
   read(body) {
     const data = fieldsOf(fieldsOf(body)['event-data'])

@@ -4,7 +4,7 @@
  * https://postmarkapp.com/developer/webhooks/delivery-webhook
  */
 import type { ReportKind } from '../store/delivery-reports.ts'
-import { fieldsOf, type Hooks, reasonOf, verifyToken } from './hook.ts'
+import { fieldsOf, type Hooks, OF_URL, reasonOf } from './hook.ts'
 
 /** https://postmarkapp.com/developer/api/bounce-api#bounce-types; others are no failures, such as automatic replies. */
 const BOUNCES = new Map<unknown, ReportKind>([
@@ -38,7 +38,7 @@ const findMetadata = (metadata: Record<string, unknown>): unknown =>
   Object.entries(metadata).find(([name]) => name.toLowerCase() === 'delivery')?.[1]
 
 export const POSTMARK_HOOKS: Hooks = {
-  verify: verifyToken,
+  ...OF_URL,
   read(given) {
     const body = fieldsOf(given)
     const [kind, delivery] = [kindOf(body), findMetadata(fieldsOf(body.Metadata))]

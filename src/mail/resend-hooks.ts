@@ -4,7 +4,16 @@
  */
 import { type Refusal, refuse } from '../core/refusals.ts'
 import type { ReportKind } from '../store/delivery-reports.ts'
-import { fieldsOf, type HookRequest, type Hooks, isSame, kindOfBounce, reasonOf, verifyAge } from './hook.ts'
+import {
+  fieldsOf,
+  type HookRequest,
+  type Hooks,
+  isSame,
+  kindOfBounce,
+  listHeaders,
+  reasonOf,
+  verifyAge,
+} from './hook.ts'
 
 const PREFIX = 'whsec_'
 
@@ -20,6 +29,8 @@ function verify({ bytes, header, secret, at }: HookRequest): Refusal | null {
   return verifyAge(Number(seconds) * 1_000, at)
 }
 
+const HEADERS = ['svix-id', 'svix-timestamp', 'svix-signature']
+
 const KINDS = new Map<unknown, ReportKind>([
   ['email.delivered', 'delivered'],
   ['email.delivery_delayed', 'delayed'],
@@ -33,6 +44,10 @@ const findTag = (tags: unknown, name: string): unknown =>
   Array.isArray(tags) ? tags.map(fieldsOf).find((tag) => tag.name === name)?.value : fieldsOf(tags)[name]
 
 export const RESEND_HOOKS: Hooks = {
+  wrong: '`svix-signature` does not match.',
+  signed:
+    '`svix-signature` is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in Base64, with the other two headers and the body as it was sent. The key is the signing secret of this webhook (whsec_...), which you save under Sender, Mail server.',
+  listMissing: ({ header }) => listHeaders(HEADERS, header),
   verify,
   read(body) {
     const { type, data } = fieldsOf(body)

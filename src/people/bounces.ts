@@ -61,9 +61,8 @@ export async function reportBounce(
   const { store, clock, mailer } = deps
   const at = clock.now()
   const secret = app && (await store.mailSettings(app.id)).bounceSecret
-  if (!app || !secret) return refuse('invalid_signature')
   const unsigned = checkSignature({ secret, bytes, signature, at })
-  if (unsigned) return unsigned
+  if (unsigned || !app) return unsigned ?? WRONG
   const body = parseJsonObject(bytes)
   if ('refused' in body) return body.refused
   const report = readReport(body.object, null)
@@ -109,7 +108,7 @@ const NOT_SENT: FieldError = {
   message: "This delivery's email was not sent. Send the ID of the email that bounced, or `email` instead.",
 }
 
-type Signed = { secret: string; bytes: Uint8Array; signature: string; at: number }
+type Signed = { secret: string | null; bytes: Uint8Array; signature: string; at: number }
 
 const TOO_OLD = refuse('signature_expired')
 const TOO_NEW = refuse('signature_expired', {
@@ -117,11 +116,24 @@ const TOO_NEW = refuse('signature_expired', {
     "The time of this signature is more than 5 minutes in the future. Check the sender's clock, then sign the report again.",
 })
 
+const HOW =
+  "HEX is the HMAC-SHA256 of `SECONDS.BODY`, with the body as it is sent, in 64 characters of lowercase hexadecimal. The key is the app's report secret, which an owner creates under Sender, Mail server."
+
+const refuseSigned = (fault: string): Refusal => refuse('invalid_signature', { hint: `${fault} ${HOW}` })
+
+const MISSING = refuseSigned('Send the header `Eventpost-Signature: t=SECONDS,v1=HEX`.')
+const MALFORMED = refuseSigned('The header `Eventpost-Signature` is not `t=SECONDS,v1=HEX`.')
+/** The same for unknown apps, and for those without a secret. */
+const WRONG = refuseSigned('`v1` in the header `Eventpost-Signature` is wrong for this body, app ID and time.')
+
 /** Over the raw bytes. The age is reported only to holders of the secret. */
 function checkSignature({ secret, bytes, signature, at }: Signed): Refusal | null {
+  if (signature === '') return MISSING
   const [, seconds = '', given = ''] = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/.exec(signature) ?? []
+  if (given === '') return MALFORMED
+  if (!secret) return WRONG
   const proof = new Bun.CryptoHasher('sha256', secret).update(`${seconds}.`).update(bytes).digest()
-  if (given === '' || !timingSafeEqual(proof, Buffer.from(given, 'hex'))) return refuse('invalid_signature')
+  if (!timingSafeEqual(proof, Buffer.from(given, 'hex'))) return WRONG
   const ageMs = at - Number(seconds) * 1_000
   return ageMs > REPORT_AGE_MS ? TOO_OLD : ageMs < -REPORT_AGE_MS ? TOO_NEW : null
 }

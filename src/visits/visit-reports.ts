@@ -247,10 +247,22 @@ function proveIdentity(deps: VisitDependencies, site: Site, input: VisitReportFi
   }
   if (guesser) snippetLimits.countBadSignature(guesser)
   notes.add(app.id, 'failed_signature', { reason: verified.reason, ...originOf(caller) })
-  return refuse('invalid_signature', verified.reason === 'uppercase' ? { message: UPPERCASE } : {})
+  return UNPROVEN[verified.reason]
 }
 
-const UPPERCASE = 'Invalid signature: it must be in lowercase hexadecimal.'
+const HOW =
+  'Your server makes it: the HMAC-SHA256 of the trimmed, lowercased email, in lowercase hexadecimal, with the identity secret of your account as the key.'
+
+const UNPROVEN = {
+  malformed: refuse('invalid_signature', { hint: `\`signature\` has no 64 hexadecimal characters. ${HOW}` }),
+  uppercase: refuse('invalid_signature', {
+    message: 'Invalid signature: it must be in lowercase hexadecimal.',
+    hint: HOW,
+  }),
+  wrong: refuse('invalid_signature', {
+    hint: `\`signature\` was made for another email or with another secret. ${HOW}`,
+  }),
+}
 
 const storeBatch = (
   { store: { recordVisitReport }, clock }: { store: Store; clock: Clock },

@@ -157,18 +157,34 @@ describe('400', () => {
 
 describe('401', () => {
   const BODY = { kind: 'bounced', email: 'ada@example.com' }
-  const HOWS: [string, () => How][] = [
-    ['another secret', () => ({ secret: 'x' })],
-    ['another body', () => ({ sent: JSON.stringify({ ...BODY, email: 'eve@example.com' }) })],
-    ['an old report by another secret', () => ({ at: sending.clock.now() - REPORT_AGE_MS - 1_000, secret: 'x' })],
-    ['no signature', () => ({ signature: '' })],
-    ['half a signature', () => ({ signature: `t=${Math.floor(sending.clock.now() / 1000)},v1=` })],
-    ['an unknown app', () => ({ app: 'app_unknown' })],
-    ["another account's app", () => ({ app: sending.second.appId })],
+  const WRONG = '`v1` in the header `Eventpost-Signature` is wrong for this body, app ID and time.'
+  const MISSING = 'Send the header `Eventpost-Signature: t=SECONDS,v1=HEX`.'
+  const HOWS: [string, () => How, string][] = [
+    ['another secret', () => ({ secret: 'x' }), WRONG],
+    ['another body', () => ({ sent: JSON.stringify({ ...BODY, email: 'eve@example.com' }) }), WRONG],
+    [
+      'an old report by another secret',
+      () => ({ at: sending.clock.now() - REPORT_AGE_MS - 1_000, secret: 'x' }),
+      WRONG,
+    ],
+    ['no signature', () => ({ signature: '' }), MISSING],
+    ['no signature for an unknown app', () => ({ signature: '', app: 'app_unknown' }), MISSING],
+    [
+      'half a signature',
+      () => ({ signature: `t=${Math.floor(sending.clock.now() / 1000)},v1=` }),
+      'The header `Eventpost-Signature` is not `t=SECONDS,v1=HEX`.',
+    ],
+    ['an unknown app', () => ({ app: 'app_unknown' }), WRONG],
+    ["another account's app", () => ({ app: sending.second.appId }), WRONG],
   ]
-  test.each(HOWS)('%s', async (_, how) => {
+  const SIGNED =
+    "HEX is the HMAC-SHA256 of `SECONDS.BODY`, with the body as it is sent, in 64 characters of lowercase hexadecimal. The key is the app's report secret, which an owner creates under Sender, Mail server."
+  test.each(HOWS)('%s', async (_, how, fault) => {
     const { status, body } = await report(BODY, how())
-    expect([status, body]).toMatchObject([401, { error: 'invalid_signature', message: 'Invalid signature' }])
+    expect([status, body]).toMatchObject([
+      401,
+      { error: 'invalid_signature', message: 'Invalid signature', hint: `${fault} ${SIGNED}` },
+    ])
     expect([await suppressionOf('ada@example.com'), await suppressionOf('eve@example.com')]).toEqual([null, null])
   })
 
@@ -190,7 +206,8 @@ describe('401', () => {
     await sending.setSettings({ bounceSecret: null })
     expect((await report(BODY, { secret: '' })).status).toBe(401)
     await sending.setSettings({ bounceSecret: '' })
-    expect((await report(BODY, { secret: '' })).status).toBe(401)
+    const answer = await report(BODY, { secret: '' })
+    expect([answer.status, answer.body.hint]).toEqual([401, `${WRONG} ${SIGNED}`])
   })
 })
 

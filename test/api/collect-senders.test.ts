@@ -30,19 +30,24 @@ const open = async (options?: Options): Promise<TestServer> => keep(await openWi
 const post = (more: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
   send(server, report(server.first, more), { headers })
 
+const WRONG = '`signature` was made for another email or with another secret. '
+const SIGNED =
+  'Your server makes it: the HMAC-SHA256 of the trimmed, lowercased email, in lowercase hexadecimal, with the identity secret of your account as the key.'
+
 describe('401 Invalid signature', () => {
   const right = () => signEmail('ada@example.com', server.first.identitySecret)
   const uppercase = 'Invalid signature: it must be in lowercase hexadecimal.'
-  test.each<[string, () => string, string | undefined]>([
-    ['of another person', () => signEmail('eve@example.com', server.first.identitySecret), undefined],
-    ["of another account's secret", () => signEmail('ada@example.com', server.second.identitySecret), undefined],
-    ['the API key', () => server.first.apiKey, undefined],
-    ['cut', () => right().slice(1), undefined],
-    ['in uppercase', () => right().toUpperCase(), uppercase],
-  ])('%s', async (_name, signature, message) => {
+  const malformed = '`signature` has no 64 hexadecimal characters. '
+  test.each<[string, () => string, { message?: string; fault?: string }]>([
+    ['of another person', () => signEmail('eve@example.com', server.first.identitySecret), { fault: WRONG }],
+    ["of another account's secret", () => signEmail('ada@example.com', server.second.identitySecret), { fault: WRONG }],
+    ['the API key', () => server.first.apiKey, { fault: malformed }],
+    ['cut', () => right().slice(1), { fault: malformed }],
+    ['in uppercase', () => right().toUpperCase(), { message: uppercase }],
+  ])('%s', async (_name, signature, { fault = '', ...more }) => {
     await expectNothingSaved(server, async () => {
       const answer = await post({ signature: signature() })
-      expectNo(answer, 401, no('invalid_signature', message === undefined ? {} : { message }))
+      expectNo(answer, 401, no('invalid_signature', { ...more, hint: fault + SIGNED }))
       expect(answer.headers.get('www-authenticate')).toBeNull()
     })
   })
@@ -119,7 +124,7 @@ describe('404', () => {
     expectNo(
       await send(server, { ...asSecond, signature: report(server.first).signature }),
       401,
-      no('invalid_signature'),
+      no('invalid_signature', { hint: WRONG + SIGNED }),
     )
     expect(codeOf(await send(server, asSecond))).toBe('202 true')
     expect(await listEvents(server, server.second)).toEqual([])

@@ -196,21 +196,42 @@ describe('three soft bounces within 14 days', () => {
 
 describe('401', () => {
   const body = () => resendEvent('email.bounced', { id: 'dlv_00000000001', to: ADA }, { bounce: HARD })
-  const HOWS: [string, () => Promise<{ status: number; body: Record<string, unknown> }>][] = [
-    ['another token', () => toPostmark(postmarkBounce({ id: 'x', to: ADA }), makeHookToken())],
-    ['a shorter token', () => toPostmark(postmarkBounce({ id: 'x', to: ADA }), TOKEN.slice(0, -1))],
-    ['no token', () => post(hookPath('postmark', sending.app.publicId), postmarkBounce({ id: 'x', to: ADA }))],
-    ["another account's app", () => toPostmark(postmarkBounce({ id: 'x', to: ADA }), TOKEN, sending.second.appId)],
-    ['an unknown app', () => toPostmark(postmarkBounce({ id: 'x', to: ADA }), TOKEN, 'app_unknown')],
-    ['another signing secret', () => toResend(signed(body(), { secret: makeSigningSecret() }))],
-    ['another body', () => toResend({ ...signed(body()), body: `${body()} ` })],
-    ['another ID', () => toResend({ ...signed(body()), headers: { ...signed(body()).headers, 'svix-id': 'msg_2' } })],
-    ['no signature', () => toResend({ body: body(), headers: {} })],
-    ['an app without a secret', () => toResend(signed(body()), sending.second.appId)],
+  const [WRONG_URL, WRONG_SVIX] = ['The secret at the end of the URL is wrong.', '`svix-signature` does not match.']
+  const HOWS: [string, () => Promise<{ status: number; body: Record<string, unknown> }>, string][] = [
+    ['another token', () => toPostmark(postmarkBounce({ id: 'x', to: ADA }), makeHookToken()), WRONG_URL],
+    ['a shorter token', () => toPostmark(postmarkBounce({ id: 'x', to: ADA }), TOKEN.slice(0, -1)), WRONG_URL],
+    [
+      'no token',
+      () => post(hookPath('postmark', sending.app.publicId), postmarkBounce({ id: 'x', to: ADA })),
+      'Missing: the secret at the end of the URL.',
+    ],
+    [
+      "another account's app",
+      () => toPostmark(postmarkBounce({ id: 'x', to: ADA }), TOKEN, sending.second.appId),
+      WRONG_URL,
+    ],
+    ['an unknown app', () => toPostmark(postmarkBounce({ id: 'x', to: ADA }), TOKEN, 'app_unknown'), WRONG_URL],
+    ['another signing secret', () => toResend(signed(body(), { secret: makeSigningSecret() })), WRONG_SVIX],
+    ['another body', () => toResend({ ...signed(body()), body: `${body()} ` }), WRONG_SVIX],
+    [
+      'another ID',
+      () => toResend({ ...signed(body()), headers: { ...signed(body()).headers, 'svix-id': 'msg_2' } }),
+      WRONG_SVIX,
+    ],
+    [
+      'no signature',
+      () => toResend({ body: body(), headers: {} }),
+      'Missing: the header `svix-id` and the header `svix-timestamp` and the header `svix-signature`.',
+    ],
+    ['an app without a secret', () => toResend(signed(body()), sending.second.appId), WRONG_SVIX],
   ]
-  test.each(HOWS)('%s', async (_, send) => {
+  test.each(HOWS)('%s', async (_, send, fault) => {
     const { status, body: answer } = await send()
-    expect([status, answer.error]).toEqual([401, 'invalid_signature'])
+    expect([status, answer.error, answer.message]).toEqual([401, 'invalid_signature', 'Invalid signature'])
+    const signed = fault.includes('svix')
+      ? '`svix-signature` is `v1,` and the HMAC-SHA256 of'
+      : 'This provider signs nothing'
+    expect(answer.hint).toStartWith(`${fault} ${signed}`)
     expect(await suppressionOf(ADA)).toBeNull()
   })
 

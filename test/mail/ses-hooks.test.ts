@@ -181,6 +181,22 @@ describe('the webhook of Amazon SES', () => {
     return { ...ABOUT, id: publicId('dlv', delivery?.id ?? 0) }
   }
 
+  test('says what is wrong with one that it refuses', async () => {
+    const hintOf = async (answer: ReturnType<typeof post>) => (await answer).body.hint
+    const genuine = sns.notify(bounced(ABOUT), at())
+    const url = expect.stringContaining('The secret at the end of the URL is missing or wrong.')
+    expect(await hintOf(post(genuine, sending.app.publicId, 'x'))).toEqual(url)
+    expect(await hintOf(post(genuine, sending.app.publicId, ''))).toEqual(url)
+    expect(await hintOf(post(genuine, 'app_unknown'))).toEqual(url)
+    expect(await hintOf(post({ ...genuine, body: '{}' }))).toContain('Turn off raw message delivery')
+    expect(await hintOf(post(genuine))).toContain('`TopicArn` is not the topic')
+    await pin()
+    const changed = JSON.stringify({ ...readMessage(genuine), Message: '{}' })
+    expect(await hintOf(post({ ...genuine, body: changed }))).toStartWith('`Signature` is not by Amazon SNS')
+    const elsewhere = sns.subscribe({ ...at(), place: 'https://evil.example/' })
+    expect(await hintOf(post(elsewhere))).toStartWith('`SubscribeURL` is not at Amazon SNS')
+  })
+
   test('confirms the first subscription and keeps its topic; ten equal messages are one change', async () => {
     expect((await post(sns.subscribe(at()))).status).toBe(200)
     expect(sns.visited).toEqual([sns.certificate, expect.stringContaining('?Action=ConfirmSubscription&TopicArn=arn')])

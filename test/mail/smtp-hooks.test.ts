@@ -119,6 +119,38 @@ describe('an event', () => {
   })
 })
 
+test('a refused webhook says what is missing or wrong, and what is signed', async () => {
+  const about = await sendOne()
+  const hintOf = async (answer: ReturnType<typeof post>) =>
+    String((await answer).body.hint)
+      .split('. ')
+      .slice(0, 2)
+  const mailgun = '`signature.timestamp` followed by `signature.token`'
+  const failed = mailgunEvent(about, { event: 'failed', severity: 'permanent' }, { key: KEY, at: now() })
+  const other = mailgunEvent(about, { event: 'failed', severity: 'permanent' }, { key: 'another-key-1234', at: now() })
+  expect(await hintOf(post('mailgun', { body: '{}', headers: {} }))).toEqual([
+    'Missing: `signature.timestamp` and `signature.token` and `signature.signature`',
+    expect.stringContaining(mailgun),
+  ])
+  expect(await hintOf(post('mailgun', other))).toEqual([
+    '`signature.signature` does not match',
+    expect.stringContaining(mailgun),
+  ])
+  await post('mailgun', failed)
+  const again = JSON.stringify({ ...(JSON.parse(failed.body) as object), more: 1 })
+  expect((await hintOf(post('mailgun', { ...failed, body: again })))[0]).toEndWith('already came with another body')
+  const events = sendgridEvents([{ about, event: 'delivered' }])
+  const signed = signBySendgrid(events, { privateKey, at: now() })
+  const [time, signature] = ['x-twilio-email-event-webhook-timestamp', 'x-twilio-email-event-webhook-signature']
+  expect((await hintOf(post('sendgrid', { body: events, headers: {} })))[0]).toBe(
+    `Missing: the header \`${time}\` and the header \`${signature}\``,
+  )
+  expect(await hintOf(post('sendgrid', { ...signed, body: `${events} ` }))).toEqual([
+    `\`${signature}\` does not match`,
+    expect.stringContaining('over the timestamp followed by the body'),
+  ])
+})
+
 describe('401', () => {
   const FAILED = { event: 'failed', severity: 'permanent' } as const
   const events = (about: About) => sendgridEvents([{ about, event: 'bounce', type: 'bounce' }])
