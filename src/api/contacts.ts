@@ -158,12 +158,18 @@ async function save(
 function savedAnswer(
   request: Request,
   { access, app, warnings }: RequestInput<ContactFields>,
-  { contactId, created, contact, replayed }: contacts.SavedContact,
+  saved: contacts.SavedContact,
   headers: Record<string, string>,
 ): Response {
+  const { contactId, created, contact, replayed } = saved
   // keys that can't read don't learn earlier values
   const shown = access.key.scope === 'ingest' ? {} : { contact: contactView(contact, app) }
   const body = { ok: true, contactId: publicId('con', contactId), created, ...shown }
   if (replayed) Object.assign(headers, REPLAYED)
-  return answer(request, created ? 201 : 200, withWarnings(body, warnings), headers)
+  return answer(
+    request,
+    created ? 201 : 200,
+    withWarnings(body, [...warnings, ...contacts.warnOfDates(saved)]),
+    headers,
+  )
 }

@@ -23,7 +23,7 @@ export type DryRunEvent = Pick<RecordedEvent, 'created' | 'keptNames'> & {
 }
 
 /** `contactId` null: the person would be created; `contact` then has no ID of its own. */
-export type DryRunContact = Pick<SavedContact, 'created' | 'contact'> & {
+export type DryRunContact = Pick<SavedContact, 'created' | 'contact' | 'wrongDates'> & {
   contactId: number | null
   queued: QueuedMessage[]
 }
@@ -73,10 +73,11 @@ export async function tryContact(
   const name = write === 'contactAdds' ? 'addContact' : 'updateContact'
   const { outcome, deliveries } = await plan<SavedContact>(store, { name, input })
   if ('refusal' in outcome) return outcome
-  const { created, contact } = outcome
+  const { created, contact, wrongDates } = outcome
   const contactId = created ? null : outcome.contactId
   const scheduled = await listScheduled(store, app, { contact, fields: input.fields })
-  return { contactId, created, contact, queued: [...(await listQueued(store, app, deliveries)), ...scheduled] }
+  const queued = [...(await listQueued(store, app, deliveries)), ...scheduled]
+  return { contactId, created, contact, ...(wrongDates ? { wrongDates } : {}), queued }
 }
 
 async function plan<Outcome extends PlannedOutcome>(store: Store, write: DryRunWrite) {

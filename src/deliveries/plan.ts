@@ -3,6 +3,7 @@
  * sees the changes of the writes before it.
  */
 import { DAY_MS } from '../core/clock.ts'
+import { readDate } from '../core/dates.ts'
 import { planOnce } from '../accounts/idempotency.ts'
 import { findRequestLanguage, textOf, versionOf, writeRequest } from '../accounts/opt-in.ts'
 import type { KnownOutcomes } from '../store/idempotency.ts'
@@ -531,7 +532,24 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   if (before !== after) applyContactChange(planning, changed)
   const isAsked = askConsent(planning, after, write)
   const contact = addSeenTimes(after, known, changes.events)
-  return { contactId: person.id, created: found === null, contact, ...(isAsked ? { isAsked } : {}) }
+  const wrongDates = known.app.rules.dates.length === 0 ? [] : listWrongDates(known.app.rules.dates, write.fields ?? {})
+  return {
+    contactId: person.id,
+    created: found === null,
+    contact,
+    ...(isAsked ? { isAsked } : {}),
+    ...(wrongDates.length > 0 ? { wrongDates } : {}),
+  }
+}
+
+/** Sent fields by whose date a live message is triggered, and that are no dates. */
+function listWrongDates(dates: AppFacts['rules']['dates'], sent: NonNullable<ContactWrite['fields']>): string[] {
+  const isWrong = (name: string): boolean => {
+    const value = Object.hasOwn(sent, name) ? sent[name] : null
+    const isEmpty = value == null || (typeof value === 'string' && value.trim() === '')
+    return !isEmpty && readDate(value, 'UTC') === undefined
+  }
+  return [...new Set(dates.map(({ trigger }) => trigger.date))].filter(isWrong)
 }
 
 /** Emails a pending person the link that confirms the address, unless they got it lately. */

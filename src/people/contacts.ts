@@ -7,7 +7,7 @@ import type { AppRow } from '../accounts/access.ts'
 import { refuseConsent } from './consent.ts'
 import type { ContactFields } from './contact-input.ts'
 import type { WriteContext } from '../accounts/write-limits.ts'
-import { type Refusal, refuse } from '../core/refusals.ts'
+import { type Refusal, refuse, type Warning } from '../core/refusals.ts'
 
 type Dependencies = { store: Store; clock: Clock }
 
@@ -35,6 +35,14 @@ export const updateContact = (
   context: ContactContext,
   fields: ContactFields,
 ): Promise<SavedContact | Refused> => deps.store.updateContact(contactWrite(deps, context, fields))
+
+/** They are stored, but trigger nothing. */
+export const warnOfDates = ({ wrongDates = [] }: Pick<SavedContact, 'wrongDates'>): Warning[] =>
+  wrongDates.map((name) => ({
+    field: `fields.${name}`,
+    code: 'not_a_date',
+    message: `\`fields.${name}\` is not a date, so this person doesn't trigger the messages of this date. Send it like \`2026-11-30\` or \`2026-11-30T09:00:00Z\`.`,
+  }))
 
 type MemberWrite = { fields: ContactFields; actor: string; isNew: boolean }
 

@@ -146,11 +146,15 @@ export type RecordedEvent = {
   replayed?: true
 }
 export type NameField = 'firstName' | 'lastName'
-/** `isAsked`: they get an email that asks them to confirm the address. */
+/**
+ * `isAsked`: they get an email that asks them to confirm the address. `wrongDates`: sent fields that are no dates, although
+ * a live message is triggered by their date; absent if there are none.
+ */
 export type SavedContact = {
   contactId: number
   created: boolean
   contact: ContactRow
+  wrongDates?: string[]
   isAsked?: true
   replayed?: true
 }

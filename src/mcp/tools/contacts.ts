@@ -193,7 +193,9 @@ async function save(
   const context: contacts.ContactContext = { access, app, via: 'mcp', buckets: [], idempotency: null }
   const saved = await (dryRun === true ? dryRunContact : saveContact)(deps, context, { write, fields: input })
   if (isRefusal(saved)) return contacts.explainUnknown(saved)
-  const warnings = cleanValue(joinWarnings(caller.warnings, [...reading.warnings, ...unknown]))
+  const warnings = cleanValue(
+    joinWarnings(caller.warnings, [...reading.warnings, ...unknown, ...contacts.warnOfDates(saved)]),
+  )
   const isDry = dryRun === true ? { dryRun } : {}
   return withWarnings(
     { untrusted: UNTRUSTED, ok: true, ...isDry, ...savedView(saved, app, costOf(warnings)) },
