@@ -453,7 +453,8 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   return (plan: Plan): void => {
     for (const { buckets, at } of plan.counted) for (const bucket of buckets) counters.countUsage(bucket, at)
     applyPeople(plan)
-    if (plan.contacts.length > 0 || plan.events.length > 0) contactIndex.note()
+    const added = plan.contacts.length + plan.events.length
+    if (added > 0) contactIndex.note(added)
     for (const report of plan.reports) applyReport(report)
     for (const event of plan.events) applyEvent(event)
     for (const message of plan.ownTexts) {
