@@ -50,7 +50,7 @@ export async function makeDkimKey(): Promise<string> {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-export function readPublicKey(pem: string): string | null {
+function readPublicKey(pem: string): string | null {
   try {
     return createPublicKey(createPrivateKey(pem)).export({ type: 'spki', format: 'der' }).toString('base64')
   } catch {
@@ -58,20 +58,59 @@ export function readPublicKey(pem: string): string | null {
   }
 }
 
-/** null when the app doesn't sign. */
-export function readDkimKey({ dkimDomain: domain, dkimSelector: selector, dkimKey }: DkimSettings) {
-  const publicKey = dkimKey === null ? null : readPublicKey(dkimKey)
-  if (domain === null || selector === null || publicKey === null) return null
-  return { domain, selector, publicKey, record: dkimRecord({ domain, selector }, publicKey) }
+export type DkimSettings = Pick<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey'>
+
+/** PEM, RSA. */
+export type DkimKey = DkimText & { key: string }
+
+/** `waiting`: a new key, which signs nothing until its record is found or an owner uses it anyway. */
+export type DkimKeys = { signing: DkimKey | null; waiting: DkimKey | null }
+
+/** The waiting key follows the signing one in the same secret, after this line. */
+const WAITING = /^waiting (\S+) (\S+)\n/m
+
+export function readDkimKeys({ dkimDomain, dkimSelector, dkimKey }: DkimSettings): DkimKeys {
+  const [signed = '', domain, selector, key] = dkimKey?.split(WAITING, 4) ?? []
+  const isSigning = dkimDomain !== null && dkimSelector !== null && signed !== ''
+  return {
+    signing: isSigning ? { domain: dkimDomain, selector: dkimSelector, key: signed } : null,
+    waiting: domain && selector && key ? { domain, selector, key } : null,
+  }
 }
 
-export type DkimSettings = Pick<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey'>
+export function writeDkimKeys({ signing, waiting }: DkimKeys): DkimSettings {
+  const signed = signing === null || signing.key.endsWith('\n') ? (signing?.key ?? '') : `${signing.key}\n`
+  const next = waiting === null ? '' : `waiting ${waiting.domain} ${waiting.selector}\n${waiting.key}`
+  return {
+    dkimDomain: signing?.domain ?? null,
+    dkimSelector: signing?.selector ?? null,
+    dkimKey: `${signed}${next}` || null,
+  }
+}
+
+/** The waiting key signs from now on. */
+export const startWaitingKey = ({ signing, waiting }: DkimKeys): DkimKeys => ({
+  signing: waiting ?? signing,
+  waiting: null,
+})
+
+export const isSameName = (one: DkimText, other: DkimText): boolean =>
+  one.domain === other.domain && one.selector === other.selector
+
+/** What DNS has of a key. */
+export type PublishedDkim = DkimText & { publicKey: string }
+
+/** null without a key that can be read. */
+export function publishedOf(key: DkimKey | null): PublishedDkim | null {
+  const publicKey = key && readPublicKey(key.key)
+  return key && publicKey ? { domain: key.domain, selector: key.selector, publicKey } : null
+}
 
 /** TXT records may arrive split into several strings. */
 export const publishesKey = (records: string[], publicKey: string): boolean =>
   `${records.join('').replaceAll(/\s/g, '')};`.includes(`p=${publicKey};`)
 
-export const dkimRecord = ({ domain, selector }: DkimText, publicKey: string): DnsRecord => ({
+export const dkimRecord = ({ domain, selector, publicKey }: PublishedDkim): DnsRecord => ({
   name: `${selector}._domainkey.${domain}`,
   type: 'TXT',
   value: `v=DKIM1; k=rsa; p=${publicKey}`,

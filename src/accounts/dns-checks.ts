@@ -1,10 +1,13 @@
 import { type Clock, DAY_MS, HOUR_MS } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
+import type { AppRow } from '../store/types.ts'
+import { publishedOf, readDkimKeys, startWaitingKey, writeDkimKeys } from './dkim.ts'
 import type { SeenMail } from './received-mail.ts'
 import {
   checkSender,
   type CheckedSender,
   type Dns,
+  isPublished,
   keepChecks,
   type LastCheck,
   type SenderCheck,
@@ -12,15 +15,18 @@ import {
 
 type CheckStore = Pick<Store, 'findDomainCheck' | 'saveDomainCheck'>
 
+type KeyStore = Pick<Store, 'mailSettings' | 'setMailSettings'>
+type Owner = Pick<AppRow, 'id' | 'accountId'>
+
 /** Records are looked up again after this time. */
 const OUTDATED_MS = DAY_MS
-/** At most this often per app and domain, also if DNS gives no answer. */
+/** Also how often a new DKIM key is looked for. At most this often per app and domain, also if DNS gives no answer. */
 const TRY_AGAIN_MS = HOUR_MS
 const MOST_AT_ONCE = 4
 const MOST_TRIED = 10_000
 
 type Given = Dns & {
-  store: CheckStore
+  store: CheckStore & KeyStore
   clock: Pick<Clock, 'now' | 'monotonicMs'>
   onFault: (error: unknown) => void
 }
@@ -60,7 +66,7 @@ export async function readReceived(
   return new Map(stored.map(({ domain, seen }) => [domain, JSON.parse(seen) as SeenMail]))
 }
 
-/** The first check of a sender is on request. */
+/** The first check of a sender is on request, or when a new DKIM key is looked for. */
 export function createDnsChecks({ store, clock, onFault, ...dns }: Given) {
   /** When, by app and domain; the oldest first. */
   const tried = new Map<string, number>()
@@ -76,13 +82,33 @@ export function createDnsChecks({ store, clock, onFault, ...dns }: Given) {
     return true
   }
 
-  const isOutdated = ({ checkedAt }: LastCheck): boolean => clock.now() - checkedAt >= OUTDATED_MS
+  const isOutdated = ({ nextDkim }: CheckedSender, last: LastCheck | null): boolean => {
+    if (last === null) return nextDkim !== null
+    return clock.now() - last.checkedAt >= (nextDkim === null ? OUTDATED_MS : TRY_AGAIN_MS)
+  }
 
-  const save = async (appId: number, sender: CheckedSender, isAsked: boolean): Promise<void> => {
+  /** The sender whose new DKIM key signs, if its record is found. */
+  const startSigning = async (app: Owner, sender: CheckedSender): Promise<CheckedSender> => {
+    const { nextDkim } = sender
+    if (nextDkim === null || !(await isPublished(dns.resolveTxt, nextDkim))) return sender
+    const { dkimDomain, dkimSelector, dkimKey } = await store.mailSettings(app.id)
+    const basedOn = { dkimDomain, dkimSelector, dkimKey }
+    const keys = readDkimKeys(basedOn)
+    if (publishedOf(keys.waiting)?.publicKey === nextDkim.publicKey) {
+      const settings = writeDkimKeys(startWaitingKey(keys))
+      const by = { accountId: app.accountId, appId: app.id, actor: 'eventpost', at: clock.now() }
+      await store.setMailSettings({ ...by, settings, basedOn })
+    }
+    const { signing, waiting } = readDkimKeys(await store.mailSettings(app.id))
+    return { ...sender, dkim: publishedOf(signing), nextDkim: publishedOf(waiting) }
+  }
+
+  const save = async (app: Owner, given: CheckedSender, isAsked: boolean): Promise<void> => {
+    const sender = await startSigning(app, given)
     const checks = await checkSender(dns, sender)
     // an earlier answer says more than none
     if (isAsked || checks.every(({ state }) => state !== 'unasked'))
-      await saveLastCheck(store, { appId, sender, checks, checkedAt: clock.now() })
+      await saveLastCheck(store, { appId: app.id, sender, checks, checkedAt: clock.now() })
   }
 
   const refresh = async (key: string, work: () => Promise<void>): Promise<void> => {
@@ -98,24 +124,23 @@ export function createDnsChecks({ store, clock, onFault, ...dns }: Given) {
 
   return {
     /** On request. */
-    async check(appId: number, senders: readonly CheckedSender[]): Promise<void> {
-      await Promise.all(senders.map((sender) => save(appId, sender, true)))
+    async check(app: Owner, senders: readonly CheckedSender[]): Promise<void> {
+      await Promise.all(senders.map((sender) => save(app, sender, true)))
     },
     /** Without waiting. Whether the records are being looked up. */
-    refreshSeen(appId: number, sender: CheckedSender, last: LastCheck): boolean {
-      if (!isOutdated(last)) return false
-      const key = `${appId} ${sender.domain}`
-      if (mayTry(key)) void refresh(key, () => save(appId, sender, false))
+    refreshSeen(app: Owner, sender: CheckedSender, last: LastCheck | null): boolean {
+      if (!isOutdated(sender, last)) return false
+      const key = `${app.id} ${sender.domain}`
+      if (mayTry(key)) void refresh(key, () => save(app, sender, false))
       return underWay.has(key)
     },
     /** When an email was sent. */
-    refreshUsed(appId: number, findSender: () => Promise<CheckedSender | null>): void {
-      const key = String(appId)
+    refreshUsed(app: Owner, findSender: () => Promise<CheckedSender | null>): void {
+      const key = String(app.id)
       if (!mayTry(key)) return
       void refresh(key, async () => {
         const sender = await findSender()
-        const last = sender && (await findLastCheck(store, appId, sender))
-        if (last && isOutdated(last)) await save(appId, sender, false)
+        if (sender && isOutdated(sender, await findLastCheck(store, app.id, sender))) await save(app, sender, false)
       })
     },
   }

@@ -3,15 +3,17 @@ import { getDomain } from 'tldts'
 import {
   dkimRecord,
   type DkimSettings,
-  type DkimText,
   type DnsRecord,
+  type PublishedDkim,
+  publishedOf,
   publishesKey,
-  readDkimKey,
+  readDkimKeys,
   SIGNED_HEADERS,
 } from './dkim.ts'
 import { type MailProvider, providerOfHost } from './mail-providers.ts'
 import type { SeenMail, SeenSignature } from './received-mail.ts'
 import { isPublicAddress } from '../core/public-addresses.ts'
+import { hasOneClick } from '../core/urls.ts'
 
 /** TXT records of a name, each joined. Empty: none; null: no answer. Injected, because this module opens no sockets. */
 export type ResolveTxt = (name: string) => Promise<string[] | null>
@@ -22,7 +24,7 @@ export type Dns = { resolveTxt: ResolveTxt; resolveCname: ResolveCname }
 
 /** `unasked`: DNS gave no answer. `unseen`: only a received email tells. */
 export type SenderCheck = {
-  about: 'SPF' | 'DKIM' | 'Return path' | 'DMARC' | 'One-click'
+  about: 'SPF' | 'DKIM' | 'New DKIM key' | 'Return path' | 'DMARC' | 'One-click'
   state: 'good' | 'caution' | 'bad' | 'unasked' | 'unchecked' | 'unseen'
   /** the domain has no such record */
   isAbsent?: true
@@ -31,13 +33,14 @@ export type SenderCheck = {
 }
 
 /**
- * `server`: the outgoing mail host. `dkim`: null when Eventpost doesn't sign. `seen`: in the last received email that a
- * member pasted. `hasOneClick`: emails have the headers.
+ * `server`: the outgoing mail host. `dkim`: null when Eventpost doesn't sign. `nextDkim`: waits for its record before it
+ * signs. `seen`: in the last received email that a member pasted. `hasOneClick`: emails have the headers.
  */
 export type CheckedSender = {
   domain: string
   server: string | null
-  dkim: (DkimText & { publicKey: string }) | null
+  dkim: PublishedDkim | null
+  nextDkim: PublishedDkim | null
   seen: SeenMail | null
   hasOneClick: boolean
 }
@@ -55,55 +58,64 @@ export function listCheckedSenders(
   { emails, received, baseUrl }: CheckedApp,
 ): CheckedSender[] {
   const domains = [from?.address, ...emails].flatMap((email) => email?.split('@')[1] ?? [])
-  const hasOneClick = new URL(baseUrl).protocol === 'https:'
-  const dkim = isApi ? null : readDkimKey(settings)
+  const { signing, waiting } = isApi ? { signing: null, waiting: null } : readDkimKeys(settings)
   return [...new Set(domains)].map((domain) => ({
     domain,
     server: host,
-    dkim,
+    dkim: publishedOf(signing),
+    nextDkim: publishedOf(waiting),
     seen: received.get(domain) ?? null,
-    hasOneClick,
+    hasOneClick: hasOneClick(baseUrl),
   }))
 }
 
+/** Its DNS records. */
 export function checkSender(dns: Dns, sender: CheckedSender): Promise<SenderCheck[]> {
+  const { dkim, nextDkim } = sender
   return Promise.all([
     checkSpf(dns.resolveTxt, sender),
-    checkDkim(dns, sender),
+    ...(dkim === null && nextDkim !== null ? [] : [checkDkim(dns, sender)]),
+    ...(nextDkim === null ? [] : [checkNextDkim(dns.resolveTxt, nextDkim, dkim)]),
     checkReturnPath(dns, sender),
     checkDmarc(dns.resolveTxt, sender),
-    checkOneClick(sender),
   ])
 }
 
-const unchecked = (about: SenderCheck['about'], sentence: string): SenderCheck => ({
-  about,
-  state: 'unchecked',
-  sentence,
-  record: null,
-})
+/** What each record is for, and what its check depends on. */
+const RECORDS = {
+  SPF: { sentence: 'Lists the servers that may send for the domain.', reads: ['domain', 'server', 'seen'] },
+  DKIM: { sentence: 'Publishes the key that emails are signed with.', reads: ['domain', 'server', 'dkim', 'seen'] },
+  'New DKIM key': { sentence: 'Signs emails once this record is found.', reads: ['nextDkim', 'dkim'] },
+  'Return path': {
+    sentence: 'Where bounces go. SPF counts for DMARC only on the same domain.',
+    reads: ['domain', 'server', 'seen'],
+  },
+  DMARC: { sentence: 'Tells receivers what to do with emails that fail both.', reads: ['domain'] },
+} as const satisfies Partial<
+  Record<SenderCheck['about'], { sentence: string; reads: readonly (keyof CheckedSender)[] }>
+>
 
-export const UNCHECKED: Readonly<Record<SenderCheck['about'], SenderCheck>> = {
-  SPF: unchecked('SPF', 'Lists the servers that may send for the domain.'),
-  DKIM: unchecked('DKIM', 'Publishes the key that emails are signed with.'),
-  'Return path': unchecked('Return path', 'Where bounces go. SPF counts for DMARC only on the same domain.'),
-  DMARC: unchecked('DMARC', 'Tells receivers what to do with emails that fail both.'),
-  'One-click': unchecked('One-click', 'Lets mail apps show an unsubscribe button, if its headers are signed.'),
-}
-
-/** What each check depends on. */
-const READ: Readonly<Record<SenderCheck['about'], readonly (keyof CheckedSender)[]>> = {
-  SPF: ['domain', 'server', 'seen'],
-  DKIM: ['domain', 'server', 'dkim', 'seen'],
-  'Return path': ['domain', 'server', 'seen'],
-  DMARC: ['domain'],
-  'One-click': ['domain', 'dkim', 'seen', 'hasOneClick'],
+/** Before the records are looked up. Those of keys are known. */
+export function listUnchecked({ dkim, nextDkim }: CheckedSender): SenderCheck[] {
+  const names = (Object.keys(RECORDS) as (keyof typeof RECORDS)[]).filter((about) =>
+    about === 'DKIM' ? dkim !== null || nextDkim === null : about !== 'New DKIM key' || nextDkim !== null,
+  )
+  return names.map((about) => {
+    const key = about === 'DKIM' ? dkim : about === 'New DKIM key' ? nextDkim : null
+    return { about, state: 'unchecked', sentence: RECORDS[about].sentence, record: key && dkimRecord(key) }
+  })
 }
 
 /** What is still known after the sender changed: checks of what stayed. */
 export function keepChecks(checks: SenderCheck[], before: CheckedSender, now: CheckedSender): SenderCheck[] {
-  const isSame = (name: keyof CheckedSender): boolean => JSON.stringify(before[name]) === JSON.stringify(now[name])
-  return checks.map((check) => (READ[check.about].every(isSame) ? check : UNCHECKED[check.about]))
+  // earlier versions stored no `nextDkim`
+  const isSame = (name: keyof CheckedSender): boolean =>
+    JSON.stringify(before[name] ?? null) === JSON.stringify(now[name])
+  return listUnchecked(now).map((unchecked) => {
+    const { about } = unchecked
+    const known = checks.find((check) => check.about === about)
+    return known && about !== 'One-click' && RECORDS[about].reads.every(isSame) ? known : unchecked
+  })
 }
 
 /** `checkedAt`: ms UTC. */
@@ -185,7 +197,7 @@ function describeMissingSpf(domain: string, server: string | null, provider: Mai
 async function checkDkim(dns: Dns, sender: CheckedSender): Promise<SenderCheck> {
   const { domain, dkim } = sender
   if (dkim === null) return checkKeyOfProvider(dns, sender)
-  const record = dkimRecord(dkim, dkim.publicKey)
+  const record = dkimRecord(dkim)
   const [found, target] = await Promise.all([dns.resolveTxt(record.name), dns.resolveCname(record.name)])
   if (found === null) return unasked('DKIM', record.name)
   if (!found.some((text) => /(?:^|;)\s*p=/i.test(text))) {
@@ -206,6 +218,27 @@ async function checkDkim(dns: Dns, sender: CheckedSender): Promise<SenderCheck> 
   const sentence = `The signing key is published${target === null ? '' : `, as a CNAME of ${target}`}.`
   return { about: 'DKIM', state: 'good', sentence, record: null }
 }
+
+/** It signs once it is found. */
+async function checkNextDkim(
+  resolve: ResolveTxt,
+  next: PublishedDkim,
+  dkim: CheckedSender['dkim'],
+): Promise<SenderCheck> {
+  const record = dkimRecord(next)
+  const found = await resolve(record.name)
+  if (found === null) return { ...unasked('New DKIM key', record.name), record }
+  const until = dkim === null ? 'Emails are not signed' : 'The current key signs emails'
+  const sentence = found.some(hasKey)
+    ? `Another key is published at ${record.name}. Replace it with this record.`
+    : `Not found yet. Add this record. ${until} until Eventpost finds it, which it tries every hour while emails are sent.`
+  const isAbsent = found.some(hasKey) ? {} : ({ isAbsent: true } as const)
+  return { about: 'New DKIM key', ...isAbsent, state: dkim === null ? 'bad' : 'caution', sentence, record }
+}
+
+/** Whether DNS has the record of the key. */
+export const isPublished = async (resolve: ResolveTxt, key: PublishedDkim): Promise<boolean> =>
+  publishesKey((await resolve(dkimRecord(key).name)) ?? [], key.publicKey)
 
 /** It isn't revoked (RFC 6376, section 3.6.1). */
 const hasKey = (text: string): boolean => /(?:^|;)\s*p=[^;\s]/i.test(text)
@@ -312,8 +345,8 @@ async function findOwnReturnPath(dns: Dns, domain: string, { id }: MailProvider)
 
 const ONE_CLICK = ['list-unsubscribe', 'list-unsubscribe-post'] as const
 
-/** Gmail and Yahoo ask for it (RFC 8058). */
-function checkOneClick({ domain, dkim, seen, hasOneClick }: CheckedSender): SenderCheck {
+/** Headers of emails, not a DNS record. Gmail and Yahoo ask for them (RFC 8058). */
+export function checkOneClick({ domain, dkim, seen, hasOneClick }: CheckedSender): SenderCheck {
   const check = (state: SenderCheck['state'], sentence: string): SenderCheck => ({
     about: 'One-click',
     state,
@@ -323,12 +356,15 @@ function checkOneClick({ domain, dkim, seen, hasOneClick }: CheckedSender): Send
   if (!hasOneClick)
     return check(
       'caution',
-      "Emails have no unsubscribe header, because the public address doesn't start with https://.",
+      "Emails have no unsubscribe headers, because the public address doesn't start with https://.",
     )
   if (dkim !== null && ONE_CLICK.every((name) => SIGNED_HEADERS.includes(name)) && isAligned(dkim.domain, domain))
-    return check('good', 'Eventpost signs List-Unsubscribe and List-Unsubscribe-Post.')
+    return check('good', 'Lifecycle emails have List-Unsubscribe and List-Unsubscribe-Post, signed by Eventpost.')
   if (seen === null)
-    return check('unseen', 'A received email shows whether List-Unsubscribe and List-Unsubscribe-Post are signed.')
+    return check(
+      'unseen',
+      'Lifecycle emails have List-Unsubscribe and List-Unsubscribe-Post. A received email shows whether they are signed.',
+    )
   if (!seen.hasOneClick)
     return check(
       'unseen',

@@ -4,7 +4,8 @@ import type { Installation, Mail, MailSettings, MessageRow, SenderProof } from '
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
 import { findAddress } from './account-rules.ts'
-import { publishesKey, readDkimKey, type DnsRecord } from './dkim.ts'
+import { publishedOf, readDkimKeys, type DnsRecord } from './dkim.ts'
+import { isPublished } from './sender-checks.ts'
 import { readEmail } from '../core/email.ts'
 import { makeMailbox, type Mailbox } from '../core/mail-addresses.ts'
 import type { Clock } from '../core/clock.ts'
@@ -174,13 +175,14 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
 
   /** Looks for the account's record, or the app's DKIM key, at the domain and its parents. */
   const findProof = async ({ accountId }: AppRow, settings: MailSettings, domain: string) => {
-    const dkim = readDkimKey(settings)
+    const { signing, waiting } = readDkimKeys(settings)
+    const keys = [publishedOf(signing), publishedOf(waiting)].filter((key) => key !== null)
     const lookUps = listCovering(domain).map(async (one): Promise<{ domain: string; proof: SenderProof } | null> => {
       const record = senderRecord(one, accountId)
       if ((await resolveTxt(record.name))?.some((text) => text.trim() === record.value))
         return { domain: one, proof: 'txt' }
-      const isSigned = dkim?.domain === one && publishesKey((await resolveTxt(dkim.record.name)) ?? [], dkim.publicKey)
-      return isSigned ? { domain: one, proof: 'dkim' } : null
+      const published = keys.map((key) => key.domain === one && isPublished(resolveTxt, key))
+      return (await Promise.all(published)).includes(true) ? { domain: one, proof: 'dkim' } : null
     })
     return (await Promise.all(lookUps)).find((found) => found !== null) ?? null
   }

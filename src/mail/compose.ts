@@ -1,6 +1,8 @@
-import { isLoopback, type Mailbox } from '../core/mail-addresses.ts'
+import type { Mailbox } from '../core/mail-addresses.ts'
 import type { RenderedMail } from '../messages/mailer.ts'
-import { type DkimKey, signMail } from './dkim.ts'
+import type { DkimKey } from '../accounts/dkim.ts'
+import { hasOneClick } from '../core/urls.ts'
+import { signMail } from './dkim.ts'
 import { loadMime, type Mime } from './nodemailer.ts'
 
 export type EmailFields = {
@@ -74,18 +76,13 @@ function writePart(type: string, text: string, { encode, wrap }: Mime): string {
   return `${headers.join('\r\n')}\r\n\r\n${sent.join('\r\n')}`
 }
 
-/** Stops automatic replies. One-click unsubscribe needs https (RFC 8058); loopback is allowed for tests. */
+/** Stops automatic replies, and lets mail apps unsubscribe. */
 export const listHeaders = (unsubscribeUrl: string | null): [name: string, value: string][] => [
   ['Auto-Submitted', 'auto-generated'],
-  ...(unsubscribeUrl === null || !isPrivate(unsubscribeUrl)
+  ...(unsubscribeUrl === null || !hasOneClick(unsubscribeUrl)
     ? []
     : [
         ['List-Unsubscribe', `<${unsubscribeUrl}>`] satisfies [string, string],
         ['List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'] satisfies [string, string],
       ]),
 ]
-
-function isPrivate(text: string): boolean {
-  const url = new URL(text)
-  return url.protocol === 'https:' || isLoopback(url.hostname)
-}

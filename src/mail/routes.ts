@@ -1,6 +1,7 @@
 /** Sender and mail server of an email: from the message, else the app, else the installation. */
 import { type Mailbox, readMailbox } from '../core/mail-addresses.ts'
 import { type ApiName, describeService, isApi, type MailService, readMailUrl } from '../core/mail-apis.ts'
+import { type DkimKey, readDkimKeys } from '../accounts/dkim.ts'
 import { providerOfHost } from '../accounts/mail-providers.ts'
 import { findFrom } from '../accounts/senders.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
@@ -8,7 +9,6 @@ import { type Clock, HOUR_MS } from '../core/clock.ts'
 import type { MailRoute } from '../messages/mailer.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import { composeMail, type EmailFields } from './compose.ts'
-import type { DkimKey } from './dkim.ts'
 import { type Dial, dialAny } from './dial.ts'
 import type { Provider } from './provider.ts'
 import { deliveryOf } from './api.ts'
@@ -113,14 +113,19 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, standIns 
       const login = findLogin(settings)
       if (login !== outbox && login.provider === null) return { fault: 'smtp_url' }
       const replyTo = mail.replyTo ?? settings.replyTo
-      return { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings), login }
+      return {
+        from,
+        replyTo: replyTo === null ? null : readMailbox(replyTo),
+        dkim: readDkimKeys(settings).signing,
+        login,
+      }
     },
     /** For emails to members; null without a sender or server. */
     findForNotice(settings: MailSettings | null): (Omit<Route, 'replyTo'> & { provider: Provider }) | null {
       const from = settings ? findFrom({ settings, fallback: sender, app: EVENTPOST }) : sender
       const login = findLogin(settings ?? { smtpUrl: null })
       if (from === null || login.provider === null) return null
-      return { from, dkim: settings && readDkim(settings), login, provider: login.provider }
+      return { from, dkim: settings && readDkimKeys(settings).signing, login, provider: login.provider }
     },
     /** null without a server or with an invalid URL. */
     findServer(settings: MailSettings): { server: MailService; dial: Dial } | null {
@@ -175,8 +180,3 @@ const nameOf = ({ url, isOwn }: Server): string => {
   const scheme = server === null || isApi(server) ? '' : server.isSecure ? 'smtps://' : 'smtp://'
   return keyOf({ url: server === null ? url : `${scheme}${describeService(server)}`, isOwn })
 }
-
-const readDkim = ({ dkimDomain, dkimSelector, dkimKey }: DeliveryWork['settings']): DkimKey | null =>
-  dkimDomain === null || dkimSelector === null || dkimKey === null
-    ? null
-    : { domain: dkimDomain, selector: dkimSelector, key: dkimKey }

@@ -182,7 +182,7 @@ function createSending(deps: Sending, claimed: Claimed): Parameters<Lanes['add']
         return retry(deps, work, { reason: 'error', isServerFault: false, record: null })
       })
     note({ deliveryId: publicId('dlv', work.delivery.id), ms: clock.monotonicMs() - startedAt, ...delivered })
-    if (delivered.state === 'sent') dnsChecks.refreshUsed(work.app.id, () => findChecked(deps, work))
+    if (delivered.state === 'sent') dnsChecks.refreshUsed(work.app, () => findChecked(deps, work))
   }
   return {
     // `send` reports the error

@@ -1,14 +1,25 @@
 import { describe, expect, test } from 'bun:test'
 import type { SeenMail } from '../../src/accounts/received-mail.ts'
 import {
+  checkOneClick,
   checkSender,
   type CheckedSender,
+  isMissing,
+  keepChecks,
   listCheckedSenders,
+  listUnchecked,
   type SenderCheck,
 } from '../../src/accounts/sender-checks.ts'
 
 const DOMAIN = 'mail.example.com'
-const SENDER: CheckedSender = { domain: DOMAIN, server: 'smtp.example.net', dkim: null, seen: null, hasOneClick: true }
+const SENDER: CheckedSender = {
+  domain: DOMAIN,
+  server: 'smtp.example.net',
+  dkim: null,
+  nextDkim: null,
+  seen: null,
+  hasOneClick: true,
+}
 const SIGNED: CheckedSender = { ...SENDER, dkim: { domain: 'example.com', selector: 'post', publicKey: 'KEY' } }
 const KEY_NAME = 'post._domainkey.example.com'
 
@@ -22,7 +33,7 @@ const check = async (zone: Zone, about: SenderCheck['about'], sender = SENDER) =
   }
   const resolveCname = async (name: string) => (typeof zone[name] === 'string' ? zone[name] : null)
   const checks = await checkSender({ resolveTxt, resolveCname }, sender)
-  expect(checks.map((one) => one.about)).toEqual(['SPF', 'DKIM', 'Return path', 'DMARC', 'One-click'])
+  expect(checks.map((one) => one.about)).toEqual(listUnchecked(sender).map((one) => one.about))
   const found = checks.find((one) => one.about === about)
   if (!found) throw new Error(about)
   return found
@@ -237,6 +248,45 @@ describe('the return path', () => {
   })
 })
 
+describe('a new DKIM key', () => {
+  const next = { domain: 'example.com', selector: 'post2', publicKey: 'NEW' }
+  const name = 'post2._domainkey.example.com'
+  const record = { name, type: 'TXT', value: 'v=DKIM1; k=rsa; p=NEW' }
+
+  test('is the only one: emails are not signed', async () => {
+    const sender = { ...SENDER, nextDkim: next }
+    expect(listUnchecked(sender).map(({ about }) => about)).not.toContain('DKIM')
+    const found = await check({}, 'New DKIM key', sender)
+    expect(found).toMatchObject({ state: 'bad', isAbsent: true, record })
+    expect(found.sentence).toContain('Emails are not signed until Eventpost finds it')
+    expect(await check({ [name]: null }, 'New DKIM key', sender)).toMatchObject({ state: 'unasked', record })
+  })
+
+  test('waits beside the current one, whose record stays right', async () => {
+    const sender = { ...SIGNED, nextDkim: next }
+    const zone = { [KEY_NAME]: ['v=DKIM1; p=KEY'] }
+    expect(await check(zone, 'DKIM', sender)).toMatchObject({ state: 'good' })
+    const found = await check(zone, 'New DKIM key', sender)
+    expect(found).toMatchObject({ state: 'caution', record })
+    expect([isMissing(found), found.sentence]).toEqual([true, expect.stringContaining('The current key signs emails')])
+    const other = await check({ ...zone, [name]: ['v=DKIM1; p=OTHER'] }, 'New DKIM key', sender)
+    expect(other.sentence).toStartWith(`Another key is published at ${name}.`)
+  })
+
+  test('is shown with its record before it was looked up', () => {
+    const checks = listUnchecked(SIGNED).map((one): SenderCheck => ({ ...one, state: 'good' }))
+    const now = { ...SIGNED, nextDkim: next }
+    expect(keepChecks(checks, SIGNED, now).map(({ about, state }) => [about, state])).toEqual([
+      ['SPF', 'good'],
+      ['DKIM', 'good'],
+      ['New DKIM key', 'unchecked'],
+      ['Return path', 'good'],
+      ['DMARC', 'good'],
+    ])
+    expect(keepChecks(checks, SIGNED, now)[2]?.record).toMatchObject(record)
+  })
+})
+
 describe('one-click', () => {
   test.each<[string, CheckedSender, SenderCheck['state']]>([
     ['signed by Eventpost', SIGNED, 'good'],
@@ -257,7 +307,22 @@ describe('one-click', () => {
       ),
       'bad',
     ],
-  ])('%s', async (_, sender, state) => expect(await check({}, 'One-click', sender)).toMatchObject({ state }))
+  ])('%s', (_, sender, state) => expect(checkOneClick(sender)).toMatchObject({ state, record: null }))
+
+  test('is no DNS record', async () => {
+    expect(listUnchecked(SENDER).map(({ about }) => about)).toEqual(['SPF', 'DKIM', 'Return path', 'DMARC'])
+  })
+
+  test.each([
+    ['https://post.example.com', true],
+    ['http://localhost:3000', true],
+    ['http://post.example.com', false],
+  ])('at %s: %p, as in the emails', (baseUrl, hasOneClick) => {
+    const route = { from: { address: 'hello@example.com' }, host: null, isApi: false }
+    const settings = { dkimDomain: null, dkimSelector: null, dkimKey: null }
+    const [sender] = listCheckedSenders(route, settings, { emails: [], received: new Map(), baseUrl })
+    expect(sender).toMatchObject({ hasOneClick })
+  })
 })
 
 test('each domain of an app is checked, and a key only over SMTP', () => {
@@ -270,7 +335,7 @@ test('each domain of an app is checked, and a key only over SMTP', () => {
   }
   const route = { from: { address: 'hello@example.com' }, host: 'smtp.example.net', isApi: false }
   expect(listCheckedSenders(route, settings, app)).toEqual([
-    { domain: 'example.com', server: 'smtp.example.net', dkim: null, seen: null, hasOneClick: true },
-    { domain: 'mail.example.com', server: 'smtp.example.net', dkim: null, seen, hasOneClick: true },
+    { domain: 'example.com', server: 'smtp.example.net', dkim: null, nextDkim: null, seen: null, hasOneClick: true },
+    { domain: 'mail.example.com', server: 'smtp.example.net', dkim: null, nextDkim: null, seen, hasOneClick: true },
   ])
 })

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { makeDkimKey, readDkimKey } from '../../src/accounts/dkim.ts'
+import { dkimRecord, makeDkimKey, publishedOf, readDkimKeys, writeDkimKeys } from '../../src/accounts/dkim.ts'
 import {
   changeSenders,
   createSenders,
@@ -99,11 +99,20 @@ describe('a domain, if several accounts share the mail server', () => {
     expect(await codeOf(settings)).toBe('sender_unverified')
   })
 
-  test('is verified by the app’s own DKIM key in DNS, and by no other key', async () => {
-    const dkim = { dkimDomain: 'mine.example', dkimSelector: 's', dkimKey: await makeDkimKey() }
-    const settings = await set({ fromEmail: 'a@mine.example', ...dkim })
-    const record = readDkimKey(settings)?.record
-    const other = readDkimKey({ ...dkim, dkimKey: await makeDkimKey() })?.record
+  test.each([
+    ['key', false],
+    ['new key', true],
+  ])('is verified by the app’s own DKIM %s in DNS, and by no other key', async (_, isWaiting) => {
+    const makeKey = async () => ({ domain: 'mine.example', selector: 's', key: await makeDkimKey() })
+    const recordOf = (key: Awaited<ReturnType<typeof makeKey>> | null) => {
+      const published = publishedOf(key)
+      return published && dkimRecord(published)
+    }
+    const keys = isWaiting ? { signing: null, waiting: await makeKey() } : { signing: await makeKey(), waiting: null }
+    const settings = await set({ fromEmail: 'a@mine.example', ...writeDkimKeys(keys) })
+    expect(readDkimKeys(settings)).toEqual(keys)
+    const record = recordOf(keys.signing ?? keys.waiting)
+    const other = recordOf(await makeKey())
     records.set(record?.name ?? '', [other?.value ?? ''])
     expect(await codeOf(settings)).toBe('sender_unverified')
     records.set(record?.name ?? '', [record?.value ?? ''])

@@ -297,10 +297,11 @@ export const MAIL_STEPS: Step[] = [
     name: 'sender-signed',
     go: async (page, server) => {
       await page.goto(at(server, 'sender/domain'))
+      await page.click('#dkim summary')
       await page.click('#dkim form .button')
     },
   },
-  { name: 'sender-new-key', go: (page) => page.click('[popovertarget=new-key]') },
+  { name: 'sender-use-key', go: (page) => page.click('[popovertarget=use-key]') },
   {
     name: 'sender-secret',
     go: async (page, server) => {

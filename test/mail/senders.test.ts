@@ -1,5 +1,6 @@
 import { expect, spyOn, test } from 'bun:test'
 import { findLastCheck, saveLastCheck } from '../../src/accounts/dns-checks.ts'
+import { dkimRecord, makeDkimKey, publishedOf, writeDkimKeys } from '../../src/accounts/dkim.ts'
 import { senderRecord } from '../../src/accounts/senders.ts'
 import type { AppRow } from '../../src/store/types.ts'
 import { DAY, EVENTS, HOUR, LOOPBACK_HOSTS } from '../helper.ts'
@@ -67,7 +68,14 @@ test('a sent email has the DNS records of its sender looked up again, once a day
   const asked: string[] = []
   const resolveTxt = async (name: string) => (asked.push(name), name === 'first.example' ? ['v=spf1 mx -all'] : [])
   const sending = await start({}, {}, { resolveTxt })
-  const sender = { domain: 'first.example', server: '127.0.0.1', dkim: null, seen: null, hasOneClick: false }
+  const sender = {
+    domain: 'first.example',
+    server: '127.0.0.1',
+    dkim: null,
+    nextDkim: null,
+    seen: null,
+    hasOneClick: true,
+  }
   const [store, appId] = [sending.store(), sending.app.id]
   const saving = spyOn(store, 'saveDomainCheck')
   const checkedAt = sending.clock.now()
@@ -85,9 +93,33 @@ test('a sent email has the DNS records of its sender looked up again, once a day
   expect(await send('bob')).toBeGreaterThan(0)
   const last = await findLastCheck(store, appId, sender)
   expect(last).toMatchObject({ checkedAt: checkedAt + DAY })
-  expect(last?.checks.map(({ state }) => state)).toEqual(['good', 'caution', 'good', 'caution', 'caution'])
+  expect(last?.checks.map(({ state }) => state)).toEqual(['good', 'caution', 'good', 'caution'])
   sending.clock.tick(2 * HOUR)
   expect(await send('carol')).toBe(0)
+})
+
+test('a new DKIM key signs once its record is found, looked for when emails are sent, once an hour', async () => {
+  const records = new Map<string, string[]>()
+  const sending = await start({}, {}, { resolveTxt: async (name) => records.get(name) ?? [] })
+  const makeKey = async (selector: string) => ({ domain: 'first.example', selector, key: await makeDkimKey() })
+  const [signing, waiting] = [await makeKey('old'), await makeKey('new')]
+  await sending.setSettings(writeDkimKeys({ signing, waiting }))
+  const saving = spyOn(sending.store(), 'saveDomainCheck')
+  const sendSigned = async (name: string) => {
+    await sending.sendEvent(`${name}@example.com`)
+    await sending.sendDue()
+    await Bun.sleep(0)
+    await saving.mock.results.at(-1)?.value
+    return /; s=(\w+);/.exec(sending.server.received.at(-1)?.raw ?? '')?.[1]
+  }
+  expect(await sendSigned('ada')).toBe('old')
+  const published = publishedOf(waiting)
+  const record = published && dkimRecord(published)
+  records.set(record?.name ?? '', [record?.value ?? ''])
+  expect(await sendSigned('bob')).toBe('old')
+  sending.clock.tick(HOUR)
+  expect(await sendSigned('carol')).toBe('old')
+  expect(await sendSigned('dan')).toBe('new')
 })
 
 test('waiting emails are sent when the operator binds the domain', async () => {

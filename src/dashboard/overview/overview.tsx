@@ -2,6 +2,7 @@
 import { Elysia } from 'elysia'
 import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
+import { checkOneClick } from '../../accounts/sender-checks.ts'
 import { findLastCheck } from '../../accounts/dns-checks.ts'
 import { listShownAccounts } from '../../http/request-log.ts'
 import { fromLocalTime, localTime } from '../../core/local-time.ts'
@@ -114,8 +115,8 @@ async function readRecords(deps: Shown, { app }: Viewer): Promise<AttentionFacts
   const [sender] = route.from === null || route.server === null ? [] : await readCheckedSenders(deps, app, settings)
   if (sender === undefined) return null
   const last = await findLastCheck(store, app.id, sender)
-  if (last) mailer.dnsChecks.refreshSeen(app.id, sender, last)
-  return { domain: sender.domain, checks: last?.checks ?? null }
+  mailer.dnsChecks.refreshSeen(app, sender, last)
+  return { domain: sender.domain, checks: last && [...last.checks, checkOneClick(sender)] }
 }
 
 /** Of the first message that can be simulated, while none is live; else null. */

@@ -1,10 +1,19 @@
 /** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
 import { hasRole } from '../../accounts/members.ts'
 import { findProvider } from '../../accounts/mail-providers.ts'
 import { domainOf, type DomainStatus, type SenderProof } from '../../accounts/senders.ts'
-import { dkimRecord, type DkimText, readPublicKey, type DnsRecord } from '../../accounts/dkim.ts'
-import { type LastCheck, type SenderCheck, UNCHECKED } from '../../accounts/sender-checks.ts'
+import { type DkimText, type DnsRecord, publishedOf, readDkimKeys } from '../../accounts/dkim.ts'
+import {
+  type CheckedSender,
+  checkOneClick,
+  type LastCheck,
+  listUnchecked,
+  type SenderCheck,
+} from '../../accounts/sender-checks.ts'
 import { pathOf } from '../layout/frame.tsx'
+import { SetAddress } from '../layout/mail-notices.tsx'
+import { isLinkUnreachable } from '../../people/unsubscribe.ts'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { ActionForm } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -35,8 +44,8 @@ const PROOFS: Record<SenderProof, string> = {
   existing: 'Used by this account before verification was required.',
 }
 
-/** `last` null: its records were never looked up. `isChecking`: they are being looked up again. */
-type CheckedDomain = { domain: string; last: LastCheck | null; isChecking: boolean }
+/** `last` null: its records were never looked up. `isChecking`: they are being looked up. */
+type CheckedDomain = { sender: CheckedSender; last: LastCheck | null; isChecking: boolean }
 
 type DomainProps = {
   facts: SenderFacts
@@ -51,8 +60,8 @@ type DomainProps = {
 export const DomainPage = (props: DomainProps) => (
   <SenderFrame facts={props.facts} current="sender/domain" state={<State {...props} />} refused={props.refused}>
     <DomainsSection {...props} />
-    <ChecksSection {...props} />
-    <DkimSection {...props} />
+    <RecordsSection {...props} />
+    <OneClickSection {...props} />
   </SenderFrame>
 )
 
@@ -65,15 +74,17 @@ const State = ({ facts: { mailRoute }, checked: [first] }: DomainProps) =>
     </>
   )
 
+const nameAll = (checks: SenderCheck[]): string => new Intl.ListFormat('en').format(checks.map(({ about }) => about))
+
 function describeRecords(last: LastCheck | null): string {
   if (last === null) return "Its DNS records haven't been checked yet."
-  const open = last.checks.filter(({ state }) => state === 'bad' || state === 'caution').map(({ about }) => about)
-  if (open.length > 0) return `Its DNS records are incomplete: ${new Intl.ListFormat('en').format(open)}.`
+  const open = last.checks.filter(({ state }) => state === 'bad' || state === 'caution')
+  if (open.length > 0) return `Its DNS records are incomplete: ${nameAll(open)}.`
   if (last.checks.every(({ state }) => state === 'good' || state === 'unseen')) return 'Its DNS records are correct.'
-  const unchecked = last.checks.filter(({ state }) => state === 'unchecked').map(({ about }) => about)
+  const unchecked = last.checks.filter(({ state }) => state === 'unchecked')
   return unchecked.length === 0
     ? 'Some of its DNS records could not be read.'
-    : `Not checked yet: ${new Intl.ListFormat('en').format(unchecked)}.`
+    : `Not checked yet: ${nameAll(unchecked)}.`
 }
 
 /** Domains to verify, because other accounts use the same mail server. */
@@ -112,106 +123,146 @@ const DomainsSection = ({ facts: { viewer }, domains, isChecked }: DomainProps) 
 
 const DOMAINS = 'domains'
 
-const DkimSection = (props: DomainProps) => {
+/** Below the record of the key, or where it would be. */
+const DkimKeys = (props: DomainProps) => {
   const { settings, viewer, mailRoute } = props.facts
   const signer = mailRoute.isApi ? findProvider(mailRoute.provider ?? '') : null
-  if (signer?.api && settings.dkimKey === null) return <SignedByProvider {...signer} records={signer.api.records} />
+  const { signing, waiting } = readDkimKeys(settings)
+  const hasKey = settings.dkimKey !== null
+  if (signer?.api && !hasKey) {
+    return (
+      <p class="hint">{`${signer.name} signs this app's emails, so Eventpost needs no key. ${signer.api.records}`}</p>
+    )
+  }
   return (
-    <section id="dkim">
-      <h2>DKIM signature</h2>
-      <p>
-        {signer
-          ? `${signer.name} signs this app's emails. The key below is used only over SMTP.`
-          : 'Skip this if your email provider signs emails, as Postmark, Resend and Amazon SES do. Create a key pair only if you run the mail server yourself.'}
-      </p>
-      <PublishedKey {...settings} />
+    <div id="dkim" class="key-actions">
+      {signer && (
+        <p class="hint">{`${signer.name} signs this app's emails. The key of the app is used only over SMTP.`}</p>
+      )}
+      {signing !== null && publishedOf(signing) === null && (
+        <Notice kind="error">The key can't be read, so no email is sent. Create a new one.</Notice>
+      )}
       <OtherDomain {...props.facts} />
-      {isOwner(viewer) && (settings.dkimKey === null ? <KeyForm {...props} /> : <ChangeKey {...props} />)}
-    </section>
+      {isOwner(viewer) && (
+        <>
+          <KeyForm {...props} />
+          {hasKey && (
+            <div class="buttons">
+              {waiting !== null && <WaitingKey {...props} isFirst={signing === null} />}
+              {signing !== null && <RemoveKey {...props} />}
+            </div>
+          )}
+        </>
+      )}
+    </div>
   )
 }
 
-const SignedByProvider = ({ name, records }: { name: string; records: string }) => (
-  <section id="dkim">
-    <h2>DKIM signature</h2>
-    <p>{`${name} signs this app's emails, so Eventpost needs no key. ${records}`}</p>
-  </section>
-)
-
 /** DMARC alignment accepts subdomains. */
-const OtherDomain = ({ settings: { dkimDomain, dkimKey }, mailRoute: { from } }: SenderFacts) => {
+const OtherDomain = ({ settings, mailRoute: { from } }: SenderFacts) => {
+  const { signing, waiting } = readDkimKeys(settings)
+  const key = waiting ?? signing
   const sender = from?.address.split('@')[1]?.toLowerCase()
-  if (dkimKey === null || dkimDomain === null || sender === undefined) return null
-  const isAligned = sender === dkimDomain || sender.endsWith(`.${dkimDomain}`) || dkimDomain.endsWith(`.${sender}`)
+  if (key === null || sender === undefined) return null
+  const isAligned = sender === key.domain || sender.endsWith(`.${key.domain}`) || key.domain.endsWith(`.${sender}`)
   return isAligned ? null : (
     <Notice kind="caution">
-      Emails come from {sender} but are signed for {dkimDomain}, so receivers ignore the signature. Create a key pair
-      for {sender}.
+      Emails come from {sender}, but the key is for {key.domain}, so receivers ignore its signature. Create a key for{' '}
+      {sender}.
     </Notice>
   )
 }
 
-const PublishedKey = ({ dkimDomain, dkimSelector, dkimKey }: SenderFacts['settings']) => {
-  if (dkimKey === null || dkimDomain === null || dkimSelector === null) {
-    return <p class="hint">Eventpost doesn't sign this app's emails.</p>
-  }
-  const publicKey = readPublicKey(dkimKey)
-  return publicKey === null ? (
-    <Notice kind="error">The key can't be read, so no email is sent. Create a new one.</Notice>
-  ) : (
+/** A free name for the record of a new key: eventpost, then eventpost2. */
+function proposeSelector({ signing }: ReturnType<typeof readDkimKeys>): string {
+  const [, name = 'eventpost', count = '1'] = /^(.*?)(\d*)$/.exec(signing?.selector ?? '') ?? []
+  return signing === null ? 'eventpost' : `${name}${Number(count || '1') + 1}`
+}
+
+const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused }: DomainProps) => {
+  const keys = readDkimKeys(settings)
+  const current = keys.waiting ?? keys.signing
+  const errors = refused.errors?.filter(({ field }) => field !== SOURCE) ?? []
+  return (
+    <details open={errors.length > 0}>
+      <summary>{current === null ? 'Create a DKIM key' : 'Create a new DKIM key'}</summary>
+      <p>
+        {current === null
+          ? 'Skip this if your email provider signs emails, as Postmark, Resend and Amazon SES do. Create a key only if you run the mail server yourself.'
+          : keys.signing === null
+            ? 'It replaces the key above.'
+            : 'The current key signs emails until the record of the new key is found.'}
+      </p>
+      <Form
+        action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`}
+        hidden={{ basedOn: refused.basedOn ?? marks.dkim }}
+        errors={errors}
+        submit="Create the key"
+        kind="plain"
+      >
+        <Field
+          name="dkimDomain"
+          label="Domain"
+          value={refused.text?.domain ?? current?.domain ?? mailRoute.from?.address.split('@')[1] ?? ''}
+          autocomplete="off"
+        />
+        <Field
+          name="dkimSelector"
+          label="Selector"
+          hint="Names this key. A domain can have several keys."
+          value={refused.text?.selector ?? keys.waiting?.selector ?? proposeSelector(keys)}
+          autocomplete="off"
+        />
+      </Form>
+    </details>
+  )
+}
+
+type KeyProps = DomainProps & { isFirst: boolean }
+
+const WaitingKey = ({ facts: { viewer, marks }, isFirst }: KeyProps) => {
+  const path = `${pathOf(viewer.app.publicId, 'sender')}/dkim`
+  return (
     <>
-      <p class="hint">Emails are signed. Publish this record in the DNS of {dkimDomain}.</p>
-      <RecordValues id="dkim" record={dkimRecord({ domain: dkimDomain, selector: dkimSelector }, publicKey)} />
+      <Dialog id="use-key" opener="Use it anyway" title="Use the new key before its record is found?">
+        <p>
+          It signs the next email.{!isFirst && ' The current key stops signing.'} Until receivers find the record, the
+          signature fails, and emails may go to spam or be refused.
+        </p>
+        <ActionForm action={`${path}/use`} fields={{ basedOn: marks.dkim }} kind="primary">
+          Use it anyway
+        </ActionForm>
+      </Dialog>
+      <Dialog id="discard-key" opener="Discard the new key" kind="danger" title="Discard the new key?">
+        <p>
+          {isFirst
+            ? 'Emails stay unsigned, unless your email provider signs them.'
+            : 'The current key goes on signing.'}
+        </p>
+        <ActionForm action={`${path}/discard`} fields={{ basedOn: marks.dkim }} kind="danger">
+          Discard the new key
+        </ActionForm>
+      </Dialog>
     </>
   )
 }
 
-const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused }: DomainProps) => (
-  <Form
-    action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`}
-    hidden={{ basedOn: refused.basedOn ?? marks.dkim }}
-    errors={refused.errors?.filter(({ field }) => field !== SOURCE)}
-    submit="Create a key pair"
-    kind="plain"
-  >
-    <Field
-      name="dkimDomain"
-      label="Domain"
-      value={refused.text?.domain ?? settings.dkimDomain ?? mailRoute.from?.address.split('@')[1] ?? ''}
-      autocomplete="off"
-    />
-    <Field
-      name="dkimSelector"
-      label="Selector"
-      hint="Names this key. A domain can have several keys."
-      value={refused.text?.selector ?? settings.dkimSelector ?? 'eventpost'}
-      autocomplete="off"
-    />
-  </Form>
-)
-
-/** Until the DNS record is updated, signatures fail. */
-const ChangeKey = (props: DomainProps) => (
-  <div class="buttons">
-    <Dialog id="new-key" opener="Create a new key pair" title="Create a new key pair?">
-      <p>
-        It signs the next email, so publish its record right away. With a different selector, the old key stays valid
-        for emails in transit.
-      </p>
-      <KeyForm {...props} />
-    </Dialog>
-    <Dialog id="remove-key" opener="Remove the key" kind="danger" title="Remove the key?">
+const RemoveKey = ({ facts: { viewer, marks, settings } }: DomainProps) => {
+  const isBoth = readDkimKeys(settings).waiting !== null
+  const label = isBoth ? 'Remove both keys' : 'Remove the key'
+  return (
+    <Dialog id="remove-key" opener={label} kind="danger" title={`${label}?`}>
       <p>Emails are then sent unsigned, unless your email provider signs them.</p>
       <ActionForm
-        action={`${pathOf(props.facts.viewer.app.publicId, 'sender')}/dkim/remove`}
-        fields={{ basedOn: props.facts.marks.dkim }}
+        action={`${pathOf(viewer.app.publicId, 'sender')}/dkim/remove`}
+        fields={{ basedOn: marks.dkim }}
         kind="danger"
       >
-        Remove the key
+        {label}
       </ActionForm>
     </Dialog>
-  </div>
-)
+  )
+}
 
 const STATES: Record<SenderCheck['state'], { word: string; mood: Mood }> = {
   unchecked: { word: 'Not checked', mood: 'quiet' },
@@ -224,23 +275,31 @@ const STATES: Record<SenderCheck['state'], { word: string; mood: Mood }> = {
 
 export const CHECKS = 'checks'
 
-const ChecksSection = (props: DomainProps) => {
+const RecordsSection = (props: DomainProps) => {
   const { viewer } = props.facts
   const [first, ...others] = props.checked
   return (
     <section id={CHECKS}>
       <h2>DNS records</h2>
-      <p>
-        Without these records, emails may go to spam. If you use an email provider, such as Postmark or Amazon SES, add
-        the records that it lists for your domain, then check them here.
-      </p>
-      {first && <Checks {...first} id="check" />}
+      {first ? (
+        <p>
+          Without these records, emails may go to spam. If you use an email provider, such as Postmark or Amazon SES,
+          also add the records that it lists for your domain.
+        </p>
+      ) : (
+        <DkimKeys {...props} />
+      )}
+      {first && (
+        <Records {...first} id="check">
+          <DkimKeys {...props} />
+        </Records>
+      )}
       {others.map((one) => (
-        <details key={one.domain}>
+        <details key={one.sender.domain}>
           <summary>
-            {one.domain}: {describeRecords(one.last)}
+            {one.sender.domain}: {describeRecords(one.last)}
           </summary>
-          <Checks {...one} id={`check-${one.domain}`} />
+          <Records {...one} id={`check-${one.sender.domain}`} />
         </details>
       ))}
       {first && hasRole(viewer.member.role, 'editor') && (
@@ -255,33 +314,89 @@ const ChecksSection = (props: DomainProps) => {
   )
 }
 
-/** `id`: starts the ids of what can be copied. */
-const Checks = ({ last, isChecking, id }: CheckedDomain & { id: string }) => (
+const IS_OF_KEY: readonly SenderCheck['about'][] = ['DKIM', 'New DKIM key']
+
+/** `id`: starts the ids of what can be copied. `children`: what belongs to the DKIM keys, which all domains share. */
+const Records = ({ sender, last, isChecking, id, children }: RecordsProps) => {
+  const checks = last?.checks ?? listUnchecked(sender)
+  const ofKey = checks.findLast(({ about }) => IS_OF_KEY.includes(about))
+  return (
+    <>
+      <ul class="fact-list">
+        {checks.map((check) => {
+          // other domains have the same keys
+          const record = children === undefined && IS_OF_KEY.includes(check.about) ? null : check.record
+          return (
+            <li key={check.about}>
+              <CheckLine {...check} />
+              {record && <RecordValues id={`${id}-${check.about.replaceAll(' ', '-')}`} record={record} />}
+              {check === ofKey && children}
+            </li>
+          )
+        })}
+      </ul>
+      {(last !== null || isChecking) && (
+        <p class="hint">
+          {last && (
+            <>
+              Checked <ExactTime at={last.checkedAt} />.{' '}
+            </>
+          )}
+          {isChecking
+            ? 'The records are being checked again. Reload the page in a moment.'
+            : 'Checked again daily while emails are sent or someone views this page.'}
+        </p>
+      )}
+    </>
+  )
+}
+
+type RecordsProps = CheckedDomain & { id: string; children?: ComponentChildren }
+
+type LineProps = Pick<SenderCheck, 'state' | 'isAbsent' | 'sentence'> & { about: string }
+
+const CheckLine = ({ about, state, isAbsent, sentence }: LineProps) => (
   <>
-    <ul class="fact-list">
-      {(last?.checks ?? Object.values(UNCHECKED)).map((check) => (
-        <li key={check.about}>
-          <p class="with-badge">
-            <b>{check.about}</b>
-            <Badge mood={STATES[check.state].mood}>{check.isAbsent ? 'Missing' : STATES[check.state].word}</Badge>
-          </p>
-          <p class="hint">
-            <SentText most={600}>{check.sentence}</SentText>
-          </p>
-          {check.record && <RecordValues id={`${id}-${check.about.replaceAll(' ', '-')}`} record={check.record} />}
-        </li>
-      ))}
-    </ul>
-    {last && (
-      <p class="hint">
-        Checked <ExactTime at={last.checkedAt} />.{' '}
-        {isChecking
-          ? 'The records are being checked again. Reload the page in a moment.'
-          : 'Checked again daily while emails are sent or someone views this page.'}
-      </p>
-    )}
+    <p class="with-badge">
+      <b>{about}</b>
+      <Badge mood={STATES[state].mood}>{isAbsent ? 'Missing' : STATES[state].word}</Badge>
+    </p>
+    <p class="hint">
+      <SentText most={600}>{sentence}</SentText>
+    </p>
   </>
 )
+
+/** Not a record: the emails have it. */
+const OneClickSection = ({ facts: { baseUrl }, checked }: DomainProps) => {
+  const checks = checked.map(({ sender }) => ({ domain: sender.domain, ...checkOneClick(sender) }))
+  const [first] = checks
+  if (first === undefined) return null
+  const isAlike = checks.every(({ state }) => state === first.state)
+  const isLost = isLinkUnreachable(baseUrl) && first.state !== 'bad' && first.state !== 'caution'
+  return (
+    <section id="one-click">
+      <h2>One-click unsubscribe</h2>
+      <p>A property of the emails, not a DNS record. Mail apps show an unsubscribe button for signed headers.</p>
+      <ul class="fact-list">
+        {(isAlike ? [first] : checks).map(({ domain, state, sentence }) => (
+          <li key={domain}>
+            <CheckLine
+              about={isAlike ? 'Headers' : domain}
+              state={isLost ? 'caution' : state}
+              sentence={isLost ? `${sentence} Their link works only on this machine.` : sentence}
+            />
+          </li>
+        ))}
+      </ul>
+      {isLost && (
+        <p class="hint">
+          <SetAddress />
+        </p>
+      )}
+    </section>
+  )
+}
 
 const SOURCE = 'source'
 

@@ -52,7 +52,7 @@ async function checkDomains(deps: PageDependencies, request: Request, _: FormInp
 
 async function checkRecords(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who) {
   if (isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
-  await deps.mailer.dnsChecks.check(viewer.app.id, await listSenders(deps, viewer))
+  await deps.mailer.dnsChecks.check(viewer.app, await listSenders(deps, viewer))
   return redirectAnswer(`${pathOf(viewer.app.publicId, 'sender/domain')}#${CHECKS}`)
 }
 
@@ -82,7 +82,7 @@ async function checkReceived(deps: PageDependencies, request: Request, form: For
     return showDomain(deps, request, viewer, { status, notice: message })
   }
   const senders = (await listSenders(deps, viewer)).filter((one) => one.domain === domain)
-  await mailer.dnsChecks.check(viewer.app.id, senders)
+  await mailer.dnsChecks.check(viewer.app, senders)
   return redirectAnswer(`${pathOf(viewer.app.publicId, 'sender/domain')}#${CHECKS}`)
 }
 
@@ -104,8 +104,8 @@ export async function showDomain(
   const checked = await Promise.all(
     senders.map(async (sender) => {
       const last = await findLastCheck(deps.store, viewer.app.id, sender)
-      const isChecking = last !== null && deps.mailer.dnsChecks.refreshSeen(viewer.app.id, sender, last)
-      return { domain: sender.domain, last, isChecking }
+      const isChecking = deps.mailer.dnsChecks.refreshSeen(viewer.app, sender, last)
+      return { sender, last, isChecking }
     }),
   )
   return pageAnswer(request, status, <DomainPage {...{ facts, refused, domains, checked, isChecked: asksDns }} />)

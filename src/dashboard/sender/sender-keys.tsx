@@ -1,8 +1,17 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { makeDkimKey, readDkim } from '../../accounts/dkim.ts'
+import {
+  type DkimKeys,
+  isSameName,
+  makeDkimKey,
+  readDkim,
+  readDkimKeys,
+  startWaitingKey,
+  writeDkimKeys,
+} from '../../accounts/dkim.ts'
 import { randomBase62 } from '../../core/base62.ts'
 import { pageAnswer } from '../layout/answers.ts'
+import type { FlashCode } from '../layout/flash.ts'
 import { doneAnswer, onForm } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
@@ -28,6 +37,8 @@ export const senderKeysRoutes = (deps: PageDependencies) =>
         parse: 'none',
       },
     )
+    .post('/apps/:app/sender/dkim/use', onForm(deps, { role: 'owner' }, useKey), { parse: 'none' })
+    .post('/apps/:app/sender/dkim/discard', onForm(deps, { role: 'owner' }, discardKey), { parse: 'none' })
     .post('/apps/:app/sender/dkim/remove', onForm(deps, { role: 'owner' }, removeKey), { parse: 'none' })
     .post(
       '/apps/:app/sender/reports',
@@ -44,10 +55,21 @@ const readText = (form: FormInput) => ({ domain: form.text('dkimDomain'), select
 /** Before the password is asked for. */
 const checkKey = (deps: PageDependencies) => async (request: Request, form: FormInput, viewer: Viewer) => {
   const text = readText(form)
-  const reading = readDkim(text)
+  const reading = readNewKey(text, await readKeys(deps, viewer))
   if (!('errors' in reading)) return null
   const { errors } = reading
   return showDomain(deps, request, viewer, { text, basedOn: form.text('basedOn'), status: 400, errors })
+}
+
+const readKeys = async ({ store }: PageDependencies, { app }: Viewer): Promise<DkimKeys> =>
+  readDkimKeys(await store.mailSettings(app.id))
+
+/** Two keys can't share a record. */
+function readNewKey(text: ReturnType<typeof readText>, { signing }: DkimKeys): ReturnType<typeof readDkim> {
+  const reading = readDkim(text)
+  if ('errors' in reading || signing === null || !isSameName(reading.input, signing)) return reading
+  const message = 'The current key has this selector. Choose another one, so that both records can be published.'
+  return { errors: [{ field: 'dkimSelector', code: 'conflict', message }] }
 }
 
 async function makeKey(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
@@ -55,27 +77,36 @@ async function makeKey(deps: PageDependencies, request: Request, form: FormInput
   const basedOn = form.text('basedOn')
   const show = (shown: Parameters<typeof showDomain>[3]) =>
     showDomain(deps, request, viewer, { text, basedOn, ...shown })
-  const reading = readDkim(text)
+  const keys = await readKeys(deps, viewer)
+  const reading = readNewKey(text, keys)
   if ('errors' in reading) return show({ status: 400, errors: reading.errors })
-  const { domain: dkimDomain, selector: dkimSelector } = reading.input
+  const waiting = { ...reading.input, key: await makeDkimKey() }
   return saveSettings(deps, viewer, {
     form: 'dkim',
-    settings: { dkimDomain, dkimSelector, dkimKey: await makeDkimKey() },
+    settings: writeDkimKeys({ signing: keys.signing, waiting }),
     basedOn,
     show,
     done: () => doneAnswer(deps, viewer, 'sender/domain', 'dkim_made'),
   })
 }
 
-function removeKey(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
-  return saveSettings(deps, viewer, {
-    form: 'dkim',
-    settings: { dkimDomain: null, dkimSelector: null, dkimKey: null },
-    basedOn: form.text('basedOn'),
-    show: ({ status, notice }) => showDomain(deps, request, viewer, { status, notice }),
-    done: () => doneAnswer(deps, viewer, 'sender/domain', 'dkim_removed'),
-  })
-}
+type KeyChange = { change: (keys: DkimKeys) => DkimKeys; done: FlashCode }
+
+const changeKeys =
+  ({ change, done }: KeyChange) =>
+  async (deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> =>
+    saveSettings(deps, viewer, {
+      form: 'dkim',
+      settings: writeDkimKeys(change(await readKeys(deps, viewer))),
+      basedOn: form.text('basedOn'),
+      show: ({ status, notice }) => showDomain(deps, request, viewer, { status, notice }),
+      done: () => doneAnswer(deps, viewer, 'sender/domain', done),
+    })
+
+/** Although its record was not found. */
+const useKey = changeKeys({ change: startWaitingKey, done: 'dkim_used' })
+const discardKey = changeKeys({ change: ({ signing }) => ({ signing, waiting: null }), done: 'dkim_discarded' })
+const removeKey = changeKeys({ change: () => ({ signing: null, waiting: null }), done: 'dkim_removed' })
 
 async function makeSecret(
   deps: PageDependencies,

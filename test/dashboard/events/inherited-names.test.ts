@@ -121,7 +121,14 @@ test.each(INHERITED)('%s in a template is a value where it was sent, and missing
 })
 
 test.each(INHERITED)('%s as the policy of a DMARC record is none', async (name) => {
-  const sender = { domain: 'mail.example.com', server: 'smtp.example.net', dkim: null, seen: null, hasOneClick: true }
+  const sender = {
+    domain: 'mail.example.com',
+    server: 'smtp.example.net',
+    dkim: null,
+    nextDkim: null,
+    seen: null,
+    hasOneClick: true,
+  }
   const resolveTxt = async (asked: string) => (asked.startsWith('_dmarc.') ? [`v=DMARC1; p=${name}`] : [])
   const checks = await checkSender({ resolveTxt, resolveCname: async () => null }, sender)
   expect(checks.find(({ about }) => about === 'DMARC')).toMatchObject({ state: 'bad' })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { saveLastCheck } from '../../../src/accounts/dns-checks.ts'
-import type { SenderCheck } from '../../../src/accounts/sender-checks.ts'
+import { listUnchecked, type SenderCheck } from '../../../src/accounts/sender-checks.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { PAGE_NAME } from '../../../src/store/visit-reports.ts'
 import { visitReportWrite } from '../../store/samples.ts'
@@ -341,12 +341,20 @@ describe('with a live message', () => {
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })
     const links = async () => textOf(await show(), '.attention > li > a')
     expect(await links()).toContain('Check the records')
-    const sender = { domain: 'example.com', server: 'mail.example.com', dkim: null, seen: null, hasOneClick: false }
+    const sender = {
+      domain: 'example.com',
+      server: 'mail.example.com',
+      dkim: null,
+      nextDkim: null,
+      seen: null,
+      hasOneClick: true,
+    }
     const known = { appId: pages.app.id, sender, checkedAt: pages.clock.now() }
     const spf: SenderCheck = { about: 'SPF', state: 'bad', sentence: 'None.', record: null }
     await saveLastCheck(pages.store, { ...known, checks: [spf] })
     expect(await links()).toContain('Show the records to add')
-    await saveLastCheck(pages.store, { ...known, checks: [{ ...spf, state: 'good' }] })
+    const checks = listUnchecked(sender).map((one): SenderCheck => ({ ...one, state: 'good' }))
+    await saveLastCheck(pages.store, { ...known, checks })
     expect((await links()).filter((one) => /record/.test(one))).toEqual([])
     await pages.set({ fromEmail: 'team@first.example' })
     expect(await links()).toContain('Check the records')

@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
+import { readDkimKeys } from '../../../src/accounts/dkim.ts'
 import { describeRate } from '../../../src/dashboard/sender/learned-limits.tsx'
 import type { MailSettings } from '../../../src/store/message-types.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
@@ -214,21 +215,74 @@ describe('the signature', () => {
   const make = (fields: Record<string, string> = {}) =>
     browser.submit(path('/domain'), path('/dkim'), { dkimDomain: 'Engine.example', dkimSelector: 'post', ...fields })
 
+  const keys = async () => readDkimKeys(await settings())
+
   test('is created with a matching record', async () => {
     expect(await attributesOf(await see('/domain'), '#dkimDomain, #dkimSelector', 'value')).toEqual([
       'first.example',
       'eventpost',
     ])
     expect((await make()).status).toBe(303)
-    const { dkimDomain, dkimSelector, dkimKey } = await settings()
-    expect([dkimDomain, dkimSelector]).toEqual(['engine.example', 'post'])
-    const key = createPublicKey(createPrivateKey(dkimKey ?? ''))
+    const { signing, waiting } = await keys()
+    expect([signing, waiting]).toEqual([
+      null,
+      { domain: 'engine.example', selector: 'post', key: expect.stringContaining('PRIVATE KEY') },
+    ])
+    const key = createPublicKey(createPrivateKey(waiting?.key ?? ''))
     expect(key.asymmetricKeyDetails?.modulusLength).toBe(2_048)
     const html = await see('/domain')
-    expect(await textOf(html, '#dkim-name')).toEqual(['post._domainkey.engine.example'])
     const published = key.export({ type: 'spki', format: 'der' }).toString('base64')
-    expect(await textOf(html, '#dkim-value')).toEqual([`v=DKIM1; k=rsa; p=${published}`])
+    expect(await textOf(html, '[id$=-name]')).toEqual(['post._domainkey.engine.example'])
+    expect(await textOf(html, '[id$=-value]')).toEqual([`v=DKIM1; k=rsa; p=${published}`])
     expect(html).not.toContain('PRIVATE')
+  })
+
+  test('starts with a new key once its record is found, and until then the current key signs', async () => {
+    const find = () => browser.submit(path('/domain'), path('/check'))
+    const recordOf = async () => (await textOf(await see('/domain'), '#check-New-DKIM-key-value'))[0] ?? ''
+    await make({ dkimDomain: 'first.example' })
+    const first = (await keys()).waiting
+    answer = () => []
+    await find()
+    expect(await keys()).toEqual({ signing: null, waiting: first })
+    const published = await recordOf()
+    answer = (name) => (name === 'post._domainkey.first.example' ? [published] : [])
+    await find()
+    expect(await keys()).toEqual({ signing: first, waiting: null })
+    expect(await textOf(await see('/domain'), '#checks .badge')).toEqual(['Missing', 'Good', 'Good', 'Missing'])
+
+    const same = await make({ dkimDomain: 'first.example' })
+    expect([same.status, await textOf(same.html, '#dkimSelector-fault')]).toEqual([
+      400,
+      [expect.stringContaining('Choose another one')],
+    ])
+    expect(await attributesOf(await see('/domain'), '#dkimSelector', 'value')).toEqual(['post2'])
+    await make({ dkimDomain: 'first.example', dkimSelector: 'post2' })
+    const second = (await keys()).waiting
+    await find()
+    expect(await keys()).toEqual({ signing: first, waiting: second })
+    const both = await see('/domain')
+    expect(await textOf(both, '#checks .badge')).toEqual(['Missing', 'Good', 'Missing', 'Good', 'Missing'])
+    const next = await recordOf()
+    answer = (name) => (name === 'post2._domainkey.first.example' ? [next] : [])
+    await find()
+    expect(await keys()).toEqual({ signing: second, waiting: null })
+    const [newest] = await pages.store.listAudit({ accountId: app.accountId, kind: 'changes', before: null, limit: 1 })
+    expect(newest).toMatchObject({ actor: 'eventpost', action: 'mail.set' })
+  })
+
+  test('starts with a new key anyway if an owner wants it, or goes on without it', async () => {
+    await make()
+    const first = (await keys()).waiting
+    expect((await browser.submit(path('/domain'), path('/dkim/use'))).status).toBe(303)
+    expect(await keys()).toEqual({ signing: first, waiting: null })
+    await make({ dkimSelector: 'other' })
+    expect((await keys()).signing).toEqual(first)
+    expect(await textOf(await see('/domain'), '#use-key p')).toEqual([
+      expect.stringContaining('The current key stops signing. Until receivers find the record, the signature fails'),
+    ])
+    expect((await browser.submit(path('/domain'), path('/dkim/discard'))).status).toBe(303)
+    expect(await keys()).toEqual({ signing: first, waiting: null })
   })
 
   test('of another domain is reported as useless', async () => {
@@ -253,6 +307,7 @@ describe('the signature', () => {
 
   test('can be removed', async () => {
     await make()
+    await browser.submit(path('/domain'), path('/dkim/use'))
     expect((await browser.submit(path('/domain'), path('/dkim/remove'))).status).toBe(303)
     expect(await settings()).toMatchObject({ dkimDomain: null, dkimSelector: null, dkimKey: null })
   })
@@ -290,7 +345,7 @@ describe('the records of the domain', () => {
   test('are looked up 20 times in 10 minutes, then limited', async () => {
     for (let nth = 0; nth < 20; nth += 1) expect((await check()).status).toBe(303)
     const { status, html } = await check()
-    expect([status, await badges(html)]).toEqual([429, ['No answer', 'To do', 'Good', 'No answer', 'To do']])
+    expect([status, await badges(html)]).toEqual([429, ['No answer', 'To do', 'Good', 'No answer']])
     pages.clock.ms += 600_000
     expect((await check()).status).toBe(303)
   })
@@ -299,40 +354,34 @@ describe('the records of the domain', () => {
     answer = (name) => (name === 'first.example' ? ['v=spf1 mx -all', HOSTILE] : [])
     const before = await see('/domain')
     expect([await textOf(before, '#checks .button'), await badges(before)]).toEqual([
-      ['Check the records', 'Check this email'],
-      Array(5).fill('Not checked'),
+      ['Create the key', 'Check the records', 'Check this email'],
+      Array(4).fill('Not checked'),
     ])
     expect(asked).toEqual([])
     const lead = 'Emails come from first.example.'
     expect((await textOf(before, '.lead'))[0]).toBe(`${lead} Its DNS records haven't been checked yet.`)
     const html = await ask()
-    expect((await textOf(html, '.lead'))[0]).toBe(`${lead} Its DNS records are incomplete: DKIM, DMARC, and One-click.`)
-    expect(await badges(html)).toEqual(['Good', 'To do', 'Good', 'Missing', 'To do'])
+    expect((await textOf(html, '.lead'))[0]).toBe(`${lead} Its DNS records are incomplete: DKIM and DMARC.`)
+    expect(await badges(html)).toEqual(['Good', 'To do', 'Good', 'Missing'])
     expect(asked.sort()).toEqual(['_dmarc.first.example', 'first.example'])
     expect(await textOf(html, '#check-DMARC-name, #check-DMARC-value')).toEqual([
       '_dmarc.first.example',
       'v=DMARC1; p=none',
     ])
-    expect(await textOf(html, '#checks .button')).toEqual(['Check again', 'Check this email'])
+    expect(await textOf(html, '#checks .button')).toEqual(['Create the key', 'Check again', 'Check this email'])
     expect(html).toContain('Checked <time')
     await browser.submit(path('/domain'), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'post' })
     const changed = await see('/domain')
-    expect(await badges(changed)).toEqual(['Good', 'Not checked', 'Good', 'Missing', 'Not checked'])
+    expect(await badges(changed)).toEqual(['Good', 'Not checked', 'Good', 'Missing'])
     expect((await textOf(changed, '.lead'))[0]).toBe(`${lead} Its DNS records are incomplete: DMARC.`)
     await setServer('smtp://mail.example.com')
-    expect(await badges(await see('/domain'))).toEqual([
-      'Not checked',
-      'Not checked',
-      'Not checked',
-      'Missing',
-      'Not checked',
-    ])
+    expect(await badges(await see('/domain'))).toEqual(['Not checked', 'Not checked', 'Not checked', 'Missing'])
     answer = () => ['v=spf1 mx -all', 'v=DMARC1; p=none']
     await ask()
-    await browser.submit(path('/domain'), path('/dkim/remove'))
-    expect((await textOf(await see('/domain'), '.lead'))[0]).toBe(`${lead} Not checked yet: DKIM and One-click.`)
+    await browser.submit(path('/domain'), path('/dkim/discard'))
+    expect((await textOf(await see('/domain'), '.lead'))[0]).toBe(`${lead} Not checked yet: DKIM.`)
     await save({ fromEmail: 'ada@other.example' })
-    expect(await badges(await see('/domain'))).toEqual(Array(5).fill('Not checked'))
+    expect(await badges(await see('/domain'))).toEqual(Array(4).fill('Not checked'))
   })
 
   test('are looked up again after a day when the page is seen, once an hour, and keep their result without an answer', async () => {
@@ -351,7 +400,7 @@ describe('the records of the domain', () => {
     const html = await see('/domain')
     expect(html).toContain('The records are being checked again. Reload the page in a moment.')
     expect([await badges(html), await checked(), isAsked()]).toEqual([
-      ['Good', 'To do', 'Good', 'Missing', 'To do'],
+      ['Good', 'To do', 'Good', 'Missing'],
       first,
       true,
     ])
@@ -363,9 +412,16 @@ describe('the records of the domain', () => {
     expect(await see('/domain')).toContain('The records are being checked again')
     await saving.mock.results[0]?.value
     const after = await see('/domain')
-    expect([await badges(after), isAsked()]).toEqual([['Missing', 'To do', 'Good', 'Missing', 'To do'], true])
+    expect([await badges(after), isAsked()]).toEqual([['Missing', 'To do', 'Good', 'Missing'], true])
     expect(await checked()).toBe(new Date(pages.clock.now()).toISOString())
     expect(after).not.toContain('The records are being checked again')
+  })
+
+  test('are apart from the unsubscribe headers, which emails have also on this machine', async () => {
+    const html = await see('/domain')
+    expect(await textOf(html, '#one-click li')).toEqual([
+      expect.stringMatching(/^Headers.*Lifecycle emails have List-Unsubscribe and .*works only on this machine\.$/),
+    ])
   })
 
   test('show published text safely', async () => {
@@ -378,7 +434,7 @@ describe('the records of the domain', () => {
     answer = () => []
     const html = await ask()
     expect((await badges(html))[1]).toBe('Missing')
-    const [record = ''] = await textOf(html, '#check-DKIM-value')
+    const [record = ''] = await textOf(html, '#check-New-DKIM-key-value')
     answer = (name) => (name === 'post._domainkey.first.example' ? [record] : [])
     expect((await badges(await ask()))[1]).toBe('Good')
   })
@@ -387,7 +443,7 @@ describe('the records of the domain', () => {
     await setServer('smtp://apikey:secret@smtp.sendgrid.net')
     const key = 'x1._domainkey.first.example'
     answer = (name) => (name === key ? ['k=rsa; p=ABC'] : [])
-    expect(await badges(await ask())).toEqual(['Missing', 'Unknown', 'Unknown', 'Missing', 'To do'])
+    expect(await badges(await ask())).toEqual(['Missing', 'Unknown', 'Unknown', 'Missing'])
     const paste = (source: string) => browser.submit(path('/domain'), path('/received'), { source })
     const signed = 'DKIM-Signature: v=1; d=first.example; s=x1; h=from:subject; b=x'
     const wrong = await paste(`From: <hello@other.example>\n${signed}`)
@@ -398,7 +454,7 @@ describe('the records of the domain', () => {
     const pasted = await paste(`Return-Path: <b@sendgrid.net>\n${signed}\nFrom: Demo <hello@first.example>\n\nHello`)
     expect([pasted.status, pasted.location]).toEqual([303, `${path('/domain')}#checks`])
     const html = await see('/domain')
-    expect(await badges(html)).toEqual(['Good', 'Good', 'To do', 'Missing', 'To do'])
+    expect(await badges(html)).toEqual(['Good', 'Good', 'To do', 'Missing'])
     expect(html).toContain(`The received email was signed with ${key}.`)
   })
 
@@ -407,7 +463,8 @@ describe('the records of the domain', () => {
     await save({ fromEmail: 'hello@first.example', otherFromEmails: 'ada@engine.example' })
     const html = await ask()
     expect(await textOf(html, '#checks summary')).toEqual([
-      'engine.example: Its DNS records are incomplete: SPF, DKIM, DMARC, and One-click.',
+      'Create a DKIM key',
+      'engine.example: Its DNS records are incomplete: SPF, DKIM, and DMARC.',
       'Check an email that you received',
     ])
     expect(await textOf(html, '#check-engine\\.example-DMARC-name')).toEqual(['_dmarc.engine.example'])
@@ -415,7 +472,7 @@ describe('the records of the domain', () => {
 
   test('work without a network', async () => {
     const html = await ask()
-    expect(await badges(html)).toEqual(['No answer', 'To do', 'Good', 'No answer', 'To do'])
+    expect(await badges(html)).toEqual(['No answer', 'To do', 'Good', 'No answer'])
     expect((await textOf(html, '#checks .fact-list bdi'))[0]).toBe(
       "DNS gave no answer for first.example. Check this machine's network, then try again.",
     )
