@@ -13,7 +13,7 @@ import {
 } from '../messages/describe-message.ts'
 import type { Check } from './decide.ts'
 import { quietMsOf } from './rules.ts'
-import { readFault, type TemplateFault } from '../messages/template-faults.ts'
+import { readFault, readMissing, type TemplateFault } from '../messages/template-faults.ts'
 import { formatDuration, formatTimeInZone, formatZone } from '../core/format-time.ts'
 import { nameLanguage } from '../core/languages.ts'
 import { upperFirst } from '../core/text.ts'
@@ -101,10 +101,11 @@ export function describeTemplateFault(fault: TemplateFault): string {
   if ('broken' in fault) return `The email could not be rendered: ${fault.broken}.`
   if ('empty' in fault) return 'The email would have had no text.'
   if ('slow' in fault) return 'The email took too long to render.'
-  return fault.missing === 'subject'
-    ? 'The subject would have been empty.'
-    : `${describeMissing(fault.missing)}, and the message has no fallback for it.`
+  return fault.missing === 'subject' ? 'The subject would have been empty.' : describeGap(readMissing(fault.missing))
 }
+
+const describeGap = ({ variable, isFallbackEmpty }: ReturnType<typeof readMissing>): string =>
+  `${describeMissing(variable)}, and the message has ${isFallbackEmpty ? 'an empty fallback for it, which counts as none' : 'no fallback for it'}.`
 
 const NAMES_OF_PEOPLE = new Map([
   ['contact.firstName', 'first name'],

@@ -12,7 +12,7 @@ import { warnOfUntried } from '../messages/tried.ts'
 import { chooseVariant, OWN_TEXT } from '../messages/mail-texts.ts'
 import { type Mailer, type RenderedMail } from '../messages/mailer.ts'
 import { makeLiveToken } from '../messages/messages.ts'
-import { describeTemplateFault, type TemplateFault } from '../messages/template-faults.ts'
+import { describeTemplateFault, readMissing, type TemplateFault } from '../messages/template-faults.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { MessageRow } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
@@ -97,7 +97,7 @@ export function previewView({ found, mail }: Pick<DraftPreview, 'found' | 'mail'
 /** Why nothing can be shown. */
 export function describeFault(fault: TemplateFault, { sample: { contact, app }, isMadeUp }: FoundSample): string {
   const begin = `Nothing can be shown for ${isMadeUp ? 'this person' : contact.email}: `
-  return 'missing' in fault
-    ? `${begin}${fault.missing} has no value and no fallback, so this person gets no email. Write ${proposeFallback(fault.missing, app)}.`
-    : `${begin}${describeTemplateFault(fault)}`
+  if (!('missing' in fault)) return `${begin}${describeTemplateFault(fault)}`
+  const { variable, lacks } = readMissing(fault.missing)
+  return `${begin}${variable} has ${lacks}, so this person gets no email. Write ${proposeFallback(variable, app)}.`
 }

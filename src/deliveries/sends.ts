@@ -15,7 +15,7 @@ import { MAX_NAME_CHARACTERS, MessageSchema } from '../messages/message-schema.t
 import { findVariant } from '../messages/mail-texts.ts'
 import { mailFactsOf, mailTemplateOf, type RenderedMail } from '../messages/mailer.ts'
 import { makeNewPerson } from '../messages/message-samples.ts'
-import { describeTemplateFault, type TemplateFault } from '../messages/template-faults.ts'
+import { describeTemplateFault, readMissing, type TemplateFault } from '../messages/template-faults.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { Mail, MessageRow, SentMail } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
@@ -247,12 +247,13 @@ async function describeFault(deps: Dependencies, app: AppRow, { fault, mail, fou
   return [{ field, code: 'template', message }]
 }
 
-function describeMissing(variable: string, app: AppRow): FieldError {
+function describeMissing(missing: string, app: AppRow): FieldError {
+  const { variable, lacks } = readMissing(missing)
   const [source = '', name = ''] = variable.split('.')
   const isName = source === 'contact' && (name === 'firstName' || name === 'lastName')
   const field = isName ? name : source === 'contact' ? 'email' : 'properties'
   const where = field === 'email' ? 'Add it to the person' : `Send it${isName ? '' : ' in `properties`'}`
-  const message = `\`${variable}\` has neither a value nor a fallback. ${where}, or write \`${proposeFallback(variable, app)}\` in the text.`
+  const message = `\`${variable}\` has ${lacks}. ${where}, or write \`${proposeFallback(variable, app)}\` in the text.`
   return { field, code: 'missing_value', message }
 }
 

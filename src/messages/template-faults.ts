@@ -15,9 +15,25 @@ function describeFault(fault: TemplateFault): [reason: TemplateReason, value: st
 }
 
 export function describeTemplateFault(fault: TemplateFault): string {
-  if ('missing' in fault) return `\`${fault.missing}\` has neither a value nor a fallback.`
+  if ('missing' in fault) {
+    const { variable, lacks } = readMissing(fault.missing)
+    return `\`${variable}\` has ${lacks}.`
+  }
   if ('broken' in fault) return `Template error: ${fault.broken}.`
   return 'empty' in fault ? 'The email has no text.' : 'This email takes too long to render.'
+}
+
+const EMPTY_FALLBACK = /^([\w.-]+)(?:\s*\|.*)?\s*\|\s*default:\s*(["'])\s*\2$/s
+
+/** `missing`: a variable, or all between its braces if that turned out empty. `lacks`: completes "it has". */
+export function readMissing(
+  missing: string,
+  where = '',
+): { variable: string; lacks: string; isFallbackEmpty: boolean } {
+  const [, variable] = EMPTY_FALLBACK.exec(missing) ?? []
+  return variable === undefined
+    ? { variable: missing, lacks: `neither a value nor a fallback${where}`, isFallbackEmpty: false }
+    : { variable, lacks: `no value${where}, and an empty fallback counts as none`, isFallbackEmpty: true }
 }
 
 export function readFault({ about, value }: Pick<Verdict, 'about' | 'value'>): TemplateFault {

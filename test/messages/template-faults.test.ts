@@ -49,6 +49,13 @@ test.each<[fault: TemplateFault, reason: TemplateReason, value: string, about: s
     'event.url',
     '`event.url` has neither a value nor a fallback.',
   ],
+  [
+    { missing: 'contact.firstName | upcase | default: ""' },
+    'missing_value',
+    'missing',
+    'contact.firstName | upcase | default: ""',
+    '`contact.firstName` has no value, and an empty fallback counts as none.',
+  ],
   [{ broken: 'it is odd' }, 'broken_template', 'broken', 'it is odd', 'Template error: it is odd.'],
   [{ empty: 'body' }, 'empty_mail', 'empty', 'body', 'The email has no text.'],
   [{ slow: true }, 'template_too_slow', 'slow', null, 'This email takes too long to render.'],

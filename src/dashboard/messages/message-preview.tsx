@@ -4,6 +4,7 @@ import { render } from 'preact-render-to-string'
 import type { Preview, SampleChoice } from '../../deliveries/message-preview.ts'
 import { OWN_TEXT } from '../../messages/mail-texts.ts'
 import { proposeFallback } from '../../messages/message-checks.ts'
+import { readMissing } from '../../messages/template-faults.ts'
 import { nameLanguage } from '../../core/languages.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { describeMailbox } from '../../core/mail-addresses.ts'
@@ -203,5 +204,6 @@ function describeMissing(name: string, sample: SampleChoice | null, { app }: Vie
       : sample.event
         ? `in the event from ${sample.contact.email}`
         : `for ${sample.contact.email}`
-  return `${name} has neither a value nor a fallback ${where}, so the email isn't sent. Add a fallback: ${proposeFallback(name, app)}.`
+  const { variable, lacks } = readMissing(name, ` ${where}`)
+  return `${variable} has ${lacks}, so the email isn't sent. Add a fallback: ${proposeFallback(variable, app)}.`
 }

@@ -202,6 +202,10 @@ describe('the preview while typing', () => {
 
   test.each([
     ['{{ event.headline }}', 'event.headline has neither a value nor a fallback'],
+    [
+      '{{ event.headline | default: "" }}',
+      'event.headline has no value in the event from bob@example.com, and an empty fallback counts as none, so the email',
+    ],
     ['{{ event.headline', 'Fix the subject to see the email.'],
     ['', 'Add a subject and text'],
     [`{{ ${HOSTILE} }}`, 'Fix the subject to see the email.'],

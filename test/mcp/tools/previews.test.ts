@@ -90,7 +90,7 @@ describe('preview_message', () => {
         subject: null,
         text: null,
         fault:
-          'Nothing can be shown for bob@example.com: event.url has no value and no fallback, so this person gets no email. Write {{ event.url | default: app.homeUrl }}.',
+          'Nothing can be shown for bob@example.com: event.url has neither a value nor a fallback, so this person gets no email. Write {{ event.url | default: app.homeUrl }}.',
       },
       problems: [{ field: 'mail.body', code: 'missing_value', message: expect.stringContaining('| default: ') }],
       warnings: [],
