@@ -194,8 +194,8 @@ export function describeMessage({
     ),
   )
   const lines = [
-    `The email is due ${describeTime(wait)} ${describeTrigger(trigger)}.`,
-    'api' in trigger ? null : `Each person gets it ${describeAgain(again)}.`,
+    `The email is due ${describeTime(trigger, wait)}.`,
+    'api' in trigger ? null : `Each person gets it ${describeHowOften(trigger, again)}.`,
     describeCollect(again),
     ...rules.map((rule) => `Only if ${rule}`),
     describeUnseen(onlyIf),
@@ -242,9 +242,38 @@ export function describeUnseen(rules: readonly Rule[]): string | null {
   return `People without page views ${asking.some(({ rule }) => rule === 'away') ? 'count as away and ' : ''}also get it.`
 }
 
-function describeTime(wait: Wait | undefined): string {
-  if (wait && 'until' in wait) return `at the next ${wait.until} after`
-  return wait === undefined || wait.minutes === 0 ? 'as soon as' : `${formatMinutes(wait.minutes)} after`
+function describeTime(trigger: Trigger, wait: Wait | undefined): string {
+  const [until, minutes] = wait && 'until' in wait ? [wait.until, 0] : [undefined, wait?.minutes ?? 0]
+  if ('date' in trigger && trigger.days > 0) {
+    const day = `${countUnits(trigger.days, 'day')} ${trigger.when} their ${trigger.date}`
+    if (until !== undefined) return `${day}, at the next ${until}`
+    return minutes === 0 ? day : `${day}, plus ${formatMinutes(minutes)}`
+  }
+  const start = describeTrigger(trigger)
+  if (until !== undefined) return `at the next ${until} after ${start}`
+  return minutes === 0 ? `as soon as ${start}` : `${formatMinutes(minutes)} after ${start}`
+}
+
+/** "Each time" of triggers that aren't single events. */
+function describeHowOften(trigger: Trigger, again: Again | undefined): string {
+  if (again && 'once' in again && again.once === 'trigger') {
+    if ('date' in trigger) return `once for each date in their ${trigger.date}`
+    if ('inactiveDays' in trigger) return 'whenever they become inactive'
+    if ('message' in trigger) return `once for each “${trigger.message}” that they are sent`
+  }
+  return describeAgain(again)
+}
+
+/** What a message applies to when it goes live. */
+export function describeFrom(trigger: Trigger): string {
+  if ('page' in trigger) return 'It applies to new page views only.'
+  if ('tag' in trigger) return `It applies to people who get the tag “${trigger.tag}” from now on.`
+  if ('contact' in trigger) return 'It applies to people who are added from now on.'
+  if ('message' in trigger) return `It applies to emails of “${trigger.message}” that are sent from now on.`
+  if ('date' in trigger) return 'It applies to people whose time is still to come.'
+  if ('inactiveDays' in trigger)
+    return `It applies to people who reach ${countUnits(trigger.inactiveDays, 'day')} without activity from now on.`
+  return 'api' in trigger ? 'Your server can send it from now on.' : 'It applies to new events only.'
 }
 
 /** Whether the rule lets emails go to people never reported by the script. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import {
+  describeFrom,
   describeMessage,
   describeRule,
   describeWait,
@@ -7,7 +8,7 @@ import {
   isSentUnknown,
 } from '../../src/messages/describe-message.ts'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
-import type { MessageContent, Rule, Wait } from '../../src/store/message-types.ts'
+import type { MessageContent, Rule, Trigger, Wait } from '../../src/store/message-types.ts'
 import { type ADA, deliveryOf, explain } from '../deliveries/explaining.ts'
 
 test.each([
@@ -45,6 +46,39 @@ test.each<[Omit<MessageContent, 'mail'>, string[]]>([
     [
       'The email is due at the next 09:00 after a page whose path starts with /docs/ is opened.',
       'Each person gets it at most once every hour.',
+    ],
+  ],
+  [
+    { trigger: { date: 'trialEndsAt', days: 3, when: 'before' }, again: { once: 'trigger' } },
+    [
+      'The email is due 3 days before their trialEndsAt.',
+      'Each person gets it once for each date in their trialEndsAt.',
+    ],
+  ],
+  [
+    { trigger: { date: 'trialEndsAt', days: 1, when: 'after' }, wait: { until: '09:00' } },
+    ['The email is due 1 day after their trialEndsAt, at the next 09:00.', 'Each person gets it once.'],
+  ],
+  [
+    { trigger: { date: 'trialEndsAt', days: 1, when: 'after' }, wait: { minutes: 120 } },
+    ['The email is due 1 day after their trialEndsAt, plus 2 hours.', 'Each person gets it once.'],
+  ],
+  [
+    { trigger: { date: 'trialEndsAt', days: 0, when: 'after' } },
+    ['The email is due as soon as their trialEndsAt is reached.', 'Each person gets it once.'],
+  ],
+  [
+    { trigger: { inactiveDays: 14 }, again: { once: 'trigger' } },
+    [
+      'The email is due as soon as they have been inactive for 14 days.',
+      'Each person gets it whenever they become inactive.',
+    ],
+  ],
+  [
+    { trigger: { message: 'Welcome' }, wait: { minutes: 4_320 }, again: { once: 'trigger' } },
+    [
+      'The email is due 3 days after “Welcome” is sent.',
+      'Each person gets it once for each “Welcome” that they are sent.',
     ],
   ],
   [
@@ -87,6 +121,18 @@ test.each<[Omit<MessageContent, 'mail'>, string[]]>([
     ],
   ],
 ])('%j', (content, lines) => expect(describeMessage({ ...content, mail })).toEqual(lines))
+
+test.each<[Trigger, string]>([
+  [event, 'new events only'],
+  [{ page: '/docs' }, 'new page views only'],
+  [{ tag: 'vip' }, 'people who get the tag “vip” from now on'],
+  [{ contact: 'created' }, 'people who are added from now on'],
+  [{ message: 'Welcome' }, 'emails of “Welcome” that are sent from now on'],
+  [{ date: 'trialEndsAt', days: 3, when: 'before' }, 'people whose time is still to come'],
+  [{ inactiveDays: 14 }, 'people who reach 14 days without activity from now on'],
+])('%j: going live says what it applies to', (trigger, words) =>
+  expect(describeFrom(trigger)).toBe(`It applies to ${words}.`),
+)
 
 test('the first drafts read well', () => {
   const often = [

@@ -5,13 +5,14 @@ import { Says } from './message-preview.tsx'
 import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
 import { creditActor } from '../../accounts/audit.ts'
 import { hasRole } from '../../accounts/members.ts'
-import { describeMessage } from '../../messages/describe-message.ts'
+import { describeFrom, describeMessage } from '../../messages/describe-message.ts'
 import {
   describeFollower,
   type MessageCounts,
   type MessageRow,
   type MessageStatus,
   MOVE_WAITING,
+  type Trigger,
 } from '../../messages/messages.ts'
 import { textOf } from './message-field-names.ts'
 import { STATE_GROUPS, type StateGroup } from '../deliveries/delivery-labels.tsx'
@@ -94,8 +95,8 @@ function WaitingChoice({ counts, fields }: Pick<EditorProps, 'counts' | 'fields'
   )
 }
 
-const describeResumed = (waiting: number): string => {
-  if (waiting === 0) return 'It applies to new events only.'
+const describeResumed = (waiting: number, trigger: Trigger): string => {
+  if (waiting === 0) return describeFrom(trigger)
   return waiting === 1
     ? 'The waiting email is sent when due, if its rules still pass.'
     : `The ${formatCount(waiting)} waiting emails are sent when due, if their rules still pass.`
@@ -115,7 +116,9 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
     <div id={LIVE_CHECKS}>
       <LiveChecks lines={listChecks({ ...checked, message })} viewer={viewer} />
     </div>
-    <p class="hint">{describeResumed(counts ? countWaiting(counts) : 0)} Unsaved changes are saved, too.</p>
+    <p class="hint">
+      {describeResumed(counts ? countWaiting(counts) : 0, message.content.trigger)} Unsaved changes are saved, too.
+    </p>
     {perPersonDay !== null && message.content.mail.category !== 'transactional' && (
       <p class="hint">
         {`A person gets at most ${perPersonDay} ${perPersonDay === 1 ? 'email' : 'emails'} a day from this app. Further emails wait.`}
