@@ -24,6 +24,7 @@ import type { ContactRow, EventRow } from '../store/types.ts'
 import {
   describeAlternative,
   describeCondition,
+  describeWait,
   describeEvery,
   formatMinutes,
   formatValue,
@@ -52,8 +53,10 @@ const CHECKED_EVENTS = 100
 
 const CHECKED_DELIVERIES = 1_000
 
+/** `scheduledAt`: when a live message without a delivery is triggered by the person's date (ms UTC). */
 export type MessageExplanation = Explanation & {
   message: MessageRow
+  scheduledAt?: number
   delivery: DeliveryRow | null
   send: StoredSend | null
 }
@@ -107,7 +110,10 @@ export async function explainMessageFor(
   }
   if (!work) {
     const why = describeNever(subject, about, causes)
-    return { message, delivery: null, send: null, why, decidedAt: null, rules: [] }
+    const { trigger } = message.content
+    const dueAt = message.status === 'live' && isDateTrigger(trigger) ? findDue(subject, trigger) : null
+    const scheduledAt = dueAt !== null && dueAt > subject.now ? { scheduledAt: dueAt } : {}
+    return { message, delivery: null, send: null, why, decidedAt: null, rules: [], ...scheduledAt }
   }
   const explained = explainDelivery(toExplained(work))
   const why = [explained.why, describeAgain(subject, about, causes)].filter((said) => said !== '').join(' ')
@@ -181,7 +187,7 @@ function describeCause({ person, zone }: Subject, { trigger }: MessageContent, c
 function describeNever(subject: Subject, about: About, causes: Causes): string {
   const { status, content } = about.history.message
   if (status === 'draft') return 'The message is a draft, so nobody gets it.'
-  if (causes.last === null) return describeNoCause(subject, content.trigger, causes.near)
+  if (causes.last === null) return describeNoCause(subject, content, causes.near)
   const { at, cameAt, row } = causes.last
   const came = describeCause(subject, content, causes.last)
   if (causes.isTest) return `${came} by a test event, which triggers no email.`
@@ -196,10 +202,10 @@ function describeNever(subject: Subject, about: About, causes: Causes): string {
   return `${came}. ${why}${status === 'paused' ? ' The message is paused now.' : ''}`
 }
 
-function describeNoCause(subject: Subject, trigger: Trigger, near: EventRow | null): string {
+function describeNoCause(subject: Subject, { trigger, wait }: MessageContent, near: EventRow | null): string {
   const { person, zone } = subject
   const name = displayName(person)
-  if (isDateTrigger(trigger) || isInactiveTrigger(trigger)) return describeAhead(subject, trigger)
+  if (isDateTrigger(trigger) || isInactiveTrigger(trigger)) return describeAhead(subject, trigger, wait)
   if ('page' in trigger) return `${name} has not opened ${trigger.page}.`
   if ('tag' in trigger) return describeTagCause(person, trigger.tag)
   if ('api' in trigger) return `Your server has not sent this message to ${name}.`
@@ -213,14 +219,18 @@ function describeNoCause(subject: Subject, trigger: Trigger, near: EventRow | nu
 }
 
 /** Not due yet, or never. */
-function describeAhead(subject: Subject, trigger: DateTrigger | InactiveTrigger): string {
+function describeAhead(subject: Subject, trigger: DateTrigger | InactiveTrigger, wait: MessageContent['wait']): string {
   const { person, zone } = subject
   const [name, dueAt] = [displayName(person), findDue(subject, trigger)]
   if (isInactiveTrigger(trigger)) {
     const last = `${name} was last active on ${formatTimeInZone(subject.activeAt, zone)}`
     return `${last}, so this message is not due before ${formatTimeInZone(dueAt ?? 0, zone)}.`
   }
-  if (dueAt !== null) return `${upperFirst(describeDay(trigger, name))} is on ${formatTimeInZone(dueAt, zone)}.`
+  if (dueAt !== null) {
+    const isLater = wait !== undefined && !('minutes' in wait && wait.minutes === 0)
+    const due = `The email is due ${isLater ? describeWait(wait) : 'then'}.`
+    return `${upperFirst(describeDay(trigger, name))} is on ${formatTimeInZone(dueAt, zone)}. ${due}`
+  }
   const value = propertyOf(person.fields ?? {}, trigger.date)
   return isPlain(value)
     ? `${name} has ${formatValue(value)} in the field ${formatValue(trigger.date)}, which is not a date.`

@@ -58,16 +58,20 @@ const Lines = ({ viewer, lines }: { viewer: Viewer; lines: Line[] }) => (
   </ul>
 )
 
-type Line = Pick<MessageExplanation, 'message' | 'delivery' | 'why'>
+type Line = Pick<MessageExplanation, 'message' | 'delivery' | 'why' | 'scheduledAt'>
 type LineProps = { viewer: Viewer } & Line
 
-export const DeliveryLine = ({ viewer, message, delivery, why }: LineProps) => {
+export const DeliveryLine = ({ viewer, message, delivery, why, scheduledAt }: LineProps) => {
   const name = <OneLine>{message.name}</OneLine>
   return (
     <>
       <p class="with-badge">
         {delivery ? <a href={deliveryPath(viewer.app.publicId, delivery.id)}>{name}</a> : <b>{name}</b>}
-        {delivery ? <DeliveryBadge delivery={delivery} /> : <Badge>{NOT_QUEUED[message.status]}</Badge>}
+        {delivery ? (
+          <DeliveryBadge delivery={delivery} />
+        ) : (
+          <Badge>{scheduledAt === undefined ? NOT_QUEUED[message.status] : 'Scheduled'}</Badge>
+        )}
       </p>
       <p class="hint">
         <SentText most={400}>{why}</SentText>

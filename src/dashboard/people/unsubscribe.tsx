@@ -233,6 +233,7 @@ const UndonePage = ({ topic, ...found }: Found) => (
     lead={say(found, 'undoneLead')}
   >
     <ActionForm action={found.path}>{say(found, 'askButton')}</ActionForm>
+    <TopicsForm {...found} topic={null} />
   </RecipientPage>
 )
 

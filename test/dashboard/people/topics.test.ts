@@ -58,7 +58,9 @@ test('one click ends the topic of the email, and the page takes it back, or ends
   expect([await ended(), await statusOf()]).toEqual([['Tips'], 'subscribed'])
   expect((await sendAll()).subjects).toEqual(['News'])
 
-  expect(await titleOf(await post(`${url}/undo`))).toEqual([200, "You're subscribed to Tips again"])
+  const again = await post(`${url}/undo`)
+  expect(await titleOf(again.clone())).toEqual([200, "You're subscribed to Tips again"])
+  expect(await again.text()).toContain(`action="${new URL(url).pathname}/topics"`)
   expect((await sendAll()).subjects).toEqual(['News', TIPS])
 
   expect(await titleOf(await post(`${url}/all`))).toEqual([200, "You're unsubscribed"])
