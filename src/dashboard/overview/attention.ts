@@ -80,7 +80,7 @@ function aboutRates({ appId, mail: { brake }, rates }: AttentionFacts): Item {
   const cause = describeBrakeCause({ kind: 'complaints', failures, emails })
   return {
     isBad: false,
-    text: `${cause}. Gmail and Yahoo expect less than ${formatPercent(TARGETS.complaints)}.`,
+    text: `${cause}. Gmail and Amazon SES expect less than ${formatPercent(TARGETS.complaints)}.`,
     link,
   }
 }

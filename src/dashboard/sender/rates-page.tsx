@@ -53,22 +53,32 @@ function describeState({ facts, week }: RatesProps): string {
   if (week.emails === 0) return `No emails in the last ${BRAKE_DAYS} days.`
   if (isUnheard(facts) && week.complaints + week.bounces === 0)
     return `${week.emails === 1 ? '1 email' : `${formatCount(week.emails)} emails`} in the last ${BRAKE_DAYS} days.`
+  if (rateState('complaints', week) === 'few' && rateState('bounces', week) === 'few') return describeFew(week)
   const rateOf = (kind: BrakeKind): string => formatPercent(percentOf(week[kind], week.emails))
   return `In the last ${BRAKE_DAYS} days, ${rateOf('complaints')} of the emails were reported as spam and ${rateOf('bounces')} bounced.`
 }
 
-type Row = { kind: BrakeKind; name: string; asked: string }
+function describeFew({ emails, complaints, bounces }: Rates): string {
+  const was = (count: number): string => `${count === 0 ? 'none' : count} ${count > 1 ? 'were' : 'was'}`
+  const sent = emails === 1 ? '1 email' : `${emails} emails`
+  return `Only ${sent} in the last ${BRAKE_DAYS} days, too few to tell: ${bounces === 0 ? 'none' : bounces} bounced, and ${was(complaints)} reported as spam.`
+}
+
+/** What providers ask for, and at which rate they act: docs/rates.md has the sources. */
+type Row = { kind: BrakeKind; name: string; asked: string; acts: string }
 
 const ROWS: Row[] = [
   {
     kind: 'complaints',
     name: 'Spam complaints',
-    asked: `Gmail, Yahoo: below ${formatPercent(TARGETS.complaints)}, never ${formatPercent(CEILINGS.complaints)}`,
+    asked: `Below ${formatPercent(TARGETS.complaints)} (Gmail, Amazon SES) or ${formatPercent(CEILINGS.complaints)} (Yahoo)`,
+    acts: `${formatPercent(CEILINGS.complaints)} (Gmail) or 0.5% (Amazon SES)`,
   },
   {
     kind: 'bounces',
     name: 'Hard bounces',
-    asked: `Amazon SES: below ${formatPercent(TARGETS.bounces)}, paused at ${formatPercent(CEILINGS.bounces)}`,
+    asked: `Below ${formatPercent(TARGETS.bounces)} (Amazon SES)`,
+    acts: `${formatPercent(CEILINGS.bounces)} (Amazon SES)`,
   },
 ]
 
@@ -97,19 +107,21 @@ const RatesSection = ({ facts, week, month }: RatesProps) => (
 )
 
 const columnsOf = ({ week, month, facts }: Pick<RatesProps, 'week' | 'month' | 'facts'>): Column<Row>[] => [
-  { name: 'Emails that', cell: ({ name }) => <b>{name}</b>, isUnlabelled: true },
+  { name: 'Rate', cell: ({ name }) => <b>{name}</b>, isUnlabelled: true },
   { name: `${BRAKE_DAYS} days`, cell: ({ kind }) => <Rate kind={kind} rates={week} facts={facts} /> },
   { name: `${RATE_DAYS} days`, cell: ({ kind }) => <Rate kind={kind} rates={month} facts={facts} /> },
-  { name: 'Asked for', cell: ({ asked }) => asked },
-  { name: 'Brake', cell: ({ kind }) => `${formatPercent(limitOf(kind, facts.settings))} in ${BRAKE_DAYS} days` },
+  { name: 'Providers ask for', cell: ({ asked }) => asked },
+  { name: 'They act at', cell: ({ acts }) => acts },
+  { name: `Brake at (${BRAKE_DAYS} days)`, cell: ({ kind }) => formatPercent(limitOf(kind, facts.settings)) },
 ]
 
 const Rate = ({ kind, rates, facts }: Pick<RatesProps, 'facts'> & { kind: BrakeKind; rates: Rates }) => {
   if (rates.emails === 0) return <span class="hint">No emails</span>
-  const { word, mood } = STATES[rates[kind] === 0 && isUnheard(facts) ? 'unheard' : rateState(kind, rates)]
+  const state = rates[kind] === 0 && isUnheard(facts) ? 'unheard' : rateState(kind, rates)
+  const { word, mood } = STATES[state]
   return (
     <span class="with-badge">
-      {formatPercent(percentOf(rates[kind], rates.emails))}
+      {state !== 'few' && formatPercent(percentOf(rates[kind], rates.emails))}
       <span class="hint">{`${formatCount(rates[kind])} of ${formatCount(rates.emails)}`}</span>
       <Badge mood={mood}>{word}</Badge>
     </span>

@@ -65,7 +65,7 @@ describe('each problem has one link', () => {
       'a complaint that is more than mailbox providers expect',
       { rates: { emails: 150, complaints: 1, bounces: 0 } },
       [
-        '1 of the last 150 emails was reported as spam. Gmail and Yahoo expect less than 0.1%.',
+        '1 of the last 150 emails was reported as spam. Gmail and Amazon SES expect less than 0.1%.',
         'Show the rates',
         '/apps/app_1/sender/rates',
       ],
@@ -74,7 +74,7 @@ describe('each problem has one link', () => {
       'more complaints than mailbox providers expect',
       { rates: { emails: 10_000, complaints: 10, bounces: 0 } },
       [
-        '10 of the last 10,000 emails were reported as spam. Gmail and Yahoo expect less than 0.1%.',
+        '10 of the last 10,000 emails were reported as spam. Gmail and Amazon SES expect less than 0.1%.',
         'Show the rates',
         '/apps/app_1/sender/rates',
       ],

@@ -49,20 +49,27 @@ test('rates of 7 and 30 days stand beside what providers ask for', async () => {
     'Spam complaints',
     '0.05%1 of 2000Good',
     '0.4%40 of 10,000Too high',
-    'Gmail, Yahoo: below 0.1%, never 0.3%',
-    '0.2% in 7 days',
+    'Below 0.1% (Gmail, Amazon SES) or 0.3% (Yahoo)',
+    '0.3% (Gmail) or 0.5% (Amazon SES)',
+    '0.2%',
     'Hard bounces',
     '1%20 of 2000Good',
     '1%100 of 10,000Good',
-    'Amazon SES: below 5%, paused at 10%',
-    '4% in 7 days',
+    'Below 5% (Amazon SES)',
+    '10% (Amazon SES)',
+    '4%',
   ])
 })
 
 test('few emails, or emails that nothing reports about, are not called good', async () => {
   haveSent(0, [6, 0, 0])
   const states = async (html: string) => textOf(html, '#rates td .badge')
-  expect(await states(await see())).toEqual(Array(4).fill('Too few emails'))
+  const few = await see()
+  expect(await states(few)).toEqual(Array(4).fill('Too few emails'))
+  expect((await textOf(few, '#rates td'))[1]).toBe('0 of 6Too few emails')
+  expect(await textOf(few, '.page-head .lead')).toEqual([
+    'Only 6 emails in the last 7 days, too few to tell: none bounced, and none was reported as spam.',
+  ])
   await pages.store.setMailSettings({
     accountId: app.accountId,
     appId: app.id,
