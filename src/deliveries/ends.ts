@@ -1,6 +1,6 @@
 /** What becomes of an email, its captured copy, its events and its key of "once" when it ends or goes on waiting. */
 import { MINUTE_MS } from '../core/clock.ts'
-import { type DecisionRecord, parseRecord } from '../store/decision-records.ts'
+import { type DecisionRecord, parseRecord, type StoppedBy } from '../store/decision-records.ts'
 import type {
   CancelBySuppression,
   CancelByTopic,
@@ -14,6 +14,7 @@ import type {
   PlanEnd,
   PlanResend,
   QueryEnd,
+  ResendFacts,
 } from '../store/delivery-rules.ts'
 import type { TemplateReason } from '../messages/template-faults.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
@@ -89,7 +90,8 @@ export const isRepeatable = ({ until }: Repeatable, at: number): boolean => at <
  * Takes back a time-based deduplication key that was released. A captured email was not delivered; one with an unknown
  * outcome may have been. Resending restarts the retry delays.
  */
-export const planResend: PlanResend = ({ state, reason, handedAt, record, dedupeKey, joinedTo }, at, inBulk) => {
+export const planResend: PlanResend = (ended, { at, actor, inBulk }) => {
+  const { state, reason, handedAt, record, dedupeKey, joinedTo } = ended
   if (!isResendable(state)) return { refusal: 'delivery_in_use' }
   const [isKept, isUnconfirmed] = [state === 'kept', state === 'unknown']
   return {
@@ -99,12 +101,24 @@ export const planResend: PlanResend = ({ state, reason, handedAt, record, dedupe
       ...(parseRecord(record) ?? { at, verdicts: [] }),
       ...(isKept && handedAt !== null ? { keptAt: handedAt } : {}),
       ...(isUnconfirmed && handedAt !== null ? { unconfirmedAt: handedAt } : {}),
-      sentOn: inBulk ? { at, inBulk } : { at },
+      sentOn: {
+        at,
+        ...(inBulk ? { inBulk } : {}),
+        ...(actor === undefined ? {} : { actor }),
+        ...findStopped(ended, at),
+      },
       tries: 0,
     },
     isUnconfirmed,
     takesNewest: isUnwritable({ state, reason }),
   }
+}
+
+/** What stopped it. Sending checks some of it again, and replaces what was found. */
+function findStopped({ state, reason, record }: ResendFacts, at: number): { stopped?: StoppedBy } {
+  if (state !== 'skipped' || reason === null) return {}
+  const { at: decidedAt = at, verdicts = [] } = parseRecord(record) ?? {}
+  return { stopped: { at: decidedAt, reason, verdicts: verdicts.filter(({ verdict }) => verdict !== 'pass') } }
 }
 
 /** What a member resends may have been captured, or handed over with an unknown outcome. */

@@ -89,6 +89,7 @@ export function explainDelivery({ delivery, lead = null, refusedBy = null, ...ab
       delivery.state === 'joined' ? describeJoined(lead, about) : describeState(delivery, subject, verdicts),
       ...(delivery.state === 'waiting' ? describeRefusal(refusedBy, subject) : []),
       ...(isLeftOut(delivery) ? [LEFT_OUT] : []),
+      ...describeOverridden(delivery, subject),
       ...(delivery.state === 'joined' ? [] : describeDoubt(delivery, subject)),
       ...describeLinks(delivery, subject, verdicts),
     ].join(' '),
@@ -99,6 +100,15 @@ export function explainDelivery({ delivery, lead = null, refusedBy = null, ...ab
     rulesAt: record?.rulesAt,
     rules: explainVerdicts(verdicts, subject),
   }
+}
+
+/** The decision against an email that a member sent anyway. */
+function describeOverridden(delivery: DeliveryRow, subject: DescribedSubject): string[] {
+  const { at, stopped } = readRecord(delivery)?.sentOn ?? {}
+  if (at === undefined || stopped === undefined || delivery.state === 'skipped') return []
+  const [then, later] = [stopped.at, at].map((time) => formatTimeInZone(time, subject.zone))
+  const cause = describeCause({ reason: stopped.reason, state: 'skipped' }, subject, stopped.verdicts)
+  return [`It was blocked on ${then}: ${cause} A member sent it anyway on ${later}.`]
 }
 
 const REFUSALS: Record<UnwantedReason, string> = {

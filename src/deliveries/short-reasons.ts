@@ -104,10 +104,18 @@ export function shortenDelivery(delivery: Shortened, refusal: UnwantedReason | n
   const { state, reason, dueAt: at, byHand } = delivery
   if (state === 'deferred')
     return { words: `${describeCause(delivery, reason ?? 'error')}, due`, countdown: { at, over: 'now' } }
-  if (state !== 'waiting') return { words: describeEnd(delivery, state) }
+  if (state !== 'waiting') return { words: describeOverridden(delivery) ?? describeEnd(delivery, state) }
   if (byHand) return { words: 'Will be sent next' }
   if (refusal === null) return { words: 'Due', countdown: { at, over: 'now' } }
   return { words: `${shortenReason(refusal)}, skipped`, countdown: { at, over: 'next' } }
+}
+
+/** Of an email that a member sent although it was stopped. */
+function describeOverridden(delivery: Shortened): string | null {
+  const { stopped } = readRecord(delivery)?.sentOn ?? {}
+  if (stopped === undefined || delivery.state !== 'sent') return null
+  const after = describeAfter(delivery)
+  return after === null ? `Sent anyway (${shortenReason(stopped.reason)})` : `${after}, sent anyway`
 }
 
 export const describeShortReason = ({ words, countdown }: ShortReason, now: number): string =>

@@ -1,8 +1,8 @@
 import type { Verdict } from './message-types.ts'
 
 /**
- * Times are ms UTC. `rulesAt`: when the rules ran, if a single one was checked later. `sentOn`: a member resent it; `inBulk`: with
- * others.
+ * Times are ms UTC. `rulesAt`: when the rules ran, if a single one was checked later. `sentOn`: a member (`actor`) resent it;
+ * `inBulk`: with others; `stopped`: the decision against it that they overrode.
  * `cancelled`: `actor`, a member or an API key, cancelled it.
  * `keptAt`: it was captured. `tries`: failed attempts since it was queued or resent. `reply`: codes of the mail
  * server's last refusal, such as `550 5.7.1`. `unconfirmedAt`: it was handed over without confirmation. `isSlow`:
@@ -13,7 +13,7 @@ export type DecisionRecord = {
   at: number
   verdicts: Verdict[]
   rulesAt?: number
-  sentOn?: { at: number; inBulk?: true }
+  sentOn?: { at: number; inBulk?: true; actor?: string; stopped?: StoppedBy }
   cancelled?: { at: number; actor: string }
   keptAt?: number
   tries?: number
@@ -22,6 +22,9 @@ export type DecisionRecord = {
   isSlow?: boolean
   repeatable?: { until: number; account: string }
 }
+
+/** `verdicts`: those that failed. */
+export type StoppedBy = { at: number; reason: string; verdicts: Verdict[] }
 
 export function parseRecord(json: string | null): DecisionRecord | null {
   if (json === null) return null

@@ -204,7 +204,11 @@ export type ResendPlan = {
 }
 
 /** `inBulk`: with others. */
-export type PlanResend = (ended: ResendFacts, at: number, inBulk: boolean) => ResendPlan | Refused
+/** `actor`: the member. `inBulk`: with others. */
+export type PlanResend = (
+  ended: ResendFacts,
+  by: { at: number; actor?: string | undefined; inBulk: boolean },
+) => ResendPlan | Refused
 
 export type PlanCancel = (
   waiting: Pick<DeliveryRow, 'state' | 'record'>,

@@ -171,8 +171,7 @@ describe('a resend by hand', () => {
   const resend = (changes: Partial<ResendFacts>) =>
     planResend(
       { state: 'skipped', reason: null, handedAt: null, record: null, dedupeKey: 'first', joinedTo: null, ...changes },
-      AT,
-      false,
+      { at: AT, actor: 'mem_1', inBulk: false },
     )
   const RECORD = JSON.stringify({ at: 5, verdicts: [], tries: 3 })
 
@@ -180,10 +179,20 @@ describe('a resend by hand', () => {
     expect(resend({ record: RECORD })).toEqual({
       handedAt: null,
       dedupeKey: 'first',
-      record: { at: 5, verdicts: [], sentOn: { at: AT }, tries: 0 },
+      record: { at: 5, verdicts: [], sentOn: { at: AT, actor: 'mem_1' }, tries: 0 },
       isUnconfirmed: false,
       takesNewest: false,
     }))
+  test('keeps what stopped it', () => {
+    const verdicts = [
+      { rule: 'suppression', about: null, value: 'unsubscribed', verdict: 'fail' },
+      { rule: 'message', about: null, value: 'live', verdict: 'pass' },
+    ]
+    const record = JSON.stringify({ at: 5, verdicts })
+    const stopped = { at: 5, reason: 'unsubscribed', verdicts: verdicts.slice(0, 1) }
+    expect(resend({ reason: 'unsubscribed', record })).toMatchObject({ record: { sentOn: { stopped } } })
+    expect(resend({ state: 'failed', reason: 'smtp_550', record })).not.toHaveProperty('record.sentOn.stopped')
+  })
   test('of an email that could not be rendered takes the newest version', () => {
     for (const reason of ['missing_value', 'broken_template', 'empty_mail', 'template_too_slow'])
       expect(resend({ reason })).toHaveProperty('takesNewest', true)

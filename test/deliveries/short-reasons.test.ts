@@ -32,6 +32,18 @@ const at = NOW + 10 * MINUTE
 const say = (changes: Partial<DeliveryRow>, verdicts?: Verdict[], now = NOW) =>
   describeShortReason(shortenDelivery(deliveryOf(changes, verdicts)), now)
 
+test('an email that a member sent although it was stopped is marked', () => {
+  const record = JSON.stringify({
+    at: 1,
+    verdicts: [],
+    sentOn: { at: 2, stopped: { at: 1, reason: 'tag', verdicts: [] } },
+  })
+  const marked = (changes: Partial<DeliveryRow>) =>
+    describeShortReason(shortenDelivery({ ...deliveryOf({ state: 'sent', handedAt: at, ...changes }), record }), NOW)
+  expect(marked({ sentAt: at })).toBe("Sent anyway (Tags don't match)")
+  expect(marked({ cameBackAt: at + 20_000 })).toBe('Came back 20 s later, sent anyway')
+})
+
 describe('each state has a short text', () => {
   test.each<[Partial<DeliveryRow>, string]>([
     [{ state: 'waiting' }, 'Due in 10 min'],

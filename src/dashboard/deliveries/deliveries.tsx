@@ -246,16 +246,18 @@ async function findMail(
   return { ...preview, ...sender, version: message.version }
 }
 
-/** Who cancelled it, and which API key sent it; null: nobody. */
+/** Who cancelled it, which API key sent it, and which member sent it on; null: nobody. */
 async function readActors({ store }: PageDependencies, { account }: Viewer, { work }: FoundDelivery) {
-  const { cancelled } = readRecord(work.delivery) ?? {}
+  const { cancelled, sentOn } = readRecord(work.delivery) ?? {}
   const { send } = work
-  if (cancelled === undefined && send === null) return { cancelled: null, sentBy: null }
+  if (cancelled === undefined && send === null && sentOn === undefined)
+    return { cancelled: null, sentBy: null, sentOnBy: null }
   const [members, keys] = await Promise.all([store.listMembers(account.id), store.listKeys(account.id)])
   const nameOf = (actor: string): string => describeActor({ actor }, { members, keys })
   return {
     cancelled: cancelled === undefined ? null : { at: cancelled.at, by: nameOf(cancelled.actor) },
     sentBy: send?.keyId ? nameOf(send.keyId) : null,
+    sentOnBy: sentOn?.actor === undefined ? null : nameOf(sentOn.actor),
   }
 }
 

@@ -58,6 +58,8 @@ export type DeliveryProps = {
   cancelled: Cancelled | null
   /** the API key that sent it; null: it was triggered */
   sentBy: string | null
+  /** the member who sent it again or anyway; null: nobody, or not known */
+  sentOnBy: string | null
   /** error of the last action */
   notice?: string
   now: number
@@ -88,16 +90,20 @@ export const DeliveryPage = (props: DeliveryProps) => (
       <aside aria-label="About this delivery">
         <FactsSection {...props} />
         <JoinedSection {...props} />
-        <DeliveryTimeline shown={props.shown} cancelled={props.cancelled} now={props.now} />
+        <DeliveryTimeline shown={props.shown} cancelled={props.cancelled} sentOnBy={props.sentOnBy} now={props.now} />
       </aside>
     </div>
   </Frame>
 )
 
-const describeState = ({ shown: { explained, work }, cancelled }: DeliveryProps): string =>
-  cancelled && work.delivery.reason === CANCELLED ? `${cancelled.by} cancelled this email.` : explained.why
+const describeState = ({ shown: { explained, work }, cancelled, sentOnBy }: DeliveryProps): string =>
+  cancelled && work.delivery.reason === CANCELLED
+    ? `${cancelled.by} cancelled this email.`
+    : sentOnBy === null
+      ? explained.why
+      : explained.why.replace('A member sent it anyway', () => `${sentOnBy} sent it anyway`)
 
-const FactsSection = ({ viewer, shown: { work }, sentBy }: DeliveryProps) => {
+const FactsSection = ({ viewer, shown: { work }, sentBy, sentOnBy }: DeliveryProps) => {
   const { delivery, contact, event, lead, send } = work
   const appId = viewer.app.publicId
   const deferrals = countDeferrals(delivery)
@@ -140,7 +146,11 @@ const FactsSection = ({ viewer, shown: { work }, sentBy }: DeliveryProps) => {
           <ExactTime at={delivery.dueAt} />
         </Fact>
         {deferrals > 0 && <Fact name="Deferred">{deferrals === 1 ? 'Once' : `${formatCount(deferrals)} times`}</Fact>}
-        {delivery.byHand && <Fact name="Sent by">A member</Fact>}
+        {delivery.byHand && (
+          <Fact name="Sent by">
+            <SentText>{sentOnBy ?? 'A member'}</SentText>
+          </Fact>
+        )}
         <Value id="delivery-id" name="Delivery ID">
           {publicId('dlv', delivery.id)}
         </Value>

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { timeOfId } from '../../core/ids.ts'
 import { readRecord } from '../../deliveries/deliveries.ts'
+import { shortenReason } from '../../deliveries/short-reasons.ts'
 import {
   CANCELLED,
   type DeliveryState,
@@ -82,7 +83,7 @@ const UncheckedRules = ({ isAhead }: { isAhead: boolean }) =>
 const rowsOf = (rules: Explanation['rules']): Rule[] => rules.map((rule, index) => ({ ...rule, id: String(index) }))
 
 /** Newest first, from the delivery's row. */
-type Happened = { shown: ShownDelivery; cancelled: { at: number; by: string } | null }
+type Happened = { shown: ShownDelivery; cancelled: { at: number; by: string } | null; sentOnBy: string | null }
 
 export const DeliveryTimeline = ({ now, ...happened }: Happened & { now: number }) => (
   <section>
@@ -98,7 +99,7 @@ const isChecked = (delivery: Delivery): boolean => isAhead(delivery) && !deliver
 
 const isAhead = ({ state }: Delivery): boolean => state === 'waiting' || state === 'deferred'
 
-function momentsOf({ shown, cancelled }: Happened): Moment[] {
+function momentsOf({ shown, cancelled, sentOnBy }: Happened): Moment[] {
   const { delivery, message } = shown.work
   const createdAt = timeOfId(delivery.id)
   const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
@@ -115,7 +116,8 @@ function momentsOf({ shown, cancelled }: Happened): Moment[] {
     ['created', createdAt - triggeredAt >= LATE_MS ? createdAt : null, 'Eventpost received it'],
     ['checked', whenAsked(shown), 'Rules checked'],
     ['kept', isCaptured ? handedAt : keptAt, 'Captured in the outbox'],
-    ['sent-on', sentOn?.at ?? null, unconfirmedAt === null ? 'A member sent it' : 'A member sent it again'],
+    ['stopped', sentOn?.stopped?.at ?? null, `Blocked: ${shortenReason(sentOn?.stopped?.reason ?? '')}`],
+    ['sent-on', sentOn?.at ?? null, `${sentOnBy ?? 'A member'} ${describeSending(shown.work.delivery)}`],
     ['cancelled', cancelled?.at ?? null, `${cancelled?.by} cancelled it`],
     ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
     ['handed', isCaptured || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],
@@ -138,6 +140,12 @@ const ALWAYS_ASKED = ['suppression', 'link', 'language', 'template']
 
 function whenAsked({ explained: { rules, decidedAt, rulesAt } }: ShownDelivery): number | null {
   return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? decidedAt) : null
+}
+
+function describeSending(delivery: Delivery): string {
+  const { sentOn, unconfirmedAt } = readRecord(delivery) ?? {}
+  if (unconfirmedAt !== undefined) return 'sent it again'
+  return sentOn?.stopped ? 'sent it anyway' : 'sent it'
 }
 
 const describeUpcoming = (delivery: Delivery): string =>

@@ -386,6 +386,13 @@ describe('resending', () => {
     expect(await textOf((await browser.get(path)).html, 'td .badge')).toEqual(['Send', 'Send', "Don't send"])
     await sendDue(pages)
     expect(await stateOf(path)).toBe('Captured')
+    const { html } = await browser.get(path)
+    expect((await textOf(html, '.page-head .lead'))[0]).toContain(
+      `It was blocked on 3 May 2026, 12:00 UTC: ${BOB} did not have the tag beta, but this message goes only to people with it. ada@example.com sent it anyway on 3 May 2026, 12:00 UTC.`,
+    )
+    const moments = (await textOf(html, '.timeline li')).join()
+    expect(moments).toContain("Blocked: Tags don't match")
+    expect(moments).toContain('ada@example.com sent it anyway')
     const audit = (await browser.get(pages.at('audit'))).html
     expect(await textOf(audit, 'td[data-label=What]')).toContain(`sent the email “A message” to ${BOB}`)
   })

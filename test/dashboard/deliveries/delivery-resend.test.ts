@@ -185,7 +185,7 @@ describe('afterwards', () => {
     await useMailServer()
     await wait(DAY)
     await browser.post(`${path}/resend`)
-    const before = ['A member sent it', 'Captured in the outbox', 'Rules checked', 'results_ready happened']
+    const before = ['ada@example.com sent it', 'Captured in the outbox', 'Rules checked', 'results_ready happened']
     expect(await moments(path)).toEqual(['It will be sent', ...before])
     pages.clock.ms += MINUTE
     await sendDue(pages)
@@ -214,7 +214,7 @@ describe('afterwards', () => {
     await wait(MINUTE / 2)
     await browser.post(`${path}/resend`)
     await sendDue(pages)
-    expect((await moments(path)).slice(0, 2)).toEqual(['Next attempt', 'A member sent it'])
+    expect((await moments(path)).slice(0, 2)).toEqual(['Next attempt', 'ada@example.com sent it'])
   })
 
   test('an email over a limit waits, and a held-back one says what sending it does to the comparison', async () => {
