@@ -31,7 +31,7 @@ const BY_RULE = {
   suppression: ({ value }, { person, content }) => {
     const name = displayName(person)
     return value === 'topic' && content.topic !== undefined
-      ? `${name} had unsubscribed from ${formatValue(content.topic)}.`
+      ? `${name} unsubscribed from ${formatValue(content.topic)}.`
       : `${name} ${SUPPRESSIONS.get(value) ?? 'can be emailed'}.`
   },
   consent: (verdict, { person }) =>
@@ -131,11 +131,11 @@ function describeMissing(variable: string): string {
 }
 
 const SUPPRESSIONS = new Map<unknown, string>([
-  ['unsubscribed', 'had unsubscribed'],
-  ['topic', 'had unsubscribed from its topic'],
+  ['unsubscribed', 'unsubscribed'],
+  ['topic', 'unsubscribed from its topic'],
   ['pending', 'had not confirmed their email address yet'],
   ['bounced', "can't be reached: an email to this address bounced"],
-  ['complained', 'had reported an email as spam'],
+  ['complained', 'reported an email as spam'],
 ])
 
 const withTag = ({ value }: Verdict): string => (value === true ? 'without' : 'with')

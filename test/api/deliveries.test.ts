@@ -84,8 +84,8 @@ describe('one delivery', () => {
     const after = await find(id)
     expect(after.body).toMatchObject({
       delivery: { id, state: 'skipped', reason: 'unsubscribed' },
-      why: `${ADA} had unsubscribed.`,
-      rules: [{ rule: 'suppression', verdict: 'fail', sentence: `${ADA} had unsubscribed.` }],
+      why: `${ADA} unsubscribed.`,
+      rules: [{ rule: 'suppression', verdict: 'fail', sentence: `${ADA} unsubscribed.` }],
     })
   })
 

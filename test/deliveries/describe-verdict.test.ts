@@ -9,8 +9,8 @@ import { ADA, CONTENT, deliveryOf, explain, fail, pass, sayRule, WHEN } from './
 describe('describes a rule', () => {
   test.each<[Verdict, string]>([
     [pass('suppression', null, null), 'Ada can be emailed.'],
-    [fail('suppression', null, 'unsubscribed'), 'Ada had unsubscribed.'],
-    [fail('suppression', null, 'topic'), 'Ada had unsubscribed from its topic.'],
+    [fail('suppression', null, 'unsubscribed'), 'Ada unsubscribed.'],
+    [fail('suppression', null, 'topic'), 'Ada unsubscribed from its topic.'],
     [fail('suppression', null, 'pending'), 'Ada had not confirmed their email address yet.'],
     [pass('consent', null, 'pending'), 'Ada had not confirmed their email address yet.'],
     [fail('consent', null, 'subscribed'), 'Ada no longer had to confirm their email address.'],

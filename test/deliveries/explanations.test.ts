@@ -16,7 +16,7 @@ describe('describes a state', () => {
     [{ state: 'claimed' }, 'It is being sent right now.'],
     [{ state: 'handed' }, "It was handed to the mail server, which hasn't replied yet."],
     [{ state: 'sent', sentAt: NOW }, `It was sent on ${WHEN}.`],
-    [{ state: 'skipped', reason: 'unsubscribed' }, 'Ada had unsubscribed.'],
+    [{ state: 'skipped', reason: 'unsubscribed' }, 'Ada unsubscribed.'],
     [
       { state: 'deferred', reason: 'smtp_421' },
       `The mail server asked Eventpost to try again later (it replied 421). It will be retried on ${LATER}.`,
@@ -52,7 +52,7 @@ describe('describes a state', () => {
   test('by the rule that stopped it, not another failed rule', () => {
     const verdicts = [fail('window', '09:00-17:00', NOW), fail('giveUp', null, NOW)]
     expect(say({ reason: 'gave_up' }, verdicts)).toBe(`It could not be sent by ${WHEN}.`)
-    expect(say({ reason: 'unsubscribed' }, [fail('seen', '/r/1', null)])).toBe('Ada had unsubscribed.')
+    expect(say({ reason: 'unsubscribed' }, [fail('seen', '/r/1', null)])).toBe('Ada unsubscribed.')
     expect(say({ reason: 'seen' }, [fail('notSeen', '/r/1', NOW + MINUTE)])).toBe(
       'Ada was on /r/1 1 minute after the event, so this email was not needed.',
     )

@@ -107,7 +107,7 @@ describe('only emails that somebody gets', () => {
     await send('New')
     const { store, app } = messaging
     await store().suppress({ appId: app.id, email: ADA, reason: 'bounced', at: server.clock.now() })
-    const unsent = 'An earlier email to ada@example.com had bounced.'
+    const unsent = 'An earlier email to ada@example.com bounced.'
     expect(await shown(undefined)).toMatchObject({ mail: 'New', unsent })
     expect(await shown(undefined, null)).toMatchObject({ mail: 'New', unsent })
   })

@@ -158,7 +158,7 @@ describe('a person who starts a job', () => {
     expect(mail.received).toHaveLength(1)
     const shown = await readPage(whole, await personPath(whole))
     expect(shown).toContain('It was sent on 15 May 2026, 12:10 UTC.')
-    expect(shown).toContain('Ada had unsubscribed.')
+    expect(shown).toContain('Ada unsubscribed.')
     expect(shown).toContain('The message is a draft, so nobody gets it.')
   })
 

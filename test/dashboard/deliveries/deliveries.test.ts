@@ -429,7 +429,7 @@ describe('resending', () => {
     await browser.post(`${path}/resend`)
     await sendDue(pages)
     expect(await stateOf(path)).toBe('Not sent')
-    expect(await textOf((await browser.get(path)).html, '.page-head .lead bdi')).toEqual([`${BOB} had unsubscribed.`])
+    expect(await textOf((await browser.get(path)).html, '.page-head .lead bdi')).toEqual([`${BOB} unsubscribed.`])
   })
 
   test('is for editors', async () => {

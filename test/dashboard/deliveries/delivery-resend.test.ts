@@ -273,8 +273,8 @@ describe('afterwards', () => {
     expect((await textOf(html, '.hint'))[1]).toBe(
       'Checked on 3 May 2026, 12:00 UTC, with a final check on 13 May 2026, 12:00 UTC.',
     )
-    expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} had unsubscribed.`)
-    expect((await textOf(html, 'td[data-label="Finding"]'))[0]).toBe(`${BOB} had unsubscribed.`)
+    expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} unsubscribed.`)
+    expect((await textOf(html, 'td[data-label="Finding"]'))[0]).toBe(`${BOB} unsubscribed.`)
     expect(await textOf(html, 'td .badge')).toEqual(["Don't send", 'Send'])
   })
 
@@ -284,8 +284,8 @@ describe('afterwards', () => {
     await wait(MINUTE / 2)
     await suppress('unsubscribed')
     const html = await see(path)
-    expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} had unsubscribed.`)
-    expect((await textOf(html, 'td[data-label="Finding"]'))[0]).toBe(`${BOB} had unsubscribed.`)
+    expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} unsubscribed.`)
+    expect((await textOf(html, 'td[data-label="Finding"]'))[0]).toBe(`${BOB} unsubscribed.`)
     expect(await textOf(html, 'td .badge')).toEqual(["Don't send", 'Send'])
   })
 

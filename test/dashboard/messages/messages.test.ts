@@ -225,7 +225,7 @@ describe('the preview while typing', () => {
     const { shown } = await ask(WORDS)
     expect(shown.mail.subject).toBe('<bdi>H</bdi>')
     expect(await textOf(shown.fragments['preview-said'], '.notice')).toEqual([
-      'Caution: ada@example.com had reported an email as spam.',
+      'Caution: ada@example.com reported an email as spam.',
     ])
   })
 

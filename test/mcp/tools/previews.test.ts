@@ -76,7 +76,7 @@ describe('preview_message', () => {
     const { parts, clock } = server()
     const [app] = await parts().store.listApps(server().first.accountId)
     await parts().store.suppress({ appId: app?.id ?? 0, email: 'ada@example.com', reason: 'bounced', at: clock.now() })
-    const message = 'An earlier email to ada@example.com had bounced.'
+    const message = 'An earlier email to ada@example.com bounced.'
     const warning = { field: 'email', code: 'no_email', message }
     expect(await preview({ email: 'ada@example.com' })).toMatchObject({ mail: { fault: null }, warnings: [warning] })
   })
