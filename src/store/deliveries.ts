@@ -269,15 +269,21 @@ type Source = { index: string; where: string }
 /** Of those that aren't `joined`. Only ended ones are looked up, because the index lacks the column. */
 const IS_LEAD = `(state NOT IN ('skipped', 'failed') OR joined_to IS NULL)`
 
-type Kind = Pick<Page, 'outcome' | 'isLead'> & { hasReason: boolean }
+type Kind = Pick<Page, 'outcome' | 'isLead'> & { hasReason: boolean; isOfFailed: boolean }
 
-/** `hasReason`: whether ?7 is given. */
-function sourceOf({ outcome, hasReason, isLead }: Kind): Source {
+/** `hasReason`: whether ?7 is given. `isOfFailed`: no other state is asked for. */
+function sourceOf({ outcome, hasReason, isLead, isOfFailed }: Kind): Source {
+  if (isOfFailed && isLead && outcome === null && !hasReason) return FAILED_LEADS
   const where = `${hasReason ? 'reason = ?7' : '1'}${isLead ? ` AND ${IS_LEAD}` : ''}`
   if (outcome !== null)
     return { index: OUTCOME_INDEXES[outcome], where: `${OUTCOMES[outcome]} IS NOT NULL AND ${where}` }
   return { index: hasReason ? 'deliveries_by_reason' : 'deliveries_by_message', where }
 }
+
+/** As migration 51 has it, word for word (measured with 9,000 of a million deliveries, `bun run bench:pages`: 30 ms without). */
+const FAILED_LEADS: Source = { index: 'deliveries_failed', where: `state = 'failed' AND joined_to IS NULL` }
+
+const ONLY_FAILED = JSON.stringify(['failed'] satisfies DeliveryState[])
 
 /** They never have a reason, and most emails that people came back from are in one of these. */
 const WITHOUT_REASON: readonly DeliveryState[] = ['handed', 'sent', 'kept']
@@ -333,8 +339,8 @@ export function createDeliveryPages(db: Database) {
      ORDER BY id DESC LIMIT ?5`,
   )
   const prepared = new Map<string, { page: ReturnType<typeof prepareIds>; count: ReturnType<typeof prepareIds> }>()
-  const prepareFor = ({ outcome, reason, isLead }: Page) => {
-    const kind = { outcome, isLead, hasReason: reason !== null }
+  const prepareFor = ({ outcome, reason, isLead, states }: Page) => {
+    const kind = { outcome, isLead, hasReason: reason !== null, isOfFailed: states === ONLY_FAILED }
     const key = JSON.stringify(kind)
     const known = prepared.get(key)
     if (known) return known

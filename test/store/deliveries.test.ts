@@ -29,12 +29,15 @@ const put = (id: number, app: number, message: number, state: string): unknown =
 
 const reasonOf = (id: number): string => (id % 3 === 0 ? 'seen' : 'again')
 
+const isJoinedOf = (id: number): boolean => id % 5 === 0
+
 const STATES = ['waiting', 'sent', 'waiting', 'skipped', 'failed', 'deferred', 'unknown']
 db.transaction(() => {
   for (let id = 1; id <= 700; id++) {
     const state = STATES[id % STATES.length] ?? 'waiting'
     put(id, 1, 1 + (id % 2), state)
     if (state === 'skipped') db.run(`UPDATE deliveries SET reason = '${reasonOf(id)}' WHERE id = ${id}`)
+    if (state === 'failed' && isJoinedOf(id)) db.run(`UPDATE deliveries SET joined_to = ${id - 1} WHERE id = ${id}`)
     if (state === 'sent') {
       db.run(`UPDATE deliveries SET came_back_at = 1, opened_at = iif(id % 4 = 0, 1, NULL) WHERE id = ${id}`)
     }
@@ -96,6 +99,22 @@ describe('a page contains the newest deliveries', () => {
       { contactId: 3, reason: 'seen' },
       (id, state) => id % 7 === 3 && state === 'skipped' && id % 3 === 0,
     ],
+    [
+      'that failed, without the events that joined them',
+      { states: ['failed'], isLead: true },
+      (id, state) => state === 'failed' && !isJoinedOf(id),
+    ],
+    [
+      'that failed, without joined events, of a message, between two',
+      { states: ['failed'], isLead: true, messageId: 2, before: 500, after: 99 },
+      (id, state) => state === 'failed' && !isJoinedOf(id) && id % 2 === 1 && id < 500 && id > 99,
+    ],
+    ['that failed, with the events that joined them', { states: ['failed'] }, (_, state) => state === 'failed'],
+    [
+      'that failed or wait, without joined events',
+      { states: ['failed', 'waiting'], isLead: true },
+      (id, state) => state === 'waiting' || (state === 'failed' && !isJoinedOf(id)),
+    ],
     ['of a person', { contactId: 3 }, (id) => id % 7 === 3],
     ['of a person in a state', { contactId: 3, states: ['sent'] }, () => false],
   ])('%s, and counts them', (_, query, isAsked) => {
@@ -115,7 +134,7 @@ describe('a page contains the newest deliveries', () => {
   })
 })
 
-/** What is prepared for each pair of an outcome and a reason. */
+/** What is prepared for each pair of an outcome and a reason, and for failed emails alone. */
 function listTexts(): string[] {
   const prepare = spyOn(db, 'prepare')
   const fresh = createDeliveryPages(db)
@@ -126,6 +145,8 @@ function listTexts(): string[] {
       fresh.count({ ...ALL, outcome, reason })
     }
   }
+  fresh.listIds({ ...ALL, states: ['failed'], isLead: true })
+  fresh.count({ ...ALL, states: ['failed'], isLead: true })
   const texts = prepare.mock.calls.map(([text]) => text)
   prepare.mockRestore()
   return texts
@@ -133,7 +154,15 @@ function listTexts(): string[] {
 const TEXTS = listTexts()
 
 test('each filter has a statement for its page and one for its count', () => {
-  expect(new Set(TEXTS).size).toBe(16)
+  expect(new Set(TEXTS).size).toBe(18)
+})
+
+test('pages and counts of failed emails use the index of them alone', () => {
+  const plans = TEXTS.slice(-2).map((text) => db.prepare<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`).all())
+  for (const plan of plans) {
+    const steps = plan.flatMap(({ detail }) => (detail.includes('deliveries') ? [detail] : []))
+    expect(steps.every((step) => step.includes('USING INDEX deliveries_failed'))).toBe(true)
+  }
 })
 
 test.each(TEXTS)('each filter reads deliveries by an index or an id: %#', (text) => {
