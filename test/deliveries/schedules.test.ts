@@ -226,7 +226,9 @@ describe('a live message', () => {
         if (!person || !message) throw new Error('nothing to explain')
         return (await explainMessageFor({ store: messaging.store(), clock: server.clock }, person, message)).why
       }
-      expect(await explain()).toBe('3 days before the trialEndsAt of ada@example.com is on 16 May 2026, 12:00 UTC.')
+      expect(await explain()).toBe(
+        '3 days before the trialEndsAt of ada@example.com is on 16 May 2026, 12:00 UTC. The email is due then.',
+      )
       await setDate('soon')
       expect(await explain()).toBe('ada@example.com has soon in the field trialEndsAt, which is not a date.')
       await setDate(NOW + 2 * DAY)

@@ -66,6 +66,8 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['keys/secret/revoke', 'owner', {}],
   ['sender', 'owner', { fromEmail: 'x' }],
   ['sender/dkim', 'owner', { domain: 'x' }],
+  ['sender/dkim/use', 'owner', {}],
+  ['sender/dkim/discard', 'owner', {}],
   ['sender/dkim/remove', 'owner', {}],
   ['sender/domains', 'editor', {}],
   ['sender/check', 'editor', {}],
