@@ -147,3 +147,35 @@ test(
   },
   TRY_MS,
 )
+
+test(
+  'an open delivery shows what became of it after Send it now, and keeps the view of its email until then',
+  async () => {
+    const { page, save, send, sendDue, open, close } = await openDeliveries()
+    await save('later', 'live', WAITS)
+    await send('later', 'ada')
+    await open('')
+    const live = page.waitForResponse((response) => response.url().endsWith('/live'))
+    await page.click('.feed a')
+    await live
+    await page.click('button:text("Send it now")')
+    await page.click('#send-now form button')
+    await page.waitForSelector('.notice >> text=The email is checked in a moment')
+    await page.evaluate('window.isSame = true')
+    await page.click('label[for=view-text]')
+    await send('later', 'bob')
+    await page.waitForTimeout(1_500)
+    expect([await page.isVisible('aside .badge >> text=Waiting'), await page.isChecked('#view-text')]).toEqual([
+      true,
+      true,
+    ])
+    await sendDue()
+    await page.waitForSelector('aside .badge >> text=Captured')
+    await leadIs(page, 'It was captured on')
+    expect([await page.isVisible('button:text("Send it now")'), await page.evaluate<boolean>('window.isSame')]).toEqual(
+      [false, true],
+    )
+    await close()
+  },
+  TRY_MS,
+)

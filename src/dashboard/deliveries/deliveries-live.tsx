@@ -17,7 +17,7 @@ import { DeliveryRow } from './delivery-row.tsx'
 export const PAGE_ROWS = 36
 
 /** A read takes up to 5 ms with a million deliveries, so an open page is read this often at most. */
-const READ_EVERY_MS = 1_000
+export const READ_EVERY_MS = 1_000
 
 /** What a row shows besides what never changes. */
 const stateOf = ({ state, reason, updatedAt, cameBackAt, openedAt }: Delivery): string =>

@@ -1,22 +1,10 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { describeActor } from '../../accounts/audit.ts'
-import { readRecord } from '../../deliveries/deliveries.ts'
-import { findFrom } from '../../accounts/senders.ts'
-import { describeMailbox } from '../../core/mail-addresses.ts'
-import { type CapturedMail, readCaptured } from '../../mail/captured-mail.ts'
 import {
-  cancelDelivery,
   type DeliveryFilter,
   exportDeliveries,
-  findDelivery,
-  findResent,
-  type FoundDelivery,
-  sendDeliveryEarly,
   listDeliveries,
-  resendDelivery,
   resendMatching,
-  type ShownDelivery,
   toFailed,
 } from '../../deliveries/delivery-lists.ts'
 import { readEmail } from '../../core/email.ts'
@@ -25,7 +13,7 @@ import { REFUSALS } from '../../core/refusals.ts'
 import { type Exported, exportRoutes, nameFilters } from '../access/export.tsx'
 import { nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { DeliveriesPage, type FailedEmails } from './deliveries-page.tsx'
-import { DeliveryPage, type ReadableMail } from './delivery-page.tsx'
+import { deliveryRoutes } from './delivery.tsx'
 import { followDeliveries, PAGE_ROWS } from './deliveries-live.tsx'
 import {
   deliveriesPath,
@@ -36,19 +24,14 @@ import {
   readView,
   toFilter,
 } from './deliveries-view.ts'
-import { deliveryPath } from './delivery-labels.tsx'
 import { onForm, openStream, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { findOrderFault, readDay } from '../layout/days.ts'
-import { type FlashCode, flashCookie } from '../layout/flash.ts'
+import { flashCookie } from '../layout/flash.ts'
 import { describeResent } from './resend-all.tsx'
 import type { FormInput } from '../layout/forms.ts'
 import { NO_FILTER as EVERYONE, toFilter as toPeopleFilter } from '../people/people-view.ts'
-import { mailAnswer } from './mail-frames.ts'
-import type { MailState } from '../layout/mail-notices.tsx'
 import { readMailState } from './mail-state.ts'
-import { missingAnswer } from '../layout/missing-page.tsx'
-import { problemAnswer } from '../layout/problems.tsx'
 
 export const deliveriesRoutes = (deps: PageDependencies) =>
   new Elysia()
@@ -61,59 +44,7 @@ export const deliveriesRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/deliveries-live', ({ request, params: { app } }) =>
       openStream(deps, request, app, (viewer) => followDeliveries(deps, request, viewer)),
     )
-    .get('/apps/:app/deliveries/:delivery', ({ request, params: { app, delivery } }) =>
-      showPage(deps, request, app, (viewer) => showDelivery(deps, request, viewer, delivery)),
-    )
-    .get('/apps/:app/deliveries/:delivery/mail', ({ request, params: { app, delivery } }) =>
-      showPage(deps, request, app, async (viewer) => {
-        const shown = await readDelivery(deps, viewer, delivery)
-        const mail = shown && (await findMail(deps, shown))
-        return mail && 'html' in mail ? mailAnswer(request, mail.html) : problemAnswer(request, 'delivery_unknown')
-      }),
-    )
-    .post(
-      '/apps/:app/deliveries/:delivery/resend',
-      onForm(
-        deps,
-        { role: 'editor' },
-        changeBy(resendDelivery, ({ pause }) => (pause ? 'sent_on_paused' : 'sent_on')),
-      ),
-      {
-        parse: 'none',
-      },
-    )
-    .post(
-      '/apps/:app/deliveries/:delivery/cancel',
-      onForm(
-        deps,
-        { role: 'editor' },
-        changeBy(cancelDelivery, () => 'email_cancelled'),
-      ),
-      {
-        parse: 'none',
-      },
-    )
-    .post(
-      '/apps/:app/deliveries/:delivery/send-now',
-      onForm(
-        deps,
-        { role: 'editor' },
-        changeBy(sendDeliveryEarly, () => 'sending_early'),
-      ),
-      {
-        parse: 'none',
-      },
-    )
-
-/** Only deliveries of the viewer's app are found. */
-async function readDelivery(
-  { store }: Pick<PageDependencies, 'store'>,
-  viewer: Viewer,
-  text: string,
-): Promise<FoundDelivery | null> {
-  const id = readPublicId('dlv', text)
-  return id === null ? null : findDelivery(store, viewer.app, id)
-}
+    .use(deliveryRoutes(deps))
 
 type Wrong = { view: DeliveriesView; email: string; error: string }
 type Problem = { status: number; message: string }
@@ -225,74 +156,3 @@ function findExported(deps: PageDependencies, request: Request, { viewer: { app 
     file: { name: nameExport('deliveries', app, deps.clock.now()), format: 'csv' },
   }
 }
-
-/** The captured email, or a new rendering when none was captured. null if the event is in another email. */
-async function findMail(
-  { store, mailer }: Pick<PageDependencies, 'store' | 'mailer'>,
-  { work: found }: ShownDelivery,
-): Promise<ReadableMail | null> {
-  const work = await findResent(store, found)
-  if (work.delivery.state === 'joined') return null
-  const captured = await store.findCaptured(work.app.id, work.delivery.id)
-  if (captured) return { ...(await readCaptured(captured)), raw: captured.raw, capturedAt: captured.createdAt }
-  const preview = await mailer.preview(work)
-  if (!('html' in preview)) return preview
-  const { message, settings, app } = work
-  const from = findFrom({ mail: message.content.mail, settings, fallback: mailer.senders.installation.from, app })
-  const sender: Pick<CapturedMail, 'from' | 'to'> = {
-    from: from === null ? 'No sender yet' : describeMailbox(from),
-    to: work.contact.email,
-  }
-  return { ...preview, ...sender, version: message.version }
-}
-
-/** Who cancelled it, which API key sent it, and which member sent it on; null: nobody. */
-async function readActors({ store }: PageDependencies, { account }: Viewer, { work }: FoundDelivery) {
-  const { cancelled, sentOn } = readRecord(work.delivery) ?? {}
-  const { send } = work
-  if (cancelled === undefined && send === null && sentOn === undefined)
-    return { cancelled: null, sentBy: null, sentOnBy: null }
-  const [members, keys] = await Promise.all([store.listMembers(account.id), store.listKeys(account.id)])
-  const nameOf = (actor: string): string => describeActor({ actor }, { members, keys })
-  return {
-    cancelled: cancelled === undefined ? null : { at: cancelled.at, by: nameOf(cancelled.actor) },
-    sentBy: send?.keyId ? nameOf(send.keyId) : null,
-    sentOnBy: sentOn?.actor === undefined ? null : nameOf(sentOn.actor),
-  }
-}
-
-async function showDelivery(
-  deps: PageDependencies,
-  request: Request,
-  viewer: Viewer,
-  id: string,
-  notice?: { status: number; message: string },
-): Promise<Response> {
-  const shown = await readDelivery(deps, viewer, id)
-  if (!shown) return missingAnswer(request, viewer, 'delivery_unknown')
-  const page = (
-    <DeliveryPage
-      viewer={viewer}
-      mailState={await readMailState(deps, viewer.app)}
-      shown={shown}
-      mail={await findMail(deps, shown)}
-      {...await readActors(deps, viewer, shown)}
-      notice={notice?.message}
-      now={deps.clock.now()}
-    />
-  )
-  return pageAnswer(request, notice?.status ?? 200, page)
-}
-
-type ByMember = Who & { params: { delivery: string } }
-
-const changeBy =
-  (change: typeof resendDelivery, describe: (state: MailState) => FlashCode) =>
-  async (deps: PageDependencies, request: Request, _: FormInput, { viewer, params: { delivery } }: ByMember) => {
-    const id = readPublicId('dlv', delivery)
-    if (id === null) return missingAnswer(request, viewer, 'delivery_unknown')
-    const outcome = await change(deps, viewer.app, { id, actor: viewer.member.id })
-    if ('refusal' in outcome) return showDelivery(deps, request, viewer, delivery, REFUSALS[outcome.refusal])
-    const done = describe(await readMailState(deps, viewer.app))
-    return redirectAnswer(deliveryPath(viewer.app.publicId, id), [flashCookie(deps.baseUrl, done)])
-  }

@@ -72,28 +72,50 @@ export const DeliveryPage = (props: DeliveryProps) => (
     title={`Email to ${props.shown.work.contact.email}`}
     tabTitle={`${props.shown.work.message.name}: email to ${props.shown.work.contact.email}`}
     state={
-      <>
-        <SentText>{describeState(props)}</SentText>
-        <LimitLink appId={props.viewer.app.publicId} delivery={props.shown.work.delivery} />
-      </>
+      <span data-live="state" aria-live="polite">
+        <State {...props} />
+      </span>
     }
     action={<Actions {...props} />}
+    islands={['live']}
   >
     {props.notice && <Notice kind="error">{props.notice}</Notice>}
     <MailNotices viewer={props.viewer} state={props.mailState} />
-    <div class="columns text-first">
-      <div>
-        <ReplySection {...props.shown} />
-        <RulesSection {...props.shown} />
-        <MailSection {...props} />
+    <div
+      class="columns text-first"
+      data-live-from={`${deliveryPath(props.viewer.app.publicId, props.shown.work.delivery.id)}/live`}
+    >
+      <div data-live="text">
+        <DeliveryText {...props} />
       </div>
-      <aside aria-label="About this delivery">
-        <FactsSection {...props} />
-        <JoinedSection {...props} />
-        <DeliveryTimeline shown={props.shown} cancelled={props.cancelled} sentOnBy={props.sentOnBy} now={props.now} />
+      <aside aria-label="About this delivery" data-live="about">
+        <AboutDelivery {...props} />
       </aside>
     </div>
   </Frame>
+)
+
+export const State = (props: DeliveryProps) => (
+  <>
+    <SentText>{describeState(props)}</SentText>
+    <LimitLink appId={props.viewer.app.publicId} delivery={props.shown.work.delivery} />
+  </>
+)
+
+export const DeliveryText = (props: DeliveryProps) => (
+  <>
+    <ReplySection {...props.shown} />
+    <RulesSection {...props.shown} />
+    <MailSection {...props} />
+  </>
+)
+
+export const AboutDelivery = (props: DeliveryProps) => (
+  <>
+    <FactsSection {...props} />
+    <JoinedSection {...props} />
+    <DeliveryTimeline shown={props.shown} cancelled={props.cancelled} sentOnBy={props.sentOnBy} now={props.now} />
+  </>
 )
 
 const describeState = ({ shown: { explained, work }, cancelled, sentOnBy }: DeliveryProps): string =>
@@ -110,6 +132,7 @@ const FactsSection = ({ viewer, shown: { work }, sentBy, sentOnBy }: DeliveryPro
   return (
     <section>
       <h2>Details</h2>
+      <p class="hint" role="status" data-stream-reason />
       <Values isCompact>
         <Fact name="State">
           <DeliveryBadge delivery={delivery} />
@@ -247,7 +270,7 @@ const LABELS: Partial<Record<DeliveryState, string>> = {
   kept: 'Send it',
 }
 
-const Actions = (props: DeliveryProps) => (
+export const Actions = (props: DeliveryProps) => (
   <>
     <HastenForm {...props} />
     <ResendForm {...props} />

@@ -4,14 +4,21 @@ import { openStream, type StreamState } from './stream.ts'
 /** Keeps elements with `data-live` up to date. */
 const source = document.querySelector<HTMLElement>('[data-live-from]')?.dataset.liveFrom
 
+/** HTML of each element as it came, because scripts and readers change it on the page. */
+const shown = new Map<string, string>()
+for (const { dataset, innerHTML } of document.querySelectorAll<HTMLElement>('[data-live]')) {
+  shown.set(dataset.live ?? '', innerHTML)
+}
+
 /** HTML by name, rendered by the page's own components. */
 function show(data: unknown): void {
   for (const [name, html] of Object.entries(data as Record<string, string>)) {
-    const part = document.querySelector(`[data-live="${name}"]`)
     const next = document.createElement('template')
     next.innerHTML = html
-    // skip unchanged parts, so that screen readers don't repeat them
-    if (part && part.innerHTML !== next.innerHTML) part.replaceChildren(next.content)
+    // skip unchanged parts, so that nothing is repeated by screen readers or closed
+    if (shown.get(name) === next.innerHTML) continue
+    shown.set(name, next.innerHTML)
+    document.querySelector(`[data-live="${name}"]`)?.replaceChildren(next.content)
   }
 }
 

@@ -255,6 +255,10 @@ export const PageHead = ({
       </h1>
       <p class="lead">{state}</p>
     </div>
-    {action && <div class="action">{action}</div>}
+    {action && (
+      <div class="action" data-live="action">
+        {action}
+      </div>
+    )}
   </header>
 )

@@ -36,12 +36,14 @@ function sendToSignIn(request: Request, next?: string): Response {
   return redirectAnswer(`/sign-in?${query}`)
 }
 
+type Answer = Response | Promise<Response>
+
 /** Opens an event stream for a member. It never redirects, leaves the flash message and doesn't extend the session. */
 export async function openStream(
   deps: PageDependencies,
   request: Request,
   appId: string,
-  open: (viewer: Viewer) => Response,
+  open: (viewer: Viewer) => Answer,
 ): Promise<Response> {
   const token = readSessionToken(request, deps.baseUrl)
   const signedIn = token === null ? null : await deps.sessions.peek(token)
@@ -92,8 +94,6 @@ export async function peekViewer(
 
 export const lastAppCookie = (baseUrl: string, appId: string): string =>
   cookieHeader(baseUrl, { name: LAST_APP, value: appId, maxAgeS: YEAR_S })
-
-type Answer = Response | Promise<Response>
 
 type Show = (viewer: Viewer, signedIn: SignedIn) => Answer
 

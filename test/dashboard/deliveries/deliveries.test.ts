@@ -380,8 +380,8 @@ describe('resending', () => {
     expect(await stateOf(path)).toBe('Not sent')
     const { status, location } = await browser.post(`${path}/resend`)
     expect([status, location]).toEqual([303, path])
-    expect(await textOf((await browser.get(path)).html, '[role=status]')).toEqual([
-      "Done: The email goes out in a moment, unless the person can't be emailed. Reload to see the result.",
+    expect(await textOf((await browser.get(path)).html, '[role=status] > .notice')).toEqual([
+      "Done: The email goes out in a moment, unless the person can't be emailed.",
     ])
     expect(await textOf((await browser.get(path)).html, 'td .badge')).toEqual(['Send', 'Send', "Don't send"])
     await sendDue(pages)

@@ -339,7 +339,7 @@ describe('an email that waits', () => {
     const { status, location } = await browser.submit(path, `${path}/cancel`)
     expect([status, location]).toEqual([303, path])
     const html = await see(path)
-    expect(await textOf(html, '[role=status]')).toEqual(['Done: The email was cancelled.'])
+    expect(await textOf(html, '[role=status] > .notice')).toEqual(['Done: The email was cancelled.'])
     expect([await why(path), await offeredOn(path)]).toEqual([
       'ada@example.com cancelled this email.',
       ['Send it anyway'],
@@ -417,8 +417,8 @@ describe('an email that waits', () => {
     const path = await trigger({ ...WAITING, ...content })
     const { status, location } = await browser.submit(path, `${path}/send-now`)
     expect([status, location]).toEqual([303, path])
-    expect(await textOf(await see(path), '[role=status]')).toEqual([
-      'Done: The email is checked in a moment, and sent if nothing stops it. Reload to see the result.',
+    expect(await textOf(await see(path), '[role=status] > .notice')).toEqual([
+      'Done: The email is checked in a moment, and sent if nothing stops it.',
     ])
     await sendDue(pages)
     expect((await newest()).state).toBe(state as 'kept')
