@@ -2,7 +2,7 @@
 import { EDITOR, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { Frame } from '../layout/frame.tsx'
-import { type CheckLine, Checklist, CHECKLIST, listChecks } from './message-checklist.tsx'
+import { type CheckLine, Checklist, CHECKLIST, DATA_NOTES, DataNotes, listChecks } from './message-checklist.tsx'
 import { textOf } from './message-field-names.ts'
 import { listVariants } from './message-form.ts'
 import { HtmlSection, LanguagesSection, MailSection, NameField, SenderSection } from './message-mail.tsx'
@@ -70,6 +70,9 @@ function EditorForm(props: EditorProps) {
             others={props.others.map(({ name }) => name)}
             errors={errors.map(({ field }) => field)}
           />
+          <div id={DATA_NOTES}>
+            <DataNotes {...props} />
+          </div>
           <Reach path={path} simulation={simulation} />
         </div>
         <Checks {...props} />

@@ -72,15 +72,10 @@ export const Reach = ({ path, simulation }: ReachProps) => (
   </p>
 )
 
-type Reached = Omit<NonNullable<EditorProps['simulation']>, 'found'> & { found: Found }
+type Reached = Omit<NonNullable<EditorProps['simulation']>, 'found' | 'undated'> & { found: Found }
 
 /** "Simulated for the last 30 days: 58 of 153 people would get it." */
-export function describeReach(reached: Reached): string {
-  const counted = describeCounted(reached)
-  return reached.undated === null ? counted : `${counted} ${reached.undated.replaceAll('`', '')}`
-}
-
-function describeCounted({ found, content, days, isUnsaved }: Reached): string {
+export function describeReach({ found, content, days, isUnsaved }: Reached): string {
   if (found === null) return `Recipients can't be counted: ${describeUnsimulated(content.trigger)}.`
   if (isRefusal(found)) return found.message ?? REFUSALS[found.refusal].message
   const { triggered, emailed, waiting, heldBack } = found.people

@@ -28,7 +28,16 @@ import {
 import { type Fields, textOf } from './message-field-names.ts'
 import { EMPTY_FIELDS, readFields, writeFields } from './message-form.ts'
 import { previewParts } from './message-preview.tsx'
-import { Checklist, CHECKLIST, faultsOf, listChecks, LiveChecks, senderFaults } from './message-checklist.tsx'
+import {
+  Checklist,
+  CHECKLIST,
+  DATA_NOTES,
+  DataNotes,
+  faultsOf,
+  listChecks,
+  LiveChecks,
+  senderFaults,
+} from './message-checklist.tsx'
 import { REFUSED } from './message-editor.tsx'
 import { sentenceParts } from './message-sentence.tsx'
 import { describeReach, REACH, REACH_DAYS } from './message-simulation.tsx'
@@ -148,6 +157,7 @@ async function checkTyped(editing: Editing, fields: Fields) {
     fragments: {
       [REFUSED]: '',
       [CHECKLIST]: render(<Checklist {...shown} />),
+      [DATA_NOTES]: render(<DataNotes check={check} fields={fields} />),
       [LIVE_CHECKS]: render(<LiveChecks viewer={editing.viewer} lines={lines} />),
     },
     faults: { ...senderFaults(fields), ...faultsOf([...errors, ...check.problems]) },

@@ -119,17 +119,39 @@ describe('going live', () => {
     expect(await textOf(html, '.problems li')).toEqual([expect.stringContaining(`of the last ${tried} events`)])
   })
 
-  test('says which date nobody has, in the checklist, the dialog and the running count', async () => {
+  test('says once which date nobody has, below the trigger, and again in the dialog', async () => {
     const trigger = { trigger: 'date', 'trigger.date': 'endsAt', 'trigger.days': '3', 'trigger.when': 'before' }
+    const none = 'No person has fields.endsAt yet.'
     const { html } = await pages.press(pages.path, 'preview', trigger)
-    const none = 'Note: Data No person has fields.endsAt yet.'
-    expect(await textOf(html, '#checklist .checks > li')).toContain(none)
-    expect(await textOf(html, '#go-live-checks .checks > li')).toContain(none)
+    expect(await textOf(html, '#data-notes p')).toEqual([`Trigger: ${none}`])
+    expect(await attributesOf(html, '#data-notes a', 'href')).toEqual(['#trigger.date'])
+    expect(await textOf(html, '#checklist .checks > li')).toContain('Note: Data 1 warning below the trigger')
+    expect(await attributesOf(html, '#checklist a[href="#data-notes"]', 'href')).toHaveLength(1)
+    expect(await textOf(html, '#go-live-checks .checks > li')).toContain(`Note: Data ${none}`)
     const whole = { ...trigger, 'mail.subject': 'Ends', 'mail.body': 'Soon' }
     const simulated = await pages.press(pages.at('messages/new'), 'simulate 30', whole)
-    expect(await textOf(simulated.html, '#reach')).toEqual([
-      'Nobody triggered it in the last 30 days. No person has fields.endsAt yet.',
+    expect(await textOf(simulated.html, '#reach')).toEqual(['Nobody triggered it in the last 30 days.'])
+    const fields = { ...(await fieldsOf(html)), ...whole, show: 'check' }
+    const { fragments } = JSON.parse((await pages.browser.post(`${pages.path}/preview`, fields)).html)
+    expect(await textOf(fragments['data-notes'], 'p')).toEqual([`Trigger: ${none}`])
+  })
+
+  test('links each warning about data to a field on the page', async () => {
+    const field = { 'fields[0].name': 'timezone', 'fields[0].value': 'Nowhere' }
+    expect((await pages.browser.post(pages.at('people/new'), { email: 'bob@example.com', ...field })).status).toBe(303)
+    const rule = { 'onlyIf[0].rule': 'notDone', 'onlyIf[0].event': 'paid', 'onlyIf[0].same': 'orderId' }
+    await pages.event()
+    const { html } = await pages.press(pages.path, 'preview', { wait: 'until', 'wait.until': '09:00', ...rule })
+    expect(await textOf(html, '#data-notes p')).toEqual([
+      expect.stringMatching(/^Wait: 1 person has a value in fields\.timezone that is not a timezone/),
+      expect.stringMatching(/^Rule 1: orderId is missing/),
     ])
+    expect(await textOf(html, '#checklist .checks > li')).toContain('Note: Data 2 warnings below the trigger')
+    const ids = new Set(await attributesOf(html, '[id]', 'id'))
+    const targets = (await attributesOf(html, '#data-notes a', 'href')).map((href) =>
+      decodeURIComponent(`${href}`.slice(1)),
+    )
+    expect(targets.filter((target) => !ids.has(target))).toEqual([])
   })
 
   test('says that values could not be checked, and why', async () => {
