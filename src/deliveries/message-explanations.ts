@@ -111,7 +111,7 @@ export async function explainMessageFor(
   if (!work) {
     const why = describeNever(subject, about, causes)
     const { trigger } = message.content
-    const dueAt = message.status === 'live' && isDateTrigger(trigger) ? findDue(subject, trigger) : null
+    const dueAt = message.status === 'live' && isTimeTrigger(trigger) ? findDue(subject, trigger) : null
     const scheduledAt = dueAt !== null && dueAt > subject.now ? { scheduledAt: dueAt } : {}
     return { message, delivery: null, send: null, why, decidedAt: null, rules: [], ...scheduledAt }
   }
@@ -140,7 +140,7 @@ async function findCauses(store: Store, subject: Subject, trigger: Trigger): Pro
     const isTest = (await list(TEST_EVENT)).rows.some(({ receivedAt }) => receivedAt === createdAt)
     return { last: { at: createdAt, cameAt: createdAt, row: null }, near: null, isTest }
   }
-  if (isDateTrigger(trigger) || isInactiveTrigger(trigger)) {
+  if (isTimeTrigger(trigger)) {
     const dueAt = findDue(subject, trigger)
     const isPast = dueAt !== null && dueAt <= subject.now
     return { last: isPast ? { at: dueAt, cameAt: dueAt, row: null } : null, near: null }
@@ -152,6 +152,9 @@ async function findCauses(store: Store, subject: Subject, trigger: Trigger): Pro
   const row = rows.find((one) => isStartedBy(trigger, one))
   return { last: row ? { at: row.occurredAt, cameAt: row.receivedAt, row } : null, near: rows[0] ?? null }
 }
+
+const isTimeTrigger = (trigger: Trigger): trigger is DateTrigger | InactiveTrigger =>
+  isDateTrigger(trigger) || isInactiveTrigger(trigger)
 
 /** When the trigger was or will be due for the person; null: never. */
 const findDue = ({ person, zone, activeAt }: Subject, trigger: DateTrigger | InactiveTrigger): number | null =>
@@ -187,7 +190,10 @@ function describeCause({ person, zone }: Subject, { trigger }: MessageContent, c
 function describeNever(subject: Subject, about: About, causes: Causes): string {
   const { status, content } = about.history.message
   if (status === 'draft') return 'The message is a draft, so nobody gets it.'
-  if (causes.last === null) return describeNoCause(subject, content, causes.near)
+  if (causes.last === null) {
+    const why = describeNoCause(subject, content, causes.near)
+    return status === 'paused' && isTimeTrigger(content.trigger) ? `${why} The message is paused now.` : why
+  }
   const { at, cameAt, row } = causes.last
   const came = describeCause(subject, content, causes.last)
   if (causes.isTest) return `${came} by a test event, which triggers no email.`
@@ -205,7 +211,7 @@ function describeNever(subject: Subject, about: About, causes: Causes): string {
 function describeNoCause(subject: Subject, { trigger, wait }: MessageContent, near: EventRow | null): string {
   const { person, zone } = subject
   const name = displayName(person)
-  if (isDateTrigger(trigger) || isInactiveTrigger(trigger)) return describeAhead(subject, trigger, wait)
+  if (isTimeTrigger(trigger)) return describeAhead(subject, trigger, wait)
   if ('page' in trigger) return `${name} has not opened ${trigger.page}.`
   if ('tag' in trigger) return describeTagCause(person, trigger.tag)
   if ('api' in trigger) return `Your server has not sent this message to ${name}.`
@@ -222,15 +228,13 @@ function describeNoCause(subject: Subject, { trigger, wait }: MessageContent, ne
 function describeAhead(subject: Subject, trigger: DateTrigger | InactiveTrigger, wait: MessageContent['wait']): string {
   const { person, zone } = subject
   const [name, dueAt] = [displayName(person), findDue(subject, trigger)]
+  const isLater = wait !== undefined && !('minutes' in wait && wait.minutes === 0)
+  const due = `The email is due ${isLater ? describeWait(wait) : 'then'}.`
   if (isInactiveTrigger(trigger)) {
-    const last = `${name} was last active on ${formatTimeInZone(subject.activeAt, zone)}`
-    return `${last}, so this message is not due before ${formatTimeInZone(dueAt ?? 0, zone)}.`
+    const last = `${name} was last active on ${formatTimeInZone(subject.activeAt, zone)}.`
+    return `${last} Unless they are active again, this message is triggered on ${formatTimeInZone(dueAt ?? 0, zone)}. ${due}`
   }
-  if (dueAt !== null) {
-    const isLater = wait !== undefined && !('minutes' in wait && wait.minutes === 0)
-    const due = `The email is due ${isLater ? describeWait(wait) : 'then'}.`
-    return `${upperFirst(describeDay(trigger, name))} is on ${formatTimeInZone(dueAt, zone)}. ${due}`
-  }
+  if (dueAt !== null) return `${upperFirst(describeDay(trigger, name))} is on ${formatTimeInZone(dueAt, zone)}. ${due}`
   const value = propertyOf(person.fields ?? {}, trigger.date)
   return isPlain(value)
     ? `${name} has ${formatValue(value)} in the field ${formatValue(trigger.date)}, which is not a date.`

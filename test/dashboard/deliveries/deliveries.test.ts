@@ -507,4 +507,21 @@ describe('the page of a person', () => {
     ])
     expect(await textOf(html, '#mail .badge')).toEqual(['Scheduled'])
   })
+
+  test.each([
+    [{ wait: { minutes: 0 } }, 'live', 'The email is due then.', 'Scheduled'],
+    [{ wait: { minutes: 120 } }, 'live', 'The email is due 2 hours later.', 'Scheduled'],
+    [{}, 'paused', 'The email is due then. The message is paused now.', 'Paused'],
+  ] as const)('says when a message of inactivity comes with %j, %s', async (content, status, ends, badge) => {
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+    for (const { id } of await pages.store.listMessages(app.id)) await pages.store.deleteMessage({ ...by, id })
+    const whole = { ...MAIL, trigger: { inactiveDays: 14 }, ...content }
+    await pages.store.saveMessages({ ...by, drafts: [{ id: null, name: 'Back', status, content: whole }] })
+    const { location } = await browser.post(pages.at('people/new'), { email: BOB })
+    const { html } = await browser.get(location ?? '')
+    expect(await textOf(html, '#mail .hint')).toEqual([
+      `${BOB} was last active on 3 May 2026, 12:00 UTC. Unless they are active again, this message is triggered on 17 May 2026, 12:00 UTC. ${ends}`,
+    ])
+    expect(await textOf(html, '#mail .badge')).toEqual([badge])
+  })
 })
