@@ -54,7 +54,7 @@ const countDays = (days: number): string => (days === 1 ? 'a day' : `${days} day
 
 const OptInFields = ({ text }: { text: OptInForm }) => (
   <section>
-    <h2>Double opt-in</h2>
+    <h2>Confirmation</h2>
     <Toggle
       name="isOn"
       label="Ask people to confirm their address"

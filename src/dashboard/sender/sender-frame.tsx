@@ -30,15 +30,15 @@ export type SenderFacts = {
 export type Refused<Text> = { text?: Text; basedOn?: string; errors?: FieldError[]; notice?: string }
 
 const PAGES = {
-  sender: { name: 'From and appearance', title: 'Sender' },
-  'sender/layout': { name: 'Layout', title: 'Layout' },
-  'sender/texts': { name: 'Texts', title: 'Texts' },
-  'sender/server': { name: 'Mail server', title: 'Mail server' },
-  'sender/domain': { name: 'Domain', title: 'Domain' },
-  'sender/limits': { name: 'Hours and limits', title: 'Hours and limits' },
-  'sender/topics': { name: 'Topics', title: 'Topics' },
-  'sender/opt-in': { name: 'Double opt-in', title: 'Double opt-in' },
-  'sender/rates': { name: 'Bounces and complaints', title: 'Bounces and complaints' },
+  sender: 'From and appearance',
+  'sender/layout': 'Layout',
+  'sender/texts': 'Texts',
+  'sender/server': 'Mail server',
+  'sender/domain': 'Domain',
+  'sender/limits': 'Hours and limits',
+  'sender/topics': 'Topics',
+  'sender/opt-in': 'Double opt-in',
+  'sender/rates': 'Bounces and complaints',
 } as const
 
 export type SenderPageName = keyof typeof PAGES
@@ -55,11 +55,11 @@ export const SenderFrame = ({ facts: { viewer, mail }, current, state, refused, 
   const isWrong = (refused?.errors?.length ?? 0) > 0
   const locked = !isOwner(viewer) && 'Only owners of the account can change these settings.'
   return (
-    <Frame viewer={viewer} page="sender" title="Sender" tabTitle={`${PAGES[current].name} - Sender`} state={state}>
+    <Frame viewer={viewer} page="sender" title={PAGES[current]} tabTitle={`${PAGES[current]} - Sender`} state={state}>
       <SectionLinks
         label="Sender"
         links={(Object.keys(PAGES) as SenderPageName[]).map((name) => ({
-          name: PAGES[name].name,
+          name: PAGES[name],
           href: pathOf(viewer.app.publicId, name),
           isCurrent: name === current,
         }))}

@@ -47,6 +47,18 @@ const setServer = (smtpUrl: string | null) =>
     settings: { smtpUrl },
   })
 
+test('each page has its own name as heading and in the tab', async () => {
+  const names = await textOf(await see(), 'nav[aria-label=Sender] a')
+  const paths = await attributesOf(await see(), 'nav[aria-label=Sender] a', 'href')
+  const titles: (string | undefined)[] = []
+  for (const [index, to] of paths.entries()) {
+    const { html } = await browser.get(String(to))
+    titles.push(...(await textOf(html, 'h1')))
+    expect(await textOf(html, 'title')).toEqual([`${names[index]} - Sender - ${app.name} - Eventpost`])
+  }
+  expect([titles, new Set(titles).size]).toEqual([names, 9])
+})
+
 describe('the sender', () => {
   test('is the setting, or that of the installation', async () => {
     expect(await textOf(await see(), '.page-head .lead bdi')).toEqual(['Demo <hello@first.example>'])
@@ -300,7 +312,7 @@ describe('the signature', () => {
   test('asks for the password once the fields are right', async () => {
     pages.clock.ms += 10 * MINUTE
     const wrong = await make({ dkimDomain: 'nothing' })
-    expect([wrong.status, await textOf(wrong.html, 'h1')]).toEqual([400, ['Sender']])
+    expect([wrong.status, await textOf(wrong.html, 'h1')]).toEqual([400, ['Domain']])
     expect(await attributesOf(wrong.html, '[aria-invalid]', 'name')).toEqual(['dkimDomain'])
     expect(await textOf((await make()).html, 'h1')).toEqual(['Confirm your password'])
   })
