@@ -105,14 +105,27 @@ const StatusSection = ({ viewer, ...props }: ActivationProps) => (
   </>
 )
 
+/** Of the scope `standard`. */
+const FIRST_SCOPE = 'reads and writes people and events, and sends emails.'
+
 const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
   <section>
     <h2>{made ? 'Store these two values' : 'API key'}</h2>
     {made ? (
-      <MadeKey {...made} next={pathOf(viewer.app.publicId, 'activation')} />
+      <>
+        {/* a link would lose an unsaved key */}
+        <p class="hint">This key {FIRST_SCOPE} Create keys with other scopes under API keys.</p>
+        <MadeKey {...made} next={pathOf(viewer.app.publicId, 'activation')} />
+      </>
     ) : (
       <>
         <p>{keysSentence(keys, hasRole(viewer.member.role, 'owner'))}</p>
+        {hasRole(viewer.member.role, 'owner') && (
+          <p class="hint">
+            A key created here {FIRST_SCOPE} Create keys with other scopes under{' '}
+            <a href={pathOf(viewer.app.publicId, 'keys')}>API keys</a>.
+          </p>
+        )}
         {hasRole(viewer.member.role, 'owner') && (
           <ActionForm
             action={`${pathOf(viewer.app.publicId, 'activation')}/key`}
