@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openSignedIn, type SignedIn } from './chromium.ts'
+import { openSignedIn, type SignedIn, widthOver } from './chromium.ts'
 
 const TRY_MS = 60_000
 const COLOUR = '#0a7d4f'
@@ -16,6 +16,30 @@ test(
     await open('sender/limits')
     const box = await page.locator('.sections [aria-current]').boundingBox()
     expect([box === null, (box?.x ?? -1) >= 0, (box?.x ?? 0) + (box?.width ?? 999) <= 375]).toEqual([false, true, true])
+    await page.setViewportSize({ width: 1280, height: 800 })
+  },
+  TRY_MS,
+)
+
+test(
+  'the fields and buttons of the mail server have the whole width of a phone',
+  async () => {
+    const { page, open } = sender
+    await page.setViewportSize({ width: 390, height: 800 })
+    await open('sender/server')
+    const widthOf = async (selector: string) => (await page.locator(selector).boundingBox())?.width ?? 0
+    const width = await widthOf('form#server')
+    expect(width).toBe(358)
+    for (const field of [
+      '#smtpHost',
+      '#smtpSecurity',
+      '#smtpUser',
+      '#smtpPassword',
+      'form#server > .buttons > .primary',
+    ])
+      expect([field, await widthOf(field)]).toEqual([field, width])
+    expect(await widthOf('#smtpPort')).toBeLessThan(width / 2)
+    expect(await widthOver(page, 390)).toBeLessThanOrEqual(0)
     await page.setViewportSize({ width: 1280, height: 800 })
   },
   TRY_MS,

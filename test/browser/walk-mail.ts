@@ -262,7 +262,7 @@ export const MAIL_STEPS: Step[] = [
     },
   },
   { name: 'sender-domain', go: (page, server) => page.goto(at(server, 'sender/domain')) },
-  { name: 'sender-unasked', go: (page) => page.click('#checks .button') },
+  { name: 'sender-unasked', go: (page) => page.click('form[action$="/sender/check"] .button') },
   { name: 'sender-texts', go: (page, server) => page.goto(at(server, 'sender/texts')) },
   { name: 'sender-layout', go: (page, server) => page.goto(at(server, 'sender/layout')) },
   { name: 'sender-rates', go: (page, server) => page.goto(at(server, 'sender/rates')) },

@@ -26,7 +26,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { Folding } from '../ui/folding.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
-import { SentText, Ticked } from '../ui/text.tsx'
+import { Command, SentText, Ticked } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import type { LastReport } from '../../store/delivery-reports.ts'
 import { findHooked, WebhooksSection, type WebhooksShown } from './webhooks-section.tsx'
@@ -296,7 +296,7 @@ type FieldsProps = { text: ServerText; password: string | undefined }
 
 const PRIVATE_HINT = (
   <>
-    Private addresses need <code>--mail-private-hosts</code>.
+    Private addresses need <Command>--mail-private-hosts</Command>.
   </>
 )
 
