@@ -25,13 +25,13 @@ export type DecisionReason =
 const BY_DECISION = {
   not_away: (name) => `${name} was not away, so this email was not needed.`,
   came_back: (name) => `${name} came back on their own, so this email was not needed.`,
-  left_too_recently: (name) => `${name} had left too recently for this message, so it was not sent.`,
-  not_seen: (name) => `${name} had not opened the page, but this message requires it.`,
+  left_too_recently: (name) => `${name} left too recently for this message, so it was not sent.`,
+  not_seen: (name) => `${name} did not open the page, but this message requires it.`,
   seen: (name) => `${name} was on the page, so this email was not needed.`,
   never_reported: (name) => `${name} has no page views. This message is not sent in that case.`,
   no_page: (name) =>
     `The event has no URL on your domains, so it's unknown whether ${name} opened the page. This message is not sent in that case.`,
-  not_done: () => 'The event that this message requires had not arrived.',
+  not_done: () => 'The event that this message requires did not arrive.',
   done: () => 'The event that this message excludes had already arrived.',
   tag: () => "Their tags didn't match this message.",
   field: () => "Their fields didn't match this message.",
@@ -49,8 +49,8 @@ const BY_DECISION = {
   gave_up: () => 'It could not be sent in time.',
   window: () => "It was outside the app's sending hours.",
   unsure: (name) => `A page was open at that time, and it isn't known yet whether ${name} was viewing it.`,
-  perDay: (name) => `${name} had reached the app's limit of lifecycle emails per day.`,
-  perWeek: (name) => `${name} had reached the app's limit of lifecycle emails per week.`,
+  perDay: (name) => `${name} reached the app's limit of lifecycle emails per day.`,
+  perWeek: (name) => `${name} reached the app's limit of lifecycle emails per week.`,
   brake: () =>
     "Too many of the app's emails bounced or were reported as spam, so its lifecycle emails wait. None are lost.",
   holdback: (name) => `${name} is in this message's holdback group, so this email was not sent.`,

@@ -168,16 +168,16 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   if (verdict.isSilent)
     return `No activity from ${name} was reported for ${describeSilence(at - verdict.value, rule)}, so they counted as away.`
   const span = formatDuration(at - verdict.value)
-  if (isPass(verdict)) return `${name} had left ${span} earlier.`
+  if (isPass(verdict)) return `${name} left ${span} earlier.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
-  return `${name} had left ${span} earlier, and this message is skipped unless they have been away for at least ${formatDuration(minutes * MINUTE_MS)}.`
+  return `${name} left ${span} earlier, and this message is skipped unless they have been away for at least ${formatDuration(minutes * MINUTE_MS)}.`
 }
 
 function describeReturn({ cameBackAt, value }: Verdict, subject: DescribedSubject): string {
   const when =
     typeof cameBackAt === 'number' ? describeDistance(cameBackAt, subject) : `after ${triggerNoun(subject.content)}`
   const where = typeof value === 'string' ? ` and was on ${formatValue(value)} when the email was due` : ''
-  return `had left, but came back ${when}${where}, so this email was not needed`
+  return `left, but came back ${when}${where}, so this email was not needed`
 }
 
 /** The record only has the start of the silence. */
@@ -202,7 +202,7 @@ function describeSeen(verdict: Verdict, subject: DescribedSubject): string {
   }
   if (verdict.isUnknown) return describeUnseen(verdict, subject)
   if (typeof value !== 'number') {
-    const found = `${name} had not opened ${formatValue(path)}`
+    const found = `${name} did not open ${formatValue(path)}`
     return rule === 'seen' && !isPass(verdict) ? `${found}, but this message requires it.` : `${found}.`
   }
   const when =
@@ -219,7 +219,7 @@ function describeDone(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   const event = `${formatValue(verdict.about)}${same === undefined ? '' : ` with the ${same} ${formatValue(verdict.same ?? null)}`}`
   if (typeof verdict.value === 'number')
     return `${event} arrived for ${name} on ${formatTimeInZone(verdict.value, subject.zone)}${needless(verdict)}.`
-  const found = `${event} had not arrived for ${name}${describeSince(rule, subject)}`
+  const found = `${event} did not arrive for ${name}${describeSince(rule, subject)}`
   return isPass(verdict) ? `${found}.` : `${found}, but this message requires it.`
 }
 
@@ -232,7 +232,7 @@ function describeSince(rule: Rule | undefined, { content }: DescribedSubject): s
   if (rule?.rule !== 'done' && rule?.rule !== 'notDone') return ''
   const { since = 'trigger' } = rule
   if (since === 'ever') return ' at any time'
-  if (since === 'trigger') return ` since ${triggerNoun(content)}`
+  if (since === 'trigger') return ` after ${triggerNoun(content)}`
   return since.days === 1 ? ' in the previous day' : ` in the previous ${since.days} days`
 }
 
@@ -250,8 +250,8 @@ function describeAgain(verdict: Verdict, subject: DescribedSubject): string {
 function describeLimit(verdict: Verdict, subject: DescribedSubject, span: string): string {
   const { about, value } = verdict
   const count = `${String(value)} lifecycle ${value === 1 ? 'email' : 'emails'}`
-  const had = value === 0 ? "hadn't received any lifecycle emails" : `had received ${count}`
-  const received = `${displayName(subject.person)} ${had} within ${span}`
+  const what = value === 0 ? 'received no lifecycle emails' : `received ${count}`
+  const received = `${displayName(subject.person)} ${what} within ${span}`
   return isPass(verdict)
     ? `${received}, and this app sends at most ${about}.`
     : `${received}, but this app sends at most ${about}.`

@@ -21,8 +21,8 @@ describe('describes a rule', () => {
       'Ada was on /results/1 when the email was due, so this email was not needed.',
     ],
     [fail('away', 'trigger', '/wait'), 'Ada was on /wait at the time of the event, so this email was not needed.'],
-    [pass('away', 'sending', NOW - 5 * MINUTE), 'Ada had left 15 minutes earlier.'],
-    [pass('away', 'trigger', NOW - 5 * MINUTE), 'Ada had left 5 minutes earlier.'],
+    [pass('away', 'sending', NOW - 5 * MINUTE), 'Ada left 15 minutes earlier.'],
+    [pass('away', 'trigger', NOW - 5 * MINUTE), 'Ada left 5 minutes earlier.'],
     [
       { ...pass('away', 'sending', NOW - 20 * MINUTE), isSilent: true },
       'No activity from Ada was reported for 30 minutes, so they counted as away.',
@@ -34,7 +34,7 @@ describe('describes a rule', () => {
     ],
     [
       fail('away', 'sending', NOW + 7 * MINUTE),
-      'Ada had left 3 minutes earlier, and this message is skipped unless they have been away for at least 5 minutes.',
+      'Ada left 3 minutes earlier, and this message is skipped unless they have been away for at least 5 minutes.',
     ],
     [
       { ...pass('away', 'sending', null), isUnknown: true },
@@ -49,16 +49,16 @@ describe('describes a rule', () => {
       'Ada was on /r/1 2 minutes after the event, so this email was not needed.',
     ],
     [fail('notSeen', '/r/1', NOW), 'Ada had /r/1 open at the time of the event, so this email was not needed.'],
-    [pass('notSeen', '/r/1', null), 'Ada had not opened /r/1.'],
-    [fail('seen', '/r/1', null), 'Ada had not opened /r/1, but this message requires it.'],
+    [pass('notSeen', '/r/1', null), 'Ada did not open /r/1.'],
+    [fail('seen', '/r/1', null), 'Ada did not open /r/1, but this message requires it.'],
     [pass('seen', '/r/1', NOW + 3 * HOUR), 'Ada was on /r/1 3 hours after the event.'],
     [
       { ...pass('notSeen', null, null), isUnknown: true },
       "The event has no URL on your domains, so it's unknown whether Ada opened the page. This message is sent in that case.",
     ],
     [fail('notDone', 'checkout.paid', NOW), `checkout.paid arrived for Ada on ${WHEN}, so this email was not needed.`],
-    [pass('notDone', 'checkout.paid', null), 'checkout.paid had not arrived for Ada in the previous 7 days.'],
-    [fail('done', 'opened', null), 'opened had not arrived for Ada since the event, but this message requires it.'],
+    [pass('notDone', 'checkout.paid', null), 'checkout.paid did not arrive for Ada in the previous 7 days.'],
+    [fail('done', 'opened', null), 'opened did not arrive for Ada after the event, but this message requires it.'],
     [fail('tag', 'beta', false), 'Ada did not have the tag beta, but this message goes only to people with it.'],
     [fail('tag', 'beta', true), 'Ada had the tag beta, but this message goes only to people without it.'],
     [pass('tag', 'beta', false), 'Ada did not have the tag beta.'],
@@ -82,9 +82,9 @@ describe('describes a rule', () => {
       { ...fail('window', '09:00-17:00', NOW), zone: 'America/New_York' },
       "It was outside the app's sending hours (09:00-17:00 America/New York, the timezone of Ada), which start again on 15 May 2026, 08:00 America/New York.",
     ],
-    [fail('perDay', '1', 1), 'Ada had received 1 lifecycle email within a day, but this app sends at most 1.'],
-    [pass('perDay', '1', 0), "Ada hadn't received any lifecycle emails within a day, and this app sends at most 1."],
-    [pass('perWeek', '5', 2), 'Ada had received 2 lifecycle emails within a week, and this app sends at most 5.'],
+    [fail('perDay', '1', 1), 'Ada received 1 lifecycle email within a day, but this app sends at most 1.'],
+    [pass('perDay', '1', 0), 'Ada received no lifecycle emails within a day, and this app sends at most 1.'],
+    [pass('perWeek', '5', 2), 'Ada received 2 lifecycle emails within a week, and this app sends at most 5.'],
     [
       fail('brake', 'complaints', '0.25%'),
       "0.25% of the app's recent emails were reported as spam, so its lifecycle emails wait.",
@@ -154,7 +154,7 @@ describe('an event with the same value', () => {
     ],
     [
       { ...pass('notDone', 'invoice.paid', null), same: 2 },
-      'invoice.paid with the invoiceId 2 had not arrived for Ada since the event.',
+      'invoice.paid with the invoiceId 2 did not arrive for Ada after the event.',
     ],
     [
       { ...pass('notDone', 'invoice.paid', null), same: null },

@@ -128,14 +128,14 @@ describe('describes a state', () => {
   test('as back, or as gone too recently', () => {
     const back = { ...fail('away', 'sending', '/home'), cameBackAt: NOW + 2 * MINUTE }
     const sentence =
-      'Ada had left, but came back 2 minutes after the event and was on /home when the email was due, so this email was not needed.'
+      'Ada left, but came back 2 minutes after the event and was on /home when the email was due, so this email was not needed.'
     expect(say({ reason: 'came_back' }, [pass('away', 'trigger', NOW - HOUR), back])).toBe(sentence)
     expect(say({ reason: 'came_back' }, [{ ...back, value: NOW + MINUTE, cameBackAt: null }])).toBe(
-      'Ada had left, but came back after the event, so this email was not needed.',
+      'Ada left, but came back after the event, so this email was not needed.',
     )
     const left = { ...fail('away', 'sending', NOW + 7 * MINUTE), isTooSoon: true as const }
-    expect(say({ reason: 'left_too_recently' }, [left])).toStartWith('Ada had left 3 minutes earlier, and')
-    expect(say({ reason: 'not_away' }, [left])).toStartWith('Ada had left 3 minutes earlier, and')
+    expect(say({ reason: 'left_too_recently' }, [left])).toStartWith('Ada left 3 minutes earlier, and')
+    expect(say({ reason: 'not_away' }, [left])).toStartWith('Ada left 3 minutes earlier, and')
   })
 
   test('as captured if it was not sent', () => {

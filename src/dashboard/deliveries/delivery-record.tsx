@@ -164,6 +164,6 @@ function describeTrigger(trigger: MessageRow['content']['trigger']): string {
   if ('api' in trigger) return 'Your server sent it'
   if ('message' in trigger) return `“${trigger.message}” was sent`
   if ('date' in trigger) return `Their ${trigger.date} triggered it`
-  if ('inactiveDays' in trigger) return 'They had been inactive'
+  if ('inactiveDays' in trigger) return 'They were inactive'
   return 'contact' in trigger ? 'They were added' : 'They got the tag'
 }
