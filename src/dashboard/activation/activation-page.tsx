@@ -105,24 +105,24 @@ const StatusSection = ({ viewer, ...props }: ActivationProps) => (
   </>
 )
 
-/** Of the scope `standard`. */
-const FIRST_SCOPE = 'reads and writes people and events, and sends emails.'
-
 const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
   <section>
-    <h2>{made ? 'Store these two values' : 'API key'}</h2>
     {made ? (
       <>
-        {/* a link would lose an unsaved key */}
-        <p class="hint">This key {FIRST_SCOPE} Create keys with other scopes under API keys.</p>
+        <div class="section-head">
+          <h2>Store these two values</h2>
+          {/* a link would lose an unsaved key */}
+          <span class="hint">The key is for people, events and emails. Create others under API keys.</span>
+        </div>
         <MadeKey {...made} next={pathOf(viewer.app.publicId, 'activation')} />
       </>
     ) : (
       <>
+        <h2>API key</h2>
         <p>{keysSentence(keys, hasRole(viewer.member.role, 'owner'))}</p>
         {hasRole(viewer.member.role, 'owner') && (
           <p class="hint">
-            A key created here {FIRST_SCOPE} Create keys with other scopes under{' '}
+            A key created here reads and writes people and events, and sends emails. Create keys with other scopes under{' '}
             <a href={pathOf(viewer.app.publicId, 'keys')}>API keys</a>.
           </p>
         )}

@@ -43,10 +43,13 @@ describe('after set-up', () => {
 
   test('says what the key may do, and where to create others', async () => {
     const { fresh, browser, seen } = await setUp()
-    const may = 'reads and writes people and events, and sends emails. Create keys with other scopes under API keys.'
-    expect(await textOf(seen.html, 'main .hint')).toContain(`This key ${may}`)
+    expect(await textOf(seen.html, 'main .section-head .hint')).toContain(
+      'The key is for people, events and emails. Create others under API keys.',
+    )
     const { html } = await browser.get((await browser.get('/')).location ?? '')
-    expect(await textOf(html, 'main .hint')).toContain(`A key created here ${may}`)
+    expect(await textOf(html, 'main .hint')).toContain(
+      'A key created here reads and writes people and events, and sends emails. Create keys with other scopes under API keys.',
+    )
     expect((await attributesOf(html, 'main .hint a', 'href'))[0]).toEndWith('/keys')
     const access = await fresh.access.find((await textOf(seen.html, 'dd code'))[0] ?? '')
     expect(access?.key.scope).toBe('standard')
