@@ -1,4 +1,4 @@
-import { type Clock, DAY_MS, HOUR_MS } from '../core/clock.ts'
+import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
 import { publishedOf, readDkimKeys, startWaitingKey, writeDkimKeys } from './dkim.ts'
@@ -20,8 +20,10 @@ type Owner = Pick<AppRow, 'id' | 'accountId'>
 
 /** Records are looked up again after this time. */
 const OUTDATED_MS = DAY_MS
-/** Also how often a new DKIM key is looked for. At most this often per app and domain, also if DNS gives no answer. */
+/** At most this often per app and domain, also if DNS gives no answer. */
 const TRY_AGAIN_MS = HOUR_MS
+/** A new DKIM key is looked for again after this time: hourly, although a look-up and the next email take a while. */
+const LOOK_AGAIN_MS = HOUR_MS - 5 * MINUTE_MS
 const MOST_AT_ONCE = 4
 const MOST_TRIED = 10_000
 
@@ -68,23 +70,27 @@ export async function readReceived(
 
 /** The first check of a sender is on request, or when a new DKIM key is looked for. */
 export function createDnsChecks({ store, clock, onFault, ...dns }: Given) {
-  /** When, by app and domain; the oldest first. */
-  const tried = new Map<string, number>()
+  /** Not before, by app and domain. */
+  const nextTries = new Map<string, number>()
   const underWay = new Set<string>()
 
   const mayTry = (key: string): boolean => {
-    const [now, last] = [clock.monotonicMs(), tried.get(key)]
-    if (underWay.size >= MOST_AT_ONCE || (last !== undefined && now - last < TRY_AGAIN_MS)) return false
-    tried.delete(key)
-    tried.set(key, now)
-    const [oldest] = tried.keys()
-    if (tried.size > MOST_TRIED && oldest !== undefined) tried.delete(oldest)
+    if (underWay.size >= MOST_AT_ONCE || clock.monotonicMs() < (nextTries.get(key) ?? 0)) return false
+    postpone(key, TRY_AGAIN_MS)
     return true
   }
 
-  const isOutdated = ({ nextDkim }: CheckedSender, last: LastCheck | null): boolean => {
-    if (last === null) return nextDkim !== null
-    return clock.now() - last.checkedAt >= (nextDkim === null ? OUTDATED_MS : TRY_AGAIN_MS)
+  const postpone = (key: string, ms: number): void => {
+    nextTries.delete(key)
+    nextTries.set(key, clock.monotonicMs() + ms)
+    const [oldest] = nextTries.keys()
+    if (nextTries.size > MOST_TRIED && oldest !== undefined) nextTries.delete(oldest)
+  }
+
+  /** 0 or less: the records are outdated. */
+  const remainingMs = ({ nextDkim }: CheckedSender, last: LastCheck | null): number => {
+    if (last === null) return nextDkim === null ? Number.POSITIVE_INFINITY : 0
+    return last.checkedAt + (nextDkim === null ? OUTDATED_MS : LOOK_AGAIN_MS) - clock.now()
   }
 
   /** The sender whose new DKIM key signs, if its record is found. */
@@ -129,7 +135,7 @@ export function createDnsChecks({ store, clock, onFault, ...dns }: Given) {
     },
     /** Without waiting. Whether the records are being looked up. */
     refreshSeen(app: Owner, sender: CheckedSender, last: LastCheck | null): boolean {
-      if (!isOutdated(sender, last)) return false
+      if (remainingMs(sender, last) > 0) return false
       const key = `${app.id} ${sender.domain}`
       if (mayTry(key)) void refresh(key, () => save(app, sender, false))
       return underWay.has(key)
@@ -140,7 +146,10 @@ export function createDnsChecks({ store, clock, onFault, ...dns }: Given) {
       if (!mayTry(key)) return
       void refresh(key, async () => {
         const sender = await findSender()
-        if (sender && isOutdated(sender, await findLastCheck(store, app.id, sender))) await save(app, sender, false)
+        if (sender === null) return
+        const ms = remainingMs(sender, await findLastCheck(store, app.id, sender))
+        if (ms <= 0) await save(app, sender, false)
+        else if (ms < TRY_AGAIN_MS) postpone(key, ms)
       })
     },
   }

@@ -122,6 +122,34 @@ test('a new DKIM key signs once its record is found, looked for when emails are 
   expect(await sendSigned('dan')).toBe('new')
 })
 
+test.each([
+  ['many emails', 60_000],
+  ['an email an hour', HOUR],
+])('a new DKIM key is looked for every hour with %s, although DNS takes a while', async (_, everyMs) => {
+  const lookedUpAt: number[] = []
+  const resolveTxt = async (name: string): Promise<string[]> => {
+    if (name.startsWith('new.')) {
+      lookedUpAt.push(sending.clock.now() - startedAt)
+      sending.clock.tick(100)
+    }
+    return []
+  }
+  const sending: Sending = await start({}, {}, { resolveTxt })
+  const startedAt = sending.clock.now()
+  const waiting = { domain: 'first.example', selector: 'new', key: await makeDkimKey() }
+  await sending.setSettings(writeDkimKeys({ signing: null, waiting }))
+  const saving = spyOn(sending.store(), 'saveDomainCheck')
+  for (let ms = 0; ms <= 4 * HOUR; ms += everyMs) {
+    sending.clock.tick(Math.max(0, startedAt + ms - sending.clock.now()))
+    await sending.sendEvent(`p${ms}@example.com`)
+    await sending.sendDue()
+    await Bun.sleep(0)
+    await saving.mock.results.at(-1)?.value
+  }
+  const hours = [...new Set(lookedUpAt.map((ms) => Math.round(ms / MINUTE) / 60))]
+  expect(hours).toEqual([0, 1, 2, 3, 4])
+})
+
 test('waiting emails are sent when the operator binds the domain', async () => {
   const sending = await start()
   const other = await impersonate(sending, { fromEmail: 'hello@mine.example' })
