@@ -94,6 +94,21 @@ export const startWaitingKey = ({ signing, waiting }: DkimKeys): DkimKeys => ({
   waiting: null,
 })
 
+/** Of the signing key and of the waiting one. */
+export function listKeyNames(settings: DkimSettings): DkimText[] {
+  const { signing, waiting } = readDkimKeys(settings)
+  return [signing, waiting].flatMap((key) => (key ? { domain: key.domain, selector: key.selector } : []))
+}
+
+/** A free name for the record of a new key: eventpost, then eventpost2. `taken`: the app's own and others. */
+export function proposeSelector({ signing, waiting }: DkimKeys, domain: string, taken: readonly DkimText[]): string {
+  const [, name = '', count = ''] = /^(.*?)(\d{0,6})$/.exec((waiting ?? signing)?.selector ?? 'eventpost') ?? []
+  const isTaken = (selector: string): boolean => taken.some((one) => isSameName(one, { domain, selector }))
+  let selector = `${name}${count}`
+  for (let next = Number(count || '1') + 1; isTaken(selector); next += 1) selector = `${name}${next}`
+  return selector
+}
+
 export const isSameName = (one: DkimText, other: DkimText): boolean =>
   one.domain === other.domain && one.selector === other.selector
 
@@ -106,9 +121,25 @@ export function publishedOf(key: DkimKey | null): PublishedDkim | null {
   return key && publicKey ? { domain: key.domain, selector: key.selector, publicKey } : null
 }
 
-/** TXT records may arrive split into several strings. */
-export const publishesKey = (records: string[], publicKey: string): boolean =>
-  `${records.join('').replaceAll(/\s/g, '')};`.includes(`p=${publicKey};`)
+/**
+ * The public keys of a name's TXT records, '' for revoked ones (RFC 6376, section 3.6.1). A record may arrive split: a
+ * text without a tag at its start, or after a semicolon, continues the one before.
+ */
+export function listPublished(texts: readonly string[]): string[] {
+  const records: string[] = []
+  for (const text of texts.map((one) => one.replaceAll(/\s/g, ''))) {
+    const last = records.at(-1) ?? ''
+    const isNew = /^v=/i.test(text) || (/^[a-z]=/i.test(text) && !last.endsWith(';'))
+    records.push(isNew ? text : `${records.pop() ?? ''}${text}`)
+  }
+  return records
+    .filter((record) => !/^v=(?!DKIM1;)/i.test(record))
+    .flatMap((record) => Array.from(record.matchAll(/(?:^|;)p=([^;]*)/gi), ([, key = '']) => key))
+}
+
+/** Receivers may use any of several records (RFC 6376, section 3.6.2.2). */
+export const isOnlyKey = (published: readonly string[], { publicKey }: PublishedDkim): boolean =>
+  published.length === 1 && published[0] === publicKey
 
 export const dkimRecord = ({ domain, selector, publicKey }: PublishedDkim): DnsRecord => ({
   name: `${selector}._domainkey.${domain}`,

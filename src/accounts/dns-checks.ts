@@ -1,13 +1,13 @@
 import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
-import { publishedOf, readDkimKeys, startWaitingKey, writeDkimKeys } from './dkim.ts'
+import { isOnlyKey, publishedOf, readDkimKeys, startWaitingKey, writeDkimKeys } from './dkim.ts'
 import type { SeenMail } from './received-mail.ts'
 import {
   checkSender,
   type CheckedSender,
   type Dns,
-  isPublished,
+  findPublished,
   keepChecks,
   type LastCheck,
   type SenderCheck,
@@ -96,7 +96,7 @@ export function createDnsChecks({ store, clock, onFault, ...dns }: Given) {
   /** The sender whose new DKIM key signs, if its record is found. */
   const startSigning = async (app: Owner, sender: CheckedSender): Promise<CheckedSender> => {
     const { nextDkim } = sender
-    if (nextDkim === null || !(await isPublished(dns.resolveTxt, nextDkim))) return sender
+    if (nextDkim === null || !isOnlyKey(await findPublished(dns.resolveTxt, nextDkim), nextDkim)) return sender
     const { dkimDomain, dkimSelector, dkimKey } = await store.mailSettings(app.id)
     const basedOn = { dkimDomain, dkimSelector, dkimKey }
     const keys = readDkimKeys(basedOn)

@@ -4,9 +4,10 @@ import {
   dkimRecord,
   type DkimSettings,
   type DnsRecord,
+  isOnlyKey,
+  listPublished,
   type PublishedDkim,
   publishedOf,
-  publishesKey,
   readDkimKeys,
   SIGNED_HEADERS,
 } from './dkim.ts'
@@ -71,21 +72,35 @@ export function listCheckedSenders(
 
 /** Its DNS records. */
 export function checkSender(dns: Dns, sender: CheckedSender): Promise<SenderCheck[]> {
-  const { dkim, nextDkim } = sender
+  const { nextDkim } = sender
   return Promise.all([
     checkSpf(dns.resolveTxt, sender),
-    ...(dkim === null && nextDkim !== null ? [] : [checkDkim(dns, sender)]),
-    ...(nextDkim === null ? [] : [checkNextDkim(dns.resolveTxt, nextDkim, dkim)]),
+    ...(isFirstKey(sender) ? [] : [checkDkim(dns, sender)]),
+    ...(nextDkim === null ? [] : [checkNextDkim(dns.resolveTxt, nextDkim, sender)]),
     checkReturnPath(dns, sender),
     checkDmarc(dns.resolveTxt, sender),
   ])
 }
 
+/** Whether the mail server signs, as far as that is known. */
+const isSignedByServer = (sender: CheckedSender): boolean =>
+  findProviderOf(sender) !== null || listAligned(sender).length > 0
+
+const listAligned = ({ domain, seen }: CheckedSender): SeenSignature[] =>
+  seen?.signatures.filter((one) => isAligned(one.domain, domain)) ?? []
+
+/** The new key is the only one: nobody signs yet. */
+const isFirstKey = (sender: CheckedSender): boolean =>
+  sender.dkim === null && sender.nextDkim !== null && !isSignedByServer(sender)
+
 /** What each record is for, and what its check depends on. */
 const RECORDS = {
   SPF: { sentence: 'Lists the servers that may send for the domain.', reads: ['domain', 'server', 'seen'] },
   DKIM: { sentence: 'Publishes the key that emails are signed with.', reads: ['domain', 'server', 'dkim', 'seen'] },
-  'New DKIM key': { sentence: 'Signs emails once this record is found.', reads: ['nextDkim', 'dkim'] },
+  'New DKIM key': {
+    sentence: 'Signs emails once this record is found.',
+    reads: ['domain', 'server', 'dkim', 'nextDkim', 'seen'],
+  },
   'Return path': {
     sentence: 'Where bounces go. SPF counts for DMARC only on the same domain.',
     reads: ['domain', 'server', 'seen'],
@@ -96,9 +111,10 @@ const RECORDS = {
 >
 
 /** Before the records are looked up. Those of keys are known. */
-export function listUnchecked({ dkim, nextDkim }: CheckedSender): SenderCheck[] {
+export function listUnchecked(sender: CheckedSender): SenderCheck[] {
+  const { dkim, nextDkim } = sender
   const names = (Object.keys(RECORDS) as (keyof typeof RECORDS)[]).filter((about) =>
-    about === 'DKIM' ? dkim !== null || nextDkim === null : about !== 'New DKIM key' || nextDkim !== null,
+    about === 'DKIM' ? !isFirstKey(sender) : about !== 'New DKIM key' || nextDkim !== null,
   )
   return names.map((about) => {
     const key = about === 'DKIM' ? dkim : about === 'New DKIM key' ? nextDkim : null
@@ -200,15 +216,20 @@ async function checkDkim(dns: Dns, sender: CheckedSender): Promise<SenderCheck> 
   const record = dkimRecord(dkim)
   const [found, target] = await Promise.all([dns.resolveTxt(record.name), dns.resolveCname(record.name)])
   if (found === null) return unasked('DKIM', record.name)
-  if (!found.some((text) => /(?:^|;)\s*p=/i.test(text))) {
+  const published = listPublished(found)
+  if (published.length === 0) {
     const sentence =
       target === null
         ? 'The key is not published yet. Add this record.'
         : `${record.name} is a CNAME of ${target}, which has no key. Replace it with this record.`
     return { about: 'DKIM', isAbsent: true, state: 'bad', sentence, record }
   }
-  if (!publishesKey(found, dkim.publicKey)) {
-    const sentence = 'The published key is not the signing key. Replace it with this record.'
+  if (!isOnlyKey(published, dkim)) {
+    const [other] = published
+    const sentence =
+      published.length > 1
+        ? describeSeveral(published, dkim)
+        : `The published key is not the signing key. ${other === '' ? REPLACE_IT : REPLACE_UNUSED}`
     return { about: 'DKIM', state: 'bad', sentence, record }
   }
   if (!isAligned(dkim.domain, domain)) {
@@ -219,29 +240,55 @@ async function checkDkim(dns: Dns, sender: CheckedSender): Promise<SenderCheck> 
   return { about: 'DKIM', state: 'good', sentence, record: null }
 }
 
+const REPLACE_IT = 'Replace it with this record.'
+/** Other apps and mail servers of the domain may sign with it. */
+const REPLACE_UNUSED =
+  'If an app or a mail server signs with it, create a key with another selector here. Otherwise, replace it with this record.'
+
+function describeSeveral(published: readonly string[], key: PublishedDkim): string {
+  const several = `${dkimRecord(key).name} has ${published.length} DKIM records, so receivers may use the wrong one.`
+  const advice = published.includes(key.publicKey)
+    ? 'Remove the others and keep this one. If an app or a mail server signs with one of them, create a key with another selector here instead.'
+    : 'Create a key with another selector here, unless nothing signs with them. Otherwise, replace them with this record.'
+  return `${several} ${advice}`
+}
+
 /** It signs once it is found. */
-async function checkNextDkim(
-  resolve: ResolveTxt,
-  next: PublishedDkim,
-  dkim: CheckedSender['dkim'],
-): Promise<SenderCheck> {
+async function checkNextDkim(resolve: ResolveTxt, next: PublishedDkim, sender: CheckedSender): Promise<SenderCheck> {
   const record = dkimRecord(next)
   const found = await resolve(record.name)
   if (found === null) return { ...unasked('New DKIM key', record.name), record }
-  const until = dkim === null ? 'Emails are not signed' : 'The current key signs emails'
-  const sentence = found.some(hasKey)
-    ? `Another key is published at ${record.name}. Replace it with this record.`
-    : `Not found yet. Add this record. ${until} until Eventpost finds it, which it tries every hour while emails are sent.`
-  const isAbsent = found.some(hasKey) ? {} : ({ isAbsent: true } as const)
-  return { about: 'New DKIM key', ...isAbsent, state: dkim === null ? 'bad' : 'caution', sentence, record }
+  const published = listPublished(found)
+  const check = { about: 'New DKIM key', state: isFirstKey(sender) ? 'bad' : 'caution', record } as const
+  if (published.length === 0) {
+    const sentence = `Not found yet. Add this record. ${describeSigner(sender)} until Eventpost finds it.`
+    return { ...check, isAbsent: true, sentence }
+  }
+  if (isOnlyKey(published, next))
+    return { ...check, state: 'good', sentence: 'Published. It signs emails from the next check.', record: null }
+  if (published.length > 1)
+    return { ...check, sentence: `${describeSeveral(published, next)} ${describeSigner(sender)} until then.` }
+  const [other] = published
+  const sentence =
+    other === ''
+      ? `A revoked key is published at ${record.name}. ${REPLACE_IT}`
+      : `Another key is published at ${record.name}. ${REPLACE_UNUSED}`
+  return { ...check, sentence }
 }
 
-/** Whether DNS has the record of the key. */
-export const isPublished = async (resolve: ResolveTxt, key: PublishedDkim): Promise<boolean> =>
-  publishesKey((await resolve(dkimRecord(key).name)) ?? [], key.publicKey)
+/** While a new key waits. */
+function describeSigner(sender: CheckedSender): string {
+  if (sender.dkim !== null) return 'The current key signs emails'
+  if (!isSignedByServer(sender)) return 'Emails are not signed'
+  return `Only ${findProviderOf(sender)?.name ?? 'your email provider'} signs emails`
+}
 
-/** It isn't revoked (RFC 6376, section 3.6.1). */
-const hasKey = (text: string): boolean => /(?:^|;)\s*p=[^;\s]/i.test(text)
+/** The keys that DNS has at the name of a key. */
+export const findPublished = async (resolve: ResolveTxt, key: PublishedDkim): Promise<string[]> =>
+  listPublished((await resolve(dkimRecord(key).name)) ?? [])
+
+/** It isn't revoked. */
+const hasKey = (texts: readonly string[]): boolean => listPublished(texts).some((key) => key !== '')
 
 /** The usual names of the keys of providers that sign, as their documentation shows them. */
 const SELECTORS: ReadonlyMap<string, readonly string[]> = new Map([
@@ -259,7 +306,7 @@ async function checkKeyOfProvider(dns: Dns, sender: CheckedSender): Promise<Send
   const provider = findProviderOf(sender)
   const show = provider === null ? 'your email provider shows' : `${provider.name} shows`
   const add = `Add the DKIM record that ${show} for ${domain}.`
-  const aligned = seen?.signatures.filter((one) => isAligned(one.domain, domain)) ?? []
+  const aligned = listAligned(sender)
   if (seen && aligned.length === 0) {
     const others = seen.signatures.map((one) => one.domain)
     const sentence =
@@ -273,7 +320,7 @@ async function checkKeyOfProvider(dns: Dns, sender: CheckedSender): Promise<Send
     ? aligned.map(({ selector, domain: signed }) => `${selector}._domainkey.${signed}`)
     : usual.map((selector) => `${selector}._domainkey.${domain}`)
   const records = await Promise.all(names.map(dns.resolveTxt))
-  const name = names.find((_, index) => records[index]?.some(hasKey))
+  const name = names.find((_, index) => hasKey(records[index] ?? []))
   if (name !== undefined) return describeFoundKey(dns, name, seen !== null)
   if (records.includes(null)) return unasked('DKIM', names[records.indexOf(null)] ?? domain)
   if (seen) {

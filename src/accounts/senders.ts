@@ -4,8 +4,8 @@ import type { Installation, Mail, MailSettings, MessageRow, SenderProof } from '
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
 import { findAddress } from './account-rules.ts'
-import { publishedOf, readDkimKeys, type DnsRecord } from './dkim.ts'
-import { isPublished } from './sender-checks.ts'
+import { type DnsRecord, type PublishedDkim, publishedOf, readDkimKeys } from './dkim.ts'
+import { findPublished } from './sender-checks.ts'
 import { readEmail } from '../core/email.ts'
 import { makeMailbox, type Mailbox } from '../core/mail-addresses.ts'
 import type { Clock } from '../core/clock.ts'
@@ -181,8 +181,9 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
       const record = senderRecord(one, accountId)
       if ((await resolveTxt(record.name))?.some((text) => text.trim() === record.value))
         return { domain: one, proof: 'txt' }
-      const published = keys.map((key) => key.domain === one && isPublished(resolveTxt, key))
-      return (await Promise.all(published)).includes(true) ? { domain: one, proof: 'dkim' } : null
+      const isFound = async (key: PublishedDkim): Promise<boolean> =>
+        key.domain === one && (await findPublished(resolveTxt, key)).includes(key.publicKey)
+      return (await Promise.all(keys.map(isFound))).includes(true) ? { domain: one, proof: 'dkim' } : null
     })
     return (await Promise.all(lookUps)).find((found) => found !== null) ?? null
   }

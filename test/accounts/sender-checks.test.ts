@@ -118,7 +118,15 @@ describe('DKIM', () => {
   test.each([
     [[], 'bad', 'not published yet'],
     [['v=DKIM1; k=rsa; p=OTHER'], 'bad', 'not the signing key'],
-    [['v=DKIM1; p='], 'bad', 'not the signing key'],
+    [['v=DKIM1; k=rsa; p=OTHER'], 'bad', 'create a key with another selector here. Otherwise, replace it'],
+    [['v=DKIM1; p='], 'bad', 'not the signing key. Replace it with this record.'],
+    [
+      ['v=DKIM1; p=OTHER', 'v=DKIM1; p=KEY'],
+      'bad',
+      'has 2 DKIM records, so receivers may use the wrong one. Remove the',
+    ],
+    [['p=KEY', 'p='], 'bad', 'has 2 DKIM records'],
+    [['p=ONE', 'p=TWO'], 'bad', 'Create a key with another selector here'],
     [['v=DKIM1; k=rsa; p=K E Y'], 'good', 'is published'],
     [['v=DKIM1; k=rsa; p=K', 'EY; t=s'], 'good', 'is published'],
     [null, 'unasked', 'DNS gave no answer'],
@@ -270,7 +278,28 @@ describe('a new DKIM key', () => {
     expect(found).toMatchObject({ state: 'caution', record })
     expect([isMissing(found), found.sentence]).toEqual([true, expect.stringContaining('The current key signs emails')])
     const other = await check({ ...zone, [name]: ['v=DKIM1; p=OTHER'] }, 'New DKIM key', sender)
-    expect(other.sentence).toStartWith(`Another key is published at ${name}.`)
+    expect(other.sentence).toStartWith(`Another key is published at ${name}. If an app or a mail server signs with it,`)
+    const revoked = await check({ ...zone, [name]: ['v=DKIM1; p='] }, 'New DKIM key', sender)
+    expect(revoked.sentence).toBe(`A revoked key is published at ${name}. Replace it with this record.`)
+    const both = await check({ ...zone, [name]: ['v=DKIM1; p=OTHER', record.value] }, 'New DKIM key', sender)
+    expect(both).toMatchObject({ state: 'caution', record })
+    expect(both.sentence).toContain(`${name} has 2 DKIM records`)
+    expect(both.sentence).toEndWith('The current key signs emails until then.')
+    expect(await check({ ...zone, [name]: [record.value] }, 'New DKIM key', sender)).toMatchObject({ state: 'good' })
+  })
+
+  test.each([
+    [through('smtp.postmarkapp.com'), 'Only Postmark signs emails until'],
+    [{ ...SENDER, seen: seenOf() }, 'Only your email provider signs emails until'],
+  ])('waits beside the key of the provider, whose check stays', async (server, signer) => {
+    const sender = { ...server, nextDkim: next }
+    expect(await check({}, 'DKIM', sender)).toEqual(await check({}, 'DKIM', server))
+    const found = await check({}, 'New DKIM key', sender)
+    expect(found).toMatchObject({ state: 'caution', isAbsent: true, sentence: expect.stringContaining(signer) })
+    const alone = { ...SENDER, nextDkim: next }
+    const checks = await checkSender({ resolveTxt: async () => [], resolveCname: async () => null }, alone)
+    const kept = keepChecks(checks, alone, sender).find(({ about }) => about === 'New DKIM key')
+    expect(kept?.state).toBe('unchecked')
   })
 
   test('is shown with its record before it was looked up', () => {
