@@ -3,7 +3,14 @@ import type { ComponentChildren } from 'preact'
 import { hasRole } from '../../accounts/members.ts'
 import { findProvider } from '../../accounts/mail-providers.ts'
 import { domainOf, type DomainStatus, type SenderProof } from '../../accounts/senders.ts'
-import { type DkimText, type DnsRecord, publishedOf, readDkimKeys } from '../../accounts/dkim.ts'
+import {
+  type DkimText,
+  type DnsRecord,
+  listKeyNames,
+  proposeSelector,
+  publishedOf,
+  readDkimKeys,
+} from '../../accounts/dkim.ts'
 import {
   type CheckedSender,
   checkOneClick,
@@ -55,6 +62,8 @@ type DomainProps = {
   /** domains of the sender addresses; `isChecked`: DNS was just queried */
   domains: DomainStatus[]
   isChecked: boolean
+  /** DKIM keys of the account's other apps; empty for who may not create one */
+  otherKeys: DkimText[]
 }
 
 export const DomainPage = (props: DomainProps) => (
@@ -173,15 +182,11 @@ const OtherDomain = ({ settings, mailRoute: { from } }: SenderFacts) => {
   )
 }
 
-/** A free name for the record of a new key: eventpost, then eventpost2. */
-function proposeSelector({ signing }: ReturnType<typeof readDkimKeys>): string {
-  const [, name = 'eventpost', count = '1'] = /^(.*?)(\d*)$/.exec(signing?.selector ?? '') ?? []
-  return signing === null ? 'eventpost' : `${name}${Number(count || '1') + 1}`
-}
-
-const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused }: DomainProps) => {
+const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused, otherKeys }: DomainProps) => {
   const keys = readDkimKeys(settings)
   const current = keys.waiting ?? keys.signing
+  const domain = refused.text?.domain ?? current?.domain ?? mailRoute.from?.address.split('@')[1] ?? ''
+  const taken = [...listKeyNames(settings), ...otherKeys]
   const errors = refused.errors?.filter(({ field }) => field !== SOURCE) ?? []
   return (
     <details open={errors.length > 0}>
@@ -189,9 +194,7 @@ const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused }: Dom
       <p>
         {current === null
           ? 'Skip this if your email provider signs emails, as Postmark, Resend and Amazon SES do. Create a key only if you run the mail server yourself.'
-          : keys.signing === null
-            ? 'It replaces the key above.'
-            : 'The current key signs emails until the record of the new key is found.'}
+          : [keys.waiting && DISCARDS, keys.signing && STILL_SIGNS].filter((said) => said !== null).join(' ')}
       </p>
       <Form
         action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`}
@@ -200,23 +203,21 @@ const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused }: Dom
         submit="Create the key"
         kind="plain"
       >
-        <Field
-          name="dkimDomain"
-          label="Domain"
-          value={refused.text?.domain ?? current?.domain ?? mailRoute.from?.address.split('@')[1] ?? ''}
-          autocomplete="off"
-        />
+        <Field name="dkimDomain" label="Domain" value={domain} autocomplete="off" />
         <Field
           name="dkimSelector"
           label="Selector"
           hint="Names this key. A domain can have several keys."
-          value={refused.text?.selector ?? keys.waiting?.selector ?? proposeSelector(keys)}
+          value={refused.text?.selector ?? proposeSelector(keys, domain.toLowerCase(), taken)}
           autocomplete="off"
         />
       </Form>
     </details>
   )
 }
+
+const DISCARDS = 'This discards the new key above, which waits for its record.'
+const STILL_SIGNS = 'The current key signs emails until the record of the new key is found.'
 
 type KeyProps = DomainProps & { isFirst: boolean }
 
@@ -344,7 +345,7 @@ const Records = ({ sender, last, isChecking, id, children }: RecordsProps) => {
           )}
           {isChecking
             ? 'The records are being checked again. Reload the page in a moment.'
-            : 'Checked again daily while emails are sent or someone views this page.'}
+            : `Checked again ${sender.nextDkim === null ? 'daily' : 'every hour'} while emails are sent or someone views this page.`}
         </p>
       )}
     </>

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import type { DkimText } from '../../accounts/dkim.ts'
+import { type DkimText, listKeyNames } from '../../accounts/dkim.ts'
 import type { Limit } from '../../accounts/limits.ts'
 import { findLastCheck } from '../../accounts/dns-checks.ts'
 import { readReceivedMail } from '../../accounts/received-mail.ts'
@@ -14,7 +14,7 @@ import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { CHECKS, DomainPage } from './domain-page.tsx'
 import { readCheckedSenders } from './checked-senders.ts'
 import { readSenderFacts } from './sender.tsx'
-import type { Refused } from './sender-frame.tsx'
+import { isOwner, type Refused } from './sender-frame.tsx'
 
 /** DNS records of the sender's domain. They are looked up on request, and again when that is a day ago. */
 export const senderDomainRoutes = (deps: PageDependencies) =>
@@ -33,6 +33,9 @@ const SOURCE_BYTES = 1024 * 1024
 
 /** More are not looked up at once. */
 const MOST_DOMAINS = 20
+
+/** The keys of more apps are not read. */
+const MOST_OTHER_APPS = 50
 
 /** Rate limit of DNS lookups per account. */
 const DOMAIN_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
@@ -108,5 +111,17 @@ export async function showDomain(
       return { sender, last, isChecking }
     }),
   )
-  return pageAnswer(request, status, <DomainPage {...{ facts, refused, domains, checked, isChecked: asksDns }} />)
+  const otherKeys = isOwner(viewer) ? await listOtherKeys(deps, viewer) : []
+  return pageAnswer(
+    request,
+    status,
+    <DomainPage {...{ facts, refused, domains, checked, otherKeys, isChecked: asksDns }} />,
+  )
+}
+
+/** DKIM keys of the account's other apps. */
+async function listOtherKeys({ store }: PageDependencies, { account, app }: Viewer): Promise<DkimText[]> {
+  const others = (await store.listApps(account.id)).filter(({ id }) => id !== app.id).slice(0, MOST_OTHER_APPS)
+  const settings = await Promise.all(others.map(({ id }) => store.mailSettings(id)))
+  return settings.flatMap(listKeyNames)
 }

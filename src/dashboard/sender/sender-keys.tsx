@@ -90,23 +90,35 @@ async function makeKey(deps: PageDependencies, request: Request, form: FormInput
   })
 }
 
-type KeyChange = { change: (keys: DkimKeys) => DkimKeys; done: FlashCode }
+type KeyChange = { needs: 'waiting' | 'any'; change: (keys: DkimKeys) => DkimKeys; done: FlashCode }
 
 const changeKeys =
-  ({ change, done }: KeyChange) =>
-  async (deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> =>
-    saveSettings(deps, viewer, {
+  ({ needs, change, done }: KeyChange) =>
+  async (deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> => {
+    const show = ({ status, notice }: { status: number; notice: string }) =>
+      showDomain(deps, request, viewer, { status, notice })
+    const keys = await readKeys(deps, viewer)
+    if (keys.waiting === null && (needs === 'waiting' || keys.signing === null)) {
+      const missing = needs === 'waiting' ? 'No new DKIM key waits for its record.' : 'This app has no DKIM key.'
+      return show({ status: 409, notice: `${missing} Nothing was changed.` })
+    }
+    return saveSettings(deps, viewer, {
       form: 'dkim',
-      settings: writeDkimKeys(change(await readKeys(deps, viewer))),
+      settings: writeDkimKeys(change(keys)),
       basedOn: form.text('basedOn'),
-      show: ({ status, notice }) => showDomain(deps, request, viewer, { status, notice }),
+      show,
       done: () => doneAnswer(deps, viewer, 'sender/domain', done),
     })
+  }
 
 /** Although its record was not found. */
-const useKey = changeKeys({ change: startWaitingKey, done: 'dkim_used' })
-const discardKey = changeKeys({ change: ({ signing }) => ({ signing, waiting: null }), done: 'dkim_discarded' })
-const removeKey = changeKeys({ change: () => ({ signing: null, waiting: null }), done: 'dkim_removed' })
+const useKey = changeKeys({ needs: 'waiting', change: startWaitingKey, done: 'dkim_used' })
+const discardKey = changeKeys({
+  needs: 'waiting',
+  change: ({ signing }) => ({ signing, waiting: null }),
+  done: 'dkim_discarded',
+})
+const removeKey = changeKeys({ needs: 'any', change: () => ({ signing: null, waiting: null }), done: 'dkim_removed' })
 
 async function makeSecret(
   deps: PageDependencies,

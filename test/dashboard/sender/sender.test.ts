@@ -1,7 +1,8 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
-import { readDkimKeys } from '../../../src/accounts/dkim.ts'
+import { createApp } from '../../../src/accounts/accounts.ts'
+import { readDkimKeys, writeDkimKeys } from '../../../src/accounts/dkim.ts'
 import { describeRate } from '../../../src/dashboard/sender/learned-limits.tsx'
 import type { MailSettings } from '../../../src/store/message-types.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
@@ -295,6 +296,67 @@ describe('the signature', () => {
     ])
     expect((await browser.submit(path('/domain'), path('/dkim/discard'))).status).toBe(303)
     expect(await keys()).toEqual({ signing: first, waiting: null })
+  })
+
+  test.each([
+    ['use', 'No new DKIM key waits for its record. Nothing was changed.'],
+    ['discard', 'No new DKIM key waits for its record. Nothing was changed.'],
+    ['remove', 'This app has no DKIM key. Nothing was changed.'],
+  ])('refuses to %s a key that is not there', async (what, message) => {
+    await make()
+    const { html } = await browser.get(path('/domain'))
+    const fields = await hiddenFieldsOf(html, `form[action="${path('/dkim')}"]`)
+    await browser.submit(path('/domain'), path('/dkim/discard'))
+    const { status, html: refused } = await browser.post(path(`/dkim/${what}`), fields)
+    expect([status, (await textOf(refused, '[role=alert]'))[0]]).toEqual([409, `Error: ${message}`])
+    expect(await keys()).toEqual({ signing: null, waiting: null })
+  })
+
+  test('says before that a new key discards the one that waits, and proposes a selector that no app of the account uses', async () => {
+    const hints = async () => (await textOf(await see('/domain'), '#dkim details > p'))[0]
+    const proposed = async () => (await attributesOf(await see('/domain'), '#dkimSelector', 'value'))[0]
+    await make({ dkimDomain: 'first.example', dkimSelector: 'eventpost' })
+    expect(await proposed()).toBe('eventpost2')
+    expect(await hints()).toBe('This discards the new key above, which waits for its record.')
+    await browser.submit(path('/domain'), path('/dkim/use'))
+    await make({ dkimDomain: 'first.example', dkimSelector: 'eventpost2' })
+    expect(await proposed()).toBe('eventpost3')
+    expect(await hints()).toBe(
+      'This discards the new key above, which waits for its record. The current key signs emails until the record of the new key is found.',
+    )
+    const taken = writeDkimKeys(await keys())
+    await browser.submit(path('/domain'), path('/dkim/remove'))
+    expect(await proposed()).toBe('eventpost')
+    const { store, clock } = pages
+    const maker = { store, now: clock.now(), actor: 'test' }
+    await createApp(maker, app.accountId, { name: 'Other', domains: ['other.example'], home: null })
+    const other = (await store.listApps(app.accountId)).find(({ id }) => id !== app.id)
+    const by = { accountId: app.accountId, appId: other?.id ?? 0, actor: 'test', at: clock.now() }
+    await store.setMailSettings({ ...by, settings: taken })
+    expect(await proposed()).toBe('eventpost3')
+  })
+
+  test('is checked every hour while it waits, and the page says so', async () => {
+    answer = () => []
+    const often = async () => {
+      await browser.submit(path('/domain'), path('/check'))
+      return (await textOf(await see('/domain'), '#checks > .hint')).find((text) => text.includes('Checked again'))
+    }
+    expect(await often()).toContain('Checked again daily')
+    await make({ dkimDomain: 'first.example' })
+    expect(await often()).toContain('Checked again every hour while emails are sent')
+    expect(await textOf(await see('/domain'), '#checks li .hint')).toContain(
+      'Not found yet. Add this record. Emails are not signed until Eventpost finds it.',
+    )
+  })
+
+  test('with several records does not start with a new key by itself', async () => {
+    await make({ dkimDomain: 'first.example' })
+    const [record = ''] = await textOf(await see('/domain'), '#check-New-DKIM-key-value')
+    answer = (name) => (name === 'post._domainkey.first.example' ? ['v=DKIM1; k=rsa; p=OTHER', record] : [])
+    await browser.submit(path('/domain'), path('/check'))
+    expect(await keys()).toMatchObject({ signing: null, waiting: { selector: 'post' } })
+    expect((await textOf(await see('/domain'), '#checks li')).join()).toContain('has 2 DKIM records')
   })
 
   test('of another domain is reported as useless', async () => {
