@@ -9,7 +9,6 @@ import {
   type DeliveryState,
   type DeliveryWork,
   type JoinedEvent,
-  type MessageContent,
   type MessageRow,
   type StoredSend,
   type UnwantedReason,
@@ -29,6 +28,7 @@ import {
   shortenReason,
 } from './short-reasons.ts'
 import { HELD_BACK, isLifecycle, NOT_LOOKED_UP, refusedBy } from './decide.ts'
+import { readRefusal } from './facts.ts'
 import { namesReply } from './describe-reason.ts'
 import { CANCELLED, isCancellable, isSendableEarly, isResendable, isResent, isUnwritable } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
@@ -251,19 +251,6 @@ export async function listFollowing(
   { id, contactId }: Pick<EventRow, 'id' | 'contactId'>,
 ): Promise<ListedDelivery[]> {
   return describeDeliveries(store, app, await store.listDeliveriesOfEvent({ appId: app.id, contactId, eventId: id }))
-}
-
-/** What is stored of an address that may keep it from getting an email. */
-export async function readRefusal(
-  store: Store,
-  appId: number,
-  { contact: { email }, content: { topic } }: { contact: { email: string }; content: Pick<MessageContent, 'topic'> },
-) {
-  const [suppression, topicEndedAt] = await Promise.all([
-    store.findSuppression(appId, email),
-    topic === undefined ? null : store.findTopicEnd(appId, email, topic),
-  ])
-  return { suppression, topicEndedAt }
 }
 
 export async function findDelivery(store: Store, app: AppRow, id: number): Promise<FoundDelivery | null> {

@@ -87,7 +87,7 @@ export function explainDelivery({ delivery, lead = null, refusedBy = null, ...ab
   return {
     why: [
       delivery.state === 'joined' ? describeJoined(lead, about) : describeState(delivery, subject, verdicts),
-      ...(delivery.state === 'waiting' ? describeRefusal(refusedBy, subject) : []),
+      ...(delivery.state === 'waiting' && refusedBy !== null ? [describeRefusal(refusedBy, subject)] : []),
       ...(isLeftOut(delivery) ? [LEFT_OUT] : []),
       ...describeOverridden(delivery, subject),
       ...(delivery.state === 'joined' ? [] : describeDoubt(delivery, subject)),
@@ -119,10 +119,8 @@ const REFUSALS: Record<UnwantedReason, string> = {
   complained: 'reported an email as spam',
 }
 
-const describeRefusal = (reason: UnwantedReason | null, { person }: DescribedSubject): string[] =>
-  reason === null
-    ? []
-    : [`${displayName(person)} ${REFUSALS[reason]}, so this email won't be sent unless that changes.`]
+export const describeRefusal = (reason: UnwantedReason, { person }: Pick<DescribedSubject, 'person'>): string =>
+  `${displayName(person)} ${REFUSALS[reason]}, so this email won't be sent unless that changes.`
 
 export const LEFT_OUT = 'This event was left out of the email that it shared with other events.'
 

@@ -4,6 +4,7 @@ import { parseRecord } from '../store/decision-records.ts'
 import type { Brake } from '../store/brake-rules.ts'
 import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
 import type { ViewRow } from '../store/events.ts'
+import type { Store } from '../store/store.ts'
 import { usesOf } from '../store/message-uses.ts'
 import type { DeliveryRow, MessageContent, Rule, Verdict } from '../store/message-types.ts'
 import { isSamePath } from '../visits/paths.ts'
@@ -47,6 +48,19 @@ export type FactReads = DecisionReads & {
     triggeredAt: number
     quietMs: number
   }) => ReturnType<EventFacts['presence']> | null
+}
+
+/** What is stored of an address that may keep it from getting an email. */
+export async function readRefusal(
+  store: Pick<Store, 'findSuppression' | 'findTopicEnd'>,
+  appId: number,
+  { contact: { email }, content: { topic } }: { contact: { email: string }; content: Pick<MessageContent, 'topic'> },
+) {
+  const [suppression, topicEndedAt] = await Promise.all([
+    store.findSuppression(appId, email),
+    topic === undefined ? null : store.findTopicEnd(appId, email, topic),
+  ])
+  return { suppression, topicEndedAt }
 }
 
 /** With `known`, skips facts of the message's own rules. */

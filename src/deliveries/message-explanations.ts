@@ -12,14 +12,15 @@ import type {
   MessageRow,
   StoredSend,
   Trigger,
+  UnwantedReason,
 } from '../store/message-types.ts'
 import type { DeliveryChange } from '../store/plan-types.ts'
 import type { Store } from '../store/store.ts'
 import { TEST_EVENT } from '../events/activation.ts'
 import { isTooOld } from '../events/event-input.ts'
 import { TIMED_KEY, usesDedupeKey } from '../store/delivery-states.ts'
-import { decideStart, isTimed } from './decide.ts'
-import { readStart } from './facts.ts'
+import { decideStart, isTimed, refusedBy } from './decide.ts'
+import { readRefusal, readStart } from './facts.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
 import {
   describeAlternative,
@@ -31,7 +32,7 @@ import {
   displayName,
 } from '../messages/describe-message.ts'
 import { findUnconfirmed } from './deliveries.ts'
-import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
+import { describeRefusal, explainDelivery, type Explanation, toExplained } from './explanations.ts'
 import { isStartedBy, nameOfStart } from '../messages/triggers.ts'
 import {
   contentAt,
@@ -61,8 +62,11 @@ export type MessageExplanation = Explanation & {
   send: StoredSend | null
 }
 
-/** `activeAt`: the last event or page view, else when the person was added. */
-type Subject = { person: ContactRow; zone: string; activeAt: number; now: number }
+/**
+ * `activeAt`: the last event or page view, else when the person was added. `refused`: why no email of the message may be
+ * sent to the person.
+ */
+type Subject = { person: ContactRow; zone: string; activeAt: number; now: number; refused: UnwantedReason | null }
 
 /** `near`: an event that almost matches the trigger. `isTest`: the person was added by the test event of Activation. */
 type Causes = { last: Cause | null; near: EventRow | null; isTest?: boolean }
@@ -98,7 +102,8 @@ export async function explainMessageFor(
   const work = delivery ? await store.findWork(delivery.id) : null
   const zone = (await store.findApp(person.appId))?.timezone ?? 'UTC'
   const activeAt = (await store.lastActiveAt(person.id)) ?? person.createdAt
-  const subject = { person, zone, activeAt, now: clock.now() }
+  const refused = work ? null : await findUnwanted(store, person, message)
+  const subject = { person, zone, activeAt, now: clock.now(), refused }
   const causes = await findCauses(store, subject, message.content.trigger)
   const [history] = await readHistories(store, [message], causes.last?.cameAt ?? Number.POSITIVE_INFINITY)
   const startZone = ownTimezone(person.fields) ?? subject.zone
@@ -112,13 +117,16 @@ export async function explainMessageFor(
     const why = describeNever(subject, about, causes)
     const { trigger } = message.content
     const dueAt = message.status === 'live' && isTimeTrigger(trigger) ? findDue(subject, trigger) : null
-    const scheduledAt = dueAt !== null && dueAt > subject.now ? { scheduledAt: dueAt } : {}
+    const scheduledAt = dueAt !== null && dueAt > subject.now && refused === null ? { scheduledAt: dueAt } : {}
     return { message, delivery: null, send: null, why, decidedAt: null, rules: [], ...scheduledAt }
   }
   const explained = explainDelivery(toExplained(work))
   const why = [explained.why, describeAgain(subject, about, causes)].filter((said) => said !== '').join(' ')
   return { ...explained, why, message, delivery: work.delivery, send: work.send }
 }
+
+const findUnwanted = async (store: Store, contact: ContactRow, message: MessageRow): Promise<UnwantedReason | null> =>
+  refusedBy({ contact, message }, await readRefusal(store, contact.appId, { contact, content: message.content }))
 
 const listOfPerson = (
   store: Store,
@@ -228,8 +236,7 @@ function describeNoCause(subject: Subject, { trigger, wait }: MessageContent, ne
 function describeAhead(subject: Subject, trigger: DateTrigger | InactiveTrigger, wait: MessageContent['wait']): string {
   const { person, zone } = subject
   const [name, dueAt] = [displayName(person), findDue(subject, trigger)]
-  const isLater = wait !== undefined && !('minutes' in wait && wait.minutes === 0)
-  const due = `The email is due ${isLater ? describeWait(wait) : 'then'}.`
+  const due = describeDue(subject, wait)
   if (isInactiveTrigger(trigger)) {
     const last = `${name} was last active on ${formatTimeInZone(subject.activeAt, zone)}.`
     return `${last} Unless they are active again, this message is triggered on ${formatTimeInZone(dueAt ?? 0, zone)}. ${due}`
@@ -239,6 +246,13 @@ function describeAhead(subject: Subject, trigger: DateTrigger | InactiveTrigger,
   return isPlain(value)
     ? `${name} has ${formatValue(value)} in the field ${formatValue(trigger.date)}, which is not a date.`
     : `${name} has no date in the field ${formatValue(trigger.date)}.`
+}
+
+/** When the email follows its trigger, or why it won't. */
+function describeDue(subject: Subject, wait: MessageContent['wait']): string {
+  if (subject.refused !== null) return describeRefusal(subject.refused, subject)
+  const isLater = wait !== undefined && !('minutes' in wait && wait.minutes === 0)
+  return `The email is due ${isLater ? describeWait(wait) : 'then'}.`
 }
 
 /** `unmet`: joined by `or`. */

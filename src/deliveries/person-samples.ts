@@ -7,7 +7,7 @@ import { LISTED_EVENTS, type MessageContent, type MessageRow, type UnwantedReaso
 import type { ContactRow, EventRow } from '../store/types.ts'
 import { emailsOf, handOver, matchMessages, planArrival } from './arrivals.ts'
 import { refusedBy } from './decide.ts'
-import { readRefusal } from './delivery-lists.ts'
+import { readRefusal } from './facts.ts'
 import { describeReason } from './describe-reason.ts'
 import type { AppRow } from '../accounts/access.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'

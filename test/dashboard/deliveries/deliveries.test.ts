@@ -524,4 +524,24 @@ describe('the page of a person', () => {
     ])
     expect(await textOf(html, '#mail .badge')).toEqual([badge])
   })
+
+  test.each([
+    ['unsubscribed', 'lifecycle', 'is unsubscribed'],
+    ['bounced', 'lifecycle', 'has an address that bounced'],
+    ['complained', 'transactional', 'reported an email as spam'],
+    ['unsubscribed', 'transactional', null],
+  ] as const)('says to somebody who is %s that a %s message of a date is not sent', async (reason, category, cause) => {
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+    for (const { id } of await pages.store.listMessages(app.id)) await pages.store.deleteMessage({ ...by, id })
+    const trigger = { date: 'trialEndsAt', days: 3, when: 'before' } as const
+    await putMessage(pages, { app, name: 'Trial', content: { trigger, mail: { ...MAIL.mail, category } } })
+    const typed = { email: BOB, 'fields[0].name': 'trialEndsAt', 'fields[0].value': '2026-06-10T10:00:00Z' }
+    const { location } = await browser.post(pages.at('people/new'), typed)
+    await pages.store.suppress({ appId: app.id, email: BOB, reason, at: pages.clock.now() })
+    const { html } = await browser.get(location ?? '')
+    const due = `3 days before the trialEndsAt of ${BOB} is on 7 June 2026, 10:00 UTC.`
+    const unsent = `${BOB} ${cause}, so this email won't be sent unless that changes.`
+    expect(await textOf(html, '#mail .hint')).toEqual([`${due} ${cause === null ? 'The email is due then.' : unsent}`])
+    expect(await textOf(html, '#mail .badge')).toEqual([cause === null ? 'Scheduled' : 'Never triggered'])
+  })
 })
