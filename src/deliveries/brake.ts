@@ -39,8 +39,8 @@ export const CEILINGS: Readonly<Record<BrakeKind, number>> = { complaints: 0.3, 
 /** `complaints` and `bounces` among `emails`. */
 export type Rates = { emails: number } & Record<BrakeKind, number>
 
-export const sumRates = (days: readonly MailDay[]): Rates =>
-  days.reduce<Rates>(
+export function sumRates(days: readonly MailDay[]): Rates {
+  const sum = days.reduce<Rates>(
     ({ emails, complaints, bounces }, { sent, complained, bounced }) => ({
       emails: emails + sent,
       complaints: complaints + complained,
@@ -48,6 +48,9 @@ export const sumRates = (days: readonly MailDay[]): Rates =>
     }),
     { emails: 0, complaints: 0, bounces: 0 },
   )
+  // a report whose email has no known day counts on its own day, so it may be of an email that no day has
+  return { ...sum, emails: Math.max(sum.emails, sum.complaints, sum.bounces) }
+}
 
 /** Of the last days, today included. */
 export const readRates = async (store: Pick<Store, 'listMailDays'>, appId: number, days: number, now: number) =>
@@ -64,6 +67,10 @@ export function rateState(kind: BrakeKind, rates: Rates): 'few' | 'good' | 'high
   if (isSmall && areFew) return 'few'
   return isSmall || areFew || percent < CEILINGS[kind] ? 'high' : 'over'
 }
+
+/** As pages show it; null: too few to tell. */
+export const shownRate = (kind: BrakeKind, rates: Rates): string | null =>
+  rateState(kind, rates) === 'few' ? null : formatPercent(percentOf(rates[kind], rates.emails))
 
 /** "0.05%" */
 export const formatPercent = (percent: number): string => `${Math.round(100 * percent) / 100}%`

@@ -8,6 +8,7 @@ import {
   limitOf,
   percentOf,
   rateState,
+  shownRate,
   sumRates,
 } from '../../src/deliveries/brake.ts'
 import type { BrakeLimits } from '../../src/store/brake-rules.ts'
@@ -81,5 +82,19 @@ describe('a rate', () => {
   ])('%d emails with %d complaints: %s', (emails, complaints, state) =>
     expect(rateState('complaints', { emails, complaints, bounces: 0 })).toBe(state as 'good'),
   )
+  test('is shown once there are enough emails or reports, and never above 100%', () => {
+    const counts = fc.record({ sent: fc.nat(300), complained: fc.nat(400), bounced: fc.nat(400) })
+    fc.assert(
+      fc.property(counts, (one) => {
+        const rates = sumRates([{ day: 1, ...one }])
+        for (const kind of ['complaints', 'bounces'] as const) {
+          const shown = shownRate(kind, rates)
+          expect(shown === null).toBe(rateState(kind, rates) === 'few')
+          expect(Number.parseFloat(shown ?? '0')).toBeLessThanOrEqual(100)
+        }
+      }),
+    )
+    expect(sumRates([{ day: 1, sent: 3, complained: 0, bounced: 5 }])).toEqual({ emails: 5, complaints: 0, bounces: 5 })
+  })
   test('of no emails is 0', () => expect(percentOf(0, 0)).toBe(0))
 })

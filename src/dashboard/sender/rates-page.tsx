@@ -10,9 +10,9 @@ import {
   FEWEST,
   formatPercent,
   limitOf,
-  percentOf,
   type Rates,
   rateState,
+  shownRate,
   TARGETS,
 } from '../../deliveries/brake.ts'
 import type { BrakeKind } from '../../store/brake-rules.ts'
@@ -53,15 +53,22 @@ function describeState({ facts, week }: RatesProps): string {
   if (week.emails === 0) return `No emails in the last ${BRAKE_DAYS} days.`
   if (isUnheard(facts) && week.complaints + week.bounces === 0)
     return `${week.emails === 1 ? '1 email' : `${formatCount(week.emails)} emails`} in the last ${BRAKE_DAYS} days.`
-  if (rateState('complaints', week) === 'few' && rateState('bounces', week) === 'few') return describeFew(week)
-  const rateOf = (kind: BrakeKind): string => formatPercent(percentOf(week[kind], week.emails))
-  return `In the last ${BRAKE_DAYS} days, ${rateOf('complaints')} of the emails were reported as spam and ${rateOf('bounces')} bounced.`
+  const [complaints, bounces] = [shownRate('complaints', week), shownRate('bounces', week)]
+  if (complaints === null && bounces === null) return describeFew(week)
+  const reported =
+    complaints === null
+      ? `${describeCount(week.complaints)} of ${week.emails} emails ${was(week.complaints)}`
+      : `${complaints} of the emails were`
+  const bounced = bounces ?? `${describeCount(week.bounces)} of ${week.emails}`
+  return `In the last ${BRAKE_DAYS} days, ${reported} reported as spam and ${bounced} bounced.`
 }
 
+const describeCount = (count: number): string => (count === 0 ? 'none' : String(count))
+const was = (count: number): string => (count > 1 ? 'were' : 'was')
+
 function describeFew({ emails, complaints, bounces }: Rates): string {
-  const was = (count: number): string => `${count === 0 ? 'none' : count} ${count > 1 ? 'were' : 'was'}`
   const sent = emails === 1 ? '1 email' : `${emails} emails`
-  return `Only ${sent} in the last ${BRAKE_DAYS} days, too few to tell: ${bounces === 0 ? 'none' : bounces} bounced, and ${was(complaints)} reported as spam.`
+  return `Only ${sent} in the last ${BRAKE_DAYS} days, too few to tell: ${describeCount(bounces)} bounced, and ${describeCount(complaints)} ${was(complaints)} reported as spam.`
 }
 
 /** What providers ask for, and at which rate they act: docs/rates.md has the sources. */
@@ -121,7 +128,7 @@ const Rate = ({ kind, rates, facts }: Pick<RatesProps, 'facts'> & { kind: BrakeK
   const { word, mood } = STATES[state]
   return (
     <span class="with-badge">
-      {state !== 'few' && formatPercent(percentOf(rates[kind], rates.emails))}
+      {shownRate(kind, rates)}
       <span class="hint">{`${formatCount(rates[kind])} of ${formatCount(rates.emails)}`}</span>
       <Badge mood={mood}>{word}</Badge>
     </span>

@@ -61,6 +61,35 @@ test('rates of 7 and 30 days stand beside what providers ask for', async () => {
   ])
 })
 
+test.each<[[number, number, number], string, string[]]>([
+  [
+    [50, 3, 3],
+    'In the last 7 days, 6% of the emails were reported as spam and 3 of 50 bounced.',
+    ['6%3 of 50High', '3 of 50Too few emails'],
+  ],
+  [
+    [50, 1, 6],
+    'In the last 7 days, 1 of 50 emails was reported as spam and 12% bounced.',
+    ['1 of 50Too few emails', '12%6 of 50High'],
+  ],
+  [
+    [50, 0, 6],
+    'In the last 7 days, none of 50 emails was reported as spam and 12% bounced.',
+    ['0 of 50Too few emails', '12%6 of 50High'],
+  ],
+  [
+    [3, 0, 5],
+    'In the last 7 days, none of 5 emails was reported as spam and 100% bounced.',
+    ['0 of 5Too few emails', '100%5 of 5High'],
+  ],
+])('the sentence has the same rates as the table: %j', async (counts, lead, rates) => {
+  haveSent(0, counts)
+  const html = await see()
+  expect(await textOf(html, '.page-head .lead')).toEqual([lead])
+  const cells = await textOf(html, '#rates td')
+  expect([cells[1], cells[7]]).toEqual(rates)
+})
+
 test('few emails, or emails that nothing reports about, are not called good', async () => {
   haveSent(0, [6, 0, 0])
   const states = async (html: string) => textOf(html, '#rates td .badge')
