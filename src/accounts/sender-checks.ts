@@ -243,13 +243,13 @@ async function checkDkim(dns: Dns, sender: CheckedSender): Promise<SenderCheck> 
 const REPLACE_IT = 'Replace it with this record.'
 /** Other apps and mail servers of the domain may sign with it. */
 const REPLACE_UNUSED =
-  'If an app or a mail server signs with it, create a key with another selector here. Otherwise, replace it with this record.'
+  'If another app or mail server signs with it, create a key with another selector here. Otherwise, replace it with this record.'
 
 function describeSeveral(published: readonly string[], key: PublishedDkim): string {
   const several = `${dkimRecord(key).name} has ${published.length} DKIM records, so receivers may use the wrong one.`
   const advice = published.includes(key.publicKey)
-    ? 'Remove the others and keep this one. If an app or a mail server signs with one of them, create a key with another selector here instead.'
-    : 'Create a key with another selector here, unless nothing signs with them. Otherwise, replace them with this record.'
+    ? 'Remove the others and keep this one. If another app or mail server signs with one of them, create a key with another selector here instead.'
+    : 'If another app or mail server signs with one of them, create a key with another selector here. Otherwise, replace them with this record.'
   return `${several} ${advice}`
 }
 

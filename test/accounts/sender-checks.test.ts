@@ -126,7 +126,7 @@ describe('DKIM', () => {
       'has 2 DKIM records, so receivers may use the wrong one. Remove the',
     ],
     [['p=KEY', 'p='], 'bad', 'has 2 DKIM records'],
-    [['p=ONE', 'p=TWO'], 'bad', 'Create a key with another selector here'],
+    [['p=ONE', 'p=TWO'], 'bad', 'create a key with another selector here. Otherwise, replace them'],
     [['v=DKIM1; k=rsa; p=K E Y'], 'good', 'is published'],
     [['v=DKIM1; k=rsa; p=K', 'EY; t=s'], 'good', 'is published'],
     [null, 'unasked', 'DNS gave no answer'],
@@ -278,7 +278,9 @@ describe('a new DKIM key', () => {
     expect(found).toMatchObject({ state: 'caution', record })
     expect([isMissing(found), found.sentence]).toEqual([true, expect.stringContaining('The current key signs emails')])
     const other = await check({ ...zone, [name]: ['v=DKIM1; p=OTHER'] }, 'New DKIM key', sender)
-    expect(other.sentence).toStartWith(`Another key is published at ${name}. If an app or a mail server signs with it,`)
+    expect(other.sentence).toStartWith(
+      `Another key is published at ${name}. If another app or mail server signs with it,`,
+    )
     const revoked = await check({ ...zone, [name]: ['v=DKIM1; p='] }, 'New DKIM key', sender)
     expect(revoked.sentence).toBe(`A revoked key is published at ${name}. Replace it with this record.`)
     const both = await check({ ...zone, [name]: ['v=DKIM1; p=OTHER', record.value] }, 'New DKIM key', sender)
