@@ -494,20 +494,6 @@ describe('the page of a person', () => {
     expect(await textOf(html, '.fact-list .badge')).toEqual(['Captured', 'Never triggered'])
   })
 
-  test('says when a message of a date comes', async () => {
-    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
-    for (const { id } of await pages.store.listMessages(app.id)) await pages.store.deleteMessage({ ...by, id })
-    const trigger = { date: 'trialEndsAt', days: 3, when: 'before' } as const
-    await putMessage(pages, { app, name: 'Trial', content: { ...MAIL, trigger, wait: { minutes: 120 } } })
-    const typed = { email: BOB, 'fields[0].name': 'trialEndsAt', 'fields[0].value': '2026-06-10T10:00:00Z' }
-    const { location } = await browser.post(pages.at('people/new'), typed)
-    const { html } = await browser.get(location ?? '')
-    expect(await textOf(html, '#mail .hint')).toEqual([
-      `3 days before the trialEndsAt of ${BOB} is on 7 June 2026, 10:00 UTC. The email is due 2 hours later.`,
-    ])
-    expect(await textOf(html, '#mail .badge')).toEqual(['Scheduled'])
-  })
-
   test.each([
     [{ wait: { minutes: 0 } }, 'live', 'The email is due then.', 'Scheduled'],
     [{ wait: { minutes: 120 } }, 'live', 'The email is due 2 hours later.', 'Scheduled'],
@@ -543,5 +529,19 @@ describe('the page of a person', () => {
     const unsent = `${BOB} ${cause}, so this email won't be sent unless that changes.`
     expect(await textOf(html, '#mail .hint')).toEqual([`${due} ${cause === null ? 'The email is due then.' : unsent}`])
     expect(await textOf(html, '#mail .badge')).toEqual([cause === null ? 'Scheduled' : 'Never triggered'])
+  })
+
+  test('says when a message of a date comes', async () => {
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+    for (const { id } of await pages.store.listMessages(app.id)) await pages.store.deleteMessage({ ...by, id })
+    const trigger = { date: 'trialEndsAt', days: 3, when: 'before' } as const
+    await putMessage(pages, { app, name: 'Trial', content: { ...MAIL, trigger, wait: { minutes: 120 } } })
+    const typed = { email: BOB, 'fields[0].name': 'trialEndsAt', 'fields[0].value': '2026-06-10T10:00:00Z' }
+    const { location } = await browser.post(pages.at('people/new'), typed)
+    const { html } = await browser.get(location ?? '')
+    expect(await textOf(html, '#mail .hint')).toEqual([
+      `3 days before the trialEndsAt of ${BOB} is on 7 June 2026, 10:00 UTC. The email is due 2 hours later.`,
+    ])
+    expect(await textOf(html, '#mail .badge')).toEqual(['Scheduled'])
   })
 })
