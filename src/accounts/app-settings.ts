@@ -1,8 +1,8 @@
 import type { Clock } from '../core/clock.ts'
 import type { AppRow, KeyAccess } from './access.ts'
 import type { Store } from '../store/store.ts'
-import { readTag } from '../core/languages.ts'
-import { isLocale, isTimezone, readLocale } from '../core/local-time.ts'
+import { findName, hintOfTag, readTag } from '../core/languages.ts'
+import { isTimezone, readLocale } from '../core/local-time.ts'
 import { pickSettings } from '../store/apps.ts'
 import type { AppSettings, Refused } from '../store/types.ts'
 import { describeDomainFault, readAppText } from './account-input.ts'
@@ -54,14 +54,18 @@ export function siteOrigin({ homeUrl, hosts }: Pick<AppRow, 'homeUrl' | 'hosts'>
   return host === LOCALHOST ? `http://${host}` : `https://${host}`
 }
 
-export function readAppSettings(text: AppSettingsText): { settings: AppSettings } | { errors: FieldError[] } {
+/** `before`: its locale stays valid, even if it is one of 0.1.0 with extensions. */
+export function readAppSettings(
+  text: AppSettingsText,
+  before?: Pick<AppSettings, 'locale'>,
+): { settings: AppSettings } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const hosts = readHosts('domains', text.domains, errors)
   const timezone = text.timezone.trim()
   if (!isTimezone(timezone)) errors.push({ field: 'timezone', code: 'invalid', message: TIMEZONE_MESSAGE })
-  const locale = readTag(text.locale)
+  const locale = text.locale === before?.locale ? before.locale : readTag(text.locale)
   if (locale === null && text.locale.trim() !== '')
-    errors.push({ field: 'locale', code: 'invalid', message: LOCALE_MESSAGE })
+    errors.push({ field: 'locale', code: 'invalid', message: LOCALE_MESSAGE + hintOfTag(text.locale) })
   const snippetHosts = readHosts('snippetHosts', text.snippetHosts, errors)
   const app = readAppText({ appName: text.name, domains: [], home: text.home })
   if ('errors' in app) return { errors: [...app.errors, ...errors] }
@@ -85,7 +89,7 @@ export function localesWith(current: string): { locale: string; name: string }[]
   const names = new Intl.DisplayNames('en', { type: 'language', languageDisplay: 'standard' })
   return [...new Set([current, ...LOCALES])]
     .filter((locale) => locale !== '')
-    .map((locale) => ({ locale, name: (isLocale(locale) && names.of(locale)) || locale }))
+    .map((locale) => ({ locale, name: findName(locale, names) }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 

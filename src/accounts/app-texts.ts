@@ -1,6 +1,6 @@
 /** What an app tells the readers of its emails: in their footer, and on the pages behind their links. */
 import type { AppTexts } from '../store/message-types.ts'
-import { byTag, directionOf, findLanguage, readTag } from '../core/languages.ts'
+import { byTag, directionOf, findLanguage, hintOfTag, readTag } from '../core/languages.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { cleanText } from '../core/visible-text.ts'
 
@@ -179,7 +179,8 @@ export function readTexts(
   const errors: FieldError[] = []
   const refuse = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
   const lang = readTag(form.lang)
-  if (lang === null && form.lang.trim() !== '') refuse('lang', 'Enter a language, such as en or de-CH.')
+  if (lang === null && form.lang.trim() !== '')
+    refuse('lang', `Enter a language, such as en or de-CH.${hintOfTag(form.lang)}`)
   const typed = TEXT_NAMES.map((name) => [name, form[name].trim()] as const)
   for (const [name, text] of typed) {
     const fault = text === '' ? null : findFault(name, text)

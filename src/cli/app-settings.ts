@@ -89,7 +89,7 @@ export const appSet: Command = {
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findAppOf(store, given, appId)
       const basedOn = await findAppSettings(store, app)
-      const reading = readAppSettings(changeText(writeAppSettings(basedOn), given))
+      const reading = readAppSettings(changeText(writeAppSettings(basedOn), given), basedOn)
       if ('errors' in reading) throw new UsageError(nameOptions(reading.errors))
       const clock = systemClock
       const deps = { store, clock, access: createAccess({ store, clock }) }

@@ -9,16 +9,40 @@ export function localeOf(fields: Readonly<Record<string, unknown>> | null): stri
   return typeof locale === 'string' ? locale : null
 }
 
-/** In its canonical form: pt-br is pt-BR. Null: no known language. */
+/** The longest tag that is read, and its most subtags. */
+const MOST_CHARACTERS = 35
+const MOST_SUBTAGS = 8
+
+/** Extensions and private use follow a subtag of one character. */
+const SINGLETON = /(?:^|-)[a-z0-9]-/i
+
+/** In its canonical form: pt-br is pt-BR. Null: no known language, or one with extensions such as -u-. */
 export function readTag(text: string): string | null {
-  const tag = text.trim()
-  return isLocale(tag) ? (Intl.getCanonicalLocales(tag)[0] ?? null) : null
+  const tag = findCanonical(text.trim())
+  return tag === null || SINGLETON.test(tag) ? null : tag
 }
 
-/** Programs write de-CH, de_CH and de_ch, and some write older tags. */
+/** For errors: what else may be wrong with a text that is no tag. */
+export const hintOfTag = (text: string): string =>
+  SINGLETON.test(findCanonical(text.trim()) ?? '') ? ' Leave out extensions such as -u- and -x-.' : ''
+
+const findCanonical = (tag: string): string | null =>
+  tag.length <= MOST_CHARACTERS && isLocale(tag) ? (Intl.getCanonicalLocales(tag)[0] ?? null) : null
+
+/** Finding one takes 20 times as long as looking it up. */
+const FOLDED_MAX = 500
+const folded = new Map<string, string>()
+
+/** Programs write de-CH, de_CH and de_ch, and some write older tags. Also with extensions. */
 function foldTag(text: string): string {
+  const known = folded.get(text)
+  if (known !== undefined) return known
   const tag = text.trim().replaceAll('_', '-')
-  return (readTag(tag) ?? tag).toLowerCase()
+  const found = (findCanonical(tag) ?? tag).toLowerCase()
+  if (text.length > MOST_CHARACTERS) return found
+  if (folded.size >= FOLDED_MAX) folded.clear()
+  folded.set(text, found)
+  return found
 }
 
 /** The one that is the same language, in whatever form. */
@@ -39,10 +63,20 @@ export function byTag<Text>(texts: Readonly<Record<string, Text>>): Record<strin
 
 /** The longest that the locale begins with (RFC 4647, section 3.4). */
 export function findLanguage(languages: readonly string[], locale: string): string | null {
-  const parts = foldTag(locale).split('-')
-  const tags = parts.map((_, index) => parts.slice(0, parts.length - index).join('-'))
-  const found = tags.map((tag) => languages.find((language) => foldTag(language) === tag))
-  return found.find((language) => language !== undefined) ?? null
+  const tags = languages.map(foldTag)
+  for (let tag = foldTag(shorten(locale)); tag !== ''; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
+    const found = languages[tags.indexOf(tag)]
+    if (found !== undefined) return found
+  }
+  return null
+}
+
+/** Whole subtags: no language needs more, and each takes time. */
+function shorten(locale: string): string {
+  const text = locale.trim()
+  const subtags = text.slice(0, MOST_CHARACTERS + 1).split(/[-_]/)
+  const most = text.length > MOST_CHARACTERS ? subtags.length - 1 : subtags.length
+  return subtags.slice(0, Math.min(most, MOST_SUBTAGS)).join('-')
 }
 
 const RIGHT_TO_LEFT = ['Adlm', 'Arab', 'Hebr', 'Nkoo', 'Rohg', 'Syrc', 'Thaa']
@@ -65,6 +99,12 @@ export function directionOf(tag: string): 'ltr' | 'rtl' {
 
 /** "German (de)" */
 export function nameLanguage(tag: string): string {
-  const name = isLocale(tag) ? new Intl.DisplayNames('en', { type: 'language' }).of(tag) : undefined
-  return name === undefined || name === tag ? tag : `${name} (${tag})`
+  const name = findName(tag, new Intl.DisplayNames('en', { type: 'language' }))
+  return name === tag ? tag : `${name} (${tag})`
+}
+
+/** The tag itself if it has no name, as those with extensions, which 0.1.0 saved. */
+export function findName(tag: string, names: Intl.DisplayNames): string {
+  const read = readTag(tag)
+  return read === null ? tag : (names.of(read) ?? tag)
 }

@@ -1,5 +1,5 @@
 import { isJsonObject, quoteName } from '../core/json.ts'
-import { byTag, findTag, readTag } from '../core/languages.ts'
+import { byTag, findTag, hintOfTag, readTag } from '../core/languages.ts'
 import type { Mail, MessageContent, MessageStatus, Trigger } from '../store/message-types.ts'
 import { readEmail } from '../core/email.ts'
 import { type MessageInput, MessageSchema, SAY_BODY } from './message-schema.ts'
@@ -82,7 +82,8 @@ function checkContent(content: MessageContent): FieldError[] {
 
 function findLanguageFault(name: string, index: number, names: string[]): FieldError[] {
   const field = `mail.variants.${name}`
-  if (readTag(name) === null) return [fault(field, `${quoteName(name)} is not a language, such as de or de-CH.`)]
+  if (readTag(name) === null)
+    return [fault(field, `${quoteName(name)} is not a language, such as de or de-CH.${hintOfTag(name)}`)]
   const isRepeated = findTag(names.slice(0, index), name) !== undefined
   return isRepeated ? [fault(field, 'This language is there twice. Remove one.')] : []
 }

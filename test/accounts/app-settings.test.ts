@@ -109,6 +109,14 @@ test('offers locales by name, including the current one', () => {
   expect(readAppSettings({ ...TYPED, locale: '' })).toMatchObject({ settings: { locale: 'en-US' } })
 })
 
+test('a locale with extensions is refused, unless the app has it already', () => {
+  const locale = 'en-US-u-hc-h23'
+  const message = expect.stringContaining('Leave out extensions')
+  expect(read({ locale })).toEqual({ errors: [{ field: 'locale', code: 'invalid', message }] })
+  expect(readAppSettings({ ...TYPED, locale }, { locale })).toMatchObject({ settings: { locale } })
+  expect(localesWith(locale)).toContainEqual({ locale, name: locale })
+})
+
 test.each([
   [{ homeUrl: 'https://www.first.example/welcome', hosts: ['first.example'] }, 'https://www.first.example'],
   [{ homeUrl: 'https://elsewhere.example', hosts: ['first.example'] }, 'https://first.example'],

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { readEmail } from '../../core/email.ts'
-import { nameLanguage } from '../../core/languages.ts'
+import { hintOfTag, nameLanguage } from '../../core/languages.ts'
 import { pathOf } from '../layout/frame.tsx'
 import type { Fields } from './message-field-names.ts'
 import { listVariants, NEW_VARIANT, variantPath } from './message-form.ts'
@@ -97,7 +97,7 @@ const PARTS_OF_TEXT = ['subject', 'preheader', 'body', 'html']
 export function LanguagesSection({ ask, path, fields, isEditor }: LanguagesProps) {
   const languages = listVariants(fields)
   const added = ask(NEW_VARIANT)
-  const error = added.value === '' ? undefined : 'Enter another language, such as de or de-CH.'
+  const error = added.value === '' ? undefined : `Enter another language, such as de or de-CH.${hintOfTag(added.value)}`
   return (
     <details id="languages" class="more-fields" open={languages.length > 0 || error !== undefined}>
       <summary>

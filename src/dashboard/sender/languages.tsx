@@ -1,19 +1,20 @@
 /** @jsxImportSource preact */
-import { nameLanguage, readTag } from '../../core/languages.ts'
+import { hintOfTag, nameLanguage, readTag } from '../../core/languages.ts'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 
 /** Texts in several languages. `language` empty: the app's own. `wrong`: typed as a language, but is none. */
 export type ShownLanguage = { language: string; wrong: string | null }
 
-export function checkLanguage(asked: string): ShownLanguage {
-  const language = asked === '' ? '' : readTag(asked)
+/** `languages`: those that have texts. 0.1.0 saved tags that are refused now. */
+export function checkLanguage(asked: string, languages: readonly string[]): ShownLanguage {
+  const language = asked === '' || languages.includes(asked) ? asked : readTag(asked)
   return language === null ? { language: '', wrong: asked } : { language, wrong: null }
 }
 
 /** Of the address. */
-export const readLanguage = (request: Request): ShownLanguage =>
-  checkLanguage((new URL(request.url).searchParams.get('language') ?? '').trim())
+export const readLanguage = (request: Request, languages: readonly string[]): ShownLanguage =>
+  checkLanguage((new URL(request.url).searchParams.get('language') ?? '').trim(), languages)
 
 export const languagePath = (path: string, language: string): string =>
   language === '' ? path : `${path}?${new URLSearchParams({ language })}`
@@ -51,7 +52,7 @@ export const NewLanguage = ({ path, wrong }: { path: string; wrong: string | nul
       id="new-language"
       label="Another language"
       hint="For people whose locale it is, such as de."
-      error={wrong === null ? undefined : 'Enter a language, such as de or pt-BR.'}
+      error={wrong === null ? undefined : `Enter a language, such as de or pt-BR.${hintOfTag(wrong)}`}
       value={wrong ?? ''}
       autocomplete="off"
       optional="unmarked"

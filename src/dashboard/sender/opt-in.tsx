@@ -28,11 +28,15 @@ import { describeFrom } from './sender-frame.tsx'
 export const senderOptInRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/sender/opt-in', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) => showOptIn(deps, request, viewer, readLanguage(request))),
+      showPage(deps, request, app, async (viewer) => {
+        const { optIn } = await deps.store.mailSettings(viewer.app.id)
+        return showOptIn(deps, request, viewer, readLanguage(request, listLanguages(optIn)))
+      }),
     )
     .get('/apps/:app/sender/opt-in/sample', ({ request, params: { app } }) =>
       showPage(deps, request, app, async (viewer) => {
-        const mail = await previewSaved(deps, viewer, readLanguage(request))
+        const { optIn } = await deps.store.mailSettings(viewer.app.id)
+        const mail = await previewSaved(deps, viewer, readLanguage(request, listLanguages(optIn)))
         return 'html' in mail ? mailAnswer(request, mail.html) : problemAnswer(request, 'page_unknown')
       }),
     )
@@ -67,10 +71,10 @@ async function saveOptIn(
   form: FormInput,
   { viewer }: Who,
 ): Promise<Response> {
-  const { language, wrong } = checkLanguage(form.text('language'))
+  const { optIn: stored } = await deps.store.mailSettings(viewer.app.id)
+  const { language, wrong } = checkLanguage(form.text('language'), listLanguages(stored))
   if (wrong !== null) return showOptIn(deps, request, viewer, { status: 400, language, wrong })
   const basedOn = form.text('basedOn')
-  const { optIn: stored } = await deps.store.mailSettings(viewer.app.id)
   const isRemoved = form.text('do') === 'remove' && stored !== null
   const text = readOptInForm(form.text)
   const show = (shown: Shown<OptInForm>) =>

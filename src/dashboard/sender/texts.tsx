@@ -22,7 +22,10 @@ import { TextsPage } from './texts-page.tsx'
 export const textsRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/sender/texts', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) => showTexts(deps, request, viewer, readLanguage(request))),
+      showPage(deps, request, app, async (viewer) => {
+        const { texts } = await deps.store.mailSettings(viewer.app.id)
+        return showTexts(deps, request, viewer, readLanguage(request, listLanguages(texts)))
+      }),
     )
     .post('/apps/:app/sender/texts', onForm(deps, { role: 'owner' }, saveTexts), { parse: 'none' })
 
@@ -46,9 +49,9 @@ async function saveTexts(
   form: FormInput,
   { viewer }: Who,
 ): Promise<Response> {
-  const { language, wrong } = checkLanguage(form.text('language'))
-  const basedOn = form.text('basedOn')
   const { texts: stored } = await deps.store.mailSettings(viewer.app.id)
+  const { language, wrong } = checkLanguage(form.text('language'), listLanguages(stored))
+  const basedOn = form.text('basedOn')
   const text = readTextsForm(form.text)
   const show = (shown: Shown<TextsForm>) =>
     showTexts(deps, request, viewer, { text, basedOn, language, wrong, ...shown })

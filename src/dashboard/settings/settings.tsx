@@ -46,7 +46,7 @@ async function saveSettings(
   const basedOn = form.text('basedOn')
   const show = (status: number, more: Pick<SettingsProps, 'errors' | 'notice'>, from = basedOn) =>
     pageAnswer(request, status, <SettingsPage {...{ viewer, input, basedOn: from, ...more }} />)
-  const reading = readAppSettings(input)
+  const reading = readAppSettings(input, viewer.app)
   if ('errors' in reading) return show(400, reading)
   const stored = await findAppSettings(deps.store, viewer.app)
   const isOutdated = listChanged(marked(deps, viewer, stored), basedOn).length > 0

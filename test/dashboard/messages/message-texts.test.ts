@@ -72,3 +72,15 @@ test('a language begins with the text of the message, is checked and previewed, 
   const removed = await pages.press(pages.path, 'remove mail.variants de')
   expect(await textOf(removed.html, '#languages details')).toEqual([])
 })
+
+test('a language with extensions is refused; one that is stored can be removed', async () => {
+  const wrong = await pages.press(pages.path, 'add mail.variants', { ...ALONE, newVariant: 'en-x-foo' })
+  expect(await textOf(wrong.html, '#languages .fault')).toEqual([
+    'Error: Enter another language, such as de or de-CH. Leave out extensions such as -u- and -x-.',
+  ])
+  const stored = { 'mail.variants.en-x-foo.subject': 'Ready', 'mail.variants.en-x-foo.body': 'Ready' }
+  const shown = await pages.press(pages.path, 'preview', { ...ALONE, ...stored })
+  expect(await textOf(shown.html, '#languages summary')).toEqual(['Other languages', 'en-x-foo'])
+  const removed = await pages.press(pages.path, 'remove mail.variants en-x-foo', { ...ALONE, ...stored })
+  expect([removed.status, await textOf(removed.html, '#languages details')]).toEqual([200, []])
+})

@@ -81,3 +81,15 @@ test('a member adds a person who has to confirm, and asks them again an hour lat
   expect((await again()).status).toBe(303)
   expect(await facts()).toContain('Asked by a member; 2 times in all.')
 })
+
+test('a stored language with extensions is shown and can be removed', async () => {
+  const text = { subject: 'Please confirm', body: 'Hello', button: 'Yes' }
+  const stored = { isOn: true, days: null, storesIp: false, ...text, others: { 'en-x-foo': text } }
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+  await pages.store.setMailSettings({ ...by, settings: { optIn: stored } })
+  const opened = await browser.get(`${path()}?language=en-x-foo`)
+  expect([opened.status, await textOf(opened.html, 'nav.choices a')]).toEqual([200, ['Default', 'en-x-foo']])
+  expect((await browser.get(`${path()}/sample?language=en-x-foo`)).status).toBe(200)
+  expect((await browser.submit(`${path()}?language=en-x-foo`, path(), { do: 'remove' })).status).toBe(303)
+  expect((await optIn())?.others).toEqual({})
+})

@@ -57,3 +57,36 @@ test('what is no language or too long is refused', async () => {
   expect(await textOf(html, 'details[open] h2')).toEqual(['Unsubscribe page of a topic'])
   expect(await texts()).toBe(null)
 })
+
+test('a language with extensions is refused; one that is stored is shown and can be removed', async () => {
+  const asked = await browser.get(`${PATH()}?language=en-x-foo`)
+  expect([asked.status, await textOf(asked.html, '.fault')]).toEqual([
+    200,
+    ['Error: Enter a language, such as de or pt-BR. Leave out extensions such as -u- and -x-.'],
+  ])
+  expect(await textOf((await browser.post(PATH(), { lang: 'en-u-ca-buddhist' })).html, '#lang-fault')).toEqual([
+    'Error: Enter a language, such as en or de-CH. Leave out extensions such as -u- and -x-.',
+  ])
+  const { id: appId, accountId } = await appOf(pages)
+  const others = { 'en-x-foo': { unsubscribe: 'Stop' }, 'EN-u-ca-buddhist': {}, de: {} }
+  const stored = { lang: 'en-x-foo', own: {}, others }
+  await pages.store.setMailSettings({
+    accountId,
+    appId,
+    actor: 'test',
+    at: pages.clock.now(),
+    settings: { texts: stored },
+  })
+  for (const language of ['', ...Object.keys(others)]) {
+    const { status, html } = await browser.get(`${PATH()}?${new URLSearchParams({ language })}`)
+    expect([status, await textOf(html, 'nav.choices a')]).toEqual([
+      200,
+      ['Default', 'en-x-foo', 'EN-u-ca-buddhist', 'German (de)'],
+    ])
+    expect(await textOf(html, 'nav.choices [aria-current]')).toEqual([
+      language === '' ? 'Default' : language === 'de' ? 'German (de)' : language,
+    ])
+  }
+  for (const language of ['en-x-foo', 'EN-u-ca-buddhist']) await save({ do: 'remove' }, `?language=${language}`)
+  expect((await texts())?.others).toEqual({ de: {} })
+})

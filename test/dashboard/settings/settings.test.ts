@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
+import { pickSettings } from '../../../src/store/apps.ts'
 import { type AccountPages, type Browser, hiddenFieldsOf, openAccount } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
@@ -45,6 +46,20 @@ test('settings are shown, saved, and apply from the next request', async () => {
   expect(await textOf(again, 'textarea')).toEqual([hosts.join('\n'), 'app.example.com'])
   expect(await attributesOf(again, '[role=switch]', 'checked')).toEqual([''])
   expect(await attributesOf(again, '#locale option[selected]', 'value')).toEqual(['de-CH'])
+})
+
+test('a locale with extensions that the app has already is shown and stays', async () => {
+  const [app] = await apps()
+  if (app === undefined) throw new Error('there is no app')
+  const locale = 'en-u-ca-buddhist'
+  const settings = { ...pickSettings(app, { hosts: [], addsPeople: false }), locale }
+  const by = { accountId: app.accountId, actor: 'test', at: pages.clock.now() }
+  await pages.store.updateApp({ ...by, appId: app.id, settings })
+  const browser = await pages.signedIn()
+  const { status, html } = await browser.get(pages.at('settings'))
+  expect([status, await textOf(html, '#locale option[selected]')]).toEqual([200, [locale]])
+  expect((await save({ locale })).status).toBe(303)
+  expect(await apps()).toMatchObject([{ name: 'Renamed', locale }])
 })
 
 test('errors appear next to the field, without saving', async () => {
