@@ -114,10 +114,19 @@ export const planResend: PlanResend = (ended, { at, actor, inBulk }) => {
   }
 }
 
-/** What stopped it. Sending checks some of it again, and replaces what was found. */
+/**
+ * What stopped it. Sending checks some of it again, and replaces what was found. Rules decide only once: a decision that
+ * a member overrode stays, however often the email is resent.
+ */
 function findStopped({ state, reason, record }: ResendFacts, at: number): { stopped?: StoppedBy } {
-  if (state !== 'skipped' || reason === null) return {}
-  const { at: decidedAt = at, verdicts = [] } = parseRecord(record) ?? {}
+  const { at: decidedAt = at, verdicts = [], sentOn, cancelled } = parseRecord(record) ?? {}
+  const isSkipped = state === 'skipped' && reason !== null
+  if (sentOn?.stopped && (!isSkipped || sentOn.stopped.reason !== CANCELLED)) {
+    const { at: overriddenAt, actor, stopped } = sentOn
+    return { stopped: { overridden: { at: overriddenAt, ...(actor === undefined ? {} : { actor }) }, ...stopped } }
+  }
+  if (!isSkipped) return {}
+  if (reason === CANCELLED) return { stopped: { at: cancelled?.at ?? decidedAt, reason, verdicts: [] } }
   return { stopped: { at: decidedAt, reason, verdicts: verdicts.filter(({ verdict }) => verdict !== 'pass') } }
 }
 

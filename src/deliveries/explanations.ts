@@ -56,6 +56,8 @@ export type ExplanationInput = {
   lead?: DeliveryRow | null
   /** why the person may not get it today */
   refusedBy?: UnwantedReason | null
+  /** the member who sent it although it was blocked */
+  overriddenBy?: string | null
 }
 
 export const toExplained = ({
@@ -78,7 +80,13 @@ export const toExplained = ({
   ownZone: ownTimezone(contact.fields),
 })
 
-export function explainDelivery({ delivery, lead = null, refusedBy = null, ...about }: ExplanationInput): Explanation {
+export function explainDelivery({
+  delivery,
+  lead = null,
+  refusedBy = null,
+  overriddenBy = null,
+  ...about
+}: ExplanationInput): Explanation {
   const record = readRecord(delivery)
   const at = record?.rulesAt ?? record?.at ?? delivery.dueAt
   const isOver = delivery.state !== 'waiting' && delivery.state !== 'deferred'
@@ -89,7 +97,7 @@ export function explainDelivery({ delivery, lead = null, refusedBy = null, ...ab
       delivery.state === 'joined' ? describeJoined(lead, about) : describeState(delivery, subject, verdicts),
       ...(delivery.state === 'waiting' && refusedBy !== null ? [describeRefusal(refusedBy, subject)] : []),
       ...(isLeftOut(delivery) ? [LEFT_OUT] : []),
-      ...describeOverridden(delivery, subject),
+      ...describeOverridden(delivery, subject, overriddenBy),
       ...(delivery.state === 'joined' ? [] : describeDoubt(delivery, subject)),
       ...describeLinks(delivery, subject, verdicts),
     ].join(' '),
@@ -103,12 +111,12 @@ export function explainDelivery({ delivery, lead = null, refusedBy = null, ...ab
 }
 
 /** The decision against an email that a member sent anyway. */
-function describeOverridden(delivery: DeliveryRow, subject: DescribedSubject): string[] {
+function describeOverridden(delivery: DeliveryRow, subject: DescribedSubject, by: string | null): string[] {
   const { at, stopped } = readRecord(delivery)?.sentOn ?? {}
   if (at === undefined || stopped === undefined || delivery.state === 'skipped') return []
-  const [then, later] = [stopped.at, at].map((time) => formatTimeInZone(time, subject.zone))
+  const [then, later] = [stopped.at, stopped.overridden?.at ?? at].map((time) => formatTimeInZone(time, subject.zone))
   const cause = describeCause({ reason: stopped.reason, state: 'skipped' }, subject, stopped.verdicts)
-  return [`It was blocked on ${then}: ${cause} A member sent it anyway on ${later}.`]
+  return [`It was blocked on ${then}: ${cause} ${by ?? 'A member'} sent it anyway on ${later}.`]
 }
 
 const REFUSALS: Record<UnwantedReason, string> = {

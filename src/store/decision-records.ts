@@ -23,8 +23,15 @@ export type DecisionRecord = {
   repeatable?: { until: number; account: string }
 }
 
-/** `verdicts`: those that failed. */
-export type StoppedBy = { at: number; reason: string; verdicts: Verdict[] }
+/**
+ * `verdicts`: those that failed. `overridden`: when a member (`actor`) first sent it nevertheless, if it was resent since.
+ */
+export type StoppedBy = {
+  at: number
+  reason: string
+  verdicts: Verdict[]
+  overridden?: { at: number; actor?: string }
+}
 
 export function parseRecord(json: string | null): DecisionRecord | null {
   if (json === null) return null

@@ -203,7 +203,6 @@ export type ResendPlan = {
   takesNewest: boolean
 }
 
-/** `inBulk`: with others. */
 /** `actor`: the member. `inBulk`: with others. */
 export type PlanResend = (
   ended: ResendFacts,

@@ -193,6 +193,35 @@ describe('a resend by hand', () => {
     expect(resend({ reason: 'unsubscribed', record })).toMatchObject({ record: { sentOn: { stopped } } })
     expect(resend({ state: 'failed', reason: 'smtp_550', record })).not.toHaveProperty('record.sentOn.stopped')
   })
+  test('of an email that was sent although it was stopped keeps what stopped it, and who sent it first', () => {
+    const stopped = { at: 5, reason: 'tag', verdicts: [not] }
+    const first = { at: 5, verdicts: [not], sentOn: { at: 6, actor: 'mem_0', stopped } }
+    const kept = { ...stopped, overridden: { at: 6, actor: 'mem_0' } }
+    const ended: Partial<ResendFacts>[] = [
+      { state: 'failed', reason: 'smtp_550' },
+      { state: 'unknown', reason: 'stopped', handedAt: 7 },
+      { state: 'deferred', reason: 'econnection' },
+      { state: 'kept', handedAt: 7 },
+      { reason: 'cancelled', record: JSON.stringify({ ...first, cancelled: { at: 8, actor: 'mem_2' } }) },
+      { reason: 'unsubscribed' },
+    ]
+    for (const changes of ended) {
+      const again = resend({ record: JSON.stringify(first), ...changes })
+      expect(again).toMatchObject({ record: { sentOn: { at: AT, actor: 'mem_1', stopped: kept } } })
+      const record = JSON.stringify('record' in again ? again.record : null)
+      expect(resend({ ...changes, record })).toMatchObject({ record: { sentOn: { stopped: kept } } })
+    }
+  })
+  test('of a cancelled email keeps when it was cancelled last, without what its rules said', () => {
+    const cancelled = (at: number, more: object = {}) =>
+      resend({
+        reason: 'cancelled',
+        record: JSON.stringify({ at: 5, verdicts: [not], cancelled: { at, actor: 'mem_2' }, ...more }),
+      })
+    const [once, twice] = [8, 9].map((at) => ({ at, reason: 'cancelled', verdicts: [] }))
+    expect(cancelled(8)).toHaveProperty('record.sentOn.stopped', once)
+    expect(cancelled(9, { sentOn: { at: 6, stopped: once } })).toHaveProperty('record.sentOn.stopped', twice)
+  })
   test('of an email that could not be rendered takes the newest version', () => {
     for (const reason of ['missing_value', 'broken_template', 'empty_mail', 'template_too_slow'])
       expect(resend({ reason })).toHaveProperty('takesNewest', true)

@@ -60,6 +60,8 @@ export type DeliveryProps = {
   sentBy: string | null
   /** the member who sent it again or anyway; null: nobody, or not known */
   sentOnBy: string | null
+  /** the member who sent it although it was blocked; null: nobody, or not known */
+  overriddenBy: string | null
   /** error of the last action */
   notice?: string
   now: number
@@ -114,16 +116,12 @@ export const AboutDelivery = (props: DeliveryProps) => (
   <>
     <FactsSection {...props} />
     <JoinedSection {...props} />
-    <DeliveryTimeline shown={props.shown} cancelled={props.cancelled} sentOnBy={props.sentOnBy} now={props.now} />
+    <DeliveryTimeline {...props} />
   </>
 )
 
-const describeState = ({ shown: { explained, work }, cancelled, sentOnBy }: DeliveryProps): string =>
-  cancelled && work.delivery.reason === CANCELLED
-    ? `${cancelled.by} cancelled this email.`
-    : sentOnBy === null
-      ? explained.why
-      : explained.why.replace('A member sent it anyway', () => `${sentOnBy} sent it anyway`)
+const describeState = ({ shown: { explained, work }, cancelled }: DeliveryProps): string =>
+  cancelled && work.delivery.reason === CANCELLED ? `${cancelled.by} cancelled this email.` : explained.why
 
 const FactsSection = ({ viewer, shown: { work }, sentBy, sentOnBy }: DeliveryProps) => {
   const { delivery, contact, event, lead, send } = work

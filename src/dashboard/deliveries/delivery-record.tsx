@@ -83,7 +83,12 @@ const UncheckedRules = ({ isAhead }: { isAhead: boolean }) =>
 const rowsOf = (rules: Explanation['rules']): Rule[] => rules.map((rule, index) => ({ ...rule, id: String(index) }))
 
 /** Newest first, from the delivery's row. */
-type Happened = { shown: ShownDelivery; cancelled: { at: number; by: string } | null; sentOnBy: string | null }
+type Happened = {
+  shown: ShownDelivery
+  cancelled: { at: number; by: string } | null
+  sentOnBy: string | null
+  overriddenBy: string | null
+}
 
 export const DeliveryTimeline = ({ now, ...happened }: Happened & { now: number }) => (
   <section>
@@ -99,12 +104,13 @@ const isChecked = (delivery: Delivery): boolean => isAhead(delivery) && !deliver
 
 const isAhead = ({ state }: Delivery): boolean => state === 'waiting' || state === 'deferred'
 
-function momentsOf({ shown, cancelled, sentOnBy }: Happened): Moment[] {
+function momentsOf({ shown, cancelled, sentOnBy, overriddenBy }: Happened): Moment[] {
   const { delivery, message } = shown.work
   const createdAt = timeOfId(delivery.id)
   const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
   const { delayedAt, deliveredAt, bouncedAt } = delivery
   const { keptAt = null, sentOn, unconfirmedAt = null } = readRecord(delivery) ?? {}
+  const { stopped } = sentOn ?? {}
   const isCaptured = state === 'kept'
   const isStopped =
     (state === 'skipped' && delivery.reason !== CANCELLED) ||
@@ -116,7 +122,12 @@ function momentsOf({ shown, cancelled, sentOnBy }: Happened): Moment[] {
     ['created', createdAt - triggeredAt >= LATE_MS ? createdAt : null, 'Eventpost received it'],
     ['checked', whenAsked(shown), 'Rules checked'],
     ['kept', isCaptured ? handedAt : keptAt, 'Captured in the outbox'],
-    ['stopped', sentOn?.stopped?.at ?? null, `Blocked: ${shortenReason(sentOn?.stopped?.reason ?? '')}`],
+    [
+      'stopped',
+      stopped && stopped.reason !== CANCELLED ? stopped.at : null,
+      `Blocked: ${shortenReason(stopped?.reason ?? '')}`,
+    ],
+    ['overridden', stopped?.overridden?.at ?? null, `${overriddenBy ?? 'A member'} sent it anyway`],
     ['sent-on', sentOn?.at ?? null, `${sentOnBy ?? 'A member'} ${describeSending(shown.work.delivery)}`],
     ['cancelled', cancelled?.at ?? null, `${cancelled?.by} cancelled it`],
     ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
@@ -144,7 +155,8 @@ function whenAsked({ explained: { rules, decidedAt, rulesAt } }: ShownDelivery):
 
 function describeSending(delivery: Delivery): string {
   const { sentOn, unconfirmedAt } = readRecord(delivery) ?? {}
-  if (unconfirmedAt !== undefined) return 'sent it again'
+  const isAgain = unconfirmedAt !== undefined && sentOn !== undefined && unconfirmedAt < sentOn.at
+  if (isAgain || sentOn?.stopped?.overridden !== undefined) return 'sent it again'
   return sentOn?.stopped ? 'sent it anyway' : 'sent it'
 }
 

@@ -17,6 +17,7 @@ import {
   sendDeliveryEarly,
   type ShownDelivery,
 } from '../../deliveries/delivery-lists.ts'
+import { explainDelivery, toExplained } from '../../deliveries/explanations.ts'
 import { type CapturedMail, readCaptured } from '../../mail/captured-mail.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { type FlashCode, flashCookie } from '../layout/flash.ts'
@@ -118,24 +119,26 @@ async function readActors({ store }: PageDependencies, { account }: Viewer, { wo
   const { cancelled, sentOn } = readRecord(work.delivery) ?? {}
   const { send } = work
   if (cancelled === undefined && send === null && sentOn === undefined)
-    return { cancelled: null, sentBy: null, sentOnBy: null }
+    return { cancelled: null, sentBy: null, sentOnBy: null, overriddenBy: null }
   const [members, keys] = await Promise.all([store.listMembers(account.id), store.listKeys(account.id)])
   const nameOf = (actor: string): string => describeActor({ actor }, { members, keys })
+  const nameSender = (sent: { actor?: string } | undefined) => (sent?.actor === undefined ? null : nameOf(sent.actor))
   return {
     cancelled: cancelled === undefined ? null : { at: cancelled.at, by: nameOf(cancelled.actor) },
     sentBy: send?.keyId ? nameOf(send.keyId) : null,
-    sentOnBy: sentOn?.actor === undefined ? null : nameOf(sentOn.actor),
+    sentOnBy: nameSender(sentOn),
+    overriddenBy: nameSender(sentOn?.stopped && (sentOn.stopped.overridden ?? sentOn)),
   }
 }
 
 type Facts = Awaited<ReturnType<typeof readFacts>>
 
 /** What the page shows, but the email. */
-const readFacts = async (deps: PageDependencies, viewer: Viewer, shown: FoundDelivery) => ({
-  shown,
-  mailState: await readMailState(deps, viewer.app),
-  ...(await readActors(deps, viewer, shown)),
-})
+async function readFacts(deps: PageDependencies, viewer: Viewer, found: FoundDelivery) {
+  const actors = await readActors(deps, viewer, found)
+  const explained = explainDelivery({ ...toExplained(found.work), overriddenBy: actors.overriddenBy })
+  return { shown: { ...found, explained }, mailState: await readMailState(deps, viewer.app), ...actors }
+}
 
 const addMail = async (deps: PageDependencies, viewer: Viewer, facts: Facts) => ({
   ...facts,
