@@ -60,7 +60,7 @@ export function refuseSignature(
   request: Parameters<Hooks['listMissing']>[0],
 ): Refusal {
   const missing = listMissing(request)
-  const fault = missing.length > 0 ? `Missing: ${missing.join(' and ')}.` : wrong
+  const fault = missing.length > 0 ? `Missing: ${new Intl.ListFormat('en').format(missing)}.` : wrong
   return refuse('invalid_signature', { hint: `${fault} ${signed}` })
 }
 

@@ -221,7 +221,7 @@ describe('401', () => {
     [
       'no signature',
       () => toResend({ body: body(), headers: {} }),
-      'Missing: the header `svix-id` and the header `svix-timestamp` and the header `svix-signature`.',
+      'Missing: the header `svix-id`, the header `svix-timestamp`, and the header `svix-signature`.',
     ],
     ['an app without a secret', () => toResend(signed(body()), sending.second.appId), WRONG_SVIX],
   ]

@@ -129,7 +129,7 @@ test('a refused webhook says what is missing or wrong, and what is signed', asyn
   const failed = mailgunEvent(about, { event: 'failed', severity: 'permanent' }, { key: KEY, at: now() })
   const other = mailgunEvent(about, { event: 'failed', severity: 'permanent' }, { key: 'another-key-1234', at: now() })
   expect(await hintOf(post('mailgun', { body: '{}', headers: {} }))).toEqual([
-    'Missing: `signature.timestamp` and `signature.token` and `signature.signature`',
+    'Missing: `signature.timestamp`, `signature.token`, and `signature.signature`',
     expect.stringContaining(mailgun),
   ])
   expect(await hintOf(post('mailgun', other))).toEqual([
