@@ -119,6 +119,12 @@ const COUNTED = {
       `Line ${lines.join('')} had no email address.`,
       `lines had no email address (lines ${lines.join(', ')}${count > lines.length ? ', …' : ''}).`,
     ),
+  wrong_dates: (count) =>
+    `${countOf(
+      count,
+      "One field is not a date, so this person doesn't trigger the messages of this date.",
+      "fields are not dates, so this person doesn't trigger the messages of these dates.",
+    )} Enter a date like 2026-11-30 or 2026-11-30T09:00:00Z. See which ${count === 1 ? 'one' : 'ones'} under Emails.`,
 } as const satisfies Record<string, (count: number, others: number[]) => string>
 
 export type FlashCode = keyof typeof FLASHES
@@ -177,6 +183,7 @@ const CAUTIONS: readonly string[] = [
   'lines_as_bounced',
   'lines_as_complained',
   'lines_skipped',
+  'wrong_dates',
 ] satisfies (FlashCode | keyof typeof COUNTED)[]
 
 export type FlashText = { kind: 'done' | 'caution'; text: string }

@@ -17,7 +17,7 @@ import { writeConflict } from '../access/settings-conflicts.ts'
 import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { FEED_ROWS, personPath } from '../events/feed.tsx'
-import { flashCookie, withStillSending } from '../layout/flash.ts'
+import { countFlash, flashCookie, withStillSending } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { PeoplePage } from './people-page.tsx'
 import { createViewPaths, isFiltered, listFilters, readFilterForm, toFilter } from './people-view.ts'
@@ -299,7 +299,8 @@ async function savePerson(
     return formAnswer(deps, request, viewer, { ...asked, status, notice: message })
   }
   const path = personPath(viewer.app.publicId, saved.contact.id)
-  return redirectAnswer(path, [flashCookie(deps.baseUrl, person ? 'person_saved' : 'person_added')])
+  const wrongDates = countFlash('wrong_dates', saved.wrongDates?.length ?? 0)
+  return redirectAnswer(path, [flashCookie(deps.baseUrl, person ? 'person_saved' : 'person_added', ...wrongDates)])
 }
 
 type OfPerson = Who & { params: { person: string } }

@@ -61,6 +61,40 @@ async function reportPages(...items: (Pick<ReportedItem, 'type' | 'path'> & { ag
 }
 const errorsOf = (html: string) => textOf(html, '.fault')
 
+describe('a field that is not the date that a live message needs', () => {
+  const FIELDS = { 'fields[0].name': 'renewsOn', 'fields[1].name': 'endsOn', 'fields[1].value': 'later' }
+  const caution = async (path: string | null) =>
+    (await textOf((await browser.get(path ?? '')).html, '[role=status]')).map((text) => text.replace(/ Enter .*/, ''))
+  const trigger = (date: string) => ({ date, days: 3, when: 'before' as const })
+
+  test('is saved with a warning, once', async () => {
+    const app = await appOf(pages)
+    await putMessage(pages, { app, content: { ...MAIL, trigger: trigger('renewsOn') } })
+    const path = await addAda({ ...FIELDS, 'fields[0].value': '30.11.2026' })
+    const { html } = await browser.get(path)
+    expect(await textOf(html, '[role=status]')).toEqual([
+      "Caution: The person was added. One field is not a date, so this person doesn't trigger the messages of this date. Enter a date like 2026-11-30 or 2026-11-30T09:00:00Z. See which one under Emails.",
+    ])
+    expect((await textOf(html, '#mail')).join()).toContain('has 30.11.2026 in the field renewsOn, which is not a date.')
+    expect(await caution(path)).toEqual([])
+    const edit = async (fields: Record<string, string>) =>
+      caution((await browser.submit(`${path}/edit`, `${path}/edit`, fields)).location)
+    expect(await edit({ firstName: 'Eve' })).toEqual(['Done: The person was saved.'])
+    await putMessage(pages, { app, name: 'Ends', content: { ...MAIL, trigger: trigger('endsOn') } })
+    expect(await edit({ ...FIELDS, 'fields[0].value': 'soon', 'fields[1].value': 'never' })).toEqual([
+      "Caution: The person was saved. 2 fields are not dates, so this person doesn't trigger the messages of these dates.",
+    ])
+    expect(await edit({ ...FIELDS, 'fields[0].value': '2026-11-30', 'fields[1].value': '' })).toEqual([
+      'Done: The person was saved.',
+    ])
+  })
+
+  test('needs no warning without the message', async () => {
+    const path = await addAda({ ...FIELDS, 'fields[0].value': '30.11.2026' })
+    expect(await caution(path)).toEqual(['Done: The person was added.'])
+  })
+})
+
 describe('adding a person', () => {
   test('saves what was typed, with numbers, true and false as such', async () => {
     const { html } = await browser.get(await addAda())
