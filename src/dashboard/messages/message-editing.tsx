@@ -185,8 +185,12 @@ export async function previewFields(
   { deps, frames, viewer }: Pick<Editing, 'deps' | 'frames' | 'viewer'>,
   fields: Fields,
 ): Promise<ShownPreview> {
-  // schema errors elsewhere don't affect the preview
-  const content = readFields(fields) as unknown as MessageContent
+  // errors elsewhere don't affect the preview, but a rule that has one can't be decided
+  const read = readFields(fields) as unknown as MessageContent
+  const reading = readMessage({ ...read, name: 'previewed' })
+  const errors = 'errors' in reading ? reading.errors : []
+  const hasError = (path: string): boolean => errors.some(({ field }) => field.startsWith(path))
+  const content = { ...read, onlyIf: read.onlyIf?.filter((_, index) => !hasError(`onlyIf[${index}]`)) }
   const asked = { content, sampleId: textOf(fields, 'sample'), language: textOf(fields, 'language') }
   return showPreview(frames, viewer, await previewMessage(deps, viewer.app, asked))
 }

@@ -118,3 +118,12 @@ describe('a test email', () => {
     await server.stop()
   })
 })
+
+test.each(['constructor', 'unknown'])('a preview leaves out the rule %s, which does not exist', async (rule) => {
+  await pages.event()
+  await pages.event()
+  const typed = { 'onlyIf[0].rule': rule }
+  const { status, html } = await pages.press(pages.path, 'add onlyIf notDone', typed)
+  expect(status).toBe(200)
+  expect(html).toContain('Preview')
+})
