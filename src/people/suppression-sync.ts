@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts'
 import type { SuppressionReason } from '../store/message-types.ts'
 import type { SuppressionSync } from '../store/suppressions.ts'
 import type { AppRow } from '../store/types.ts'
-import { COMMIT_ADDRESSES } from './suppressions.ts'
+import { COMMIT_ADDRESSES, mergeReasons } from './suppressions.ts'
 
 export type { SuppressionSync }
 
@@ -45,13 +45,12 @@ export function createSuppressionSyncs({ store, clock, sleep = Bun.sleep }: Give
 
   /** @returns a code of what went wrong, or null */
   const add = async (appId: number, rows: readonly ListedAddress[], progress: SyncProgress): Promise<string | null> => {
-    const found = new Map<string, ListedAddress>()
-    for (const row of rows) {
+    const found = rows.flatMap((row) => {
       const address = readEmail(row.email)
-      if (address) found.set(address.email, { ...row, email: address.email })
-      else progress.unread += 1
-    }
-    const all = [...found.values()]
+      return address ? [{ ...row, email: address.email }] : []
+    })
+    progress.unread += rows.length - found.length
+    const all = mergeReasons(found)
     for (let start = 0; start < all.length; start += COMMIT_ADDRESSES) {
       const some = all.slice(start, start + COMMIT_ADDRESSES)
       const listed = some.map(({ email, reason, text }) => ({

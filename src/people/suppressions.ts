@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts'
 import { SUPPRESSION_REASONS, type SuppressionReason } from '../store/message-types.ts'
 import type { Suppressed, SuppressionCursor, SuppressionFilter, SuppressionRules } from '../store/suppressions.ts'
 import type { Cause, Failure } from '../store/suppression-causes.ts'
-import type { AppRow, Refused } from '../store/types.ts'
+import type { AppRow, ContactStatus, Refused } from '../store/types.ts'
 import { findProvider } from '../accounts/mail-providers.ts'
 import { createMemberNames } from '../accounts/members.ts'
 import { parseCsv, readCsvCell, writeCsvRow } from '../core/csv.ts'
@@ -16,12 +16,21 @@ export type { Cause, Suppressed, SuppressionCursor, SuppressionFilter, Suppressi
 
 const WHY_CHARACTERS = 200
 
-/** Bounces and complaints replace unsubscribing, because they also block transactional emails. Otherwise the first stays. */
+/** A bounce also blocks transactional emails, and a complaint harms the sender, so it is not lost behind a bounce. */
+const WEIGHTS: Record<ContactStatus, number> = { subscribed: 0, pending: 0, unsubscribed: 1, bounced: 2, complained: 3 }
+
+/** A stronger reason replaces a weaker one. Of the same, the first stays. */
 export const outweighs: SuppressionRules['outweighs'] = (wanted, current) =>
-  current === null ||
-  current === 'subscribed' ||
-  current === 'pending' ||
-  (current === 'unsubscribed' && wanted !== 'unsubscribed')
+  current === null || WEIGHTS[wanted] > WEIGHTS[current]
+
+/** By address, each with its strongest reason. */
+export function mergeReasons<Row extends SuppressedAddress>(rows: Iterable<Row>): Row[] {
+  const merged = new Map<string, Row>()
+  for (const row of rows) {
+    if (outweighs(row.reason, merged.get(row.email)?.reason ?? null)) merged.set(row.email, row)
+  }
+  return [...merged.values()]
+}
 
 /** How an email failed, as a title. */
 export const FAILURES: Record<Failure, string> = {
@@ -119,18 +128,17 @@ export async function readSuppressionList(
   if (!reason) errors.push({ field: 'reason', code: 'invalid', message: 'Choose a reason.' })
   const typed = await readTyped(text.addresses, errors)
   const { found, wrongLines, unclear } = await readAddressFile(text.file, errors)
-  const rows = new Map<string, SuppressedAddress>()
   const fallback = reason ?? 'unsubscribed'
-  for (const one of [...typed, ...found]) rows.set(one.email, { email: one.email, reason: one.reason ?? fallback })
+  const rows = mergeReasons([...typed, ...found].map((one) => ({ email: one.email, reason: one.reason ?? fallback })))
   const field = text.file === '' ? 'addresses' : 'file'
   const isWrong = errors.some((one) => one.field === 'addresses' || one.field === 'file')
-  if (rows.size === 0 && !isWrong) {
+  if (rows.length === 0 && !isWrong) {
     errors.push({ field, code: 'invalid', message: 'Enter at least one complete email address.' })
   }
-  if (rows.size > MOST_ADDRESSES && !isWrong) errors.push(tooMany(field))
+  if (rows.length > MOST_ADDRESSES && !isWrong) errors.push(tooMany(field))
   const why = readWhy(text.why, errors)
   const assumed = { reason: fallback, lines: unclear }
-  return errors.length > 0 ? { errors } : { input: { rows: [...rows.values()], wrongLines, assumed, why } }
+  return errors.length > 0 ? { errors } : { input: { rows, wrongLines, assumed, why } }
 }
 
 const tooMany = (field: string): FieldError => ({ field, code: 'too_long', message: 'Enter up to 100,000 addresses.' })

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { REPORT_AGE_MS } from '../../src/people/bounces.ts'
 import { publicId } from '../../src/core/ids.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
-import { DAY } from '../durations.ts'
+import { DAY, MINUTE } from '../durations.ts'
 import { type Sending, startSending } from '../mail/sending.ts'
 
 const SECRET = 'a-secret-for-reports'
@@ -90,6 +90,43 @@ describe('a report by the address', () => {
     ])
     await report({ kind: 'complained', email: 'ada@example.com' })
     expect((await days()).at(-1)).toMatchObject({ sent: 1, bounced: 0, complained: 1 })
+  })
+
+  test.each([
+    ['bounced', 'complained'],
+    ['complained', 'bounced'],
+  ] as const)('that %s, then %s, is a complaint, each once', async (first, second) => {
+    for (const email of ['ada@example.com', 'stranger@example.com']) {
+      if (email === 'ada@example.com') await sendOne(email)
+      sending.clock.tick(MINUTE)
+      await report({ kind: first, email, reason: 'first reply' })
+      sending.clock.tick(MINUTE)
+      await report({ kind: second, email, reason: 'second reply' })
+      const suppressed = () => sending.store().findSuppressed(sending.app.id, email)
+      const before = await suppressed()
+      expect(before).toMatchObject({ reason: 'complained', cause: { by: 'report', kind: 'complained' } })
+      sending.clock.tick(MINUTE)
+      for (let time = 0; time < 10; time++) for (const kind of [first, second]) await report({ kind, email })
+      expect(await suppressed()).toEqual(before)
+    }
+    const contact = await sending.store().findContact(sending.app.id, 'ada@example.com')
+    expect(contact?.status).toBe('complained')
+    const changes = await sending.store().listContactChanges(contact?.id ?? 0, null, 20)
+    const reported = changes.map(({ change: { status, cause } }) => [
+      status?.[1],
+      cause && 'kind' in cause && cause.kind,
+    ])
+    expect(reported.toReversed()).toEqual(
+      first === 'bounced'
+        ? [
+            ['bounced', 'bounced'],
+            ['complained', 'complained'],
+          ]
+        : [['complained', 'complained']],
+    )
+    expect(
+      await sending.store().countSuppressions({ appId: sending.app.id, reason: 'complained', start: null }, 9),
+    ).toBe(2)
   })
 
   const setState = (state: 'kept' | 'handed'): void => {

@@ -140,6 +140,27 @@ describe('a webhook', () => {
     expect(await suppressionOf(ADA)).toBe('bounced')
   })
 
+  test.each([
+    ['bounced', 'complained'],
+    ['complained', 'bounced'],
+  ])('of a complaint counts more than a bounce: %s, then %s, each ten times', async (...order) => {
+    const about = await sendOne()
+    sending.clock.tick(MINUTE)
+    for (const kind of order.flatMap((one) => Array.from({ length: 10 }, () => one))) {
+      sending.clock.tick(1)
+      await toPostmark(kind === 'bounced' ? postmarkBounce(about) : postmarkComplaint(about))
+    }
+    expect([await sending.states(), await suppressionOf(ADA)]).toEqual([{ 'complained: complained': 1 }, 'complained'])
+    expect((await changesOf(ADA)).map(({ change: { status } }) => status)).toEqual(
+      order[0] === 'bounced'
+        ? [
+            ['bounced', 'complained'],
+            ['subscribed', 'bounced'],
+          ]
+        : [['subscribed', 'complained']],
+    )
+  })
+
   test('about an email whose outcome is unknown settles it, and it is not sent again', async () => {
     const unsure = keep(await startSending({}, { dot: () => 'drop', keepsDropped: true }))
     sending = unsure

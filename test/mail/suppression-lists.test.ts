@@ -81,6 +81,25 @@ test("Postmark's list of the stream is added once, with its reasons", async () =
   expect(await sending.store().listContactChanges(person?.id ?? 0, null, 10)).toHaveLength(1)
 })
 
+test('a stronger reason of the list replaces a weaker one, and never the reverse', async () => {
+  const { store, app, clock } = sending
+  const rows = [
+    { email: 'gone@example.com', reason: 'complained' },
+    { email: 'angry@example.com', reason: 'bounced' },
+    { email: 'tired@example.com', reason: 'bounced' },
+  ] as const
+  for (const row of rows) await store().suppress({ appId: app.id, ...row, at: clock.now() })
+  clock.tick(1)
+  const list = [...(POSTMARK as object[]), { ...(POSTMARK[0] as object), EmailAddress: 'angry@example.com' }] as never
+  const postmark = started(await startPostmark({ suppressions: list }))
+  expect(await sync(listOf(postmark.url))).toMatchObject({ added: 0, known: 3 })
+  expect(await suppressed()).toEqual([
+    ['angry@example.com', 'complained', listed('postmark', 'SpamComplaint, Recipient')],
+    ['gone@example.com', 'complained', null],
+    ['tired@example.com', 'bounced', null],
+  ])
+})
+
 test('a login over SMTP may be a key, too', async () => {
   const postmark = started(await startPostmark({ suppressions: POSTMARK }))
   const token = /\/\/([^@]+)@/.exec(postmark.url)?.[1]

@@ -15,11 +15,11 @@ test('anything replaces no suppression', () => {
   }
 })
 
-test('a bounce or complaint replaces unsubscribing, and nothing replaces these', () => {
+test('a bounce replaces unsubscribing, a complaint replaces both, and nothing weaker or equal replaces anything', () => {
   const replacing = (current: (typeof SUPPRESSION_REASONS)[number]) =>
     SUPPRESSION_REASONS.filter((reason) => outweighs(reason, current))
   expect(replacing('unsubscribed')).toEqual(['bounced', 'complained'])
-  expect([replacing('bounced'), replacing('complained')]).toEqual([[], []])
+  expect([replacing('bounced'), replacing('complained')]).toEqual([['complained'], []])
 })
 
 test('people take back only what they chose themselves, in the last 30 days', () => {
@@ -49,6 +49,15 @@ test.each<[Cause, string]>([
   [{ by: 'member', actor: 'mem_1', text: 'They asked' }, 'By mem_1: “They asked”'],
   [{ by: 'link' }, 'With the link in an email'],
 ])('%j is described', (cause, text) => expect(describeCause(cause, (actor) => actor)).toBe(text))
+
+test.each([
+  ['complained', 'bounced', 'unsubscribed'],
+  ['unsubscribed', 'bounced', 'complained'],
+])('an address that a file has as %s, %s and %s gets the strongest reason', async (...reasons) => {
+  const file = reasons.map((reason) => `ada@example.com,${reason}\n`).join('')
+  const reading = await readSuppressionList({ addresses: 'ada@example.com', file, why: 'moved', reason: 'bounced' })
+  expect(reading).toMatchObject({ input: { rows: [{ email: 'ada@example.com', reason: 'complained' }] } })
+})
 
 test('an exported mailbox with a name is read', async () => {
   const text = {

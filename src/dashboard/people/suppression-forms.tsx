@@ -6,6 +6,7 @@ import type { Viewer } from '../layout/viewer.ts'
 import { Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
 import { Form, FormNotices } from '../ui/form.tsx'
+import { Notice } from '../ui/notice.tsx'
 
 type FormProps<Text> = { viewer: Viewer; text: Text; errors: FieldError[]; notice?: string }
 
@@ -58,6 +59,9 @@ export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<
   )
 }
 
+const COMPLAINED =
+  'This person reported an email as spam. If they do it again, mail providers may block more of your emails.'
+
 /** For editors; requires the person's consent and a reason. */
 export const RemoveSuppressionPage = ({
   viewer,
@@ -65,7 +69,8 @@ export const RemoveSuppressionPage = ({
   errors,
   notice,
   isUnsubscribed,
-}: FormProps<RemovalText> & { isUnsubscribed: boolean }) => {
+  hasComplained,
+}: FormProps<RemovalText> & { isUnsubscribed: boolean; hasComplained: boolean }) => {
   const path = pathOf(viewer.app.publicId, 'suppressions')
   return (
     <Frame
@@ -80,6 +85,7 @@ export const RemoveSuppressionPage = ({
       }
     >
       <FormNotices notice={notice ?? errors.find(({ field }) => field === 'email')?.message} />
+      {hasComplained && <Notice kind="caution">{COMPLAINED}</Notice>}
       <Form
         action={`${path}/remove`}
         hidden={{ email: text.email, confirmed: 'on' }}

@@ -252,8 +252,13 @@ async function removeAddress(
   const text = { email: form.text('email'), why: form.text('why') }
   const suppressed = await deps.store.findSuppressed(viewer.app.id, text.email)
   const isUnsubscribed = suppressed?.unsubscribedAt != null
+  const hasComplained = suppressed?.reason === 'complained'
   const show = (status: number, errors: Refused['errors'] = [], notice?: string) =>
-    pageAnswer(request, status, <RemoveSuppressionPage {...{ viewer, text, errors, notice, isUnsubscribed }} />)
+    pageAnswer(
+      request,
+      status,
+      <RemoveSuppressionPage {...{ viewer, text, errors, notice, isUnsubscribed, hasComplained }} />,
+    )
   if (form.text('confirmed') === '') return show(200)
   const reading = readRemoval(text)
   if ('errors' in reading) return show(400, reading.errors)

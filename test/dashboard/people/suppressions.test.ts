@@ -259,6 +259,22 @@ describe('changing it', () => {
     expect(await pages.store.findSuppression(app.id, BOB)).toBe(null)
   })
 
+  test('warns if the person reported an email as spam, after a bounce too', async () => {
+    await sendEvent(pages, { app, email: BOB })
+    await suppress(BOB, 'bounced')
+    const cautions = async () => textOf((await browser.post(path('/remove'), { email: BOB })).html, '.notice.caution')
+    expect(await cautions()).toEqual([])
+    pages.clock.ms += 1
+    const cause = { by: 'report', kind: 'complained', provider: 'postmark' } as const
+    await pages.store.suppress({ appId: app.id, email: BOB, reason: 'complained', at: pages.clock.now(), cause })
+    expect(await rowsIn(await see('?reason=complained'))).toEqual([BOB])
+    expect(await rowsIn(await see('?reason=bounced'))).toEqual([])
+    expect((await cautions()).join()).toContain('This person reported an email as spam.')
+    const bob = await pages.store.findContact(app.id, BOB)
+    const person = await browser.get(pages.at(`people/${publicId('con', bob?.id ?? 0)}`))
+    expect(await textOf(person.html, '.timeline > li > .hint')).toContain('Postmark reported a spam complaint')
+  })
+
   test('allows email again', async () => {
     await sendEvent(pages, { app, email: BOB })
     await add()
