@@ -3,75 +3,13 @@ import type { AppTexts } from '../store/message-types.ts'
 import { byTag, directionOf, findLanguage, hintOfTag, readTag } from '../core/languages.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { cleanText } from '../core/visible-text.ts'
+import { type BuiltIn, CHOICE, CONFIRM, en, FAILED, FOOTER, type TextName, TOPICS, UNSUBSCRIBE } from './texts/en.ts'
+import { findBuiltIn, isSameLanguage } from './texts/index.ts'
 
-export type { AppTexts }
+export type { AppTexts, TextName }
 
-const FOOTER = {
-  reason: 'You received this email because you use {app}.',
-  unsubscribe: 'Unsubscribe',
-  consentReason: 'You received this email because this address was entered at {app}.',
-} as const
+export const DEFAULT_TEXTS = en.texts
 
-const FAILED = {
-  failedTitle: "This didn't work",
-  failedLead: 'Nothing was saved. Try again in a minute.',
-  retryButton: 'Try again',
-} as const
-
-const UNSUBSCRIBE = {
-  askTitle: 'Unsubscribe from {app}?',
-  askLead: '{app} will stop sending these emails to {email}.',
-  askButton: 'Unsubscribe',
-  doneTitle: "You're unsubscribed",
-  doneLead: "{app} won't send any more of these emails to {email}.",
-  onItsWay: 'An email that is already on its way may still arrive.',
-  undoHint: 'Unsubscribed by mistake?',
-  undoButton: 'Resubscribe',
-  undoneTitle: "You're subscribed again",
-  undoneLead: '{app} will send these emails to {email} again.',
-} as const
-
-/** Where messages have topics. */
-const TOPICS = {
-  topicTitle: 'Unsubscribe from {topic}?',
-  topicLead: '{app} will stop sending emails about {topic} to {email}.',
-  topicButton: 'Unsubscribe from {topic}',
-  topicDoneTitle: "You're unsubscribed from {topic}",
-  topicDoneLead: "{app} won't send any more emails about {topic} to {email}.",
-  topicUndoneTitle: "You're subscribed to {topic} again",
-} as const
-
-const CHOICE = {
-  allButton: 'Unsubscribe from everything',
-  allDoneLead: "{app} won't send any more emails to {email}, except about your account, such as receipts.",
-  choiceTitle: 'Emails about',
-  choiceButton: 'Save',
-  chosenTitle: 'Your choice is saved',
-  chosenLead: '{app} sends emails to {email} as you chose.',
-} as const
-
-/** Of double opt-in. */
-const CONFIRM = {
-  confirmTitle: 'Confirm your email address',
-  confirmLead: '{app} will then send emails to {email}.',
-  confirmButton: 'Confirm',
-  confirmedTitle: 'Your email address is confirmed',
-  confirmedLead: '{app} can now send emails to {email}. You can close this page.',
-  expiredTitle: 'This link has expired',
-  expiredLead: '{app} can send a new one to {email}.',
-  newLinkButton: 'Send a new link',
-  newLinkTitle: 'Check your inbox',
-  newLinkLead: 'A new link is on its way to {email}.',
-  noLinkTitle: 'No email was sent',
-  tooEarlyLead: 'A link was sent to {email} less than an hour ago. Check your spam folder, or try again in an hour.',
-  noLinkLead: "{app} doesn't send new links. Ask {app} for help.",
-  refusingTitle: 'This address gets no emails',
-  refusingLead: '{app} sends no emails to {email}, so there is nothing to confirm.',
-} as const
-
-export const DEFAULT_TEXTS = { ...FOOTER, ...UNSUBSCRIBE, ...TOPICS, ...CHOICE, ...CONFIRM, ...FAILED } as const
-
-export type TextName = keyof typeof DEFAULT_TEXTS
 type FooterTextName = keyof typeof FOOTER
 export type PageTextName = Exclude<TextName, FooterTextName>
 
@@ -79,10 +17,10 @@ const namesOf = <Name extends string>(texts: Record<Name, string>): Name[] => Ob
 
 export const TEXT_NAMES = namesOf(DEFAULT_TEXTS)
 const FOOTER_NAMES = namesOf(FOOTER)
-const PAGE_NAMES = {
-  unsubscribe: namesOf({ ...UNSUBSCRIBE, ...TOPICS, ...CHOICE, ...FAILED }),
-  confirm: namesOf({ ...CONFIRM, ...FAILED }),
-}
+const FAILED_NAMES = namesOf(FAILED)
+const TOPIC_NAMES = namesOf({ ...TOPICS, ...CHOICE })
+/** Those of no other page. */
+const PAGE_NAMES = { unsubscribe: [...namesOf(UNSUBSCRIBE), ...TOPIC_NAMES], confirm: namesOf(CONFIRM) }
 
 /** What `{app}`, `{email}` and `{topic}` stand for. `email`: partly hidden. */
 type Values = { app: string; email?: string | undefined; topic?: string | undefined }
@@ -100,35 +38,69 @@ export const NO_TEXTS: ShownTexts = { lang: null, texts: {} }
 const pick = (texts: Record<string, string>, names: readonly TextName[]): ShownTexts['texts'] =>
   Object.fromEntries(names.flatMap((name) => (texts[name] === undefined ? [] : [[name, texts[name]]])))
 
-/** Of the footer: of the language, or else the app's own. */
-export function findFooterTexts(stored: AppTexts | null, locale: string | null): ShownTexts {
-  if (stored === null) return NO_TEXTS
-  const { lang, own, others } = stored
+const NOTHING_STORED: AppTexts = { lang: null, own: {}, others: {} }
+
+/** What isn't written in the language is built in, if it can be. */
+const fill = (
+  lang: string | null,
+  names: readonly TextName[],
+  written: Record<string, string>,
+): ShownTexts['texts'] => ({
+  ...pick(findBuiltIn(lang)?.texts ?? {}, names),
+  ...pick(written, names),
+})
+
+/**
+ * Of the footer: of the language of the email's text (`locale`; null: the message's own), or else the app's own.
+ * `appLocale`: the language of the app's own texts, if it has said no other.
+ */
+export function findFooterTexts(stored: AppTexts | null, locale: string | null, appLocale: string): ShownTexts {
+  if (stored === null && locale === null) return NO_TEXTS
+  const { lang, own, others } = stored ?? NOTHING_STORED
   const language = locale === null ? null : findLanguage(Object.keys(others), locale)
-  return language === null
-    ? { lang, texts: pick(own, FOOTER_NAMES) }
-    : { lang: language, texts: pick(others[language] ?? {}, FOOTER_NAMES) }
+  if (language !== null) return { lang: language, texts: fill(language, FOOTER_NAMES, others[language] ?? {}) }
+  if (locale !== null && findBuiltIn(locale) !== null)
+    return findUnwritten(FOOTER_NAMES, { lang, own, appLocale }, locale)
+  return { lang, texts: fill(lang, FOOTER_NAMES, own) }
 }
+
+type Own = Pick<AppTexts, 'lang' | 'own'> & { appLocale: string }
+
+/** In a language with built-in texts only, which may be that of the app's own. */
+const findUnwritten = (names: readonly TextName[], { lang, own, appLocale }: Own, language: string): PageTexts => ({
+  lang: language,
+  texts: fill(language, names, isSameLanguage(language, lang ?? appLocale) ? own : {}),
+})
 
 export type PageTexts = ShownTexts & { lang: string }
 
 export const DEFAULT_PAGE: PageTexts = { lang: 'en', texts: {} }
 
-/** Of the person's language, or else the app's own. A language with texts of other places only leaves it in English. */
+const isWritten = (texts: Record<string, string>, names: readonly TextName[]): boolean =>
+  names.some((name) => texts[name] !== undefined)
+
+/**
+ * Of the person's language, or else the app's own. `mailLanguages`: in which the app also sends emails, so that its pages
+ * follow them with built-in texts. A language with texts of other places only leaves it as it is.
+ */
 export function findPageTexts(
   stored: AppTexts | null,
-  { page, locale, appLocale }: { page: keyof typeof PAGE_NAMES; locale: string | null; appLocale: string },
+  {
+    page,
+    locale,
+    appLocale,
+    mailLanguages,
+  }: { page: keyof typeof PAGE_NAMES; locale: string | null; appLocale: string; mailLanguages: readonly string[] },
 ): PageTexts {
-  if (stored === null) return DEFAULT_PAGE
-  const names = PAGE_NAMES[page]
-  const pages = Object.entries(stored.others).map(([lang, texts]) => ({ lang, texts: pick(texts, names) }))
-  const written = pages.filter(({ texts }) => Object.keys(texts).length > 0)
-  const languages = written.map(({ lang }) => lang)
-  const language = locale === null ? null : findLanguage(languages, locale)
-  const found = written.find(({ lang }) => lang === language)
-  if (found) return found
-  const own = pick(stored.own, names)
-  return Object.keys(own).length === 0 ? DEFAULT_PAGE : { lang: stored.lang ?? appLocale, texts: own }
+  const { lang, own, others } = stored ?? NOTHING_STORED
+  const names = [...PAGE_NAMES[page], ...FAILED_NAMES]
+  const written = Object.keys(others).filter((one) => isWritten(others[one] ?? {}, PAGE_NAMES[page]))
+  const language = locale === null ? null : findLanguage(written, locale)
+  if (language !== null) return { lang: language, texts: fill(language, names, others[language] ?? {}) }
+  const ofMail = locale === null ? null : findLanguage(mailLanguages, locale)
+  if (ofMail !== null && findBuiltIn(ofMail) !== null) return findUnwritten(names, { lang, own, appLocale }, ofMail)
+  if (!isWritten(own, PAGE_NAMES[page]) && findBuiltIn(lang) === null) return DEFAULT_PAGE
+  return { lang: lang ?? appLocale, texts: fill(lang, names, own) }
 }
 
 export const sayText = ({ texts }: Pick<ShownTexts, 'texts'>, name: TextName, values: Values): string =>
@@ -147,7 +119,7 @@ export function sayPageText({ lang, texts }: PageTexts, name: PageTextName, valu
 
 export const listLanguages = (stored: AppTexts | null): string[] => Object.keys(byTag(stored?.others ?? {}))
 
-/** What a form shows. `language` empty: the app's own texts. What isn't translated is empty. */
+/** What a form shows. `language` empty: the app's own texts. What is neither written nor built in is empty. */
 export type TextsForm = Record<TextName, string> & { lang: string }
 
 export const readTextsForm = (text: (name: string) => string): TextsForm => ({
@@ -157,13 +129,48 @@ export const readTextsForm = (text: (name: string) => string): TextsForm => ({
 
 const NOT_TRANSLATED = Object.fromEntries(TEXT_NAMES.map((name) => [name, ''])) as Record<TextName, string>
 
+/** What an empty text is instead. */
+export const defaultTexts = (lang: string | null): BuiltIn['texts'] => findBuiltIn(lang)?.texts ?? DEFAULT_TEXTS
+
 export function writeTexts(stored: AppTexts | null, language: string): TextsForm {
   const texts =
     language === ''
-      ? { ...DEFAULT_TEXTS, ...stored?.own }
-      : { ...NOT_TRANSLATED, ...byTag(stored?.others ?? {})[language] }
+      ? { ...defaultTexts(stored?.lang ?? null), ...stored?.own }
+      : { ...NOT_TRANSLATED, ...findBuiltIn(language)?.texts, ...byTag(stored?.others ?? {})[language] }
   return { ...texts, lang: stored?.lang ?? '' }
 }
+
+/** A page, or the footer: how many of its texts are in its language, if the rest is in English. */
+export type TextCount = { place: keyof typeof PAGE_NAMES | 'footer'; count: number; all: number }
+
+/** `language` empty: of the app's own texts. `hasTopics`: without them, nobody sees the texts about topics. */
+export function countTexts(stored: AppTexts | null, language: string, hasTopics: boolean): TextCount[] {
+  const lang = language === '' ? (stored?.lang ?? null) : language
+  if (lang === null || findBuiltIn(lang) !== null) return []
+  const texts = (language === '' ? stored?.own : byTag(stored?.others ?? {})[language]) ?? {}
+  const isSeen = (name: TextName): boolean => hasTopics || !TOPIC_NAMES.some((one) => one === name)
+  const places = [
+    { place: 'footer', names: FOOTER_NAMES, others: [] },
+    { place: 'unsubscribe', names: PAGE_NAMES.unsubscribe.filter(isSeen), others: FAILED_NAMES },
+    { place: 'confirm', names: PAGE_NAMES.confirm, others: FAILED_NAMES },
+  ] as const
+  return places.map(({ place, names, others }) => {
+    const all = [...names, ...others]
+    const count = isWritten(texts, names) ? Object.keys(pick(texts, all)).length : 0
+    return { place, count, all: all.length }
+  })
+}
+
+const PLACES: Record<TextCount['place'], string> = {
+  footer: 'The footer of emails',
+  unsubscribe: 'The unsubscribe page',
+  confirm: 'The page to confirm an address',
+}
+
+export const describeCount = ({ place, count, all }: TextCount): string =>
+  `${PLACES[place]} has ${count} of ${all} texts; the rest is in English.`
+
+export const isMixed = ({ count, all }: TextCount): boolean => count > 0 && count < all
 
 const MOST_CHARACTERS = 300
 const MOST_BUTTON_CHARACTERS = 60
@@ -171,7 +178,7 @@ const MOST_LANGUAGES = 20
 
 type Reading = { settings: { texts: AppTexts | null } } | { errors: FieldError[] }
 
-/** Those that stay as the default are not stored, so that they keep up with it. */
+/** Those that stay as the default, of the language before or after, are not stored, so that they keep up with it. */
 export function readTexts(
   form: TextsForm,
   { stored, language }: { stored: AppTexts | null; language: string },
@@ -191,7 +198,8 @@ export function readTexts(
   if (isNew && Object.keys(others).length >= MOST_LANGUAGES)
     refuse(TEXT_NAMES[0] ?? '', `An app has texts in up to ${MOST_LANGUAGES} languages.`)
   if (errors.length > 0) return { errors }
-  const changed = typed.filter(([name, text]) => text !== '' && text !== DEFAULT_TEXTS[name])
+  const defaults = (language === '' ? [stored?.lang ?? null, lang] : [language]).map(defaultTexts)
+  const changed = typed.filter(([name, text]) => text !== '' && !defaults.some((one) => one[name] === text))
   const texts = Object.fromEntries(changed)
   return {
     settings: {

@@ -4,39 +4,58 @@ import { cleanText } from '../core/visible-text.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { Mail, OptIn, OptInText, OwnOptInText } from '../store/message-types.ts'
 
+import { en } from './texts/en.ts'
+import { findBuiltIn } from './texts/index.ts'
+
 export type { OptIn, OptInText }
 
 /** How long a link works. */
 const OPT_IN_DAYS = 7
 const MOST_DAYS = 30
 
-export const DEFAULT_TEXT: OptInText = {
-  subject: 'Confirm your email address for {{ app.name }}',
-  body: `Someone entered this email address at {{ app.name }}. If it was you, confirm that you want emails from {{ app.name }}.
-
-If it wasn't you, ignore this email.`,
-  button: 'Confirm email address',
-}
+export const DEFAULT_TEXT = en.request
 
 export const daysOf = (optIn: OptIn | null): number => optIn?.days ?? OPT_IN_DAYS
 
-/** The language of a person's email; null: the app's own text. */
-export function findRequestLanguage(optIn: OptIn, fields: Readonly<Record<string, unknown>> | null): string | null {
+/**
+ * The language of a person's email; null: the app's own text. `mailLanguages`: of the app's messages, which the built-in
+ * text follows until the app writes its own.
+ */
+export function findRequestLanguage(
+  optIn: OptIn,
+  fields: Readonly<Record<string, unknown>> | null,
+  mailLanguages: readonly string[],
+): string | null {
   const locale = localeOf(fields)
-  return locale === null ? null : findLanguage(listLanguages(optIn), locale)
+  if (locale === null) return null
+  return findLanguage(listLanguages(optIn), locale) ?? findLanguage(listBuiltIn(optIn, mailLanguages), locale)
 }
+
+const isBuiltIn = ({ subject, body, button }: OptIn): boolean => subject === null && body === null && button === null
+
+const listBuiltIn = (optIn: OptIn, mailLanguages: readonly string[]): string[] =>
+  isBuiltIn(optIn) ? mailLanguages.filter((language) => findBuiltIn(language) !== null) : []
+
+/** All in which people may be asked, apart from the app's own text. */
+export const listRequestLanguages = (optIn: OptIn | null, mailLanguages: readonly string[]): string[] => [
+  ...listLanguages(optIn),
+  ...listBuiltIn(optIn ?? NO_OPT_IN, mailLanguages),
+]
 
 export const listLanguages = (optIn: OptIn | null): string[] => Object.keys(byTag(optIn?.others ?? {}))
 
-/** What a language leaves out stays in English, as on the pages behind links. */
-export function textOf(optIn: OptIn | null, language: string | null = null): OptInText {
+/** What isn't written is built in, in English if not in the language. `ownLang`: that of the app's own text, if known. */
+export function textOf(optIn: OptIn | null, language: string | null = null, ownLang: string | null = null): OptInText {
   const text = language === null ? optIn : byTag(optIn?.others ?? {})[language]
+  const builtIn = defaultText(language ?? ownLang)
   return {
-    subject: text?.subject ?? DEFAULT_TEXT.subject,
-    body: text?.body ?? DEFAULT_TEXT.body,
-    button: text?.button ?? DEFAULT_TEXT.button,
+    subject: text?.subject ?? builtIn.subject,
+    body: text?.body ?? builtIn.body,
+    button: text?.button ?? builtIn.button,
   }
 }
+
+const defaultText = (lang: string | null): OptInText => findBuiltIn(lang)?.request ?? DEFAULT_TEXT
 
 /**
  * The button is a paragraph of its own, so that no text can leave out the link. Both texts are the same, so that the
@@ -68,8 +87,8 @@ export const readOptInForm = (text: (name: string) => string): OptInForm => ({
 })
 
 /** `language` empty: the app's own text. */
-export const writeOptIn = (optIn: OptIn | null, language = ''): OptInForm => ({
-  ...textOf(optIn, language === '' ? null : language),
+export const writeOptIn = (optIn: OptIn | null, language = '', ownLang: string | null = null): OptInForm => ({
+  ...textOf(optIn, language === '' ? null : language, ownLang),
   days: String(daysOf(optIn)),
   isOn: optIn?.isOn ?? false,
   storesIp: optIn?.storesIp ?? false,
@@ -85,7 +104,7 @@ type Refuse = (field: string, message: string) => null
 /** What stays as the default is stored as such, so that it keeps up with it. `language`: as of `writeOptIn`. */
 export function readOptIn(
   form: OptInForm,
-  { stored, language }: { stored: OptIn | null; language: string },
+  { stored, language, ownLang = null }: { stored: OptIn | null; language: string; ownLang?: string | null },
 ): { settings: { optIn: OptIn } } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const refuse: Refuse = (field, message) => {
@@ -93,30 +112,31 @@ export function readOptIn(
     return null
   }
   const others = stored?.others && byTag(stored.others)
-  const optIn = language === '' ? readOwn(form, refuse) : { ...(stored ?? NO_OPT_IN) }
+  const builtIn = defaultText(language === '' ? ownLang : language)
+  const optIn = language === '' ? readOwn(form, builtIn, refuse) : { ...(stored ?? NO_OPT_IN) }
   if (others) optIn.others = others
   if (language !== '') {
-    optIn.others = { ...others, [language]: readText(form, refuse) }
+    optIn.others = { ...others, [language]: readText(form, builtIn, refuse) }
     if (Object.keys(optIn.others).length > MOST_LANGUAGES)
       refuse('subject', `This email can be in up to ${MOST_LANGUAGES} languages.`)
   }
   return errors.length > 0 ? { errors } : { settings: { optIn } }
 }
 
-function readOwn(form: OptInForm, refuse: Refuse): OptIn {
+function readOwn(form: OptInForm, builtIn: OptInText, refuse: Refuse): OptIn {
   const days = form.days.trim()
   return {
     isOn: form.isOn,
     days: days === '' || Number(days) === OPT_IN_DAYS ? null : readDays(days, refuse),
     storesIp: form.storesIp,
-    ...readText(form, refuse),
+    ...readText(form, builtIn, refuse),
   }
 }
 
-function readText(form: OptInForm, refuse: Refuse): OwnOptInText {
+function readText(form: OptInForm, builtIn: OptInText, refuse: Refuse): OwnOptInText {
   const line = (name: 'subject' | 'button'): string | null => {
     const text = form[name].trim()
-    if (text === '' || text === DEFAULT_TEXT[name]) return null
+    if (text === '' || text === builtIn[name]) return null
     const most = MOST_CHARACTERS[name]
     const isFit = text.length <= most && cleanText(text) === text
     return isFit ? text : refuse(name, `Enter one line of up to ${most} characters.`)
@@ -127,7 +147,7 @@ function readText(form: OptInForm, refuse: Refuse): OwnOptInText {
   const button = line('button')
   if (isLong) refuse('body', 'Enter up to 5,000 characters.')
   if (button !== null && /[[\]\\]/.test(button)) refuse('button', 'Leave out square brackets and backslashes.')
-  return { subject, body: body === '' || body === DEFAULT_TEXT.body ? null : body, button }
+  return { subject, body: body === '' || body === builtIn.body ? null : body, button }
 }
 
 export function removeOptInLanguage(optIn: OptIn, language: string): OptIn {

@@ -560,13 +560,13 @@ function askConsent(
 ): boolean {
   const { changes, facts, index } = planning
   const { app, asked } = personOf(facts.people, index)
-  const { optIn } = app.rules
+  const { optIn, mailLanguages, textsLang } = app.rules
   const { appId, at, asksConsent: source } = write
   if (source === undefined || status !== 'pending' || optIn === null) return false
   const now = changes.consents.flatMap((one) => (one.contactId === contactId ? one.askedAt : []))
   if (mayAskFrom(source, [...(asked ?? []), ...now], at) > at) return false
-  const language = findRequestLanguage(optIn, fields)
-  const text = textOf(optIn, language)
+  const language = findRequestLanguage(optIn, fields, [...mailLanguages])
+  const text = textOf(optIn, language, textsLang)
   const sent = { appId, contactId, message: findOwnText(planning, write), at, keyId: null, properties: null }
   const id = sendNow(changes, { ...sent, mail: writeRequest(text, language) })
   changes.consents.push({ id, appId, contactId, askedAt: at, source, wording: versionOf(text), text })

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import { DEFAULT_PAGE, findPageTexts, type PageTexts } from '../accounts/app-texts.ts'
+import { listRequestLanguages } from '../accounts/opt-in.ts'
 import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { localeOf } from '../core/languages.ts'
@@ -85,10 +86,13 @@ export async function findRecipientApp(
   const contact = await store.byId(contactId)
   const app = contact && (await store.findApp(contact.appId))
   if (!contact || !app) return null
-  const [{ logoUrl, colour, texts }, suppression] = await Promise.all([
+  const locale = localeOf(contact.fields)
+  const [{ logoUrl, colour, texts, optIn }, suppression, languages] = await Promise.all([
     store.mailSettings(app.id),
     store.findSuppression(app.id, contact.email),
+    locale === null ? [] : store.listMailLanguages(app.id),
   ])
+  const mailLanguages = page === 'confirm' ? listRequestLanguages(optIn, languages) : languages
   const isHttps = URL.parse(logoUrl ?? '')?.protocol === 'https:'
   return {
     app,
@@ -98,7 +102,7 @@ export async function findRecipientApp(
     appName: app.name,
     logoUrl: isHttps ? logoUrl : null,
     colour,
-    texts: findPageTexts(texts, { page, locale: localeOf(contact.fields), appLocale: app.locale }),
+    texts: findPageTexts(texts, { page, locale, appLocale: app.locale, mailLanguages }),
   }
 }
 

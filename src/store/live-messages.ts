@@ -35,6 +35,10 @@ export type AppRules = {
   ownText: LiveMessage | null
   /** null: the app doesn't ask people to confirm their address */
   optIn: OptIn | null
+  /** of texts of its messages, apart from their own; drafts don't count */
+  mailLanguages: Set<string>
+  /** of the app's own texts; null: nobody said which it is */
+  textsLang: string | null
   /** those that a date or inactivity triggers */
   timed: LiveMessage[]
   /** schedules by dates of people */
@@ -74,9 +78,13 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
          ON deliveries.message_id = messages.id AND reason = '${UNSURE}' AND state = 'deferred'
      WHERE messages.app_id = ?`,
   )
-  const app = db.prepare<{ timezone: string | null; optIn: string | null; hosts: string }, [number]>(
+  const app = db.prepare<
+    { timezone: string | null; optIn: string | null; lang: string | null; hosts: string },
+    [number]
+  >(
     `SELECT (SELECT timezone FROM app_mail_settings WHERE app_id = ?1) AS timezone,
        (SELECT opt_in FROM app_mail_settings WHERE app_id = ?1) AS optIn,
+       (SELECT texts ->> '$.lang' FROM app_mail_settings WHERE app_id = ?1) AS lang,
        (SELECT json_group_array(host) FROM app_hosts WHERE app_id = ?1) AS hosts`,
   )
   const schedules = db.prepare<{ scheduleId: number; messageId: number }, [number]>(
@@ -109,6 +117,7 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
     const rules = emptyRules(readTimezone(found?.timezone), JSON.parse(found?.hosts ?? '[]') as string[])
     const optIn = JSON.parse(found?.optIn ?? 'null') as OptIn | null
     rules.optIn = optIn?.isOn ? optIn : null
+    rules.textsLang = found?.lang ?? null
     rules.hasDeliveries = oneDelivery.get(appId) !== null
     const idOf = (wanted: string): number | undefined => versions.find(({ name }) => name === wanted)?.id
     for (const { id, status, version, current, content } of versions) {
@@ -116,6 +125,8 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
       noteCancelling(rules, content)
       noteGoal(rules, content)
       rules.holdsBack ||= content.holdback !== undefined
+      if (status !== 'draft' && version === current)
+        for (const language of Object.keys(content.mail?.variants ?? {})) rules.mailLanguages.add(language)
       if (status === 'live' && version === current) addTrigger(rules, { id, version, content }, idOf)
     }
     rules.dates = loadDates(appId, rules.timed)
@@ -198,6 +209,8 @@ const emptyRules = (timezone: string, hosts: string[]): AppRules => ({
   dates: [],
   ownText: null,
   optIn: null,
+  mailLanguages: new Set(),
+  textsLang: null,
   cancelledBy: new Set(),
   cancellingEvents: new Set(),
   comparedEvents: new Set(),

@@ -1,14 +1,17 @@
 import { describe, expect, test } from 'bun:test'
 import {
   type AppTexts,
+  countTexts,
   DEFAULT_PAGE,
   findFooterTexts,
   findPageTexts,
+  isMixed,
   listLanguages,
   readTexts,
   removeLanguage,
   sayPageText,
   sayText,
+  TEXT_NAMES,
   writeTexts,
 } from '../../src/accounts/app-texts.ts'
 
@@ -22,8 +25,13 @@ const STORED: AppTexts = {
   },
 }
 
-const titleOf = (locale: string | null, page: 'unsubscribe' | 'confirm' = 'unsubscribe', stored = STORED) => {
-  const texts = findPageTexts(stored, { page, locale, appLocale: 'pt-BR' })
+const titleOf = (
+  locale: string | null,
+  page: 'unsubscribe' | 'confirm' = 'unsubscribe',
+  stored: AppTexts | null = STORED,
+  mailLanguages: string[] = [],
+) => {
+  const texts = findPageTexts(stored, { page, locale, appLocale: 'pt-BR', mailLanguages })
   const name = page === 'confirm' ? 'confirmTitle' : 'askTitle'
   return [texts.lang, sayPageText(texts, name, { app: 'Acme', email: 'a•••@example.com' })]
 }
@@ -42,19 +50,80 @@ describe('a page', () => {
     expect(titleOf(locale)).toEqual([lang, title])
   })
 
-  test('is English where nobody wrote any of its texts, whatever the language of the others', () => {
+  test('of which nobody wrote any text has the language of the app, or else is English', () => {
     const { own: _, ...others } = STORED
     const footer = { ...others, own: { unsubscribe: 'Se désabonner' } }
-    expect(titleOf('es', 'unsubscribe', footer)).toEqual(['en', 'Unsubscribe from Acme?'])
-    expect(titleOf('de', 'confirm')).toEqual(['en', 'Confirm your email address'])
+    expect(titleOf('es', 'unsubscribe', footer)).toEqual(['fr', 'Se désabonner des e-mails de Acme ?'])
+    const unsaid = { ...footer, lang: null }
+    expect(titleOf('es', 'unsubscribe', unsaid)).toEqual(['en', 'Unsubscribe from Acme?'])
+    expect(titleOf('de', 'confirm', unsaid)).toEqual(['en', 'Confirm your email address'])
     expect(titleOf('de-CH', 'confirm')).toEqual(['de-CH', 'Adresse bestätigen'])
     expect(titleOf(null, 'unsubscribe', { ...STORED, lang: null })[0]).toBe('pt-BR')
-    expect(findPageTexts(null, { page: 'confirm', locale: 'de', appLocale: 'de' })).toBe(DEFAULT_PAGE)
+    const nobody = { page: 'confirm', locale: 'de', appLocale: 'de', mailLanguages: [] } as const
+    expect(findPageTexts(null, nobody)).toBe(DEFAULT_PAGE)
   })
 
-  test('leaves the footer to the language of the email', () => {
-    expect(findFooterTexts(STORED, 'de-CH')).toEqual({ lang: 'de-CH', texts: { unsubscribe: 'Abmelden (CH)' } })
-    expect(findFooterTexts(STORED, null)).toEqual({ lang: 'fr', texts: { unsubscribe: 'Se désabonner' } })
+  test('follows the emails of the app, without any setup', () => {
+    expect(titleOf('de-AT', 'unsubscribe', null, ['de'])).toEqual(['de', 'E-Mails von Acme abbestellen?'])
+    expect(titleOf('pt_br', 'unsubscribe', null, ['de', 'pt-BR'])).toEqual([
+      'pt-BR',
+      'Deixar de receber e-mails de Acme?',
+    ])
+    expect(titleOf('es', 'unsubscribe', STORED, ['es'])).toEqual([
+      'es',
+      '¿Cancelar la suscripción a los correos de Acme?',
+    ])
+    // no emails in the language, or no built-in texts
+    expect(titleOf('es', 'unsubscribe', STORED, ['de'])).toEqual(['fr', 'Quitter Acme ?'])
+    expect(titleOf('sv', 'unsubscribe', STORED, ['sv'])).toEqual(['fr', 'Quitter Acme ?'])
+    // the app wrote its own
+    expect(titleOf('de', 'unsubscribe', STORED, ['de'])).toEqual(['de', 'Von Acme abmelden?'])
+    expect(titleOf('fr-CH', 'unsubscribe', STORED, ['fr'])).toEqual(['fr', 'Quitter Acme ?'])
+  })
+
+  test('has no English sentence beside those of a language with built-in texts', () => {
+    const leadOf = (stored: AppTexts | null, locale: string | null, mailLanguages: string[] = []) =>
+      sayPageText(findPageTexts(stored, { page: 'unsubscribe', locale, appLocale: 'en', mailLanguages }), 'doneTitle', {
+        app: 'Acme',
+      })
+    expect(leadOf(STORED, 'de')).toBe('Sie haben diese E-Mails abbestellt')
+    expect([leadOf(STORED, null), leadOf(STORED, 'fr', ['fr'])]).toEqual(
+      Array(2).fill('Votre désabonnement est enregistré'),
+    )
+    expect(leadOf({ ...STORED, lang: null }, null)).toBe("You're unsubscribed")
+    expect(leadOf(STORED, 'ar')).toBe("You're unsubscribed")
+  })
+
+  test('is not begun by the texts that every page shares', () => {
+    const stored = { lang: null, own: {}, others: { sv: { retryButton: 'Försök igen', askTitle: 'Avsluta {app}?' } } }
+    expect(titleOf('sv', 'unsubscribe', stored)).toEqual(['sv', 'Avsluta Acme?'])
+    expect(titleOf('sv', 'confirm', stored)).toEqual(['en', 'Confirm your email address'])
+  })
+})
+
+describe('the footer', () => {
+  const linkOf = (stored: AppTexts | null, language: string | null, appLocale = 'en') => {
+    const { lang, texts } = findFooterTexts(stored, language, appLocale)
+    return [lang, sayText({ texts }, 'unsubscribe', { app: 'Acme' }), sayText({ texts }, 'reason', { app: 'Acme' })]
+  }
+  const GERMAN = 'Sie erhalten diese E-Mail, weil Sie Acme nutzen.'
+  const ENGLISH = 'You received this email because you use Acme.'
+
+  test('has the language of the email', () => {
+    expect(linkOf(null, null)).toEqual([null, 'Unsubscribe', ENGLISH])
+    expect(linkOf(null, 'de-AT')).toEqual(['de-AT', 'E-Mails abbestellen', GERMAN])
+    expect(linkOf(null, 'sv')).toEqual([null, 'Unsubscribe', ENGLISH])
+    expect(linkOf(STORED, 'de-CH')).toEqual(['de-CH', 'Abmelden (CH)', GERMAN])
+    expect(linkOf(STORED, 'es').slice(0, 2)).toEqual(['es', 'Cancelar la suscripción'])
+    expect(linkOf(STORED, 'sv').slice(0, 2)).toEqual(['fr', 'Se désabonner'])
+    expect(linkOf(STORED, null)[2]).toBe('Vous recevez cet e-mail parce que vous utilisez Acme.')
+  })
+
+  test('keeps what the app wrote in the language of the email', () => {
+    const own = { unsubscribe: 'No more' }
+    expect(linkOf({ lang: null, own, others: {} }, 'en-GB')).toEqual(['en-GB', 'No more', ENGLISH])
+    expect(linkOf({ lang: null, own, others: {} }, 'de', 'de-CH')).toEqual(['de', 'No more', GERMAN])
+    expect(linkOf({ lang: 'en', own, others: {} }, 'de', 'de-CH')[1]).toBe('E-Mails abbestellen')
   })
 })
 
@@ -69,7 +138,7 @@ test('texts saved in another form of their language are found, changed and remov
   const stored = { lang: null, own: {}, others: { DE: { askTitle: 'Abmelden?' }, 'pt-br': { unsubscribe: 'Sair' } } }
   expect(listLanguages(stored)).toEqual(['de', 'pt-BR'])
   expect(titleOf('de-AT', 'unsubscribe', stored)[1]).toBe('Abmelden?')
-  expect(findFooterTexts(stored, 'pt_BR').texts).toEqual({ unsubscribe: 'Sair' })
+  expect(findFooterTexts(stored, 'pt_BR', 'en').texts).toMatchObject({ unsubscribe: 'Sair' })
   expect(writeTexts(stored, 'de').askTitle).toBe('Abmelden?')
   const typed = { ...writeTexts(stored, 'de'), askTitle: 'Wirklich?' }
   expect(readTexts({ ...typed, lang: 'EN-us' }, { stored, language: 'de' })).toEqual({
@@ -82,6 +151,7 @@ test('texts saved in another form of their language are found, changed and remov
 })
 
 describe('a form', () => {
+  const NONE = Object.fromEntries(TEXT_NAMES.map((name) => [name, '']))
   const read = (changes: object, language = '') =>
     readTexts({ ...writeTexts(null, ''), ...changes }, { stored: STORED, language })
 
@@ -97,7 +167,7 @@ describe('a form', () => {
   })
 
   test('empty and default texts are not stored', () => {
-    const typed = { askTitle: ' ', askLead: '{email} {app}', askButton: 'x'.repeat(60), topicTitle: '{topic}' }
+    const typed = { ...NONE, askTitle: ' ', askLead: '{email} {app}', askButton: 'x'.repeat(60), topicTitle: '{topic}' }
     expect(read(typed, 'it')).toEqual({
       settings: {
         texts: {
@@ -109,5 +179,55 @@ describe('a form', () => {
         },
       },
     })
+  })
+})
+
+describe('the form of a language', () => {
+  const save = (stored: AppTexts | null, language: string, changes: object = {}) => {
+    const reading = readTexts({ ...writeTexts(stored, language), ...changes }, { stored, language })
+    if ('errors' in reading) throw new Error(JSON.stringify(reading.errors))
+    return reading.settings.texts
+  }
+
+  test('shows the built-in texts, and stores only what differs', () => {
+    expect(writeTexts(null, 'de-CH')).toMatchObject({ unsubscribe: 'E-Mails abbestellen', askButton: 'Abbestellen' })
+    expect(writeTexts(null, 'en-GB').unsubscribe).toBe('Unsubscribe')
+    expect(writeTexts(null, 'sv').unsubscribe).toBe('')
+    expect(save(null, 'de', { askButton: 'Weg', unsubscribe: '' })?.others).toEqual({ de: { askButton: 'Weg' } })
+    // English words in another language are meant
+    expect(save(null, 'de', { askButton: 'Unsubscribe' })?.others).toEqual({ de: { askButton: 'Unsubscribe' } })
+    expect(save(null, 'sv', { askButton: 'Unsubscribe' })?.others).toEqual({ sv: {} })
+  })
+
+  test("of the app's own texts follows their language", () => {
+    const german = save(null, '', { lang: 'de', askButton: 'Weg' })
+    expect(german).toEqual({ lang: 'de', own: { askButton: 'Weg' }, others: {} })
+    expect(writeTexts(german, '')).toMatchObject({ unsubscribe: 'E-Mails abbestellen', askButton: 'Weg', lang: 'de' })
+    expect(save(german, '', { lang: 'en' })).toEqual({ lang: 'en', own: { askButton: 'Weg' }, others: {} })
+  })
+
+  test('counts what stays in English', () => {
+    const stored = {
+      lang: null,
+      own: {},
+      others: { sv: { askTitle: 'Avsluta?', retryButton: 'Igen' }, de: { askTitle: '?' } },
+    }
+    const counted = (language: string, hasTopics: boolean, texts: AppTexts = stored) =>
+      countTexts(texts, language, hasTopics).map((one) => [one.place, one.count, one.all, isMixed(one)])
+    expect(counted('sv', false)).toEqual([
+      ['footer', 0, 3, false],
+      ['unsubscribe', 2, 13, true],
+      ['confirm', 0, 18, false],
+    ])
+    expect(counted('sv', true)[1]).toEqual(['unsubscribe', 2, 25, true])
+    expect([counted('de', true), counted('', true)]).toEqual([[], []])
+    expect(counted('', false, { lang: 'sv', own: { unsubscribe: 'Avsluta' }, others: {} })[0]).toEqual([
+      'footer',
+      1,
+      3,
+      true,
+    ])
+    const footer = { unsubscribe: 'a', reason: 'b', consentReason: 'c' }
+    expect(counted('sv', false, { ...stored, others: { sv: footer } })[0]).toEqual(['footer', 3, 3, false])
   })
 })

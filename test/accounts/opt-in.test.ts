@@ -3,6 +3,7 @@ import {
   DEFAULT_TEXT,
   findRequestLanguage,
   listLanguages,
+  listRequestLanguages,
   type OptIn,
   type OptInForm,
   readOptIn,
@@ -63,7 +64,8 @@ describe('in other languages', () => {
   const german = { subject: 'Bitte bestätigen', body: 'Hallo', button: 'Bestätigen' }
   const OWN = { ...DEFAULTS, subject: 'Yes?' }
   const saved = (language: string, changes: Partial<OptInForm>, stored: OptIn = OWN) => {
-    const reading = readOptIn(formOf(changes), { stored, language })
+    const form = { ...writeOptIn(stored, language), isOn: true, ...changes }
+    const reading = readOptIn(form, { stored, language })
     if ('errors' in reading) throw new Error(JSON.stringify(reading.errors))
     return reading.settings.optIn
   }
@@ -78,18 +80,35 @@ describe('in other languages', () => {
   })
 
   test("the person's locale chooses it, and the email has that language", () => {
-    const languageOf = (locale: unknown) => findRequestLanguage(both, { locale })
+    const languageOf = (locale: unknown) => findRequestLanguage(both, { locale }, [])
     expect(['de-AT', 'de', 'DE_ch', 'fr', 7].map(languageOf)).toEqual(['de', 'de', 'de', null, null])
     expect([textOf(both, 'de').subject, textOf(both).subject]).toEqual(['Bitte bestätigen', 'Yes?'])
     const { variants, ...own } = writeRequest(textOf(both, 'de'), 'de')
     expect(variants).toEqual({ de: { subject: own.subject, body: own.body } })
   })
 
+  test('are built in, as those of the messages, until the app writes its own text', () => {
+    const languageOf = (optIn: OptIn, locale: string, mailLanguages = ['de', 'sv']) =>
+      findRequestLanguage(optIn, { locale }, mailLanguages)
+    expect(['de-AT', 'sv', 'fr'].map((locale) => languageOf(DEFAULTS, locale))).toEqual(['de', null, null])
+    expect([languageOf(OWN, 'de'), languageOf(DEFAULTS, 'de', [])]).toEqual([null, null])
+    expect([listRequestLanguages(DEFAULTS, ['de', 'sv']), listRequestLanguages(both, ['fr'])]).toEqual([['de'], ['de']])
+    const subject = 'Bestätigen Sie Ihre E-Mail-Adresse für {{ app.name }}'
+    expect([textOf(DEFAULTS, 'de'), textOf(DEFAULTS, null, 'de-CH')]).toMatchObject([{ subject }, { subject }])
+    expect(textOf({ ...DEFAULTS, others: { de: { ...german, body: null } } }, 'de').body).toContain('Jemand hat')
+    expect(writeOptIn(null, 'de').subject).toBe(subject)
+    const reading = readOptIn(
+      { ...writeOptIn(null, '', 'de'), isOn: true },
+      { stored: null, language: '', ownLang: 'de' },
+    )
+    expect(reading).toEqual({ settings: { optIn: DEFAULTS } })
+  })
+
   test('are found, changed and removed if they were saved in another form', () => {
     const asked = { subject: 'Confirme', body: null, button: null }
     const stored = { ...OWN, others: { 'PT-br': asked } }
     expect(listLanguages(stored)).toEqual(['pt-BR'])
-    expect(textOf(stored, findRequestLanguage(stored, { locale: 'pt_BR' })).subject).toBe('Confirme')
+    expect(textOf(stored, findRequestLanguage(stored, { locale: 'pt_BR' }, [])).subject).toBe('Confirme')
     expect(writeOptIn(stored, 'pt-BR').subject).toBe('Confirme')
     const others = { 'pt-BR': { ...asked, subject: 'Sim?' } }
     expect(saved('pt-BR', { subject: 'Sim?' }, stored)).toEqual({ ...OWN, others })

@@ -46,6 +46,8 @@ const rulesOf = (messages: LiveMessage[]): AppRules => {
     timezone: 'UTC',
     hosts: [],
     hasDeliveries: false,
+    mailLanguages: new Set(),
+    textsLang: null,
   }
   for (const one of messages) {
     const { trigger, onlyIf = [], goal } = one.content

@@ -28,6 +28,9 @@ test('each person gets the text in their language, once, and the delivery says w
   const htmlOf = (email: string) => mails.find(([to]) => to === email)?.[1].parts[1]?.text ?? ''
   expect(htmlOf('a@example.com')).toContain('<html lang="ar" dir="rtl">')
   expect(htmlOf('b@example.com')).toContain('Hello 1.234,5')
+  expect(htmlOf('b@example.com')).toContain('Sie erhalten diese E-Mail, weil Sie first nutzen.')
+  for (const email of ['a@example.com', 'c@example.com'])
+    expect(htmlOf(email)).toContain('You received this email because you use first.')
   const deliveries = await sending.deliveries()
   const people = new Map(
     (await sending.store().listContactsById(deliveries.map((one) => one.contactId))).map((one) => [one.id, one]),

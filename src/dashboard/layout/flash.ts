@@ -1,3 +1,4 @@
+import { describeCount } from '../../accounts/app-texts.ts'
 import { formatCount } from '../../core/count.ts'
 import type { StoppedEmails } from '../../core/hand-overs.ts'
 import type { AppAccess } from '../../accounts/members.ts'
@@ -113,6 +114,9 @@ const COUNTED = {
   lines_as_unsubscribed: (count) => describeAssumed(count, 'unsubscribed'),
   lines_as_bounced: (count) => describeAssumed(count, 'bounced'),
   lines_as_complained: (count) => describeAssumed(count, 'complained'),
+  texts_footer: (count, [all = 0]) => describeCount({ place: 'footer', count, all }),
+  texts_unsubscribe: (count, [all = 0]) => describeCount({ place: 'unsubscribe', count, all }),
+  texts_confirm: (count, [all = 0]) => describeCount({ place: 'confirm', count, all }),
   lines_skipped: (count, lines) =>
     countOf(
       count,
@@ -184,6 +188,9 @@ const CAUTIONS: readonly string[] = [
   'lines_as_complained',
   'lines_skipped',
   'wrong_dates',
+  'texts_footer',
+  'texts_unsubscribe',
+  'texts_confirm',
 ] satisfies (FlashCode | keyof typeof COUNTED)[]
 
 export type FlashText = { kind: 'done' | 'caution'; text: string }

@@ -18,7 +18,7 @@ type OptInProps = {
 export const OptInPage = ({ facts, refused, sample, language, languages, wrong }: OptInProps) => {
   const { viewer, settings } = facts
   const path = pathOf(viewer.app.publicId, 'sender/opt-in')
-  const text = refused.text ?? writeOptIn(settings.optIn, language)
+  const text = refused.text ?? writeOptIn(settings.optIn, language, settings.texts?.lang)
   const isLocked = !isOwner(viewer)
   return (
     <SenderFrame facts={facts} current="sender/opt-in" state={<State {...facts} />} refused={refused}>

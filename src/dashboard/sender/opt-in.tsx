@@ -2,8 +2,8 @@
 import { Elysia } from 'elysia'
 import {
   listLanguages,
-  type OptIn,
   type OptInForm,
+  type OptInText,
   readOptIn,
   readOptInForm,
   removeOptInLanguage,
@@ -49,7 +49,9 @@ async function previewSaved(
 ) {
   const settings = await store.mailSettings(app.id)
   const language = shown === '' ? null : shown
-  return mailer.preview(makeRequestSample(app, settings, { text: textOf(settings.optIn, language), language }))
+  return mailer.preview(
+    makeRequestSample(app, settings, { text: textOf(settings.optIn, language, settings.texts?.lang), language }),
+  )
 }
 
 async function showOptIn(
@@ -71,7 +73,7 @@ async function saveOptIn(
   form: FormInput,
   { viewer }: Who,
 ): Promise<Response> {
-  const { optIn: stored } = await deps.store.mailSettings(viewer.app.id)
+  const { optIn: stored, texts } = await deps.store.mailSettings(viewer.app.id)
   const { language, wrong } = checkLanguage(form.text('language'), listLanguages(stored))
   if (wrong !== null) return showOptIn(deps, request, viewer, { status: 400, language, wrong })
   const basedOn = form.text('basedOn')
@@ -81,10 +83,12 @@ async function saveOptIn(
     showOptIn(deps, request, viewer, { text, basedOn, language, wrong, ...shown })
   const reading = isRemoved
     ? { settings: { optIn: removeOptInLanguage(stored, language) } }
-    : readOptIn(text, { stored, language })
+    : readOptIn(text, { stored, language, ownLang: texts?.lang })
   if ('errors' in reading) return show({ status: 400, errors: reading.errors })
   const { settings } = reading
-  const errors = isRemoved ? [] : await checkText(deps, viewer, { ...settings, language })
+  const errors = isRemoved
+    ? []
+    : await checkText(deps, viewer, textOf(settings.optIn, language === '' ? null : language, texts?.lang))
   if (errors.length > 0) return show({ status: 400, errors })
   return saveSettings(deps, viewer, {
     form: 'optIn',
@@ -98,8 +102,5 @@ async function saveOptIn(
   })
 }
 
-const checkText = (
-  { store, templates }: PageDependencies,
-  { app }: Viewer,
-  { optIn, language }: { optIn: OptIn; language: string },
-) => checkRequest({ store, templates, app }, textOf(optIn, language === '' ? null : language))
+const checkText = ({ store, templates }: PageDependencies, { app }: Viewer, text: OptInText) =>
+  checkRequest({ store, templates, app }, text)

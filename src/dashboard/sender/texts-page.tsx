@@ -1,6 +1,14 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
-import { DEFAULT_TEXTS, TEXT_NAMES, type TextName, type TextsForm } from '../../accounts/app-texts.ts'
+import {
+  defaultTexts,
+  describeCount,
+  isMixed,
+  type TextCount,
+  type TextName,
+  type TextsForm,
+} from '../../accounts/app-texts.ts'
+import { findBuiltIn } from '../../accounts/texts/index.ts'
 import { nameLanguage } from '../../core/languages.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -13,6 +21,8 @@ type TextsProps = {
   refused: Refused<TextsForm>
   text: TextsForm
   languages: string[]
+  /** as they are saved */
+  counts: TextCount[]
 } & ShownLanguage
 
 type Labelled = [name: TextName, label: string][]
@@ -73,7 +83,7 @@ const CONFIRM: Labelled = [
   ['refusingLead', 'Explanation for people who get no emails'],
 ]
 
-export const TextsPage = ({ facts, refused, text, language, languages, wrong }: TextsProps) => {
+export const TextsPage = ({ facts, refused, text, language, languages, counts, wrong }: TextsProps) => {
   const { viewer } = facts
   const path = pathOf(viewer.app.publicId, 'sender/texts')
   const isLocked = !isOwner(viewer)
@@ -82,7 +92,11 @@ export const TextsPage = ({ facts, refused, text, language, languages, wrong }: 
     <SenderFrame facts={facts} current="sender/texts" state={STATE} refused={refused}>
       <LanguageNav {...{ path, language, languages }} />
       {!isLocked && <NewLanguage path={path} wrong={wrong} />}
-      {language !== '' && <p class="hint">{describeTranslated(text, language)}</p>}
+      {describeLanguage(language, counts).map((one) => (
+        <p key={one} class="hint">
+          {one}
+        </p>
+      ))}
       <SettingsForm {...{ facts, refused }} page="sender/texts" of="texts" id="texts" hidden={{ language }}>
         {language === '' && (
           <Field
@@ -120,11 +134,12 @@ const STATE = (
   </>
 )
 
-function describeTranslated(text: TextsForm, language: string): string {
-  const [count, all] = [TEXT_NAMES.filter((name) => text[name] !== '').length, TEXT_NAMES.length]
-  if (count === 0) return `No text is in ${nameLanguage(language)} yet, so all ${all} stay in English.`
-  if (count === all) return `All ${all} texts are in ${nameLanguage(language)}.`
-  return `${count} of ${all} texts are in ${nameLanguage(language)}. The others stay in English.`
+function describeLanguage(language: string, counts: TextCount[]): string[] {
+  if (language !== '' && findBuiltIn(language) !== null)
+    return [`The default texts are in ${nameLanguage(language)}. Change what you like.`]
+  if (language !== '' && counts.every(({ count }) => count === 0))
+    return [`No text is in ${nameLanguage(language)} yet. An empty text stays in English.`]
+  return counts.filter(isMixed).map(describeCount)
 }
 
 /** `language` empty: the app's own texts. */
@@ -137,7 +152,7 @@ const Texts = ({ texts, text, language, lang }: GroupProps) => (
         key={name}
         {...{ name, label, lang }}
         value={text[name]}
-        placeholder={DEFAULT_TEXTS[name]}
+        placeholder={defaultTexts(lang)[name]}
         mark={language !== '' && text[name] === '' ? 'not translated' : undefined}
         autocomplete="off"
         optional="unmarked"

@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import {
+  countTexts,
+  isMixed,
   listLanguages,
   readTexts,
   readTextsForm,
@@ -9,7 +11,7 @@ import {
   writeTexts,
 } from '../../accounts/app-texts.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { flashCookie } from '../layout/flash.ts'
+import { type Flash, flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
@@ -39,9 +41,13 @@ async function showTexts(
   const { texts: stored } = facts.settings
   const text = refused.text ?? writeTexts(stored, language)
   const languages = listLanguages(stored)
-  const page = <TextsPage {...{ facts, refused, text, language, languages, wrong }} />
+  const counts = countTexts(stored, language, await hasTopics(deps, viewer))
+  const page = <TextsPage {...{ facts, refused, text, language, languages, counts, wrong }} />
   return pageAnswer(request, status, page)
 }
+
+const hasTopics = async ({ store }: PageDependencies, { app }: Viewer): Promise<boolean> =>
+  (await store.listTopics(app.id)).length > 0
 
 async function saveTexts(
   deps: PageDependencies,
@@ -61,15 +67,18 @@ async function saveTexts(
     ? { settings: { texts: removeLanguage(stored, language) } }
     : readTexts(text, { stored, language })
   if ('errors' in reading) return show({ status: 400, errors: reading.errors })
+  const { settings } = reading
+  const counts = isRemoved ? [] : countTexts(settings.texts, language, await hasTopics(deps, viewer))
+  const mixed = counts.filter(isMixed).map(({ place, count, all }): Flash => [`texts_${place}`, count, all])
   return saveSettings(deps, viewer, {
     form: 'texts',
-    settings: reading.settings,
+    settings,
     basedOn,
     show,
     done: () => {
-      if (isRemoved || language === '') return doneAnswer(deps, viewer, 'sender/texts', 'texts_saved')
+      if (isRemoved || language === '') return doneAnswer(deps, viewer, 'sender/texts', 'texts_saved', ...mixed)
       const path = languagePath(pathOf(viewer.app.publicId, 'sender/texts'), language)
-      return redirectAnswer(path, [flashCookie(deps.baseUrl, 'texts_saved')])
+      return redirectAnswer(path, [flashCookie(deps.baseUrl, 'texts_saved', ...mixed)])
     },
   })
 }

@@ -1,5 +1,6 @@
 /** The way of a person who is added with consent pending, up to their first email. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { de } from '../../../src/accounts/texts/de.ts'
 import { versionOf } from '../../../src/accounts/opt-in.ts'
 import type { OptIn } from '../../../src/store/message-types.ts'
 import { CONTACTS, DAY, HOUR } from '../../helper.ts'
@@ -39,6 +40,16 @@ const titleOf = async (answer: Response) => [answer.status, (await textOf(await 
 
 const subjects = () =>
   sending.server.received.map(({ raw }) => /^Subject: (.*)\r$/m.exec(raw.replaceAll(/\r\n[ \t]+/g, ' '))?.[1])
+
+const decodeSubject = (text = ''): string =>
+  text.replaceAll(/\?= =\?/g, '?==?').replaceAll(/=\?utf-8\?q\?(.*?)\?=/gi, (_, coded: string) =>
+    Buffer.from(
+      coded
+        .replaceAll('_', ' ')
+        .replaceAll(/=([0-9A-F]{2})/g, (__, hex: string) => String.fromCharCode(parseInt(hex, 16))),
+      'latin1',
+    ).toString(),
+  )
 
 /** Asks, and returns the link. */
 async function ask(): Promise<string> {
@@ -99,6 +110,39 @@ test('gets the email in their language too, and its wording is stored', async ()
   const mail = sending.server.received.find(({ to }) => to[0] === ADA)?.raw.replaceAll('=3D', '=')
   expect(mail).toContain('<html lang="de"')
   expect((await consents()).map(({ wording }) => wording)).toEqual([versionOf(german)])
+})
+
+test('gets a built-in email and page if the messages of the app are in their language', async () => {
+  const text = { subject: 'Welcome', body: 'Hello' }
+  const content = { trigger: { contact: 'created' as const }, mail: { ...text, variants: { de: text } } }
+  const by = { accountId: sending.app.accountId, appId: sending.app.id, actor: 'test', at: sending.clock.now() }
+  await add({ email: 'early@example.com', fields: { locale: 'de' } })
+  await sending.store().saveMessages({ ...by, drafts: [{ id: null, name: 'Welcome', status: 'live', content }] })
+  await add({ fields: { locale: 'de-AT' } })
+  await add({ email: 'bob@example.com', fields: { locale: 'fr' } })
+  await sending.sendDue()
+  const opened = await Promise.all(
+    sending.server.received.map(async ({ to: [to = ''] }, index) => {
+      const html = await (await get(links()[index] ?? '')).text()
+      return [to, decodeSubject(subjects()[index]), (await textOf(html, 'h1'))[0]]
+    }),
+  )
+  const english = ['Confirm your email address for first', 'Confirm your email address']
+  expect(opened.toSorted()).toEqual([
+    [ADA, 'Bestätigen Sie Ihre E-Mail-Adresse für first', 'Bestätigen Sie Ihre E-Mail-Adresse'],
+    ['bob@example.com', ...english],
+    ['early@example.com', english[0], 'Bestätigen Sie Ihre E-Mail-Adresse'],
+  ])
+  expect((await consents()).map(({ wording }) => wording)).toEqual([versionOf(de.request)])
+})
+
+test("has the app's language in the email too, as far as it is built in", async () => {
+  await sending.setSettings({ texts: { lang: 'nl', own: {}, others: {} } })
+  await add()
+  await sending.sendDue()
+  expect(subjects()).toEqual(['Bevestig uw e-mailadres voor first'])
+  const html = await (await get(links()[0] ?? '')).text()
+  expect(await textOf(html, 'h1')).toEqual(['Bevestig uw e-mailadres'])
 })
 
 test('is asked again by calls only after a day, and never by events', async () => {

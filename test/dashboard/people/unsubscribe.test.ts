@@ -294,7 +294,7 @@ test('the page is in the language of the person, as far as its texts are written
   expect((await partsOf(await post(german))).slice(0, 3)).toEqual([
     '<html lang="de" dir="ltr"',
     'Abgemeldet',
-    "first won't send any more of these emails to d•••@example.com.",
+    'first sendet diese E-Mails nicht mehr an d•••@example.com.',
   ])
   const arabic = await linkOf('ar@example.com')
   sending.clock.tick(1)
@@ -378,3 +378,24 @@ test('while hundreds are being sent, no email arrives after the 200', async () =
   expect(times.size).toBeLessThan(280)
   await slow.close()
 }, 60_000)
+
+test('the page has the language of the emails without any setup, but not that of a draft', async () => {
+  const text = { subject: 'Hello', body: 'Hello' }
+  const saveAs = (name: string, status: 'live' | 'draft', language: string) => {
+    const by = { accountId: sending.app.accountId, appId: sending.app.id, actor: 'test', at: sending.clock.now() }
+    const content = { trigger: { event: name }, mail: { ...text, variants: { [language]: text } } }
+    return sending.store().saveMessages({ ...by, drafts: [{ id: null, name, status, content }] })
+  }
+  await saveAs('One', 'live', 'de')
+  await saveAs('Two', 'draft', 'es')
+  const seenBy = async (locale: string) => {
+    const email = `${locale.toLowerCase()}@example.com`
+    const body = { newsletter: sending.first.appId, email, fields: { locale } }
+    expect((await sending.call('POST', CONTACTS, { body })).status).toBe(201)
+    const html = await (await get(await linkOf(email))).text()
+    return [/lang="[\w-]+"/.exec(html)?.[0], ...(await textOf(html, 'h1, main button'))]
+  }
+  expect(await seenBy('de-AT')).toEqual(['lang="de"', 'E-Mails von first abbestellen?', 'Abbestellen'])
+  for (const locale of ['es', 'fr'])
+    expect(await seenBy(locale)).toEqual(['lang="en"', 'Unsubscribe from first?', 'Unsubscribe'])
+})

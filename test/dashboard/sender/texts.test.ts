@@ -22,22 +22,53 @@ test('texts are saved by language, and the defaults are not stored', async () =>
   ])
   expect((await save({ lang: 'de', unsubscribe: 'Abmelden', reason: ' ' })).location).toBe(PATH())
   expect(await texts()).toEqual({ lang: 'de', own: { unsubscribe: 'Abmelden' }, others: {} })
-  expect((await save({ unsubscribe: 'Se désabonner' }, '?language=fr')).location).toBe(`${PATH()}?language=fr`)
-  const french = { fr: { unsubscribe: 'Se désabonner' } }
+  expect((await save({ unsubscribe: 'Se désinscrire' }, '?language=fr')).location).toBe(`${PATH()}?language=fr`)
+  const french = { fr: { unsubscribe: 'Se désinscrire' } }
   expect(await texts()).toEqual({ lang: 'de', own: { unsubscribe: 'Abmelden' }, others: french })
   const sample = (await browser.get(pages.at('sender/sample'))).html
   expect(sample).toContain('<html lang="de" dir="ltr">')
   expect(sample).toContain('>Abmelden</a>')
   const opened = (await browser.get(`${PATH()}?language=fr`)).html
   expect(await attributesOf(opened, '#unsubscribe', 'lang')).toEqual(['fr'])
-  expect(await attributesOf(opened, '#unsubscribe, #reason', 'value')).toEqual(['', 'Se désabonner'])
+  expect(await attributesOf(opened, '#unsubscribe, #reason', 'value')).toEqual([
+    'Vous recevez cet e-mail parce que vous utilisez {app}.',
+    'Se désinscrire',
+  ])
   expect(await textOf(opened, '[for=unsubscribe], [for=reason]')).toEqual([
+    'Why people get the email',
+    'Link to unsubscribe',
+  ])
+  expect(await textOf(opened, 'main p.hint')).toContain('The default texts are in French (fr). Change what you like.')
+  await save({ do: 'remove' }, '?language=fr')
+  expect((await texts())?.others).toEqual({})
+})
+
+test('a language without built-in texts says which pages mix it with English', async () => {
+  const swedish = `${PATH()}?language=sv`
+  const hintsOf = async (html: string) => (await textOf(html, 'main p.hint')).filter((text) => /English/.test(text))
+  expect(await hintsOf((await browser.get(swedish)).html)).toEqual([
+    'No text is in Swedish (sv) yet. An empty text stays in English.',
+  ])
+  const { location } = await save({ unsubscribe: 'Avsluta', askTitle: 'Avsluta {app}?' }, '?language=sv')
+  const { html } = await browser.get(location ?? '')
+  const counts = [
+    'The footer of emails has 1 of 3 texts; the rest is in English.',
+    'The unsubscribe page has 1 of 13 texts; the rest is in English.',
+  ]
+  const saved = 'Caution: The texts were saved. They apply to pages now, and from the next email.'
+  expect(await textOf(html, '[role=status]')).toEqual([[saved, ...counts].join(' ')])
+  expect(await hintsOf(html)).toEqual(counts)
+  expect(await textOf(html, '[for=unsubscribe], [for=reason]')).toEqual([
     'Why people get the email (not translated)',
     'Link to unsubscribe',
   ])
-  expect(await textOf(opened, 'main p.hint')).toContain('1 of 43 texts are in French (fr). The others stay in English.')
-  await save({ do: 'remove' }, '?language=fr')
-  expect((await texts())?.others).toEqual({})
+  await save(
+    { reason: 'Du är här.', consentReason: 'Du är här.', unsubscribe: 'Avsluta', askTitle: '' },
+    '?language=sv',
+  )
+  expect(await textOf((await browser.get(swedish)).html, '[role=status]')).toEqual([
+    'Done: The texts were saved. They apply to pages now, and from the next email.',
+  ])
 })
 
 test('a language has one entry, in whatever form it is typed', async () => {

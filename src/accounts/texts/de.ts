@@ -1,0 +1,58 @@
+/** German, formal. */
+import type { BuiltIn } from './en.ts'
+
+export const de: BuiltIn = {
+  texts: {
+    reason: 'Sie erhalten diese E-Mail, weil Sie {app} nutzen.',
+    unsubscribe: 'E-Mails abbestellen',
+    consentReason: 'Sie erhalten diese E-Mail, weil diese Adresse bei {app} eingegeben wurde.',
+    askTitle: 'E-Mails von {app} abbestellen?',
+    askLead: '{app} sendet diese E-Mails dann nicht mehr an {email}.',
+    askButton: 'Abbestellen',
+    doneTitle: 'Sie haben diese E-Mails abbestellt',
+    doneLead: '{app} sendet diese E-Mails nicht mehr an {email}.',
+    onItsWay: 'Eine E-Mail, die bereits unterwegs ist, kann noch ankommen.',
+    undoHint: 'Versehentlich abbestellt?',
+    undoButton: 'Wieder abonnieren',
+    undoneTitle: 'Sie erhalten diese E-Mails wieder',
+    undoneLead: '{app} sendet diese E-Mails wieder an {email}.',
+    topicTitle: 'E-Mails zum Thema {topic} abbestellen?',
+    topicLead: '{app} sendet dann keine E-Mails zum Thema {topic} mehr an {email}.',
+    topicButton: 'Thema {topic} abbestellen',
+    topicDoneTitle: 'Sie haben das Thema {topic} abbestellt',
+    topicDoneLead: '{app} sendet keine E-Mails zum Thema {topic} mehr an {email}.',
+    topicUndoneTitle: 'Sie erhalten wieder E-Mails zum Thema {topic}',
+    allButton: 'Alle E-Mails abbestellen',
+    allDoneLead: '{app} sendet keine E-Mails mehr an {email}, außer zu Ihrem Konto, zum Beispiel Zahlungsbelege.',
+    choiceTitle: 'E-Mails zu diesen Themen',
+    choiceButton: 'Speichern',
+    chosenTitle: 'Ihre Auswahl ist gespeichert',
+    chosenLead: '{app} sendet E-Mails an {email}, wie Sie es ausgewählt haben.',
+    confirmTitle: 'Bestätigen Sie Ihre E-Mail-Adresse',
+    confirmLead: 'Danach sendet {app} E-Mails an {email}.',
+    confirmButton: 'Bestätigen',
+    confirmedTitle: 'Ihre E-Mail-Adresse ist bestätigt',
+    confirmedLead: '{app} kann jetzt E-Mails an {email} senden. Sie können diese Seite schließen.',
+    expiredTitle: 'Dieser Link ist abgelaufen',
+    expiredLead: '{app} kann einen neuen an {email} senden.',
+    newLinkButton: 'Neuen Link senden',
+    newLinkTitle: 'Sehen Sie in Ihrem Posteingang nach',
+    newLinkLead: 'Ein neuer Link ist unterwegs an {email}.',
+    noLinkTitle: 'Es wurde keine E-Mail gesendet',
+    tooEarlyLead:
+      'Vor weniger als einer Stunde wurde ein Link an {email} gesendet. Sehen Sie im Spam-Ordner nach, oder versuchen Sie es in einer Stunde noch einmal.',
+    noLinkLead: '{app} sendet keine neuen Links. Wenden Sie sich an {app}.',
+    refusingTitle: 'Diese Adresse erhält keine E-Mails',
+    refusingLead: '{app} sendet keine E-Mails an {email}. Deshalb gibt es nichts zu bestätigen.',
+    failedTitle: 'Das hat nicht funktioniert',
+    failedLead: 'Es wurde nichts gespeichert. Versuchen Sie es in einer Minute noch einmal.',
+    retryButton: 'Noch einmal versuchen',
+  },
+  request: {
+    subject: 'Bestätigen Sie Ihre E-Mail-Adresse für {{ app.name }}',
+    body: `Jemand hat diese E-Mail-Adresse bei {{ app.name }} eingegeben. Wenn Sie es waren, bestätigen Sie bitte, dass Sie E-Mails von {{ app.name }} erhalten möchten.
+
+Wenn Sie es nicht waren, ignorieren Sie diese E-Mail.`,
+    button: 'E-Mail-Adresse bestätigen',
+  },
+}

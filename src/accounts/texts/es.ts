@@ -1,0 +1,58 @@
+/** Spanish, formal and neutral. */
+import type { BuiltIn } from './en.ts'
+
+export const es: BuiltIn = {
+  texts: {
+    reason: 'Recibe este correo porque utiliza {app}.',
+    unsubscribe: 'Cancelar la suscripción',
+    consentReason: 'Recibe este correo porque esta dirección se introdujo en {app}.',
+    askTitle: '¿Cancelar la suscripción a los correos de {app}?',
+    askLead: '{app} dejará de enviar estos correos a {email}.',
+    askButton: 'Cancelar la suscripción',
+    doneTitle: 'Su suscripción se ha cancelado',
+    doneLead: '{app} ya no enviará estos correos a {email}.',
+    onItsWay: 'Es posible que todavía reciba un correo que ya se está enviando.',
+    undoHint: '¿Canceló la suscripción por error?',
+    undoButton: 'Suscribirse de nuevo',
+    undoneTitle: 'Su suscripción está activa de nuevo',
+    undoneLead: '{app} volverá a enviar estos correos a {email}.',
+    topicTitle: '¿Dejar de recibir correos sobre {topic}?',
+    topicLead: '{app} dejará de enviar correos sobre {topic} a {email}.',
+    topicButton: 'Dejar de recibir {topic}',
+    topicDoneTitle: 'Ya no recibirá correos sobre {topic}',
+    topicDoneLead: '{app} ya no enviará correos sobre {topic} a {email}.',
+    topicUndoneTitle: 'Volverá a recibir correos sobre {topic}',
+    allButton: 'Cancelar todas las suscripciones',
+    allDoneLead: '{app} ya no enviará correos a {email}, salvo los relativos a su cuenta, como los recibos.',
+    choiceTitle: 'Correos sobre estos temas',
+    choiceButton: 'Guardar',
+    chosenTitle: 'Su selección se ha guardado',
+    chosenLead: '{app} envía correos a {email} según su selección.',
+    confirmTitle: 'Confirme su dirección de correo',
+    confirmLead: 'Después, {app} enviará correos a {email}.',
+    confirmButton: 'Confirmar',
+    confirmedTitle: 'Su dirección de correo está confirmada',
+    confirmedLead: '{app} ya puede enviar correos a {email}. Puede cerrar esta página.',
+    expiredTitle: 'Este enlace ha caducado',
+    expiredLead: '{app} puede enviar uno nuevo a {email}.',
+    newLinkButton: 'Enviar un enlace nuevo',
+    newLinkTitle: 'Revise su bandeja de entrada',
+    newLinkLead: 'Se está enviando un enlace nuevo a {email}.',
+    noLinkTitle: 'No se envió ningún correo',
+    tooEarlyLead:
+      'Hace menos de una hora se envió un enlace a {email}. Revise la carpeta de correo no deseado o inténtelo de nuevo dentro de una hora.',
+    noLinkLead: '{app} no envía enlaces nuevos. Pida ayuda a {app}.',
+    refusingTitle: 'Esta dirección no recibe correos',
+    refusingLead: '{app} no envía correos a {email}, así que no hay nada que confirmar.',
+    failedTitle: 'No se pudo completar la operación',
+    failedLead: 'No se guardó nada. Inténtelo de nuevo dentro de un minuto.',
+    retryButton: 'Intentar de nuevo',
+  },
+  request: {
+    subject: 'Confirme su dirección de correo para {{ app.name }}',
+    body: `Alguien introdujo esta dirección de correo en {{ app.name }}. Si fue usted, confirme que desea recibir correos de {{ app.name }}.
+
+Si no fue usted, ignore este correo.`,
+    button: 'Confirmar la dirección de correo',
+  },
+}

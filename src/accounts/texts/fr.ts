@@ -1,0 +1,58 @@
+/** French, formal. */
+import type { BuiltIn } from './en.ts'
+
+export const fr: BuiltIn = {
+  texts: {
+    reason: 'Vous recevez cet e-mail parce que vous utilisez {app}.',
+    unsubscribe: 'Se désabonner',
+    consentReason: 'Vous recevez cet e-mail parce que cette adresse a été saisie sur {app}.',
+    askTitle: 'Se désabonner des e-mails de {app} ?',
+    askLead: '{app} n’enverra plus ces e-mails à {email}.',
+    askButton: 'Se désabonner',
+    doneTitle: 'Votre désabonnement est enregistré',
+    doneLead: '{app} n’enverra plus ces e-mails à {email}.',
+    onItsWay: 'Un e-mail déjà en cours d’envoi peut encore vous parvenir.',
+    undoHint: 'Vous vous êtes désabonné par erreur ?',
+    undoButton: 'Se réabonner',
+    undoneTitle: 'Vous êtes de nouveau abonné',
+    undoneLead: '{app} enverra de nouveau ces e-mails à {email}.',
+    topicTitle: 'Se désabonner du sujet {topic} ?',
+    topicLead: '{app} n’enverra plus d’e-mails sur le sujet {topic} à {email}.',
+    topicButton: 'Se désabonner du sujet {topic}',
+    topicDoneTitle: 'Votre désabonnement du sujet {topic} est enregistré',
+    topicDoneLead: '{app} n’enverra plus d’e-mails sur le sujet {topic} à {email}.',
+    topicUndoneTitle: 'Vous êtes de nouveau abonné au sujet {topic}',
+    allButton: 'Se désabonner de tous les e-mails',
+    allDoneLead: '{app} n’enverra plus d’e-mails à {email}, sauf au sujet de votre compte, comme les reçus.',
+    choiceTitle: 'E-mails sur ces sujets',
+    choiceButton: 'Enregistrer',
+    chosenTitle: 'Votre choix est enregistré',
+    chosenLead: '{app} envoie des e-mails à {email} selon votre choix.',
+    confirmTitle: 'Confirmez votre adresse e-mail',
+    confirmLead: '{app} enverra ensuite des e-mails à {email}.',
+    confirmButton: 'Confirmer',
+    confirmedTitle: 'Votre adresse e-mail est confirmée',
+    confirmedLead: '{app} peut maintenant envoyer des e-mails à {email}. Vous pouvez fermer cette page.',
+    expiredTitle: 'Ce lien a expiré',
+    expiredLead: '{app} peut en envoyer un nouveau à {email}.',
+    newLinkButton: 'Envoyer un nouveau lien',
+    newLinkTitle: 'Consultez votre boîte de réception',
+    newLinkLead: 'Un nouveau lien est en route vers {email}.',
+    noLinkTitle: 'Aucun e-mail n’a été envoyé',
+    tooEarlyLead:
+      'Un lien a été envoyé à {email} il y a moins d’une heure. Vérifiez votre dossier de courrier indésirable ou réessayez dans une heure.',
+    noLinkLead: '{app} n’envoie pas de nouveaux liens. Demandez de l’aide à {app}.',
+    refusingTitle: 'Cette adresse ne reçoit pas d’e-mails',
+    refusingLead: '{app} n’envoie pas d’e-mails à {email} : il n’y a donc rien à confirmer.',
+    failedTitle: 'L’opération a échoué',
+    failedLead: 'Rien n’a été enregistré. Réessayez dans une minute.',
+    retryButton: 'Réessayer',
+  },
+  request: {
+    subject: 'Confirmez votre adresse e-mail pour {{ app.name }}',
+    body: `Quelqu’un a saisi cette adresse e-mail sur {{ app.name }}. Si c’était vous, confirmez que vous souhaitez recevoir des e-mails de {{ app.name }}.
+
+Si ce n’était pas vous, ignorez cet e-mail.`,
+    button: 'Confirmer l’adresse e-mail',
+  },
+}

@@ -1,0 +1,58 @@
+/** Italian, formal. */
+import type { BuiltIn } from './en.ts'
+
+export const it: BuiltIn = {
+  texts: {
+    reason: 'Riceve questa email perché utilizza {app}.',
+    unsubscribe: 'Annulla l’iscrizione',
+    consentReason: 'Riceve questa email perché questo indirizzo è stato inserito su {app}.',
+    askTitle: 'Annullare l’iscrizione alle email di {app}?',
+    askLead: '{app} non invierà più queste email a {email}.',
+    askButton: 'Annulla l’iscrizione',
+    doneTitle: 'La Sua iscrizione è stata annullata',
+    doneLead: '{app} non invierà più queste email a {email}.',
+    onItsWay: 'Un’email già in fase di invio potrebbe ancora arrivare.',
+    undoHint: 'Ha annullato l’iscrizione per errore?',
+    undoButton: 'Riattiva l’iscrizione',
+    undoneTitle: 'La Sua iscrizione è di nuovo attiva',
+    undoneLead: '{app} invierà di nuovo queste email a {email}.',
+    topicTitle: 'Non ricevere più email su {topic}?',
+    topicLead: '{app} non invierà più email su {topic} a {email}.',
+    topicButton: 'Non ricevere più {topic}',
+    topicDoneTitle: 'Non riceverà più email su {topic}',
+    topicDoneLead: '{app} non invierà più email su {topic} a {email}.',
+    topicUndoneTitle: 'Riceverà di nuovo email su {topic}',
+    allButton: 'Annulla tutte le iscrizioni',
+    allDoneLead: '{app} non invierà più email a {email}, tranne quelle relative al Suo account, come le ricevute.',
+    choiceTitle: 'Email su questi argomenti',
+    choiceButton: 'Salva',
+    chosenTitle: 'La Sua scelta è stata salvata',
+    chosenLead: '{app} invia email a {email} secondo la Sua scelta.',
+    confirmTitle: 'Confermi il Suo indirizzo email',
+    confirmLead: 'In seguito, {app} invierà email a {email}.',
+    confirmButton: 'Conferma',
+    confirmedTitle: 'Il Suo indirizzo email è confermato',
+    confirmedLead: '{app} può ora inviare email a {email}. Può chiudere questa pagina.',
+    expiredTitle: 'Questo link è scaduto',
+    expiredLead: '{app} può inviarne uno nuovo a {email}.',
+    newLinkButton: 'Invia un nuovo link',
+    newLinkTitle: 'Controlli la Sua posta in arrivo',
+    newLinkLead: 'Un nuovo link è in arrivo a {email}.',
+    noLinkTitle: 'Nessuna email è stata inviata',
+    tooEarlyLead:
+      'Meno di un’ora fa è stato inviato un link a {email}. Controlli la cartella della posta indesiderata oppure riprovi tra un’ora.',
+    noLinkLead: '{app} non invia nuovi link. Chieda assistenza a {app}.',
+    refusingTitle: 'Questo indirizzo non riceve email',
+    refusingLead: '{app} non invia email a {email}, quindi non c’è nulla da confermare.',
+    failedTitle: 'L’operazione non è riuscita',
+    failedLead: 'Nulla è stato salvato. Riprovi tra un minuto.',
+    retryButton: 'Riprova',
+  },
+  request: {
+    subject: 'Confermi il Suo indirizzo email per {{ app.name }}',
+    body: `Qualcuno ha inserito questo indirizzo email su {{ app.name }}. Se è stato Lei, confermi che desidera ricevere email da {{ app.name }}.
+
+Se non è stato Lei, ignori questa email.`,
+    button: 'Conferma l’indirizzo email',
+  },
+}

@@ -1,0 +1,58 @@
+/** Dutch, formal. */
+import type { BuiltIn } from './en.ts'
+
+export const nl: BuiltIn = {
+  texts: {
+    reason: 'U ontvangt deze e-mail omdat u {app} gebruikt.',
+    unsubscribe: 'Afmelden',
+    consentReason: 'U ontvangt deze e-mail omdat dit adres bij {app} is ingevuld.',
+    askTitle: 'Afmelden voor e-mails van {app}?',
+    askLead: '{app} stuurt deze e-mails dan niet meer naar {email}.',
+    askButton: 'Afmelden',
+    doneTitle: 'U bent afgemeld',
+    doneLead: '{app} stuurt deze e-mails niet meer naar {email}.',
+    onItsWay: 'Een e-mail die al onderweg is, kan nog aankomen.',
+    undoHint: 'Per ongeluk afgemeld?',
+    undoButton: 'Opnieuw aanmelden',
+    undoneTitle: 'U bent weer aangemeld',
+    undoneLead: '{app} stuurt deze e-mails weer naar {email}.',
+    topicTitle: 'Afmelden voor {topic}?',
+    topicLead: '{app} stuurt dan geen e-mails over {topic} meer naar {email}.',
+    topicButton: 'Afmelden voor {topic}',
+    topicDoneTitle: 'U bent afgemeld voor {topic}',
+    topicDoneLead: '{app} stuurt geen e-mails over {topic} meer naar {email}.',
+    topicUndoneTitle: 'U bent weer aangemeld voor {topic}',
+    allButton: 'Afmelden voor alle e-mails',
+    allDoneLead: '{app} stuurt geen e-mails meer naar {email}, behalve over uw account, zoals betaalbewijzen.',
+    choiceTitle: 'E-mails over deze onderwerpen',
+    choiceButton: 'Opslaan',
+    chosenTitle: 'Uw keuze is opgeslagen',
+    chosenLead: '{app} stuurt e-mails naar {email} volgens uw keuze.',
+    confirmTitle: 'Bevestig uw e-mailadres',
+    confirmLead: 'Daarna stuurt {app} e-mails naar {email}.',
+    confirmButton: 'Bevestigen',
+    confirmedTitle: 'Uw e-mailadres is bevestigd',
+    confirmedLead: '{app} kan nu e-mails sturen naar {email}. U kunt deze pagina sluiten.',
+    expiredTitle: 'Deze link is verlopen',
+    expiredLead: '{app} kan een nieuwe sturen naar {email}.',
+    newLinkButton: 'Nieuwe link sturen',
+    newLinkTitle: 'Controleer uw inbox',
+    newLinkLead: 'Een nieuwe link is onderweg naar {email}.',
+    noLinkTitle: 'Er is geen e-mail verstuurd',
+    tooEarlyLead:
+      'Minder dan een uur geleden is een link naar {email} gestuurd. Kijk in uw spammap of probeer het over een uur opnieuw.',
+    noLinkLead: '{app} stuurt geen nieuwe links. Vraag {app} om hulp.',
+    refusingTitle: 'Dit adres ontvangt geen e-mails',
+    refusingLead: '{app} stuurt geen e-mails naar {email}, dus er valt niets te bevestigen.',
+    failedTitle: 'Dit is niet gelukt',
+    failedLead: 'Er is niets opgeslagen. Probeer het over een minuut opnieuw.',
+    retryButton: 'Opnieuw proberen',
+  },
+  request: {
+    subject: 'Bevestig uw e-mailadres voor {{ app.name }}',
+    body: `Iemand heeft dit e-mailadres ingevuld bij {{ app.name }}. Als u dat was, bevestig dan dat u e-mails van {{ app.name }} wilt ontvangen.
+
+Was u dat niet? Dan kunt u deze e-mail negeren.`,
+    button: 'E-mailadres bevestigen',
+  },
+}

@@ -1,0 +1,58 @@
+/** Portuguese, formal, in words that Portugal and Brazil share. */
+import type { BuiltIn } from './en.ts'
+
+export const pt: BuiltIn = {
+  texts: {
+    reason: 'Recebeu este e-mail porque utiliza {app}.',
+    unsubscribe: 'Deixar de receber',
+    consentReason: 'Recebeu este e-mail porque este endereço foi indicado em {app}.',
+    askTitle: 'Deixar de receber e-mails de {app}?',
+    askLead: '{app} deixará de enviar estes e-mails para {email}.',
+    askButton: 'Deixar de receber',
+    doneTitle: 'Deixará de receber estes e-mails',
+    doneLead: '{app} já não enviará estes e-mails para {email}.',
+    onItsWay: 'Um e-mail que já esteja a caminho ainda pode chegar.',
+    undoHint: 'Foi por engano?',
+    undoButton: 'Voltar a receber',
+    undoneTitle: 'Voltará a receber estes e-mails',
+    undoneLead: '{app} voltará a enviar estes e-mails para {email}.',
+    topicTitle: 'Deixar de receber e-mails sobre {topic}?',
+    topicLead: '{app} deixará de enviar e-mails sobre {topic} para {email}.',
+    topicButton: 'Deixar de receber {topic}',
+    topicDoneTitle: 'Deixará de receber e-mails sobre {topic}',
+    topicDoneLead: '{app} já não enviará e-mails sobre {topic} para {email}.',
+    topicUndoneTitle: 'Voltará a receber e-mails sobre {topic}',
+    allButton: 'Deixar de receber todos os e-mails',
+    allDoneLead: '{app} já não enviará e-mails para {email}, exceto sobre a sua conta, como recibos.',
+    choiceTitle: 'E-mails sobre estes temas',
+    choiceButton: 'Confirmar escolha',
+    chosenTitle: 'A sua escolha está confirmada',
+    chosenLead: '{app} envia e-mails para {email} de acordo com a sua escolha.',
+    confirmTitle: 'Confirme o seu endereço de e-mail',
+    confirmLead: 'Depois, {app} enviará e-mails para {email}.',
+    confirmButton: 'Confirmar',
+    confirmedTitle: 'O seu endereço de e-mail está confirmado',
+    confirmedLead: '{app} já pode enviar e-mails para {email}. Pode fechar esta página.',
+    expiredTitle: 'Este link expirou',
+    expiredLead: '{app} pode enviar um novo para {email}.',
+    newLinkButton: 'Enviar um novo link',
+    newLinkTitle: 'Verifique a sua caixa de entrada',
+    newLinkLead: 'Um novo link está a caminho de {email}.',
+    noLinkTitle: 'Nenhum e-mail foi enviado',
+    tooEarlyLead:
+      'Há menos de uma hora foi enviado um link para {email}. Verifique a pasta de spam ou tente novamente dentro de uma hora.',
+    noLinkLead: '{app} não envia novos links. Peça ajuda a {app}.',
+    refusingTitle: 'Este endereço não recebe e-mails',
+    refusingLead: '{app} não envia e-mails para {email}, por isso não há nada a confirmar.',
+    failedTitle: 'Não foi possível concluir',
+    failedLead: 'Nenhuma alteração foi feita. Tente novamente dentro de um minuto.',
+    retryButton: 'Tentar novamente',
+  },
+  request: {
+    subject: 'Confirme o seu endereço de e-mail para {{ app.name }}',
+    body: `Alguém indicou este endereço de e-mail em {{ app.name }}. Se foi o seu caso, confirme que deseja receber e-mails de {{ app.name }}.
+
+Se não foi, ignore este e-mail.`,
+    button: 'Confirmar endereço de e-mail',
+  },
+}
