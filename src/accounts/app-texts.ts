@@ -8,7 +8,7 @@ import { findBuiltIn, isSameLanguage } from './texts/index.ts'
 
 export type { AppTexts, TextName }
 
-export const DEFAULT_TEXTS = en.texts
+const DEFAULT_TEXTS = en.texts
 
 type FooterTextName = keyof typeof FOOTER
 export type PageTextName = Exclude<TextName, FooterTextName>

@@ -86,6 +86,20 @@ export function createMailSources(db: Database, sealer: Sealer): FindMailSource 
   }
 }
 
+export function createMailLanguageReads(db: Database) {
+  const select = db.prepare<{ language: string }, [number]>(
+    `SELECT DISTINCT variants.key AS language
+     FROM messages JOIN message_versions AS current
+       ON current.message_id = messages.id AND current.version = messages.version
+       JOIN json_each(content, '$.mail.variants') AS variants
+     WHERE messages.app_id = ? AND status <> 'draft'`,
+  )
+  return {
+    /** Of the texts of its messages, apart from their own. Drafts don't count. Reads all messages of the app. */
+    listMailLanguages: (appId: number): string[] => select.all(appId).map(({ language }) => language),
+  }
+}
+
 /** Covers everything that affects rendering; the message's name and status don't. */
 function hashOf({ message, app, settings }: Omit<MailSource, 'sourceHash'>): string {
   const { name, homeUrl, hosts, timezone } = app

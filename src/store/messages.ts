@@ -91,13 +91,6 @@ type Joined = { message: typeof messages.$inferSelect; content: MessageRow['cont
 const toMessageRow = ({ message, content }: Joined): MessageRow => ({ ...message, content })
 
 export function createMessageReads(db: Database) {
-  const mailLanguages = db.prepare<{ language: string }, [number]>(
-    `SELECT DISTINCT variants.key AS language
-     FROM messages JOIN message_versions AS current
-       ON current.message_id = messages.id AND current.version = messages.version
-       JOIN json_each(content, '$.mail.variants') AS variants
-     WHERE messages.app_id = ? AND status <> 'draft'`,
-  )
   const orm = drizzle(db)
   const fields = { message: messages, content: messageVersions.content }
   const isCurrent = and(eq(messageVersions.messageId, messages.id), eq(messageVersions.version, messages.version))
@@ -135,8 +128,6 @@ export function createMessageReads(db: Database) {
   )
 
   return {
-    /** Of the texts of its messages, apart from their own. Drafts don't count. */
-    listMailLanguages: (appId: number): string[] => mailLanguages.all(appId).map(({ language }) => language),
     listMessages: (appId: number): MessageRow[] => all.all({ appId }).map(toMessageRow),
 
     findMessage(appId: number, id: number): MessageRow | null {

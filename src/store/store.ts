@@ -26,7 +26,7 @@ import { createKeyReads } from './keys.ts'
 import { createLinkReads } from './links.ts'
 import { createMailRateReads } from './mail-rates.ts'
 import { createMailSettingsReads } from './mail-settings.ts'
-import { createMailSources } from './mail-sources.ts'
+import { createMailLanguageReads, createMailSources } from './mail-sources.ts'
 import { createCallReads } from './mcp-calls.ts'
 import { createMemberReads } from './members.ts'
 import { createMessageReads } from './messages.ts'
@@ -101,6 +101,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createRequestReads(db),
   ...createOutcomeReads(db, rules),
   ...createMessageReads(db),
+  ...createMailLanguageReads(db),
   ...createMailSettingsReads(db, sealer),
   ...createScheduleReads(db, rules),
   ...createSenderDomainReads(db),
