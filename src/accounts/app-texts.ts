@@ -81,7 +81,7 @@ const isWritten = (texts: Record<string, string>, names: readonly TextName[]): b
 
 /**
  * Of the person's language, or else the app's own. `mailLanguages`: in which the app also sends emails, so that its pages
- * follow them with built-in texts. A language with texts of other places only leaves it as it is.
+ * follow them with built-in texts, as they do in languages with texts of other places only.
  */
 export function findPageTexts(
   stored: AppTexts | null,
@@ -97,8 +97,9 @@ export function findPageTexts(
   const written = Object.keys(others).filter((one) => isWritten(others[one] ?? {}, PAGE_NAMES[page]))
   const language = locale === null ? null : findLanguage(written, locale)
   if (language !== null) return { lang: language, texts: fill(language, names, others[language] ?? {}) }
-  const ofMail = locale === null ? null : findLanguage(mailLanguages, locale)
-  if (ofMail !== null && findBuiltIn(ofMail) !== null) return findUnwritten(names, { lang, own, appLocale }, ofMail)
+  const builtIn = [...Object.keys(others), ...mailLanguages].filter((one) => findBuiltIn(one) !== null)
+  const unwritten = locale === null ? null : findLanguage(builtIn, locale)
+  if (unwritten !== null) return findUnwritten(names, { lang, own, appLocale }, unwritten)
   if (!isWritten(own, PAGE_NAMES[page]) && findBuiltIn(lang) === null) return DEFAULT_PAGE
   return { lang: lang ?? appLocale, texts: fill(lang, names, own) }
 }

@@ -56,7 +56,7 @@ describe('a page', () => {
     expect(titleOf('es', 'unsubscribe', footer)).toEqual(['fr', 'Se désabonner des e-mails de Acme ?'])
     const unsaid = { ...footer, lang: null }
     expect(titleOf('es', 'unsubscribe', unsaid)).toEqual(['en', 'Unsubscribe from Acme?'])
-    expect(titleOf('de', 'confirm', unsaid)).toEqual(['en', 'Confirm your email address'])
+    expect(titleOf('ar', 'confirm', unsaid)).toEqual(['en', 'Confirm your email address'])
     expect(titleOf('de-CH', 'confirm')).toEqual(['de-CH', 'Adresse bestätigen'])
     expect(titleOf(null, 'unsubscribe', { ...STORED, lang: null })[0]).toBe('pt-BR')
     const nobody = { page: 'confirm', locale: 'de', appLocale: 'de', mailLanguages: [] } as const
@@ -73,6 +73,12 @@ describe('a page', () => {
       'es',
       '¿Cancelar la suscripción a los correos de Acme?',
     ])
+    // added, but nothing changed, or for other places only
+    expect(titleOf('nl', 'unsubscribe', { ...STORED, others: { nl: {} } })).toEqual([
+      'nl',
+      'Afmelden voor e-mails van Acme?',
+    ])
+    expect(titleOf('de', 'confirm')).toEqual(['de', 'Bestätigen Sie Ihre E-Mail-Adresse'])
     // no emails in the language, or no built-in texts
     expect(titleOf('es', 'unsubscribe', STORED, ['de'])).toEqual(['fr', 'Quitter Acme ?'])
     expect(titleOf('sv', 'unsubscribe', STORED, ['sv'])).toEqual(['fr', 'Quitter Acme ?'])
