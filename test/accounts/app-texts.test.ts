@@ -92,7 +92,7 @@ describe('a page', () => {
       sayPageText(findPageTexts(stored, { page: 'unsubscribe', locale, appLocale: 'en', mailLanguages }), 'doneTitle', {
         app: 'Acme',
       })
-    expect(leadOf(STORED, 'de')).toBe('Sie haben diese E-Mails abbestellt')
+    expect(leadOf(STORED, 'de')).toBe('Erfolgreich abbestellt')
     expect([leadOf(STORED, null), leadOf(STORED, 'fr', ['fr'])]).toEqual(
       Array(2).fill('Votre désabonnement est enregistré'),
     )
