@@ -221,6 +221,30 @@ describe('the editor', () => {
   )
 
   test(
+    'opens an added language with the focus in its subject, as an unsaved change',
+    async () => {
+      await open('messages')
+      await page.click('.message-name >> nth=0')
+      const unsaved = page.locator('#unsaved')
+      expect(await unsaved.isVisible()).toBe(false)
+      await page.click('#languages > summary')
+      await page.fill(named('newVariant'), 'de')
+      await page.click('button[value="add mail.variants"]')
+      const subject = page.locator(named('mail.variants.de.subject'))
+      await subject.waitFor()
+      expect(await subject.evaluate((field) => field === document.activeElement)).toBe(true)
+      expect(await unsaved.isVisible()).toBe(true)
+      expect(await page.locator(`${named('language')} > option`).last().textContent()).toBe('German (de)')
+      const asked = page.waitForEvent('dialog')
+      const left = page.goto(`${server.url}/apps/${server.first.appId}/people`)
+      expect((await asked).type()).toBe('beforeunload')
+      await (await asked).accept()
+      await left
+    },
+    TRY_MS,
+  )
+
+  test(
     'brings the list of people into view where its button asks for it',
     async () => {
       await open('messages')

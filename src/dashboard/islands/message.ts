@@ -46,6 +46,7 @@ function followEditor(form: HTMLFormElement): void {
   document.getElementById('go-live')?.addEventListener('beforetoggle', () => void refresh('check'))
   // the browser restores typed values, but the page shows the stored ones
   addEventListener('pageshow', (event) => {
+    if (document.querySelector('#unsaved:not([hidden])')) askBeforeLeaving()
     const isOld = event instanceof PageTransitionEvent && event.persisted
     if (preview && (isOld || hasChanged(form))) refreshSoon('preview', 'check', 'reach')
     // an empty form is not wrong yet, and a refusal is shown until something changes
@@ -233,6 +234,8 @@ async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTML
   button.disabled = false
   part.replaceWith(next)
   if (button.value.startsWith('fix')) takeTexts(page)
+  // its choice of a language
+  if (part.id === 'languages') put(document.getElementById(SAMPLE), page?.getElementById(SAMPLE)?.innerHTML ?? '')
   if (button.dataset.for !== undefined) {
     // its button is elsewhere on the page
     next.querySelector('summary')?.focus({ preventScroll: true })
@@ -240,7 +243,7 @@ async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTML
     return true
   }
   const added = next.querySelector<HTMLElement>(
-    '.part[open] .part-fields :is(input:not([type=hidden]):not([type=radio]), select)',
+    '.part[open] .part-fields :is(input:not([type=hidden]):not([type=radio]), select), [autofocus]',
   )
   const same = [...next.querySelectorAll('button')].find(({ value }) => value === button.value)
   const first = next.querySelector<HTMLElement>('input:not([type=hidden], [type=radio]), select, button, summary')
@@ -249,6 +252,8 @@ async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTML
   next.querySelector('[role=status]')?.scrollIntoView({ block: 'nearest' })
   return true
 }
+
+const SAMPLE = 'preview-sample'
 
 /** A fix changes the email. */
 function takeTexts(page: Document | null): void {

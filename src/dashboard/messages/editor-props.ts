@@ -34,6 +34,8 @@ export type EditorProps = {
   /** the newest version; null if not saved yet */
   saved: ShownVersion | null
   fields: Fields
+  /** `fields` differ from what is saved */
+  isUnsaved: boolean
   /** errors of the submitted form */
   errors: FieldError[]
   /** findings about the current fields; null if incomplete */

@@ -20,7 +20,7 @@ import type { MailFrames } from '../deliveries/mail-frames.ts'
 import { EditorPage } from './message-editor.tsx'
 import type { EditorProps, Sending, ShownPreview } from './editor-props.ts'
 import { type Fields, textOf } from './message-field-names.ts'
-import { readFields, readMail, saysSame } from './message-form.ts'
+import { EMPTY_FIELDS, readFields, readMail, readsSame, saysSame } from './message-form.ts'
 import { showPreview } from './message-preview.tsx'
 import type { TestedEmail, TestedEmails } from './tested-emails.ts'
 import { listShownVersions } from './version-writers.ts'
@@ -78,6 +78,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       viewer={viewer}
       message={message}
       fields={fields}
+      isUnsaved={!(message ? saysSame(fields, message) : readsSame(fields, EMPTY_FIELDS))}
       errors={errors ?? []}
       check={found}
       notice={notice}

@@ -207,11 +207,14 @@ const withPlainLines = (text: string): string => text.replaceAll('\r\n', '\n')
 
 /** Compares two messages. Omitted fields equal their defaults. */
 export const saysSame = (fields: Fields, message: Pick<MessageRow, 'name' | 'content'>): boolean =>
-  Bun.deepEquals(toJson(readFields(fields)), toJson(readFields(writeFields(message))), true)
+  readsSame(fields, writeFields(message))
+
+export const readsSame = (fields: Fields, others: Fields): boolean =>
+  Bun.deepEquals(toJson(readFields(fields)), toJson(readFields(others)), true)
 
 const toJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
-/** The part of the sentence that the page shows open. */
+/** The part of the sentence, or the language, that the page shows open. */
 export const OPEN = 'open'
 
 /** The field that names a language to add. */
@@ -223,7 +226,7 @@ function addVariant(fields: Fields): Fields {
   if (tag === null || findTag(listVariants(fields), tag) !== undefined) return fields
   const path = variantPath(tag)
   const own = ['subject', 'preheader', 'body', 'html'].map((name) => [`${path}.${name}`, fields[`mail.${name}`] ?? ''])
-  return { ...Object.fromEntries(own), ...fields, [NEW_VARIANT]: '' }
+  return { ...Object.fromEntries(own), ...fields, [NEW_VARIANT]: '', [OPEN]: path }
 }
 
 const dropVariant = (fields: Fields, name: string): Fields =>

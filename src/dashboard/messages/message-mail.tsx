@@ -2,8 +2,8 @@
 import { readEmail } from '../../core/email.ts'
 import { hintOfTag, nameLanguage } from '../../core/languages.ts'
 import { pathOf } from '../layout/frame.tsx'
-import type { Fields } from './message-field-names.ts'
-import { listVariants, NEW_VARIANT, variantPath } from './message-form.ts'
+import { type Fields, textOf } from './message-field-names.ts'
+import { listVariants, NEW_VARIANT, OPEN, variantPath } from './message-form.ts'
 import type { Ask } from './message-when.tsx'
 import { Button } from '../ui/button.tsx'
 import { type Option, Select } from '../ui/choice.tsx'
@@ -99,7 +99,7 @@ export function LanguagesSection({ ask, path, fields, isEditor }: LanguagesProps
   const added = ask(NEW_VARIANT)
   const error = added.value === '' ? undefined : `Enter another language, such as de or de-CH.${hintOfTag(added.value)}`
   return (
-    <details id="languages" class="more-fields" open={languages.length > 0 || error !== undefined}>
+    <details id="languages" class="more-fields" data-part open={languages.length > 0 || error !== undefined}>
       <summary>
         <h2>Other languages</h2>
       </summary>
@@ -108,12 +108,19 @@ export function LanguagesSection({ ask, path, fields, isEditor }: LanguagesProps
         <a href="/docs/languages">How it works</a>
       </p>
       {languages.map((name) => (
-        <LanguageFields key={name} ask={ask} path={path} name={name} isEditor={isEditor} />
+        <LanguageFields
+          key={name}
+          ask={ask}
+          path={path}
+          name={name}
+          isAdded={textOf(fields, OPEN) === variantPath(name)}
+          isEditor={isEditor}
+        />
       ))}
       {isEditor && (
         <div class="beside">
-          <Field {...added} label="Language" hint="Such as de or pt-BR." error={error} optional="unmarked" />
-          <Button name="do" value="add mail.variants" formaction={`${path}#languages`}>
+          <Field {...added} label="Language" hint="Such as de or pt-BR." {...{ error, autofocus: error !== undefined }} optional="unmarked" />
+          <Button name="do" value="add mail.variants">
             Add a language
           </Button>
         </div>
@@ -122,12 +129,14 @@ export function LanguagesSection({ ask, path, fields, isEditor }: LanguagesProps
   )
 }
 
-function LanguageFields({ ask, path, name, isEditor }: Omit<LanguagesProps, 'fields'> & { name: string }) {
+type LanguageProps = Omit<LanguagesProps, 'fields'> & { name: string; isAdded: boolean }
+
+function LanguageFields({ ask, path, name, isAdded, isEditor }: LanguageProps) {
   const askFor = (part: string) => ask(`${variantPath(name)}.${part}`)
   return (
-    <details class="fold" open={PARTS_OF_TEXT.some((part) => askFor(part).error !== undefined)}>
+    <details class="fold" open={isAdded || PARTS_OF_TEXT.some((part) => askFor(part).error !== undefined)}>
       <summary>{nameLanguage(name)}</summary>
-      <Field {...askFor('subject')} label="Subject" />
+      <Field {...askFor('subject')} label="Subject" autofocus={isAdded} />
       <Field {...askFor('preheader')} label="Preview text" optional />
       <Field {...askFor('body')} label="Text" kind="prose" optional="unmarked" />
       <Field {...askFor('html')} label="HTML" kind="source" optional />

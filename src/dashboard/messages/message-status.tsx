@@ -60,12 +60,12 @@ function describeCounts(counts: MessageCounts): string {
   return counts.kept === 0 ? text : `${text}, ${formatCount(counts.kept)} captured in the outbox`
 }
 
-/** Save is first, so that Enter saves. islands/message.ts shows that there are unsaved changes. */
+/** Save is first, so that Enter saves. islands/message.ts shows unsaved changes while they are typed. */
 export function HeadActions({ message, ...rest }: EditorProps) {
   const isLive = message?.status === 'live'
   return (
     <div class="buttons">
-      <span class="unsaved" id="unsaved" hidden>
+      <span class="unsaved" id="unsaved" hidden={!rest.isUnsaved}>
         Unsaved changes
       </span>
       <WaitingChoice {...rest} />

@@ -52,6 +52,11 @@ test('a language begins with the text of the message, is checked and previewed, 
   expect(await textOf(wrong.html, '#languages .fault')).toEqual(['Error: Enter another language, such as de or de-CH.'])
   const added = await pages.press(pages.path, 'add mail.variants', { ...ALONE, newVariant: 'DE' })
   expect(await textOf(added.html, '#languages summary')).toEqual(['Other languages', 'German (de)'])
+  expect(await attributesOf(added.html, '#languages .fold[open] [autofocus]', 'name')).toEqual([
+    'mail.variants.de.subject',
+  ])
+  const isSaved = async (html: string) => (await textOf(html, '#unsaved[hidden]')).length === 1
+  expect([await isSaved(added.html), await isSaved((await pages.browser.get(pages.path)).html)]).toEqual([false, true])
   const fields = await fieldsOf(added.html)
   expect([fields['mail.variants.de.subject'], fields.newVariant]).toEqual([fields['mail.subject'] ?? '', ''])
   const german = { 'mail.variants.de.subject': 'Fertig', 'mail.variants.de.body': 'Hallo {{ event.name }}' }
