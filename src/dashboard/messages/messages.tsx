@@ -211,12 +211,14 @@ async function showResults(deps: PageDependencies, request: Request, viewer: Vie
   const message = await findMessage(deps, viewer, id)
   if (message === 'unknown' || message === null) return unknownAnswer(deps, request, viewer, id)
   const view = readView(new URL(request.url).searchParams, deps.clock.now())
-  const [counts, results, goals] = await Promise.all([
+  const [counts, results, goals, reports] = await Promise.all([
     deps.store.countEmails(message.id),
     readResults(deps.store, message.id, view.range),
     readGoals(deps.store, message, view.range),
+    deps.store.listLastReports(viewer.app.id),
   ])
-  const page = <ResultsPage {...{ viewer, message, counts, view, results, goals }} />
+  const reportsDelivered = reports.some(({ kind }) => kind === 'delivered')
+  const page = <ResultsPage {...{ viewer, message, counts, view, results, goals, reportsDelivered }} />
   return pageAnswer(request, view.error === null ? 200 : 400, page)
 }
 

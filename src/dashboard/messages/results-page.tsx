@@ -31,6 +31,8 @@ export type ResultsProps = {
   view: ResultsView
   results: Results
   goals: Goals
+  /** the app's email provider reports what it delivered; a complaint alone marks an email as delivered, too */
+  reportsDelivered: boolean
 }
 
 export function ResultsPage(props: ResultsProps) {
@@ -248,8 +250,7 @@ function listSteps(props: ResultsProps): Bar[] {
     step('Triggered', started, waiting === 0 ? '' : `${formatCount(waiting)} still waiting`, {}),
     step('Passed the rules', wouldSend, ofDecided(wouldSend), { state: 'decided' }),
     step('Sent', sent, ofDecided(sent), { state: 'left' }),
-    // only some email providers report it
-    ...(delivered > 0
+    ...(props.reportsDelivered && delivered > 0
       ? [step('Delivered', delivered, ofSent(delivered), { state: 'left', outcome: 'delivered' })]
       : []),
     step('Came back', cameBack, ofSent(cameBack), { state: 'left', outcome: 'cameBack' }),

@@ -4,6 +4,7 @@ import { groupDays } from '../../../src/dashboard/messages/results-chart.tsx'
 import { writeDay } from '../../../src/dashboard/layout/days.ts'
 import { readView } from '../../../src/dashboard/messages/results-view.ts'
 import { publicId } from '../../../src/core/ids.ts'
+import type { ReportKind } from '../../../src/store/delivery-reports.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { DAY } from '../../durations.ts'
 import { attributesOf, textOf } from '../pages.ts'
@@ -85,6 +86,25 @@ describe('the funnel', () => {
     await add(sent - returns, { state: 'sent' })
     await add(returns, { state: 'sent', cameBack: true })
     expect((await textOf(await show(), '.answer')).join('')).toBe(answer)
+  })
+
+  test('has the step “Delivered” only where the email provider reports it', async () => {
+    await add(2, { state: 'sent' })
+    const sent = { appId: pages.app.id, messageId: null, contactId: null, states: null, before: null, limit: 2 }
+    const ids = (await pages.store.listDeliveries(sent)).map(({ id }) => id)
+    for (const [nth, id] of ids.entries()) {
+      const contactId = await pages.event({ email: `${nth}@example.com`, event: 'other' })
+      db.run('UPDATE deliveries SET contact_id = ? WHERE id = ?', [contactId, id])
+    }
+    const report = (nth: number, kind: ReportKind, provider: string | null) => {
+      const reports = [{ deliveryId: ids[nth] ?? 0, kind, reason: '' }]
+      return pages.store.reportDeliveries({ appId: pages.app.id, at: pages.clock.now(), provider, reports })
+    }
+    const nameSteps = async () => ((await barsOf(await show()))[0] ?? []).filter((step) => step.startsWith('Delivered'))
+    await report(0, 'complained', null)
+    expect(await nameSteps()).toEqual([])
+    await report(1, 'delivered', 'postmark')
+    expect(await nameSteps()).toEqual(['Delivered 100% of sent 2'])
   })
 
   test('has a step for the goal only where one is set or was reached', async () => {
