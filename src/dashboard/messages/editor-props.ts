@@ -8,6 +8,7 @@ import type { MessageContent, MessageCounts, MessageRow } from '../../messages/m
 import type { FieldError } from '../../core/refusals.ts'
 import type { Fields } from './message-field-names.ts'
 import type { ChoosableSenders } from './message-mail.tsx'
+import type { ReadyChoice } from './ready-emails.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import type { TestedEmail } from './tested-emails.ts'
 import type { ShownVersion } from './version-writers.ts'
@@ -34,6 +35,8 @@ export type EditorProps = {
   /** the newest version; null if not saved yet */
   saved: ShownVersion | null
   fields: Fields
+  /** what a new message can start from; null once it is being edited */
+  ready: ReadyChoice | null
   /** `fields` differ from what is saved */
   isUnsaved: boolean
   /** errors of the submitted form */

@@ -29,7 +29,7 @@ import { flashCookie, withStillSending } from '../layout/flash.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { answerEditor, checkFields, type Editing, editorPath, readContext, simulateFields } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
-import { changeRows, readFields, readMail, saysSame, writeFields } from './message-form.ts'
+import { changeRows, nameCopy, readFields, readMail, saysSame, writeFields } from './message-form.ts'
 import { ALLOW_HOST, FIX, isOfText, NEW_SENDER, NO_EMAIL } from './message-checklist.tsx'
 import { REACH_DAYS } from './message-simulation.tsx'
 import { refuseTest } from './tested-emails.ts'
@@ -176,18 +176,6 @@ async function addHost(editing: Editing, fields: Fields, host: string): Promise<
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const app = (await deps.store.findAppByPublicId(viewer.app.publicId)) ?? viewer.app
   return answerEditor({ ...editing, viewer: { ...viewer, app } }, { fields })
-}
-
-const NAME_CHARACTERS = 100
-
-/** "Name (copy)", or with a number if that is taken. */
-export function nameCopy(name: string, taken: readonly string[]): string {
-  for (let nth = 1; ; nth++) {
-    const suffix = nth === 1 ? ' (copy)' : ` (copy ${nth})`
-    const base = name.replace(/ \(copy(?: \d+)?\)$/, '').slice(0, NAME_CHARACTERS - suffix.length)
-    const copy = `${base.toWellFormed().trim()}${suffix}`
-    if (!taken.includes(copy)) return copy
-  }
 }
 
 type Again = { said: string; button: VNode }

@@ -36,7 +36,7 @@ export type Editing = {
 }
 
 /** Shown next to the fields. */
-export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'isConflict' | 'simulation' | 'test'>> & {
+export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'isConflict' | 'simulation' | 'test' | 'ready'>> & {
   fields: Fields
   status?: number
   /** findings about exactly these fields */
@@ -63,6 +63,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
     isConflict = false,
     simulation = null,
     test = null,
+    ready = null,
     check,
     status = errors ? 400 : 200,
   } = shown
@@ -78,7 +79,8 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       viewer={viewer}
       message={message}
       fields={fields}
-      isUnsaved={!(message ? saysSame(fields, message) : readsSame(fields, EMPTY_FIELDS))}
+      ready={ready}
+      isUnsaved={ready === null && !(message ? saysSame(fields, message) : readsSame(fields, EMPTY_FIELDS))}
       errors={errors ?? []}
       check={found}
       notice={notice}

@@ -12,6 +12,7 @@ import { Reach, SimulationSection } from './message-simulation.tsx'
 import { HeadActions, describeStatus, StatusSection } from './message-status.tsx'
 import { MessageTabs } from './message-tabs.tsx'
 import { TestFields } from './message-test.tsx'
+import { ReadyEmails } from './ready-emails.tsx'
 import { type Ask, EVENT_NAMES, PROPERTY_NAMES } from './message-when.tsx'
 import { Form, FormNotices } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
@@ -36,6 +37,7 @@ export function EditorPage(props: EditorProps) {
         locked={!isEditor && 'Only owners and editors of the account can change messages.'}
       />
       <div id={REFUSED}>{props.errors.length > 0 && <Refused lines={listChecks(props)} />}</div>
+      {props.ready && <ReadyEmails {...props.ready} path={props.path} />}
       <EditorForm {...props} />
       {message && <StatusSection {...props} message={message} />}
     </Frame>

@@ -272,3 +272,15 @@ function dropOne(fields: Fields, list: 'onlyIf' | 'trigger.where', row: number):
   const { [`${list}[${row}].or`]: _, ...rest } = left
   return rest
 }
+
+const NAME_CHARACTERS = 100
+
+/** "Name (copy)", or with a number if that is taken. */
+export function nameCopy(name: string, taken: readonly string[]): string {
+  for (let nth = 1; ; nth++) {
+    const suffix = nth === 1 ? ' (copy)' : ` (copy ${nth})`
+    const base = name.replace(/ \(copy(?: \d+)?\)$/, '').slice(0, NAME_CHARACTERS - suffix.length)
+    const copy = `${base.toWellFormed().trim()}${suffix}`
+    if (!taken.includes(copy)) return copy
+  }
+}

@@ -48,6 +48,7 @@ import { readView } from './results-view.ts'
 import { VersionsPage } from './message-versions-page.tsx'
 import { listShownVersions } from './version-writers.ts'
 import { MessagesPage } from './messages-page.tsx'
+import { chooseReady } from './ready-emails.tsx'
 import { missingAnswer } from '../layout/missing-page.tsx'
 
 /** An email of 50,000 characters and HTML of 100,000, at a third of nine bytes each. */
@@ -203,8 +204,17 @@ async function showEditor(asking: Asking, id: string): Promise<Response> {
   const message = await findMessage(deps, viewer, id)
   if (message === 'unknown') return unknownAnswer(deps, request, viewer, id)
   if (message === null && !hasRole(viewer.member.role, 'editor')) return refuseRole(deps, request, viewer)
-  const fields = message ? { ...writeFields(message), basedOn: String(message.updatedAt) } : EMPTY_FIELDS
+  if (message === null) return showNew(asking)
+  const fields = { ...writeFields(message), basedOn: String(message.updatedAt) }
   return answerEditor({ ...asking, message }, { fields, check: await checkFields(asking, fields, FIRST_CHECKED) })
+}
+
+async function showNew(asking: Asking): Promise<Response> {
+  const { deps, request, viewer } = asking
+  const names = (await deps.store.listMessages(viewer.app.id)).map(({ name }) => name)
+  const { fields = EMPTY_FIELDS, ...ready } = chooseReady(new URL(request.url).searchParams.get('from'), names)
+  const check = await checkFields(asking, fields, FIRST_CHECKED)
+  return answerEditor({ ...asking, message: null }, { fields, ready, check })
 }
 
 async function showResults(deps: PageDependencies, request: Request, viewer: Viewer, id: string): Promise<Response> {

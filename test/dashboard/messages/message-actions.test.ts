@@ -1,5 +1,5 @@
 import { describe, expect, spyOn, test } from 'bun:test'
-import { nameCopy } from '../../../src/dashboard/messages/message-actions.tsx'
+import { nameCopy } from '../../../src/dashboard/messages/message-form.ts'
 import { saysSame, writeFields } from '../../../src/dashboard/messages/message-form.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'

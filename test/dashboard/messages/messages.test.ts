@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { useEditing } from './editing.ts'
+import { EMAILS_FILE } from '../../../src/docs/samples.ts'
+import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, expectHarmless, HOSTILE, SAME_ORIGIN, textOf } from '../pages.ts'
 
 const pages = useEditing()
@@ -265,5 +266,35 @@ describe('the preview while typing', () => {
       times.push(performance.now() - startedAt)
     }
     expect(times.toSorted((a, b) => a - b)[4]).toBeLessThan(150)
+  })
+})
+
+describe('a new message', () => {
+  const path = () => pages.at('messages/new')
+  const FILE: { name: string; mail: object }[] = JSON.parse(EMAILS_FILE)
+
+  test.each(FILE.map(({ name }) => name))('can start from the ready email “%s”', async (name) => {
+    expect(await textOf((await pages.browser.get(path())).html, '.ready-emails a.chip')).toContain(name)
+    const { html } = await pages.browser.get(`${path()}?from=${encodeURIComponent(name)}`)
+    expect(await textOf(html, '.ready-emails [aria-current]')).toEqual([name])
+    expect(await textOf(html, '#unsaved[hidden]')).toHaveLength(1)
+    const earlier = (await pages.messages()).length
+    expect((await pages.browser.post(path(), { ...(await fieldsOf(html)), do: 'save' })).status).toBe(303)
+    const saved = (await pages.messages())[earlier]
+    const { name: _, ...content } = FILE.find((one) => one.name === name) ?? { name, mail: {} }
+    expect(saved).toMatchObject({ status: 'draft', content })
+    const taken = name.startsWith('Results ready') || name.startsWith('Results not')
+    expect(saved?.name).toBe(taken ? `${name} (copy)` : name)
+  })
+
+  test('starts from an email after another message only where there is that message', async () => {
+    await pages.press(pages.path, 'save', { name: 'Renamed' })
+    const names = await textOf((await pages.browser.get(path())).html, '.ready-emails a.chip')
+    expect(names).toEqual(['Empty', ...FILE.map(({ name }) => name).filter((name) => name !== 'Results not opened yet')])
+  })
+
+  test('keeps what is typed: once it is being edited, nothing else can be started from', async () => {
+    const { html } = await pages.press(path(), 'preview', { 'mail.subject': 'Typed' })
+    expect([await textOf(html, '.ready-emails'), await textOf(html, '#unsaved[hidden]')]).toEqual([[], []])
   })
 })
