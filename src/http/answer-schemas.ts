@@ -97,7 +97,9 @@ export const DeliveryRecord = Type.Object(
     triggeredAt: time('When its trigger happened, such as the `occurredAt` of the event.'),
     dueAt: time('When its rules are checked.'),
     sentAt: timeOrNull('When the mail server accepted it.'),
-    deliveredAt: timeOrNull('When the email provider reported that it was delivered, or the recipient reported it as spam.'),
+    deliveredAt: timeOrNull(
+      'When the email provider reported that it was delivered, or the recipient reported it as spam.',
+    ),
     cameBackAt: timeOrNull('When the person came back after the email.'),
     openedAt: timeOrNull('When the person opened the result after the email.'),
     mayHaveArrivedTwice: Type.Boolean({ description: 'Whether it was sent again after an unknown outcome.' }),

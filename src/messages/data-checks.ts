@@ -39,7 +39,10 @@ export async function warnOfData(checking: Checking, checked: Checked): Promise<
   ]
 }
 
-const warning = (field: string, message: string): FieldError => ({ field, code: 'unfit_data', message })
+const warning = (field: string, message: string, code = 'unfit_data'): FieldError => ({ field, code, message })
+
+/** Code of the warning about people whose value is not a date. */
+export const NOT_A_DATE = 'not_a_date'
 
 type Asked = { name: string; what: string; isRight: (value: string) => boolean }
 
@@ -47,19 +50,21 @@ type Asked = { name: string; what: string; isRight: (value: string) => boolean }
 const isDate = (value: string): boolean => readDate(value, 'UTC') !== undefined || /^-?\d+\.\d+$/.test(value)
 
 /** Why people of this app don't trigger a message by their date; null: all do, or it has another trigger. */
-export async function describeUndated(
-  checking: Checking,
-  trigger: Trigger | Pick<DateTrigger, 'date'>,
-): Promise<string | null> {
+export const describeUndated = async (checking: Checking, trigger: Dated): Promise<string | null> =>
+  (await findUndated(checking, trigger))?.says ?? null
+
+type Dated = Trigger | Pick<DateTrigger, 'date'>
+
+async function findUndated(checking: Checking, trigger: Dated): Promise<{ says: string; code?: string } | null> {
   if (!('date' in trigger) || trigger.date === '') return null
   const { isEmpty, wrong } = await findWrong(checking, { name: trigger.date, what: 'a date', isRight: isDate })
-  if (isEmpty) return `No person has \`fields.${trigger.date}\` yet.`
-  return wrong && `${wrong} They don't trigger this message.`
+  if (isEmpty) return { says: `No person has \`fields.${trigger.date}\` yet.` }
+  return wrong === null ? null : { says: `${wrong} They don't trigger this message.`, code: NOT_A_DATE }
 }
 
-export async function warnOfDates(checking: Checking, trigger: Parameters<typeof describeUndated>[1]) {
-  const undated = await describeUndated(checking, trigger)
-  return undated === null ? [] : [warning('trigger.date', undated)]
+export async function warnOfDates(checking: Checking, trigger: Dated) {
+  const undated = await findUndated(checking, trigger)
+  return undated === null ? [] : [warning('trigger.date', undated.says, undated.code)]
 }
 
 /** Where local time decides when an email is sent. */

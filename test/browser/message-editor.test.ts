@@ -234,7 +234,12 @@ describe('the editor', () => {
       await subject.waitFor()
       expect(await subject.evaluate((field) => field === document.activeElement)).toBe(true)
       expect(await unsaved.isVisible()).toBe(true)
-      expect(await page.locator(`${named('language')} > option`).last().textContent()).toBe('German (de)')
+      expect(
+        await page
+          .locator(`${named('language')} > option`)
+          .last()
+          .textContent(),
+      ).toBe('German (de)')
       const asked = page.waitForEvent('dialog')
       const left = page.goto(`${server.url}/apps/${server.first.appId}/people`)
       expect((await asked).type()).toBe('beforeunload')

@@ -48,6 +48,8 @@ export type EditorProps = {
   isConflict: boolean
   shown: ShownPreview
   eventNames: string[]
+  /** fields that people have */
+  fieldNames: string[]
   members: string[]
   senders: ChoosableSenders
   /** names of the app's topics */
@@ -69,6 +71,8 @@ export type EditorProps = {
   tested: TestedEmail | null
   /** why the trigger may not be meant, or triggers nothing yet */
   triggerNote: string | null
+  /** to the people with a value in the field of the trigger's date */
+  datedPath: string
   path: string
   now: number
 }

@@ -7,6 +7,7 @@ import { publicId } from '../../core/ids.ts'
 import { nameLanguage } from '../../core/languages.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import { type LackedLinks, type LiveCheck, type LiveProblem, TOO_LARGE } from '../../messages/message-checks.ts'
+import { NOT_A_DATE } from '../../messages/data-checks.ts'
 import { describeUntried, type Tried } from '../../messages/tried.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -203,14 +204,23 @@ const lineOfData = (unfit: FieldError[]): CheckLine => ({
 /** Below the sentence; replaced by islands/message.ts after a check. */
 export const DATA_NOTES = 'data-notes'
 
+/** `datedPath`: to the people with a value in the field of the trigger's date. */
+type Notes = Pick<Checked, 'check' | 'fields'> & { datedPath: string }
+
 /** In full, each with a link to its part of the sentence. */
-export function DataNotes({ check, fields }: Pick<Checked, 'check' | 'fields'>) {
+export function DataNotes({ check, fields, datedPath }: Notes) {
   const unfit = listUnfit(check)
   return unfit.length === 0 ? null : (
     <Notice kind="caution">
-      {unfit.map(({ field, message }) => (
+      {unfit.map(({ field, message, code }) => (
         <p key={field + message}>
           <a href={`#${encodeURIComponent(field)}`}>{labelOf(field, fields)}</a>: <Ticked>{message}</Ticked>
+          {code === NOT_A_DATE && (
+            <>
+              {' '}
+              <a href={datedPath}>Show people with this field</a>
+            </>
+          )}
         </p>
       ))}
     </Notice>

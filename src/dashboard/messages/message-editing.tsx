@@ -20,7 +20,8 @@ import type { MailFrames } from '../deliveries/mail-frames.ts'
 import { EditorPage } from './message-editor.tsx'
 import type { EditorProps, Sending, ShownPreview } from './editor-props.ts'
 import { type Fields, textOf } from './message-field-names.ts'
-import { EMPTY_FIELDS, readFields, readMail, readsSame, saysSame } from './message-form.ts'
+import { dateOf, EMPTY_FIELDS, readFields, readMail, readsSame, saysSame } from './message-form.ts'
+import { withFieldPath } from '../people/people-view.ts'
 import { showPreview } from './message-preview.tsx'
 import type { TestedEmail, TestedEmails } from './tested-emails.ts'
 import { listShownVersions } from './version-writers.ts'
@@ -90,6 +91,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       test={test}
       tested={findTested(editing, fields)}
       triggerNote={triggerNote}
+      datedPath={findDatedPath(editing, fields)}
       path={editorPath(editing)}
       now={deps.clock.now()}
     />
@@ -100,7 +102,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
 /** Data that doesn't depend on the input. */
 async function readSurroundings({ deps, viewer, message }: Editing) {
   const { store } = deps
-  const [messages, counts, hasDeliveries, settings, members, eventNames, sending, topics, [saved = null]] =
+  const [messages, counts, hasDeliveries, settings, members, eventNames, suggested, sending, topics, [saved = null]] =
     await Promise.all([
       store.listMessages(viewer.app.id),
       message && store.countEmails(message.id),
@@ -108,6 +110,7 @@ async function readSurroundings({ deps, viewer, message }: Editing) {
       store.mailSettings(viewer.app.id),
       listRecipients(store, viewer.account.id),
       listNames(deps, viewer),
+      store.suggestFilters(viewer.app.id),
       readSending({ deps, viewer }),
       store.listTopics(viewer.app.id),
       message ? listShownVersions(deps, viewer, { messageId: message.id, before: null, limit: 1 }) : [],
@@ -123,7 +126,8 @@ async function readSurroundings({ deps, viewer, message }: Editing) {
   const isDeletable = message !== null && mayDelete(message, { hasDeliveries: () => hasDeliveries, followers })
   const others = messages.filter(({ id }) => id !== message?.id)
   const names = topics.map(({ name }) => name)
-  const shared = { saved, timezone, perPersonDay, members, senders, topics: names, eventNames, sending }
+  const suggestions = { eventNames, fieldNames: suggested.fields, topics: names }
+  const shared = { saved, timezone, perPersonDay, members, senders, ...suggestions, sending }
   return { counts, isDeletable, others, followers, ...shared }
 }
 
@@ -150,9 +154,11 @@ export async function checkFields(
   if ('input' in reading) return checkLive(context, reading.input.content)
   const isSenderWrong = reading.errors.some(({ field }) => field.startsWith('mail.from'))
   const problems = await checkIncomplete(context, readMail(fields), { asksSender: !isSenderWrong })
-  const date = textOf(fields, 'trigger') === 'date' ? textOf(fields, 'trigger.date') : ''
-  return { problems, warnings: await warnOfDates(context, { date }), tried: null, lacked: null }
+  return { problems, warnings: await warnOfDates(context, { date: dateOf(fields) }), tried: null, lacked: null }
 }
+
+export const findDatedPath = ({ deps, viewer }: Pick<Editing, 'deps' | 'viewer'>, fields: Fields): string =>
+  withFieldPath(deps.previewKey, viewer.app.publicId, dateOf(fields))
 
 /** Built-in names start with `$`. */
 async function listNames(

@@ -4,7 +4,7 @@ import { hasRole } from '../../accounts/members.ts'
 import { Frame } from '../layout/frame.tsx'
 import { type CheckLine, Checklist, CHECKLIST, DATA_NOTES, DataNotes, listChecks } from './message-checklist.tsx'
 import { textOf } from './message-field-names.ts'
-import { listVariants } from './message-form.ts'
+import { dateOf, listVariants } from './message-form.ts'
 import { HtmlSection, LanguagesSection, MailSection, NameField, SenderSection } from './message-mail.tsx'
 import { NameOptions, PreviewSection } from './message-preview.tsx'
 import { Sentence } from './message-sentence.tsx'
@@ -13,7 +13,7 @@ import { HeadActions, describeStatus, StatusSection } from './message-status.tsx
 import { MessageTabs } from './message-tabs.tsx'
 import { TestFields } from './message-test.tsx'
 import { ReadyEmails } from './ready-emails.tsx'
-import { type Ask, EVENT_NAMES, PROPERTY_NAMES } from './message-when.tsx'
+import { type Ask, EVENT_NAMES, FIELD_NAMES, PROPERTY_NAMES } from './message-when.tsx'
 import { Form, FormNotices } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 
@@ -82,7 +82,7 @@ function EditorForm(props: EditorProps) {
       <div class="editor">
         <div>
           {!message && <NameField ask={ask} />}
-          <MailSection ask={ask} properties={shown.preview.properties} />
+          <MailSection ask={ask} properties={shown.preview.properties} date={dateOf(fields)} />
         </div>
         <PreviewSection
           {...shown}
@@ -106,6 +106,9 @@ function EditorForm(props: EditorProps) {
       <SimulationSection {...props} />
       <datalist id={EVENT_NAMES}>
         <NameOptions names={props.eventNames} />
+      </datalist>
+      <datalist id={FIELD_NAMES}>
+        <NameOptions names={props.fieldNames} />
       </datalist>
       <datalist id={PROPERTY_NAMES}>
         <NameOptions names={shown.preview.properties} />

@@ -132,6 +132,10 @@ function readTrigger(fields: Fields): Record<string, unknown> {
   return { event: textOf(fields, 'trigger.event'), where: where.length === 0 ? undefined : where }
 }
 
+/** The field with the date of the trigger; empty for other triggers. */
+export const dateOf = (fields: Fields): string =>
+  textOf(fields, 'trigger') === 'date' ? textOf(fields, 'trigger.date') : ''
+
 function readWait(fields: Fields): unknown {
   const kind = textOf(fields, 'wait')
   if (kind === 'until') return { until: textOf(fields, 'wait.until') }

@@ -14,9 +14,11 @@ type MailProps = {
   ask: Ask
   /** properties of recent events */
   properties: string[]
+  /** the field with the date of the trigger, or empty */
+  date: string
 }
 
-export const MailSection = ({ ask, properties }: MailProps) => (
+export const MailSection = ({ ask, properties, date }: MailProps) => (
   <section id="mail" aria-label="Email">
     <Field {...ask('mail.subject')} label="Subject" />
     <Field {...ask('mail.preheader')} label="Preview text" optional />
@@ -32,7 +34,7 @@ export const MailSection = ({ ask, properties }: MailProps) => (
     />
     {ask('mail.body').isLocked !== true && (
       <div id="properties">
-        <Properties names={properties} />
+        <Properties names={properties} date={date} />
       </div>
     )}
   </section>
@@ -40,18 +42,26 @@ export const MailSection = ({ ask, properties }: MailProps) => (
 
 const OF_PERSON = [{ name: 'contact.firstName', inserts: '{{ contact.firstName | default: "there" }}' }]
 
-/** Variables of recent events and of the person. islands/message.ts inserts them at the cursor. */
-export const Properties = ({ names }: { names: string[] }) => (
+/** Everyone who gets the message has this date. */
+const ofDate = (date: string) =>
+  /^[A-Za-z_][\w-]*$/.test(date)
+    ? [{ name: `contact.fields.${date}`, inserts: `{{ contact.fields.${date} | date: "long" }}` }]
+    : []
+
+/** Variables of recent events, of the date and of the person. islands/message.ts inserts them at the cursor. */
+export const Properties = ({ names, date }: { names: string[]; date: string }) => (
   <ul class="chips" aria-label="Variables">
-    {[...names.map((name) => ({ name: `event.${name}`, inserts: `{{ event.${name} }}` })), ...OF_PERSON].map(
-      ({ name, inserts }) => (
-        <li key={name}>
-          <button class="chip" type="button" data-insert={inserts} title={`Insert ${inserts}`}>
-            <SentText most={40}>{name}</SentText>
-          </button>
-        </li>
-      ),
-    )}
+    {[
+      ...names.map((name) => ({ name: `event.${name}`, inserts: `{{ event.${name} }}` })),
+      ...ofDate(date),
+      ...OF_PERSON,
+    ].map(({ name, inserts }) => (
+      <li key={name}>
+        <button class="chip" type="button" data-insert={inserts} title={`Insert ${inserts}`}>
+          <SentText most={40}>{name}</SentText>
+        </button>
+      </li>
+    ))}
   </ul>
 )
 
@@ -119,7 +129,13 @@ export function LanguagesSection({ ask, path, fields, isEditor }: LanguagesProps
       ))}
       {isEditor && (
         <div class="beside">
-          <Field {...added} label="Language" hint="Such as de or pt-BR." {...{ error, autofocus: error !== undefined }} optional="unmarked" />
+          <Field
+            {...added}
+            label="Language"
+            hint="Such as de or pt-BR."
+            {...{ error, autofocus: error !== undefined }}
+            optional="unmarked"
+          />
           <Button name="do" value="add mail.variants">
             Add a language
           </Button>

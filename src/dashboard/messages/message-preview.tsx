@@ -73,16 +73,16 @@ export const Says = ({ lines }: { lines: readonly string[] }) => (
   </>
 )
 
-/** `says`: what the message does; null while incomplete. */
-type Typed = { viewer: Viewer; says: string[] | null; now: number }
+/** `says`: what the message does; null while incomplete. `date`: the field of the trigger's date, or empty. */
+type Typed = { viewer: Viewer; says: string[] | null; date: string; now: number }
 
 /** Used by islands/message.ts: HTML by element id, and the email. */
-export const previewParts = ({ viewer, preview, mail, says, now }: ShownPreview & Typed) => ({
+export const previewParts = ({ viewer, preview, mail, says, date, now }: ShownPreview & Typed) => ({
   fragments: {
     ...(says === null ? {} : { [SAYS]: render(<Says lines={says} />) }),
     'preview-said': render(<Said viewer={viewer} preview={preview} />),
     sample: render(<SampleOptions preview={preview} now={now} />),
-    properties: render(<Properties names={preview.properties} />),
+    properties: render(<Properties names={preview.properties} date={date} />),
     'property-names': render(<NameOptions names={preview.properties} />),
   },
   mail: mail && {

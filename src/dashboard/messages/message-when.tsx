@@ -21,6 +21,7 @@ export type Ask = (name: string) => {
 export type PartProps = { ask: Ask; path: string }
 
 export const EVENT_NAMES = 'event-names'
+export const FIELD_NAMES = 'field-names'
 export const PROPERTY_NAMES = 'property-names'
 
 type FieldsProps = Pick<PartProps, 'ask'>
@@ -72,7 +73,12 @@ export const TriggerFields = ({ ask, path, fields, others }: TriggerProps) => (
         name: 'Date',
         content: (
           <>
-            <Field {...ask('trigger.date')} label="Field with the date" hint="Such as trialEndsAt." />
+            <Field
+              {...ask('trigger.date')}
+              label="Field with the date"
+              hint="Such as trialEndsAt."
+              list={FIELD_NAMES}
+            />
             <div class="beside">
               <Field {...ask('trigger.days')} label="Days" kind="number" />
               <Select {...ask('trigger.when')} label="When" options={SIDES} />

@@ -19,6 +19,7 @@ import {
   answerEditor,
   checkFields,
   type Editing,
+  findDatedPath,
   findTested,
   noteTrigger,
   previewFields,
@@ -26,7 +27,7 @@ import {
   simulateFields,
 } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
-import { EMPTY_FIELDS, readFields, writeFields } from './message-form.ts'
+import { dateOf, EMPTY_FIELDS, readFields, writeFields } from './message-form.ts'
 import { previewParts } from './message-preview.tsx'
 import {
   Checklist,
@@ -140,7 +141,7 @@ async function previewTyped({ deps, frames, viewer }: Editing, fields: Fields) {
   const shown = await previewFields({ deps, frames, viewer }, fields)
   const reading = readMessage({ ...readFields(fields), name: NEW })
   const says = 'input' in reading ? describeMessage(reading.input.content) : null
-  const { fragments, mail } = previewParts({ ...shown, viewer, says, now: deps.clock.now() })
+  const { fragments, mail } = previewParts({ ...shown, viewer, says, date: dateOf(fields), now: deps.clock.now() })
   return { fragments: { ...fragments, ...sentenceParts(fields) }, mail }
 }
 
@@ -152,13 +153,15 @@ async function checkTyped(editing: Editing, fields: Fields) {
   const sending = await readSending(editing)
   const triggerNote = await noteTrigger(editing, fields)
   const tested = findTested(editing, fields)
-  const lines = listChecks({ fields, errors, check, sending, triggerNote, tested, message: editing.message })
-  const shown = { viewer: editing.viewer, isEditor, isLive: editing.message?.status === 'live', fields, lines }
+  const datedPath = findDatedPath(editing, fields)
+  const { message } = editing
+  const lines = listChecks({ fields, errors, check, sending, triggerNote, tested, message })
+  const shown = { viewer: editing.viewer, isEditor, isLive: message?.status === 'live', fields, lines }
   return {
     fragments: {
       [REFUSED]: '',
       [CHECKLIST]: render(<Checklist {...shown} />),
-      [DATA_NOTES]: render(<DataNotes check={check} fields={fields} />),
+      [DATA_NOTES]: render(<DataNotes check={check} fields={fields} datedPath={datedPath} />),
       [LIVE_CHECKS]: render(<LiveChecks viewer={editing.viewer} lines={lines} />),
     },
     faults: { ...senderFaults(fields), ...faultsOf([...errors, ...check.problems]) },

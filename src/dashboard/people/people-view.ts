@@ -117,6 +117,10 @@ export function createViewPaths(key: string, appId: string) {
   }
 }
 
+/** To the people who have a value in a field. */
+export const withFieldPath = (key: string, appId: string, field: string): string =>
+  createViewPaths(key, appId).pathOf({ texts: { ...NO_FILTER, field }, sort: 'newest', after: null })
+
 export type ViewPaths = ReturnType<typeof createViewPaths>
 
 function readCursor(found: unknown): PeopleCursor | null {

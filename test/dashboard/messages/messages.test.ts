@@ -290,11 +290,49 @@ describe('a new message', () => {
   test('starts from an email after another message only where there is that message', async () => {
     await pages.press(pages.path, 'save', { name: 'Renamed' })
     const names = await textOf((await pages.browser.get(path())).html, '.ready-emails a.chip')
-    expect(names).toEqual(['Empty', ...FILE.map(({ name }) => name).filter((name) => name !== 'Results not opened yet')])
+    expect(names).toEqual([
+      'Empty',
+      ...FILE.map(({ name }) => name).filter((name) => name !== 'Results not opened yet'),
+    ])
   })
 
   test('keeps what is typed: once it is being edited, nothing else can be started from', async () => {
     const { html } = await pages.press(path(), 'preview', { 'mail.subject': 'Typed' })
     expect([await textOf(html, '.ready-emails'), await textOf(html, '#unsaved[hidden]')]).toEqual([[], []])
+  })
+})
+
+describe('a message by date', () => {
+  const DATE = { trigger: 'date', 'trigger.date': 'trialEndsAt', 'trigger.days': '3' }
+  const addPerson = async (email: string, name: string, value: string) => {
+    await pages.browser.post(pages.at('people/new'), { email, 'fields[0].name': name, 'fields[0].value': value })
+  }
+
+  test('suggests the fields that people have, and its own in the text', async () => {
+    await addPerson('ada@example.com', 'trialEndsAt', '2027-01-01')
+    const { html } = await pages.press(pages.path, 'preview', DATE)
+    expect(await attributesOf(html, '[name="trigger.date"]', 'list')).toEqual(['field-names'])
+    expect(await attributesOf(html, '#field-names option', 'value')).toEqual(['trialEndsAt'])
+    const chips = ['{{ contact.fields.trialEndsAt | date: "long" }}', '{{ contact.firstName | default: "there" }}']
+    expect(await attributesOf(html, '#properties .chip', 'data-insert')).toEqual(chips)
+    const typed = await pages.browser.post(`${pages.path}/preview`, { ...(await fieldsOf(html)), show: 'preview' })
+    expect(typed.html).toContain('contact.fields.trialEndsAt | date')
+    const other = await pages.press(pages.path, 'preview', { 'trigger.date': 'trialEndsAt' })
+    expect(await attributesOf(other.html, '#properties .chip', 'data-insert')).toEqual(chips.slice(1))
+  })
+
+  test('links to the people whose value may be no date', async () => {
+    const linksOf = async () => {
+      const { html } = await pages.press(pages.path, 'preview', DATE)
+      const links = await attributesOf(html, '#checklist a', 'href')
+      return links.flatMap((href) => (href?.includes('/people?') ? [href] : []))
+    }
+    expect(await linksOf()).toEqual([])
+    await addPerson('ada@example.com', 'trialEndsAt', 'soon')
+    await addPerson('bob@example.com', 'plan', 'pro')
+    const [path = '', ...others] = await linksOf()
+    expect([path.includes('trialEndsAt'), others]).toEqual([false, []])
+    const { html } = await pages.browser.get(path)
+    expect([html.includes('ada@example.com'), html.includes('bob@example.com')]).toEqual([true, false])
   })
 })
