@@ -71,8 +71,11 @@ const describePage = (page: string): string =>
 
 export function describeWait(wait: Wait | undefined): string {
   if (wait && 'until' in wait) return `at the next ${wait.until}`
-  return wait === undefined || wait.minutes === 0 ? 'immediately' : `${formatMinutes(wait.minutes)} later`
+  return isAtOnce(wait) ? 'immediately' : `${formatMinutes(wait.minutes)} later`
 }
+
+const isAtOnce = (wait: Wait | undefined): wait is undefined | { minutes: 0 } =>
+  wait === undefined || ('minutes' in wait && wait.minutes === 0)
 
 export const describeEvery = (hours: number): string => `at most once every ${hours === 1 ? 'hour' : `${hours} hours`}`
 
@@ -86,10 +89,10 @@ export function describeAgain(again: Again | undefined): string {
 const describeProperties = (property: string | string[]): string =>
   typeof property === 'string' ? property : property.join(' or ')
 
-/** null when each event is on its own. */
-export function describeCollect(again: Again | undefined): string | null {
+/** null when each event is on its own, or the email waits for none. */
+export function describeCollect({ wait, again }: Pick<MessageContent, 'wait' | 'again'>): string | null {
   const minutes = again && 'collect' in again ? again.collect?.minutes : undefined
-  return minutes === undefined
+  return minutes === undefined || isAtOnce(wait)
     ? null
     : `Until it is sent, the email collects events within ${formatMinutes(minutes)} of the first.`
 }
@@ -196,7 +199,7 @@ export function describeMessage({
   const lines = [
     `The email is due ${describeTime(trigger, wait)}.`,
     'api' in trigger ? null : `Each person gets it ${describeHowOften(trigger, again)}.`,
-    describeCollect(again),
+    describeCollect({ wait, again }),
     ...rules.map((rule) => `Only if ${rule}`),
     describeUnseen(onlyIf),
     topic === undefined ? null : `Its topic is “${topic}”: people who unsubscribed from it don't get it.`,

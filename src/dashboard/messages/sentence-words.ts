@@ -40,7 +40,7 @@ export function readWords(fields: Fields): SentenceWords {
   // parts without errors fit the schema
   const content = typed as unknown as MessageContent
   const notes =
-    isWrong('again') || isWrong('onlyIf') ? [] : [describeCollect(content.again), describeUnseen(content.onlyIf ?? [])]
+    isWrong('again') || isWrong('onlyIf') ? [] : [describeCollect(content), describeUnseen(content.onlyIf ?? [])]
   return {
     trigger: isWrong('trigger')
       ? (UNKNOWN_TRIGGERS.get(textOf(fields, 'trigger')) ?? UNKNOWN_TRIGGER)

@@ -12,6 +12,7 @@ function write(fields: Fields): string {
   return `When ${part(trigger)}, ${part(wait)}${rules.map((rule) => ` if ${part(rule)}`).join('')}, ${part(again)}`
 }
 
+const COLLECTS = 'Until it is sent, the email collects events within 30 minutes of the first.'
 const MAIL = { name: 'M', 'mail.subject': 'S', 'mail.body': 'B' }
 
 test('the first draft has one sentence about leaving', () => {
@@ -31,6 +32,15 @@ test.each<[Fields, string, string]>([
 ])('%j has the goal %s and holds back %s', (changes, goal, holdback) => {
   const words = readWords({ ...EMPTY_FIELDS, ...MAIL, ...changes })
   expect([words.goal.bold, words.holdback.bold]).toEqual([goal, holdback])
+})
+
+test.each<[string, Fields, string]>([
+  ['no wait', {}, ''],
+  ['a wait of 0 minutes', { wait: 'minutes', 'wait.minutes': '0' }, ''],
+  ['a wait', { wait: 'minutes', 'wait.minutes': '5' }, COLLECTS],
+  ['a time of day', { wait: 'until', 'wait.until': '09:00' }, COLLECTS],
+])('with %s says whether the email collects events', (_, wait, notes) => {
+  expect(readWords({ ...EMPTY_FIELDS, ...MAIL, 'again.collect.minutes': '30', ...wait }).notes).toBe(notes)
 })
 
 describe('the sentence', () => {
