@@ -17,7 +17,7 @@ import { mailFactsOf, mailTemplateOf, type RenderedMail } from '../messages/mail
 import { makeNewPerson } from '../messages/message-samples.ts'
 import { describeTemplateFault, readMissing, type TemplateFault } from '../messages/template-faults.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
-import type { Mail, MessageRow, SentMail } from '../store/message-types.ts'
+import type { Mail, MessageRow, OwnMail, SentMail } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { Refused, StoredContact } from '../store/types.ts'
 
@@ -150,8 +150,8 @@ type Dependencies = {
   mailer: { senders: Senders }
 }
 
-/** `messageId` null: a text of its own. `unlinked`: URLs of `properties` that the email doesn't link to. */
-export type PreparedSend = { messageId: number | null; unlinked: number }
+/** `messageId` null: a text of its own, which is `mail`. `unlinked`: URLs of `properties` that the email doesn't link to. */
+export type PreparedSend = { messageId: number | null; mail: OwnMail | null; unlinked: number }
 
 /**
  * Finds the message and renders the email, so that what can't be sent is refused instead of skipped. Refusals:
@@ -166,8 +166,13 @@ export async function prepareSend(deps: Dependencies, app: AppRow, input: SendFi
   if (unsent.length > 0) return refuseFields(unsent)
   const rendered = await render(deps, app, { mail, input })
   if (!('html' in rendered)) return refuseFields(await describeFault(deps, app, { fault: rendered, mail, found }))
-  return { messageId: found?.id ?? null, unlinked: rendered.refusedLinks.length }
+  const own = found === null ? withShownSubject(mail, rendered.subject) : null
+  return { messageId: found?.id ?? null, mail: own, unlinked: rendered.refusedLinks.length }
 }
+
+/** Lists of emails show it. */
+const withShownSubject = (mail: Mail, shownSubject: string): OwnMail =>
+  shownSubject === mail.subject ? mail : { ...mail, shownSubject }
 
 const NO_MESSAGE = refuse('message_not_found', {
   message: 'This app has no message with this ID or name. Copy its name from Messages.',
@@ -273,10 +278,10 @@ type Sending = Omit<WriteContext, 'via'> & PreparedSend
 /** Resolves after the commit. Refusals: contact_not_found, plan_limit_reached, message_not_live, and of keys. */
 export const sendMail = (
   { store, clock }: Pick<Dependencies, 'store' | 'clock'>,
-  { access, app, buckets, idempotency, messageId, unlinked }: Sending,
+  { access, app, buckets, idempotency, messageId, mail, unlinked }: Sending,
   input: SendFields,
 ): Promise<SentMail | Refused> => {
-  const { email, emailShown, createContact, firstName, lastName, properties, mail } = input
+  const { email, emailShown, createContact, firstName, lastName, properties } = input
   return store.sendMail({
     ...ofKey(access),
     accountId: app.accountId,

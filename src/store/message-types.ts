@@ -303,7 +303,10 @@ export type DeliveryRow = {
 }
 
 /** What was sent at once. `keyId` null: it asks for consent. `properties`: JSON. `mail` null: that of the message. */
-export type StoredSend = { keyId: string | null; properties: string | null; mail: Mail | null }
+export type StoredSend = { keyId: string | null; properties: string | null; mail: OwnMail | null }
+
+/** `shownSubject`: the subject with its values, if it has any. */
+export type OwnMail = Mail & { shownSubject?: string }
 
 /** `messageId` null: the email has a text of its own. */
 export type SendWrite = PersonWrite & {
@@ -314,7 +317,7 @@ export type SendWrite = PersonWrite & {
   messageId: number | null
   /** JSON */
   properties: string | null
-  mail: Mail | null
+  mail: OwnMail | null
   /** URLs of the properties that the email doesn't link to */
   unlinked: number
 }

@@ -1,6 +1,6 @@
 /** What the API sends at once, and what asks for consent, beside its deliveries. */
 import type { Database } from 'bun:sqlite'
-import type { Mail, MessageContent, MessageRow, SendWrite, StoredSend } from './message-types.ts'
+import type { MessageContent, MessageRow, OwnMail, SendWrite, StoredSend } from './message-types.ts'
 import type { EventRow, StoredContact } from './types.ts'
 
 export type NewSend = Pick<SendWrite, 'appId' | 'properties' | 'mail'> &
@@ -14,7 +14,7 @@ const COLUMNS = 'delivery_id AS deliveryId, key_id AS keyId, properties, mail'
 
 const toSend = ({ deliveryId: _, mail, ...row }: Stored): StoredSend => ({
   ...row,
-  mail: mail === null ? null : (JSON.parse(mail) as Mail),
+  mail: mail === null ? null : (JSON.parse(mail) as OwnMail),
 })
 
 export function createSendReads(db: Database) {
@@ -38,11 +38,14 @@ const ASKING_NAME = 'Confirm email address'
 /** The message of an email. A text of its own is called by its subject, except one that asks for consent. */
 export function applySend<M extends Pick<MessageRow, 'name' | 'content'>>(message: M, send: StoredSend | null): M {
   if (send === null || send.mail === null) return message
-  const { keyId, mail } = send
+  const {
+    keyId,
+    mail: { shownSubject, ...mail },
+  } = send
   const content = { ...message.content, mail }
   return keyId === null
     ? { ...message, name: ASKING_NAME, content: { ...content, asksConsent: true } }
-    : { ...message, name: mail.subject, content }
+    : { ...message, name: shownSubject ?? mail.subject, content }
 }
 
 /** The values of a call, as those of an event. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createApp } from '../../src/accounts/accounts.ts'
 import { publicId } from '../../src/core/ids.ts'
 import { isRefusal } from '../../src/core/refusals.ts'
+import { listDeliveries } from '../../src/deliveries/delivery-lists.ts'
 import { API, type Given } from '../helper.ts'
 import { type Sending, startSending } from '../mail/sending.ts'
 import { recordOf } from '../messaging.ts'
@@ -157,6 +158,9 @@ describe('a text of its own', () => {
     const names = (await sending.store().listMessages(sending.app.id)).map(({ name }) => name)
     expect(names).not.toContain('')
     expect(names).toContain('Receipt')
+    const any = { messageId: null, contactId: null, states: null, before: null, limit: 1 }
+    const { deliveries } = await listDeliveries(sending.store(), sending.app, any)
+    expect(deliveries.map(({ work }) => work.message.name)).toEqual(['Reset your password'])
   })
 
   test('can name the sender and where replies go', async () => {
