@@ -49,10 +49,12 @@ const UNITS: [unit: string, ms: number, from: number][] = [
 ]
 const RELATIVE_DAYS = 30
 
+/** To the nearest: the time until then shrinks at once. */
+const roundMinutes = (ms: number): number => Math.round(ms / MINUTE_MS) * MINUTE_MS
+
 /** "just now", "5 minutes ago" or "in 23 hours"; null beyond 30 days. */
 export function formatDistance(at: number, now: number): string | null {
-  // to the nearest: the time until then shrinks at once
-  const distance = at > now ? Math.round((at - now) / MINUTE_MS) * MINUTE_MS : now - at
+  const distance = at > now ? roundMinutes(at - now) : now - at
   const [unit, ms] = UNITS.find(([, , from]) => distance >= from) ?? ['', 0]
   if (unit === '') return at > now ? 'in less than a minute' : 'just now'
   const number = at > now ? Math.round(distance / ms) : Math.floor(distance / ms)
@@ -63,9 +65,12 @@ export function formatDistance(at: number, now: number): string | null {
 /** `over`: what is said from `at` on. */
 export type Countdown = { at: number; over: string }
 
-/** "in 10 min", then such as "now" */
-export const formatCountdown = ({ at, over }: Countdown, now: number): string =>
-  at <= now ? over : `in ${formatShortDuration(at - now)}`
+/** "in 10 min", rounded as by `formatDistance`, then such as "now" */
+export function formatCountdown({ at, over }: Countdown, now: number): string {
+  if (at <= now) return over
+  const ms = at - now
+  return `in ${formatShortDuration(ms < MINUTE_MS ? ms : roundMinutes(ms), Math.round)}`
+}
 
 export function formatDuration(ms: number): string {
   if (ms < MINUTE_MS) return 'less than a minute'
@@ -74,8 +79,8 @@ export function formatDuration(ms: number): string {
 }
 
 /** "20 s", "3 min", "5 h" or "2 days" */
-export function formatShortDuration(ms: number): string {
+export function formatShortDuration(ms: number, round = Math.floor): string {
   if (ms < MINUTE_MS) return `${Math.max(0, Math.floor(ms / 1_000))} s`
-  if (ms < 2 * HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`
-  return ms < 2 * DAY_MS ? `${Math.floor(ms / HOUR_MS)} h` : count(Math.floor(ms / DAY_MS), 'day')
+  if (ms < 2 * HOUR_MS) return `${round(ms / MINUTE_MS)} min`
+  return ms < 2 * DAY_MS ? `${round(ms / HOUR_MS)} h` : count(round(ms / DAY_MS), 'day')
 }

@@ -203,11 +203,15 @@ function describeState(delivery: DeliveryRow, subject: Subject, verdicts: readon
     case 'unknown':
       return `${describeReason(reason ?? 'unknown', name, state)} It's unknown whether ${name} got it.`
     case 'bounced':
-      return `The email bounced. ${describeReason(reason ?? 'bounced', name, state)}`
+      return `The email bounced.${describeReport(delivery, name)}`
     case 'complained':
-      return `${name} reported the email as spam. ${describeReason(reason ?? 'complained', name, state)}`
+      return `${name} reported the email as spam.${describeReport(delivery, name)}`
   }
 }
+
+/** Nothing if the report says no more than the state. */
+const describeReport = ({ reason, state }: DeliveryRow, name: string): string =>
+  reason === null || reason === state ? '' : ` ${describeReason(reason, name, state)}`
 
 /** A time of day is one of the person's own timezone. */
 function describeDue(dueAt: number, { content: { wait }, zone, ownZone, person }: Subject): string {

@@ -34,6 +34,9 @@ describe('describes a state', () => {
       "Eventpost stopped while it was sending the email. It's unknown whether Ada got it.",
     ],
     [{ state: 'bounced', reason: 'No such user' }, 'The email bounced. The report said: "No such user".'],
+    [{ state: 'bounced', reason: 'bounced' }, 'The email bounced.'],
+    [{ state: 'complained', reason: 'complained' }, 'Ada reported the email as spam.'],
+    [{ state: 'complained', reason: null }, 'Ada reported the email as spam.'],
     [{ state: 'complained', reason: 'abuse' }, 'Ada reported the email as spam. The report said: "abuse".'],
     [
       { state: 'deferred', reason: 'enew' },

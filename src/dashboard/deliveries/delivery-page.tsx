@@ -282,8 +282,9 @@ function HastenForm(props: DeliveryProps) {
   const { viewer, shown, now } = props
   const { delivery, contact } = shown.work
   if (!isEditor(props) || shown.unwanted !== null || !isSendableEarly(delivery, now)) return null
+  const label = delivery.byHand ? 'Send it now' : 'Check and send now'
   return (
-    <Dialog id="send-now" opener="Send it now" title={`Send this email to ${contact.email} now?`}>
+    <Dialog id="send-now" opener={label} title={`Send this email to ${contact.email} now?`}>
       <p>
         {delivery.byHand
           ? 'The next attempt is made now instead of on '
@@ -295,7 +296,7 @@ function HastenForm(props: DeliveryProps) {
       </p>
       {'collect' in (shown.work.message.content.again ?? {}) && <p>Later events start another email.</p>}
       <ActionForm action={`${deliveryPath(viewer.app.publicId, delivery.id)}/send-now`} kind="primary">
-        Send it now
+        {label}
       </ActionForm>
     </Dialog>
   )

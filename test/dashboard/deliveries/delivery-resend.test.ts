@@ -244,7 +244,7 @@ describe('afterwards', () => {
     expect(await textOf(html, 'td .badge')).not.toContain("Don't send")
     expect((await moments(path))[0]).toBe('Next check')
     expect(await textOf(html, 'main [popovertarget]:not(.close)')).toEqual([
-      'Send it now',
+      'Check and send now',
       'Send it anyway',
       'Cancel this email',
     ])
@@ -335,7 +335,12 @@ describe('an email that waits', () => {
 
   test('is cancelled by a member, who is named, and is not sent', async () => {
     const path = await trigger(WAITING)
-    expect(await offered(path)).toEqual(['Send it now', 'Send it now', 'Cancel this email', 'Cancel this email'])
+    expect(await offered(path)).toEqual([
+      'Check and send now',
+      'Check and send now',
+      'Cancel this email',
+      'Cancel this email',
+    ])
     const { status, location } = await browser.submit(path, `${path}/cancel`)
     expect([status, location]).toEqual([303, path])
     const html = await see(path)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { render } from 'preact-render-to-string'
-import { formatTime } from '../../../src/core/format-time.ts'
+import { formatCountdown, formatTime } from '../../../src/core/format-time.ts'
 import { ExactTime, formatAge, Moment, Time, Zone } from '../../../src/dashboard/ui/time.tsx'
 
 const AT = Date.UTC(2026, 4, 3, 14, 5, 59)
@@ -31,6 +31,18 @@ describe('how long ago', () => {
   ])('%d ms: %s', (age, words) => {
     expect(formatAge(AT, AT + age)).toBe(words)
   })
+})
+
+test.each([
+  [20_000, 'in 20 s', 'in less than a minute'],
+  [5 * MINUTE + 40_000, 'in 6 min', 'in 6 minutes'],
+  [5 * HOUR - 5_000, 'in 5 h', 'in 5 hours'],
+  [DAY - 20 * MINUTE, 'in 24 h', 'in 24 hours'],
+  [2 * DAY - 20 * MINUTE, 'in 48 h', 'in 48 hours'],
+  [3 * DAY - HOUR, 'in 3 days', 'in 3 days'],
+  [0, 'now', 'just now'],
+])('%d ms from now, lists say %s and pages %s', (ms, short, long) => {
+  expect([formatCountdown({ at: AT + ms, over: 'now' }, AT), formatAge(AT + ms, AT)]).toEqual([short, long])
 })
 
 test('a time is written as people write it, in the zone that is asked for', () => {
