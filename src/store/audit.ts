@@ -52,6 +52,13 @@ export function readMessageSubject({ action, subject }: Pick<AuditEntry, 'action
     : { id: subject.slice(0, space), names: JSON.parse(subject.slice(space + 1)) as string[] }
 }
 
+/** The person's id is missing if the address had no person. Null: about no address. */
+export function readSuppressedSubject({ action, subject }: Pick<AuditEntry, 'action' | 'subject'>) {
+  if (action !== 'suppression.add' && action !== 'suppression.remove') return null
+  const found = /^[\w-]{43}(?: (con_\w+))?: (.*)$/su.exec(subject ?? '')
+  return found && { contactId: found[1] ?? null, why: found[2] ?? '' }
+}
+
 /** `subject`: a person's ID, or the list in words without values. */
 export type ExportNote = Change & { action: 'contact.export' | 'data.export'; subject: string }
 

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { publicId } from '../core/ids.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { IS_UNCONFIRMED } from './consents.ts'
 import {
@@ -273,11 +274,13 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const cancelOpen = (contactId: number, { appId, reason, at }: Suppressing): void =>
     cancelEmails({ appId, contactId, at }, (waiting) => rules.cancelBySuppression(waiting, reason, at))
 
-  /** Stores the hash of the address, because the audit log also outlives the person. */
+  /** Stores the hash of the address and the id of its person, because the audit log also outlives the person. */
   const note = (action: string, { appId, email, at, by }: Person & { at: number; by?: By }): void => {
     if (!by) return
     const { why, ...who } = by
-    audit({ ...who, at }, action, `${list.hash(appId, email) ?? ''}: ${why}`)
+    const person = byEmail.get(appId, email)
+    const about = [list.hash(appId, email) ?? '', ...(person ? [publicId('con', person.id)] : [])].join(' ')
+    audit({ ...who, at }, action, `${about}: ${why}`)
   }
 
   /** An address without a contact is added to the list only. `isNew`: it was not on the list. */

@@ -4,7 +4,7 @@ import { readPublicId } from '../../core/ids.ts'
 import { findProvider } from '../../accounts/mail-providers.ts'
 import type { MemberEntry } from '../../accounts/members.ts'
 import type { AuditEntry } from '../../accounts/audit.ts'
-import { readMessageSubject } from '../../store/audit.ts'
+import { readMessageSubject, readSuppressedSubject } from '../../store/audit.ts'
 import { describeSettings } from '../sender/setting-labels.ts'
 
 /** The text of each audit action, after the actor's name. `{}` is replaced by the subject. */
@@ -69,10 +69,10 @@ const ACTIONS = new Map<string, string>([
   ['contact.erase', 'erased the person {}'],
   ['contact.export', 'exported the person {}'],
   ['data.export', 'exported {}'],
-  ['suppression.add', 'suppressed an address: {}'],
+  ['suppression.add', 'suppressed {}'],
   ['suppression.import', 'suppressed addresses: {}'],
   ['suppression.sync', 'read the suppression list of {}'],
-  ['suppression.remove', 'removed a suppression: {}'],
+  ['suppression.remove', 'removed the suppression of {}'],
 ])
 
 export type AuditNames = {
@@ -104,17 +104,21 @@ function nameOf(id: string, { members, keys, apps, messages, deliveries, people 
   return named ? `“${named.name}”` : id
 }
 
-/** The keyed hash of an address says nothing to a reader. */
-const ADDRESS_HASH = /^[\w-]{43}: /
-
 function describeSubject(entry: AuditEntry, names: AuditNames): string {
   const { action, subject } = entry
   const message = readMessageSubject(entry)
   if (message && message.names.length > 0) return message.names.map((name) => `“${name}”`).join(' to ')
   if (action === 'mail.set') return describeSettings(subject ?? '')
   if (action === 'suppression.sync') return describeSync(subject ?? '')
-  const about = action.startsWith('suppression.') ? subject?.replace(ADDRESS_HASH, '') : subject
-  return nameOf(about ?? '', names)
+  const suppressed = readSuppressedSubject(entry)
+  if (suppressed) return `${nameSuppressed(suppressed.contactId, names)}: ${suppressed.why}`
+  return nameOf(subject ?? '', names)
+}
+
+/** The hash of an address says nothing to a reader. */
+function nameSuppressed(contactId: string | null, { people }: AuditNames): string {
+  if (contactId === null) return 'an address'
+  return people.get(readPublicId('con', contactId) ?? 0) ?? 'an erased person'
 }
 
 /** "Postmark: 12 added, 340 listed before" */

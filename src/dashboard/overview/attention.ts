@@ -211,11 +211,12 @@ function aboutRefused({ appId, refused, refusedSince }: AttentionFacts): Item {
   }
 }
 
-const aboutLinks = ({ mail: { lostUrl } }: AttentionFacts): Item =>
+/** While nothing is live, nobody gets the links. */
+const aboutLinks = ({ mail: { lostUrl }, messages }: AttentionFacts): Item =>
   lostUrl === null
     ? null
     : {
-        isBad: IS_PROBLEM.lostUrl,
+        isBad: IS_PROBLEM.lostUrl && messages.some(({ status }) => status === 'live'),
         text: describeLostUrl(lostUrl),
         link: { label: 'How to set the public address', href: PUBLIC_ADDRESS },
       }

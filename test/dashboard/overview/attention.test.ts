@@ -54,6 +54,16 @@ test('nothing when all is well', () => {
   expect(listAttention({ ...well, ...records(found('DKIM', 'caution'), found('SPF', 'caution')) })).toEqual([])
 })
 
+test('a local base URL is a problem only where a message is live', () => {
+  const isBadWith = (messages: AttentionFacts['messages']) =>
+    listAttention({ ...well, messages, mail: { ...mail, lostUrl: 'http://localhost:8080' } }).map(({ isBad }) => isBad)
+  expect([isBadWith([]), isBadWith([{ ...live, status: 'draft' }]), isBadWith([live])]).toEqual([
+    [false],
+    [false],
+    [true],
+  ])
+})
+
 describe('each problem has one link', () => {
   test.each<[string, Partial<AttentionFacts>, string[]]>([
     [

@@ -216,10 +216,10 @@ describe('changing it', () => {
     expect(await pages.store.findSuppression(app.id, BOB)).toBe('complained')
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('complained')
     expect(audited()).toEqual([
-      { action: 'suppression.add', subject: expect.stringMatching(/^[\w-]{43}: They wrote to us$/) },
+      { action: 'suppression.add', subject: expect.stringMatching(/^[\w-]{43} con_\w+: They wrote to us$/) },
     ])
     const log = await browser.get(pages.at('audit?kind=changes'))
-    expect(await textOf(log.html, 'td[data-label=What]')).toContain('suppressed an address: They wrote to us')
+    expect(await textOf(log.html, 'td[data-label=What]')).toContain(`suppressed ${BOB}: They wrote to us`)
     expect(await noticesAt((await add()).location)).toEqual([
       'Done: 0 addresses were added. 1 was already on the list.',
     ])
@@ -284,8 +284,12 @@ describe('changing it', () => {
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('subscribed')
     expect(audited().at(-1)).toEqual({
       action: 'suppression.remove',
-      subject: expect.stringMatching(/^[\w-]{43}: They asked for it$/),
+      subject: expect.stringMatching(/^[\w-]{43} con_\w+: They asked for it$/),
     })
+    const whatOf = async () => textOf((await browser.get(pages.at('audit'))).html, 'td[data-label=What]')
+    expect(await whatOf()).toContain(`removed the suppression of ${BOB}: They asked for it`)
+    await erase(BOB)
+    expect(await whatOf()).toContain('removed the suppression of an erased person: They asked for it')
   })
 
   test('removes an erased person by the address', async () => {
