@@ -169,11 +169,12 @@ const go = ({ method, url, body }: SampleRequest): string =>
 /** The signature is made in the shell. `body`: JSON without single quotes. */
 export const bounceSample = (url: string, body: string): string => `body='${body}'
 time=$(date +%s)
-signature=$(printf %s "$time.$body" | openssl dgst -sha256 -hmac "$REPORT_SECRET" | sed 's/^.* //')
-curl -sS --max-time 10 '${url}' \\
+signature=$(printf %s "$time.$body" \\
+  | openssl dgst -sha256 -hmac "$REPORT_SECRET" | sed 's/^.* //')
+curl -sS --max-time 10 -d "$body" \\
   -H 'Content-Type: application/json' \\
   -H "Eventpost-Signature: t=$time,v1=$signature" \\
-  -d "$body"`
+  '${url}'`
 
 const LANGUAGES: [id: string, name: string, write: (request: SampleRequest) => string][] = [
   ['curl', 'curl', curl],

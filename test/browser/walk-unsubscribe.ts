@@ -33,7 +33,7 @@ async function linkOfPending(server: Served, email: string, days: number): Promi
 }
 
 /** The link of an email about one of two topics. */
-async function linkOfTopic({ parts, first, url, clock }: Served, email: string): Promise<string> {
+export async function linkOfTopic({ parts, first, url, clock }: Served, email: string): Promise<string> {
   const { store, unsubscribeKey } = parts()
   const app = await store.findAppByPublicId(first.appId)
   const appId = app?.id ?? 0

@@ -210,6 +210,7 @@ describe('the evidence', () => {
     await sending.call('DELETE', CONTACTS, { body: { newsletter: sending.first.appId, email: ADA } })
     expect(await sending.store().listConsents(id)).toEqual([])
     expect(await titleOf(await get(url))).toEqual([404, 'This link does not work'])
+    expect(await (await get(url)).text()).toContain("If it still doesn't work, reply to the email")
     expect(await titleOf(await post(url))).toEqual([404, 'This link does not work'])
   })
 })
