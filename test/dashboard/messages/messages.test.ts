@@ -324,7 +324,7 @@ describe('a message by date', () => {
   test('links to the people whose value may be no date', async () => {
     const linksOf = async () => {
       const { html } = await pages.press(pages.path, 'preview', DATE)
-      const links = await attributesOf(html, '#checklist a', 'href')
+      const links = await attributesOf(html, '#data-notes a', 'href')
       return links.flatMap((href) => (href?.includes('/people?') ? [href] : []))
     }
     expect(await linksOf()).toEqual([])
