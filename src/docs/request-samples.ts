@@ -171,10 +171,11 @@ export const bounceSample = (url: string, body: string): string => `body='${body
 time=$(date +%s)
 signature=$(printf %s "$time.$body" \\
   | openssl dgst -sha256 -hmac "$REPORT_SECRET" | sed 's/^.* //')
-curl -sS --max-time 10 -d "$body" \\
+curl -sS --max-time 10 \\
+  '${url}' \\
   -H 'Content-Type: application/json' \\
   -H "Eventpost-Signature: t=$time,v1=$signature" \\
-  '${url}'`
+  -d "$body"`
 
 const LANGUAGES: [id: string, name: string, write: (request: SampleRequest) => string][] = [
   ['curl', 'curl', curl],
