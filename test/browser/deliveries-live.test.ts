@@ -149,7 +149,7 @@ test(
 )
 
 test(
-  'an open delivery shows what became of it after Send it now, and keeps the view of its email until then',
+  'an open delivery shows what became of it after Check and send now, and keeps the view of its email until then',
   async () => {
     const { page, save, send, sendDue, open, close } = await openDeliveries()
     await save('later', 'live', WAITS)
@@ -158,7 +158,7 @@ test(
     const live = page.waitForResponse((response) => response.url().endsWith('/live'))
     await page.click('.feed a')
     await live
-    await page.click('button:text("Send it now")')
+    await page.click('button:text("Check and send now")')
     await page.click('#send-now form button')
     await page.waitForSelector('.notice >> text=The email is checked in a moment')
     await page.evaluate('window.isSame = true')
@@ -172,7 +172,7 @@ test(
     await sendDue()
     await page.waitForSelector('aside .badge >> text=Captured')
     await leadIs(page, 'It was captured on')
-    expect([await page.isVisible('button:text("Send it now")'), await page.evaluate<boolean>('window.isSame')]).toEqual(
+    expect([await page.isVisible('button:text("Check and send now")'), await page.evaluate<boolean>('window.isSame')]).toEqual(
       [false, true],
     )
     await close()

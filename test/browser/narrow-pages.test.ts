@@ -1,7 +1,6 @@
-/** What the width of a page leaves of its buttons, rows and samples. */
+/** What the width of a page leaves of its buttons and samples. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
-import { publicId } from '../../src/core/ids.ts'
 import { BATCH } from '../helper.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { linkOfTopic } from './walk-unsubscribe.ts'
@@ -41,33 +40,6 @@ test(
       .locator('main .button')
       .evaluateAll((buttons) => buttons.map((button) => button.getBoundingClientRect().width))
     expect(widths).toEqual([358, 358, 358])
-  },
-  TRY_MS,
-)
-
-test(
-  'the rows of Deliveries end at the right, also while an email waits',
-  async () => {
-    const { store } = server.parts()
-    const app = await store.findAppByPublicId(server.first.appId)
-    const [draft] = await store.listMessages(app?.id ?? 0)
-    await page.setViewportSize(DESK)
-    await page.goto(pathOf(`messages/${publicId('msg', draft?.id ?? 0)}`))
-    await page.click('[popovertarget=go-live]')
-    await page.click('dialog:popover-open .primary')
-    await page.waitForSelector('.page-head .badge.good')
-    await record('results_ready')
-    await page.setViewportSize(PHONE)
-    await page.goto(pathOf('deliveries'))
-    const [why, row] = await page
-      .locator('.feed.deliveries > li:has([data-over])')
-      .first()
-      .evaluate((li) => {
-        const range = document.createRange()
-        range.selectNodeContents(li.querySelector('.why time') ?? li)
-        return [range.getBoundingClientRect().right, li.getBoundingClientRect().right]
-      })
-    expect(Math.abs((why ?? 0) - (row ?? 0))).toBeLessThan(1)
   },
   TRY_MS,
 )
