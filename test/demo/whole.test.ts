@@ -53,9 +53,15 @@ describe('a customer with the demo site', () => {
   test('sees pages and actions of signed-in people, and results of the server', async () => {
     const { site, page, close } = await openSite(service.first.identitySecret)
     await signIn(page, site.url, 'ada@example.com')
-    await page.click('text=Studio >> nth=1')
-    await page.click('text=Styles')
-    await page.click('text=Make >> nth=0')
+    for (const [link, path] of [
+      ['text=Studio >> nth=1', '/studio/pictures'],
+      ['text=Styles', '/studio/styles'],
+      ['text=Make >> nth=0', '/studio/make'],
+    ] as const) {
+      await page.click(link)
+      // who leaves before the script ran has seen nothing
+      await page.waitForURL(`**${path}`)
+    }
     await page.click('#make')
     await page.locator('#made a').click()
     await page.waitForURL('**/results/*')
