@@ -464,3 +464,7 @@ function describeDmarc(name: string, record: string): SenderCheck {
     record: null,
   }
 }
+
+/** In a sentence. */
+export const nameChecks = (checks: readonly SenderCheck[]): string =>
+  new Intl.ListFormat('en').format(checks.map(({ about }) => (about === 'New DKIM key' ? 'the new DKIM key' : about)))

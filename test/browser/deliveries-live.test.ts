@@ -172,9 +172,10 @@ test(
     await sendDue()
     await page.waitForSelector('aside .badge >> text=Captured')
     await leadIs(page, 'It was captured on')
-    expect([await page.isVisible('button:text("Check and send now")'), await page.evaluate<boolean>('window.isSame')]).toEqual(
-      [false, true],
-    )
+    expect([
+      await page.isVisible('button:text("Check and send now")'),
+      await page.evaluate<boolean>('window.isSame'),
+    ]).toEqual([false, true])
     await close()
   },
   TRY_MS,

@@ -15,6 +15,7 @@ import { describeLostUrl } from '../../people/unsubscribe.ts'
 import { IS_PROBLEM, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
 import { EDITOR, type Sending } from './editor-props.ts'
 import { type Fields, textOf } from './message-field-names.ts'
+import { categoryOf } from './message-form.ts'
 import { listGroups } from './sentence-words.ts'
 import type { TestedEmail } from './tested-emails.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
@@ -89,7 +90,7 @@ export function listChecks({
     ...(triggerNote === null ? [] : [noteLine('Trigger', triggerNote)]),
     ...(unfit.length === 0 ? [] : [lineOfData(unfit)]),
     lineOfSender(sender),
-    ...listSending(sending, message),
+    ...listSending(categoryOf(fields) === 'transactional' ? { ...sending, lostUrl: null } : sending, message),
     lineOfValues(
       values,
       warnings.filter((one) => isOfText(one) && !isOfSize(one)),

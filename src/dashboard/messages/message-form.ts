@@ -192,10 +192,13 @@ const readText = (fields: Fields, path: string) => ({
   html: withPlainLines(fields[`${path}.html`] ?? '').trim() || undefined,
 })
 
+export const categoryOf = (fields: Fields): string =>
+  isOfApi(fields) ? 'transactional' : textOf(fields, 'mail.category')
+
 export function readMail(fields: Fields) {
   const optional = (name: string) => textOf(fields, `mail.${name}`) || undefined
   const variants = listVariants(fields).map((name) => [name, readText(fields, variantPath(name))])
-  const category = isOfApi(fields) ? 'transactional' : textOf(fields, 'mail.category')
+  const category = categoryOf(fields)
   return {
     ...readText(fields, 'mail'),
     variants: variants.length === 0 ? undefined : (Object.fromEntries(variants) as Record<string, MailText>),

@@ -1,6 +1,7 @@
 import { UNREADABLE_SERVER } from '../../accounts/mail-server.ts'
+import { upperFirst } from '../../core/text.ts'
 import { formatCount, formatCounted, MOST_COUNTED } from '../../core/count.ts'
-import { isMissing, isUnknown, type SenderCheck } from '../../accounts/sender-checks.ts'
+import { isMissing, isUnknown, nameChecks, type SenderCheck } from '../../accounts/sender-checks.ts'
 import { describeBrakeCause, formatPercent, type Rates, rateState, TARGETS } from '../../deliveries/brake.ts'
 import { describeLostUrl } from '../../people/unsubscribe.ts'
 import type { ProblemCounts } from '../../store/message-results.ts'
@@ -137,16 +138,15 @@ function aboutRecords({ appId, records }: AttentionFacts): Item {
   const href = `${pathOf(appId, 'sender/domain')}#checks`
   const missing = checks?.filter(isMissing) ?? []
   const unknown = checks?.filter(isUnknown) ?? []
-  const nameAll = (some: SenderCheck[]): string => new Intl.ListFormat('en').format(some.map(({ about }) => about))
   if (missing.length === 0 && (checks === null || unknown.length > 0)) {
     const isAll = checks === null || unknown.length === checks.length
-    const what = isAll ? 'The DNS records' : nameAll(unknown)
+    const what = isAll ? 'The DNS records' : upperFirst(nameChecks(unknown))
     const [verb, them] = unknown.length === 1 && !isAll ? ["hasn't", 'it'] : ["haven't", 'them']
     const text = `${what} of ${domain} ${verb} been checked yet. Without ${them}, emails may go to spam.`
     return { isBad: false, text, link: { label: 'Check the records', href } }
   }
   if (missing.length === 0) return null
-  const names = nameAll(missing)
+  const names = upperFirst(nameChecks(missing))
   const text = `${names} of ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
   return { isBad: missing.some(({ state }) => state === 'bad'), text, link: { label: 'Show the records to add', href } }
 }

@@ -224,7 +224,7 @@ function ofChange(
   const { cause } = change
   return {
     kind: 'Change',
-    what: describeChange(change),
+    what: describeChange(change, actor),
     detail: cause ? (
       <>
         <SentText most={MOST_DETAIL}>{describeCause(cause, nameMember)}</SentText>
@@ -241,11 +241,12 @@ function ofChange(
   }
 }
 
-function describeChange({ status, cause, topics }: ContactChangeRow['change']): string {
+function describeChange({ status, cause, topics }: ContactChangeRow['change'], actor: string | null): string {
   if (status === null && cause?.by === 'report') return FAILURES[cause.kind]
   if (status === null) return topics ? 'Topics changed' : 'Details changed'
   const [before, after] = status
-  return before === 'pending' && after === 'subscribed' ? 'Confirmed their email address' : STATUS_CHANGES[after]
+  if (before === 'pending' && after === 'subscribed') return 'Confirmed their email address'
+  return after === 'subscribed' && actor !== null ? 'Removed from suppressions' : STATUS_CHANGES[after]
 }
 
 const listEvidence = ({ wording, address }: Consent): Difference[] => [

@@ -17,6 +17,7 @@ import {
   type LastCheck,
   listUnchecked,
   type SenderCheck,
+  nameChecks,
 } from '../../accounts/sender-checks.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { SetAddress } from '../layout/mail-notices.tsx'
@@ -83,17 +84,15 @@ const State = ({ facts: { mailRoute }, checked: [first] }: DomainProps) =>
     </>
   )
 
-const nameAll = (checks: SenderCheck[]): string => new Intl.ListFormat('en').format(checks.map(({ about }) => about))
-
 function describeRecords(last: LastCheck | null): string {
   if (last === null) return "Its DNS records haven't been checked yet."
   const open = last.checks.filter(({ state }) => state === 'bad' || state === 'caution')
-  if (open.length > 0) return `Its DNS records are incomplete: ${nameAll(open)}.`
+  if (open.length > 0) return `Its DNS records are incomplete: ${nameChecks(open)}.`
   if (last.checks.every(({ state }) => state === 'good' || state === 'unseen')) return 'Its DNS records are correct.'
   const unchecked = last.checks.filter(({ state }) => state === 'unchecked')
   return unchecked.length === 0
     ? 'Some of its DNS records could not be read.'
-    : `Not checked yet: ${nameAll(unchecked)}.`
+    : `Not checked yet: ${nameChecks(unchecked)}.`
 }
 
 /** Domains to verify, because other accounts use the same mail server. */

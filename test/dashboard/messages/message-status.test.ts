@@ -219,6 +219,8 @@ describe('going live', () => {
     ])
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })
     expect(await left()).toEqual([`Problem: ${lost}`, values, "To do: Test This text hasn't been tested yet."])
+    const { html: receipt } = await pages.press(pages.path, 'preview', { 'mail.category': 'transactional' })
+    expect((await textOf(receipt, '#checklist li')).filter((line) => line.includes('Public address'))).toEqual([])
     const { html: withServer } = await pages.browser.get(pages.path)
     expect(await textOf(withServer, '#go-live-checks p')).toEqual(["These don't stop you from going live:"])
     expect(await textOf(withServer, '#checklist .wrong')).toEqual([

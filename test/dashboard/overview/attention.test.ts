@@ -189,6 +189,15 @@ describe('each problem has one link', () => {
       ],
     ],
     [
+      'the record of a new key to add',
+      records(found('SPF', 'good'), found('New DKIM key', 'caution', true)),
+      [
+        'The new DKIM key of acme.example is missing or wrong, so emails may go to spam.',
+        'Show the records to add',
+        '/apps/app_1/sender/domain#checks',
+      ],
+    ],
+    [
       'wrong records',
       records(found('SPF', 'bad'), found('DKIM', 'bad', true), found('DMARC', 'unasked')),
       [

@@ -281,7 +281,10 @@ describe('changing it', () => {
     pages.clock.ms += 1
     await remove()
     expect(await pages.store.findSuppression(app.id, BOB)).toBe(null)
-    expect((await pages.store.findContact(app.id, BOB))?.status).toBe('subscribed')
+    const bob = await pages.store.findContact(app.id, BOB)
+    expect(bob?.status).toBe('subscribed')
+    const person = await browser.get(pages.at(`people/${publicId('con', bob?.id ?? 0)}`))
+    expect((await textOf(person.html, '.timeline > li > div > span'))[0]).toBe('ChangeRemoved from suppressions')
     expect(audited().at(-1)).toEqual({
       action: 'suppression.remove',
       subject: expect.stringMatching(/^[\w-]{43} con_\w+: They asked for it$/),
