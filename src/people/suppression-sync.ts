@@ -53,9 +53,8 @@ export function createSuppressionSyncs({ store, clock, sleep = Bun.sleep }: Give
     const all = mergeReasons(found)
     for (let start = 0; start < all.length; start += COMMIT_ADDRESSES) {
       const some = all.slice(start, start + COMMIT_ADDRESSES)
-      const listed = some.map(({ email, reason, text }) => ({
-        email,
-        reason,
+      const listed = some.map(({ text, ...row }) => ({
+        ...row,
         cause: { by: 'list', provider: progress.provider, text } as const,
       }))
       const outcome = await store.suppressMany({ appId, rows: listed, at: clock.now(), noted: null })

@@ -23,11 +23,14 @@ const WEIGHTS: Record<ContactStatus, number> = { subscribed: 0, pending: 0, unsu
 export const outweighs: SuppressionRules['outweighs'] = (wanted, current) =>
   current === null || WEIGHTS[wanted] > WEIGHTS[current]
 
-/** By address, each with its strongest reason. */
-export function mergeReasons<Row extends SuppressedAddress>(rows: Iterable<Row>): Row[] {
-  const merged = new Map<string, Row>()
+/** By address, each with its strongest reason and whether any of its rows is `unsubscribed`. */
+export function mergeReasons<Row extends FoundReason>(rows: Iterable<Row>): (Row & SuppressedAddress)[] {
+  const merged = new Map<string, Row & SuppressedAddress>()
   for (const row of rows) {
-    if (outweighs(row.reason, merged.get(row.email)?.reason ?? null)) merged.set(row.email, row)
+    const known = merged.get(row.email)
+    const isUnsubscribed = row.reason === 'unsubscribed' || known?.isUnsubscribed === true
+    if (!known || outweighs(row.reason, known.reason)) merged.set(row.email, { ...row, isUnsubscribed })
+    else known.isUnsubscribed = isUnsubscribed
   }
   return [...merged.values()]
 }
@@ -107,7 +110,10 @@ export function readRemoval(text: RemovalText): { input: RemovalText } | { error
 
 export type SuppressionListText = { addresses: string; file: string; why: string; reason: string }
 
-type SuppressedAddress = { email: string; reason: SuppressionReason }
+type FoundReason = { email: string; reason: SuppressionReason }
+
+/** `isUnsubscribed`: also if a bounce or complaint is the reason. */
+type SuppressedAddress = FoundReason & { isUnsubscribed: boolean }
 
 /** `wrongLines`: lines without an address. `assumed`: how many lines of the file got the form's reason instead of theirs. */
 export type SuppressionListInput = {

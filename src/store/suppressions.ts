@@ -201,8 +201,9 @@ export function createOpenEmails({ db, live, ends }: Pick<Parts, 'db' | 'live' |
 type Person = { appId: number; email: string }
 /** A member who did it, for the audit log; `why` is their own text. */
 type By = { accountId: string; actor: string; why: string }
-/** `cause`: default: that of the member. */
-type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By; cause?: Cause }
+/** `isUnsubscribed`: they also unsubscribed, whatever the reason is. `cause`: default: that of the member. */
+type Reasoned = { reason: SuppressionReason; isUnsubscribed?: boolean; cause?: Cause }
+type Suppressing = Person & Reasoned & { at: number; by?: By }
 
 /** `isChanged`: the person's status is another one since. */
 export type SuppressPerson = (suppressing: Suppressing) => { isNew: boolean; isChanged: boolean }
@@ -216,7 +217,7 @@ type ManySuppressed = {
   at: number
   by?: By
   noted: number | null
-  rows: { email: string; reason: SuppressionReason; cause?: Cause }[]
+  rows: (Reasoned & { email: string })[]
 }
 
 /** See people/suppressions.ts. `current`: of the address or the person; null if the address is not suppressed. */
@@ -286,6 +287,7 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   /** An address without a contact is added to the list only. `isNew`: it was not on the list. */
   const add: SuppressPerson = (suppressing) => {
     const { appId, email, reason, at, by } = suppressing
+    const isUnsubscribed = suppressing.isUnsubscribed ?? reason === 'unsubscribed'
     const cause = causeOf(suppressing)
     list.ensureKey()
     const before = list.find(appId, email)
@@ -294,8 +296,8 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       put.run(appId, list.hash(appId, email), reason, at, email, cause ? JSON.stringify(cause) : null)
     } else {
       list.name(appId, email)
-      if (reason === 'unsubscribed') noteUnsubscribed.run(at, appId, list.hash(appId, email))
     }
+    if (isUnsubscribed) noteUnsubscribed.run(at, appId, list.hash(appId, email))
     const contact = byEmail.get(appId, email)
     if (!contact) return { isNew, isChanged: false }
     const isChanged = rules.outweighs(reason, contact.status)

@@ -100,6 +100,20 @@ test('a stronger reason of the list replaces a weaker one, and never the reverse
   ])
 })
 
+test.each([
+  ['ManualSuppression', 'HardBounce', 'bounced'],
+  ['SpamComplaint', 'ManualSuppression', 'complained'],
+])('a list with an address as %s and as %s keeps that they unsubscribed', async (first, second, reason) => {
+  const { store, app, clock } = sending
+  const email = 'gone@example.com'
+  const rows = [first, second].map((one) => ({ ...(POSTMARK[0] as object), SuppressionReason: one }))
+  const postmark = started(await startPostmark({ suppressions: rows as never }))
+  expect(await sync(listOf(postmark.url))).toMatchObject({ added: 1, known: 0 })
+  expect(await store().findSuppressed(app.id, email)).toMatchObject({ reason, unsubscribedAt: clock.now() })
+  await store().unsuppress({ appId: app.id, email, at: clock.now() })
+  expect(await store().findSuppression(app.id, email)).toBe('unsubscribed')
+})
+
 test('a login over SMTP may be a key, too', async () => {
   const postmark = started(await startPostmark({ suppressions: POSTMARK }))
   const token = /\/\/([^@]+)@/.exec(postmark.url)?.[1]

@@ -6,6 +6,7 @@ import {
   outweighs,
   readSuppressionList,
   type SuppressionListText,
+  type SuppressionReason,
 } from '../../src/people/suppressions.ts'
 import { SUPPRESSION_REASONS } from '../../src/store/message-types.ts'
 
@@ -57,6 +58,17 @@ test.each([
   const file = reasons.map((reason) => `ada@example.com,${reason}\n`).join('')
   const reading = await readSuppressionList({ addresses: 'ada@example.com', file, why: 'moved', reason: 'bounced' })
   expect(reading).toMatchObject({ input: { rows: [{ email: 'ada@example.com', reason: 'complained' }] } })
+})
+
+test.each<[SuppressionReason[], SuppressionReason, boolean]>([
+  [['unsubscribed', 'bounced'], 'bounced', true],
+  [['bounced', 'unsubscribed'], 'bounced', true],
+  [['bounced', 'unsubscribed', 'complained'], 'complained', true],
+  [['bounced', 'complained'], 'complained', false],
+])('an address that a file has as %j is %s; unsubscribed: %p', async (reasons, reason, isUnsubscribed) => {
+  const file = reasons.map((one) => `ada@example.com,${one}\n`).join('')
+  const reading = await readSuppressionList({ addresses: '', file, why: 'moved', reason: 'bounced' })
+  expect('input' in reading && reading.input.rows).toEqual([{ email: 'ada@example.com', reason, isUnsubscribed }])
 })
 
 test('an exported mailbox with a name is read', async () => {

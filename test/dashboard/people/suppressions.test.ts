@@ -383,6 +383,22 @@ describe('a file', () => {
     ]).toEqual(['complained', 'bounced'])
   })
 
+  test.each([
+    ['unsubscribed', 'bounced'],
+    ['complained', 'unsubscribed'],
+  ])('with an address as %s and as %s leaves its person unsubscribed once it is removed', async (...reasons) => {
+    await sendEvent(pages, { app, email: BOB })
+    // with another address, and alone
+    for (const more of ['ann@example.com,bounced\n', '']) {
+      await upload(`${reasons.map((reason) => `${BOB},${reason}\n`).join('')}${more}`)
+      expect(await pages.store.findSuppression(app.id, BOB)).not.toBe('unsubscribed')
+      await browser.post(path('/remove'), { email: BOB, why: 'They asked', confirmed: 'on' })
+      expect((await pages.store.findContact(app.id, BOB))?.status).toBe('unsubscribed')
+      await browser.post(path('/remove'), { email: BOB, why: 'They asked', confirmed: 'on' })
+      expect((await pages.store.findContact(app.id, BOB))?.status).toBe('subscribed')
+    }
+  })
+
   test('with unknown reasons says which one they got', async () => {
     const file =
       'email,reason\nann@example.com,550 no such user\nbob@example.com,5.1.1\neve@example.com,bounce\nzoe@example.com,\n'
