@@ -34,8 +34,17 @@ async function openDeliveries() {
   const complaints: string[] = []
   page.on('pageerror', (error) => void complaints.push(error.message))
   await signIn(page, server)
+  const erase = (email: string) =>
+    store.eraseContact({
+      accountId: app.accountId,
+      appId: app.id,
+      actor: 'test',
+      at: server.clock.now(),
+      email: `${email}@example.com`,
+    })
   return {
     page,
+    erase,
     save,
     send,
     sendDue: () => server.sender().sendDue(),
@@ -176,6 +185,50 @@ test(
       await page.isVisible('button:text("Check and send now")'),
       await page.evaluate<boolean>('window.isSame'),
     ]).toEqual([false, true])
+    await close()
+  },
+  TRY_MS,
+)
+
+test(
+  "an open delivery says that its person was erased, and doesn't reconnect",
+  async () => {
+    const { page, save, send, erase, open, close } = await openDeliveries()
+    await save('later', 'live', WAITS)
+    for (const name of ['ada', 'bob']) await send('later', name)
+    const reads: string[] = []
+    page.on('request', (request) => {
+      if (request.url().endsWith('/live')) reads.push(request.method())
+    })
+    const reason = page.locator('[data-stream-reason]')
+    const openFirst = async (): Promise<void> => {
+      await open('')
+      await page.click('.feed a')
+    }
+    let live = page.waitForResponse((response) => response.url().endsWith('/live'))
+    await openFirst()
+    await live
+    await erase('bob')
+    await leadIs(page, 'This person was erased.')
+    expect([
+      await page.locator('[data-live]').allInnerTexts(),
+      await page.isVisible('text="Check and send now"'),
+    ]).toEqual([['This person was erased.', '', '', ''], false])
+    // longer than the delay of a retry
+    await page.waitForTimeout(3_500)
+    expect(reads).toEqual(['GET'])
+    reads.length = 0
+    // erased while the page isn't connected
+    await page.route('**/live', async (route) => {
+      if (route.request().method() === 'GET' && reads.length === 1) await erase('ada')
+      await route.continue()
+    })
+    live = page.waitForResponse((response) => response.url().endsWith('/live'))
+    await openFirst()
+    await live
+    await reason.getByText('This page is no longer available.').waitFor()
+    await page.waitForTimeout(3_500)
+    expect(reads).toEqual(['GET', 'HEAD'])
     await close()
   },
   TRY_MS,

@@ -57,7 +57,11 @@ const ACTS: [string, Act][] = [
   [
     'a member suppressing the address',
     async (sending) => {
-      const input = { rows: [{ email: ADA, reason: 'unsubscribed' as const, isUnsubscribed: true }], wrongLines: [], why: 'asked' }
+      const input = {
+        rows: [{ email: ADA, reason: 'unsubscribed' as const, isUnsubscribed: true }],
+        wrongLines: [],
+        why: 'asked',
+      }
       return JSON.stringify(await addSuppressions(sending.parts(), sending.app, { input, actor: 'test' }))
     },
   ],

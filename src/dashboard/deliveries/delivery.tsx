@@ -26,7 +26,7 @@ import type { MailState } from '../layout/mail-notices.tsx'
 import { missingAnswer } from '../layout/missing-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 import { onForm, openStream, showPage } from '../layout/require-member.tsx'
-import { type Send, streamChanges } from '../layout/stream.ts'
+import { type EndFor, type Send, streamChanges } from '../layout/stream.ts'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { Zone } from '../ui/time.tsx'
 import { READ_EVERY_MS } from './deliveries-live.tsx'
@@ -160,16 +160,24 @@ async function showDelivery(
   return pageAnswer(request, notice?.status ?? 200, <DeliveryPage {...props} notice={notice?.message} />)
 }
 
+/** Nothing but the place for the reason why the stream ended. */
+const ERASED = { state: render(<span data-stream-reason />), action: '', text: '', about: '' }
+
 /** Streams the elements with `data-live`, rendered as on the page, after what they show changed. */
 async function followDelivery(deps: PageDependencies, request: Request, viewer: Viewer, id: string): Promise<Response> {
   if (!(await readDelivery(deps, viewer, id))) return problemAnswer(request, 'delivery_unknown')
   const show = (part: VNode): string => render(<Zone.Provider value={viewer.app.timezone}>{part}</Zone.Provider>)
   let known = ''
-  const sendParts = async (send: Send): Promise<void> => {
+  const sendParts = async (send: Send, endFor: EndFor): Promise<void> => {
     const shown = await readDelivery(deps, viewer, id)
-    const facts = shown && (await readFacts(deps, viewer, shown))
+    if (!shown) {
+      send({ name: 'parts', data: ERASED })
+      // only an erasure deletes deliveries
+      return endFor('This person was erased.')
+    }
+    const facts = await readFacts(deps, viewer, shown)
     const text = JSON.stringify(facts)
-    if (!facts || text === known) return
+    if (text === known) return
     known = text
     const props = await addMail(deps, viewer, facts)
     const data = {

@@ -20,7 +20,7 @@ const STATES: Record<StreamState | 'paused', { mood: string; word: string }> = {
   paused: { mood: 'quiet', word: 'Paused' },
   interrupted: { mood: 'caution', word: 'Reconnecting' },
   'signed-out': { mood: 'bad', word: 'Signed out' },
-  replaced: { mood: 'caution', word: 'Stopped' },
+  ended: { mood: 'caution', word: 'Stopped' },
 }
 
 const list = document.querySelector<HTMLOListElement>('[data-feed]')

@@ -26,7 +26,7 @@ const LABELS: Record<StreamState, [word: string, mood: string]> = {
   open: ['Refreshing', 'good'],
   interrupted: ['Reconnecting', 'caution'],
   'signed-out': ['Signed out', 'bad'],
-  replaced: ['Stopped', 'caution'],
+  ended: ['Stopped', 'caution'],
 }
 
 function tell(state: StreamState): void {

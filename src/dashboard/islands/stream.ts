@@ -3,7 +3,7 @@
 /** Delay before a closed stream is retried. */
 const RETRY_MS = 3_000
 
-export type StreamState = 'open' | 'interrupted' | 'signed-out' | 'replaced'
+export type StreamState = 'open' | 'interrupted' | 'signed-out' | 'ended'
 
 type Listener = {
   /** current URL, with the last cursor */
@@ -14,12 +14,14 @@ type Listener = {
 }
 
 /**
- * Follows server-sent events while the page is visible: browsers allow six connections per server. A replaced stream
- * reconnects only when the page is shown again, or two tabs would replace each other forever.
+ * Follows server-sent events while the page is visible: browsers allow six connections per server. A stream that
+ * the server ended reconnects only when the page is shown again, or two tabs would replace each other forever.
  */
 export function openStream({ url, on, onState }: Listener): { close(): void } {
   let source: EventSource | null = null
   let again: ReturnType<typeof setTimeout> | undefined
+  /** the server gave a reason, which stays */
+  let hasEnded = false
 
   const close = (): void => {
     clearTimeout(again)
@@ -32,14 +34,16 @@ export function openStream({ url, on, onState }: Listener): { close(): void } {
     const opened = new EventSource(url())
     source = opened
     opened.onopen = () => {
+      hasEnded = false
       showReason('')
       onState('open')
     }
     opened.onerror = () => void giveUp(opened)
-    opened.addEventListener('replaced', ({ data }: MessageEvent<string>) => {
+    opened.addEventListener('ended', ({ data }: MessageEvent<string>) => {
       close()
+      hasEnded = true
       showReason(JSON.parse(data) as string)
-      onState('replaced')
+      onState('ended')
     })
     for (const [name, take] of Object.entries(on)) {
       opened.addEventListener(name, ({ data }: MessageEvent<string>) => take(JSON.parse(data)))
@@ -49,7 +53,12 @@ export function openStream({ url, on, onState }: Listener): { close(): void } {
   const giveUp = async (failed: EventSource): Promise<void> => {
     if (failed !== source) return
     close()
-    if (await isSignedOut(url())) return onState('signed-out')
+    const status = await readStatus(url())
+    if (status === 401) return onState('signed-out')
+    if (status === 404) {
+      if (!hasEnded) showReason('This page is no longer available.')
+      return onState('ended')
+    }
     onState('interrupted')
     again = setTimeout(open, RETRY_MS)
   }
@@ -64,11 +73,11 @@ function showReason(reason: string): void {
   if (place) place.textContent = reason
 }
 
-/** HEAD doesn't open a stream, which could replace another. */
-async function isSignedOut(url: string): Promise<boolean> {
+/** HEAD doesn't open a stream, which could replace another. null: no answer. */
+async function readStatus(url: string): Promise<number | null> {
   try {
-    return (await fetch(url, { method: 'HEAD' })).status === 401
+    return (await fetch(url, { method: 'HEAD' })).status
   } catch {
-    return false
+    return null
   }
 }

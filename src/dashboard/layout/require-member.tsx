@@ -15,7 +15,6 @@ import { pageAbove } from './forms.ts'
 import { missingAnswer } from './missing-page.tsx'
 import { problemAnswer } from './problems.tsx'
 import { readSessionToken } from '../access/session-cookie.ts'
-import { STREAM_HEADERS } from './stream.ts'
 
 export async function findSignedIn(
   { sessions, baseUrl }: Pick<PageDependencies, 'sessions' | 'baseUrl'>,
@@ -51,8 +50,7 @@ export async function openStream(
   const viewer = await findViewer(deps, signedIn.member, appId, [])
   if (!viewer) return problemAnswer(request, 'page_unknown')
   if (await lacksTwoStep(deps, request, viewer)) return new Response(null, { status: 403 })
-  // a HEAD request gets no endless body
-  return request.method === 'HEAD' ? new Response(null, { headers: STREAM_HEADERS }) : open(viewer)
+  return open(viewer)
 }
 
 const LAST_APP = 'app'

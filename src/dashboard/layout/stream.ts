@@ -9,7 +9,7 @@ const RETRY_MS = 1_000
 /** Slow readers are disconnected and return with a cursor. */
 const WAITING_BYTES = 256 * 1024
 
-export const STREAM_HEADERS = {
+const STREAM_HEADERS = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-store',
   // disables buffering in nginx
@@ -29,9 +29,10 @@ export type Stream = {
 
 /**
  * Sends server-sent events until the reader leaves or `end` is called. `subscribe` returns a function that
- * unsubscribes, or null during shutdown (503).
+ * unsubscribes, or null during shutdown (503). HEAD subscribes to nothing.
  */
 export function streamEvents(request: Request, subscribe: (stream: Stream) => (() => void) | null): Response {
+  if (request.method === 'HEAD') return new Response(null, { headers: STREAM_HEADERS })
   const encoder = new TextEncoder()
   const beats: (() => void)[] = []
   const left = Promise.withResolvers<void>()
@@ -76,10 +77,10 @@ const toText = ({ name, data, id }: Message): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** Shown when a newer stream of the same member or account replaces this one. */
-const REPLACED: Message = {
-  name: 'replaced',
-  data: `Too many live pages are open (at most ${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account). Close some, then reload.`,
-}
+const REPLACED = `Too many live pages are open (at most ${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account). Close some, then reload.`
+
+/** Ends a stream for good; the page shows the reason. */
+export type EndFor = (reason: string) => void
 
 /**
  * Streams committed changes (events/feed.ts). `sendChanges` runs at the start and after each change, never
@@ -90,7 +91,7 @@ export const streamChanges = (
   { feed, sessions, store, baseUrl }: Pick<PageDependencies, 'feed' | 'sessions' | 'store' | 'baseUrl'>,
   request: Request,
   { member, account, app }: Viewer,
-  sendChanges: (send: Send) => Promise<void | number>,
+  sendChanges: (send: Send, endFor: EndFor) => Promise<void | number>,
   restMs?: number,
 ): Response =>
   streamEvents(request, ({ send, end, onBeat }) => {
@@ -103,15 +104,19 @@ export const streamChanges = (
       if (!isAllowed) end()
       return isAllowed
     }
+    const endFor: EndFor = (reason) => {
+      send({ name: 'ended', data: reason })
+      end()
+    }
     onBeat(() => void isAllowedNow())
     return feed.watch({
       memberId: member.id,
       accountId: account.id,
       restMs,
-      onChange: async () => ((await isAllowedNow()) ? sendChanges(send) : undefined),
+      onChange: async () => ((await isAllowedNow()) ? sendChanges(send, endFor) : undefined),
       onEnd: (reason) => {
-        if (reason === 'replaced') send(REPLACED)
-        end()
+        if (reason === 'replaced') endFor(REPLACED)
+        else end()
       },
     })
   })

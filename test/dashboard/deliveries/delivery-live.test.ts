@@ -32,6 +32,7 @@ const follow = async (path: string) => {
   const { read, leave } = await openLive(pages, browser, `${path}/live`)
   return {
     leave,
+    read,
     /** The email may be claimed in between; the last one tells. */
     until: async (badge: string): Promise<Parts> => {
       for (;;) {
@@ -62,6 +63,25 @@ test.each<[string, object, [badge: string, why: string]]>([
   const { html } = await browser.get(path)
   for (const [name, part] of Object.entries(parts)) expect([name, html.includes(part)]).toEqual([name, true])
   await leave()
+})
+
+const headOf = async (path: string) => {
+  const cookie = Array.from(browser.cookies, ([name, value]) => `${name}=${value}`).join('; ')
+  return (await pages.handle(path, { method: 'HEAD', headers: { Cookie: cookie } })).status
+}
+
+test('ends when the person is erased, and says so', async () => {
+  const path = await trigger()
+  const { until, read } = await follow(path)
+  await until('Waiting')
+  expect(await headOf(`${path}/live`)).toBe(200)
+  const by = { accountId: app.accountId, actor: 'test', at: pages.clock.now() }
+  await pages.store.eraseContact({ ...by, appId: app.id, email: BOB })
+  const { state, ...others } = await read<Parts>('parts')
+  expect([await textOf(state, '[data-stream-reason]'), others]).toEqual([[''], { action: '', text: '', about: '' }])
+  expect(await read<string>('ended')).toBe('This person was erased.')
+  await expect(read('anything else')).rejects.toThrow('the stream ended')
+  expect([await headOf(`${path}/live`), (await browser.get(`${path}/live`)).status]).toEqual([404, 404])
 })
 
 test('is for members, and only about their own emails', async () => {

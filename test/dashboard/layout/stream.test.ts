@@ -160,7 +160,7 @@ describe('a stream of changes', () => {
     const newer = Array.from({ length: MOST_WATCHERS.member }, open)
     const text = await reader.until('[nothing]')
     expect(text).toEndWith(
-      'event: replaced\ndata: "Too many live pages are open (at most 10 per member, 100 per account). Close some, then reload."\n\n[end]',
+      'event: ended\ndata: "Too many live pages are open (at most 10 per member, 100 per account). Close some, then reload."\n\n[end]',
     )
     for (const one of newer) expect(await one.until('data: ')).not.toContain('[end]')
     await Promise.all(newer.map((one) => one.leave()))
