@@ -2,7 +2,7 @@
 import type { AppTexts } from '../store/message-types.ts'
 import { byTag, directionOf, findLanguage, hintOfTag, readTag } from '../core/languages.ts'
 import type { FieldError } from '../core/refusals.ts'
-import { cleanText } from '../core/visible-text.ts'
+import { isOneLine } from '../core/visible-text.ts'
 import { type BuiltIn, CHOICE, CONFIRM, en, FAILED, FOOTER, type TextName, TOPICS, UNSUBSCRIBE } from './texts/en.ts'
 import { findBuiltIn, isSameLanguage } from './texts/index.ts'
 
@@ -214,7 +214,7 @@ export function readTexts(
 
 function findFault(name: TextName, text: string): string | null {
   const most = name.endsWith('Button') ? MOST_BUTTON_CHARACTERS : MOST_CHARACTERS
-  if (text.length > most || cleanText(text) !== text) return `Enter one line of up to ${most} characters.`
+  if (text.length > most || !isOneLine(text)) return `Enter one line of up to ${most} characters.`
   const known = listValues(name).map((value) => `{${value}}`)
   const unknown = text.match(PLACEHOLDER)?.find((found) => !known.includes(found))
   return unknown === undefined ? null : `${unknown} has no value here. Use ${joinOr(known)}, or remove the braces.`

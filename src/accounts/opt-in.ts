@@ -1,6 +1,6 @@
 /** The settings of double opt-in: whether people are asked to confirm their address, and in which words. */
 import { byTag, findLanguage, localeOf } from '../core/languages.ts'
-import { cleanText } from '../core/visible-text.ts'
+import { isOneLine } from '../core/visible-text.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { Mail, OptIn, OptInText, OwnOptInText } from '../store/message-types.ts'
 
@@ -138,7 +138,7 @@ function readText(form: OptInForm, builtIn: OptInText, refuse: Refuse): OwnOptIn
     const text = form[name].trim()
     if (text === '' || text === builtIn[name]) return null
     const most = MOST_CHARACTERS[name]
-    const isFit = text.length <= most && cleanText(text) === text
+    const isFit = text.length <= most && isOneLine(text)
     return isFit ? text : refuse(name, `Enter one line of up to ${most} characters.`)
   }
   const subject = line('subject')

@@ -45,6 +45,9 @@ function foldTag(text: string): string {
   return found
 }
 
+/** de for de-CH, and for deu. */
+export const languageOf = (tag: string): string => foldTag(tag).split('-', 1)[0] ?? ''
+
 /** The one that is the same language, in whatever form. */
 export function findTag(languages: readonly string[], tag: string): string | undefined {
   const folded = foldTag(tag)

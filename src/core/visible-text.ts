@@ -70,3 +70,12 @@ export function cleanText(text: string): string | undefined {
   const line = text.toWellFormed().replaceAll(DIRECTION_CONTROLS, '').replaceAll(BREAKS, ' ').trim()
   return line === '' ? undefined : line
 }
+
+/** French has them before signs such as a question mark. */
+const NO_BREAK_SPACES = /[\u00a0\u202f]/g
+
+/** Whether a typed text is one line as it is, which may have no-break spaces. */
+export function isOneLine(text: string): boolean {
+  const line = text.replaceAll(NO_BREAK_SPACES, '_')
+  return cleanText(line) === line
+}

@@ -53,7 +53,7 @@ describe('a page', () => {
   test('of which nobody wrote any text has the language of the app, or else is English', () => {
     const { own: _, ...others } = STORED
     const footer = { ...others, own: { unsubscribe: 'Se désabonner' } }
-    expect(titleOf('es', 'unsubscribe', footer)).toEqual(['fr', 'Se désabonner des e-mails de Acme ?'])
+    expect(titleOf('es', 'unsubscribe', footer)).toEqual(['fr', 'Se désabonner des e-mails de Acme\u202f?'])
     const unsaid = { ...footer, lang: null }
     expect(titleOf('es', 'unsubscribe', unsaid)).toEqual(['en', 'Unsubscribe from Acme?'])
     expect(titleOf('ar', 'confirm', unsaid)).toEqual(['en', 'Confirm your email address'])

@@ -9,6 +9,8 @@ const placeholdersOf = (text: string) => (text.match(/\{+[^{}]*\}+/g) ?? []).toS
 const ENGLISH =
   /(?<!\p{L})(?:the|you|your|this|that|and|will|from|again|sent|address|because|received|won't|more|new|unsubscribe|subscribed?|save|saved|confirm|try)(?!\p{L})/iu
 
+const MASCULINE = /(?<!\p{L})(?:(?:dés|ré)?abonné|suscrito|inscrito|subscrito|iscritto|stato Lei)(?!\p{L})/iu
+
 const OTHERS = Object.entries(BUILT_IN).filter(([language]) => language !== 'en')
 
 test('the documentation names the languages', () => {
@@ -16,7 +18,8 @@ test('the documentation names the languages', () => {
   const named = Object.keys(BUILT_IN).map((tag) => new Intl.DisplayNames('en', { type: 'language' }).of(tag) ?? '')
   expect(named.filter((name) => !page?.markdown.includes(name))).toEqual([])
   expect(Object.keys(BUILT_IN).toSorted()).toEqual(['de', 'en', 'es', 'fr', 'it', 'nl', 'pt'])
-  expect(findBuiltIn('de_CH')).toBe(BUILT_IN.de ?? null)
+  expect(['de_CH', 'deu', 'DE-x-foo'].map(findBuiltIn)).toEqual(Array(3).fill(BUILT_IN.de ?? null))
+  expect(findBuiltIn('pt-br')).toBe(BUILT_IN.pt ?? null)
   expect(['den', 'sv', '', 'constructor', null].map(findBuiltIn)).toEqual(Array(5).fill(null))
 })
 
@@ -37,6 +40,13 @@ describe.each(OTHERS)('%s', (language, { texts, request }) => {
     expect(words.filter((text) => ENGLISH.test(text))).toEqual([])
     const english = new Set<string>([...Object.values(en.texts), ...Object.values(en.request)])
     expect(all.filter((text) => english.has(text))).toEqual([])
+  })
+
+  test('is spaced as in the language, and has no word for men only', () => {
+    const all = [...Object.values(texts), ...Object.values(request)]
+    const signs = language === 'fr' ? /(?<!\u202f)[?!;]|(?<!\u00a0):/u : /\s[?!;:]/u
+    expect(all.filter((text) => signs.test(text))).toEqual([])
+    expect(all.filter((text) => MASCULINE.test(text))).toEqual([])
   })
 
   test('fits the forms, which store nothing of it', () => {

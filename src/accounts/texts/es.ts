@@ -37,7 +37,7 @@ export const es: BuiltIn = {
     expiredLead: '{app} puede enviar uno nuevo a {email}.',
     newLinkButton: 'Enviar un enlace nuevo',
     newLinkTitle: 'Revise su bandeja de entrada',
-    newLinkLead: 'Se está enviando un enlace nuevo a {email}.',
+    newLinkLead: 'Se ha enviado un enlace nuevo a {email}.',
     noLinkTitle: 'No se envió ningún correo',
     tooEarlyLead:
       'Hace menos de una hora se envió un enlace a {email}. Revise la carpeta de correo no deseado o inténtelo de nuevo dentro de una hora.',

@@ -1,4 +1,5 @@
 /** The texts of Eventpost itself, by language. */
+import { languageOf } from '../../core/languages.ts'
 import { de } from './de.ts'
 import { type BuiltIn, en } from './en.ts'
 import { es } from './es.ts'
@@ -8,8 +9,6 @@ import { nl } from './nl.ts'
 import { pt } from './pt.ts'
 
 export const BUILT_IN: Readonly<Record<string, BuiltIn>> = { de, en, es, fr, it, nl, pt }
-
-const languageOf = (tag: string): string => tag.toLowerCase().split(/[-_]/, 1)[0] ?? ''
 
 /** German for de-CH. Null: nobody said which language it is, or it has no built-in texts. */
 export function findBuiltIn(tag: string | null): BuiltIn | null {

@@ -37,7 +37,7 @@ export const it: BuiltIn = {
     expiredLead: '{app} può inviarne uno nuovo a {email}.',
     newLinkButton: 'Invia un nuovo link',
     newLinkTitle: 'Controlli la Sua posta in arrivo',
-    newLinkLead: 'Un nuovo link è in arrivo a {email}.',
+    newLinkLead: 'È stato inviato un nuovo link a {email}.',
     noLinkTitle: 'Nessuna email è stata inviata',
     tooEarlyLead:
       'Meno di un’ora fa è stato inviato un link a {email}. Controlli la cartella della posta indesiderata oppure riprovi tra un’ora.',
@@ -50,9 +50,9 @@ export const it: BuiltIn = {
   },
   request: {
     subject: 'Confermi il Suo indirizzo email per {{ app.name }}',
-    body: `Qualcuno ha inserito questo indirizzo email su {{ app.name }}. Se è stato Lei, confermi che desidera ricevere email da {{ app.name }}.
+    body: `Qualcuno ha inserito questo indirizzo email su {{ app.name }}. Se la richiesta proviene da Lei, confermi che desidera ricevere email da {{ app.name }}.
 
-Se non è stato Lei, ignori questa email.`,
+In caso contrario, ignori questa email.`,
     button: 'Conferma l’indirizzo email',
   },
 }

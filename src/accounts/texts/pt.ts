@@ -37,7 +37,7 @@ export const pt: BuiltIn = {
     expiredLead: '{app} pode enviar um novo para {email}.',
     newLinkButton: 'Enviar um novo link',
     newLinkTitle: 'Verifique a sua caixa de entrada',
-    newLinkLead: 'Um novo link está a caminho de {email}.',
+    newLinkLead: 'Um novo link foi enviado para {email}.',
     noLinkTitle: 'Nenhum e-mail foi enviado',
     tooEarlyLead:
       'Há menos de uma hora foi enviado um link para {email}. Verifique a pasta de spam ou tente novamente dentro de uma hora.',
@@ -50,9 +50,9 @@ export const pt: BuiltIn = {
   },
   request: {
     subject: 'Confirme o seu endereço de e-mail para {{ app.name }}',
-    body: `Alguém indicou este endereço de e-mail em {{ app.name }}. Se foi o seu caso, confirme que deseja receber e-mails de {{ app.name }}.
+    body: `Alguém indicou este endereço de e-mail em {{ app.name }}. Se o pedido foi seu, confirme que deseja receber e-mails de {{ app.name }}.
 
-Se não foi, ignore este e-mail.`,
+Caso contrário, ignore este e-mail.`,
     button: 'Confirmar endereço de e-mail',
   },
 }
