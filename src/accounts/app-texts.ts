@@ -19,6 +19,7 @@ export const TEXT_NAMES = namesOf(DEFAULT_TEXTS)
 const FOOTER_NAMES = namesOf(FOOTER)
 const FAILED_NAMES = namesOf(FAILED)
 const TOPIC_NAMES = namesOf({ ...TOPICS, ...CHOICE })
+const isOfTopics = (name: TextName): boolean => TOPIC_NAMES.some((one) => one === name)
 /** Those of no other page. */
 const PAGE_NAMES = { unsubscribe: [...namesOf(UNSUBSCRIBE), ...TOPIC_NAMES], confirm: namesOf(CONFIRM) }
 
@@ -40,37 +41,32 @@ const pick = (texts: Record<string, string>, names: readonly TextName[]): ShownT
 
 const NOTHING_STORED: AppTexts = { lang: null, own: {}, others: {} }
 
-/** What isn't written in the language is built in, if it can be. */
-const fill = (
-  lang: string | null,
-  names: readonly TextName[],
-  written: Record<string, string>,
-): ShownTexts['texts'] => ({
-  ...pick(findBuiltIn(lang)?.texts ?? {}, names),
-  ...pick(written, names),
-})
-
-/**
- * Of the footer: of the language of the email's text (`locale`; null: the message's own), or else the app's own.
- * `appLocale`: the language of the app's own texts, if it has said no other.
- */
-export function findFooterTexts(stored: AppTexts | null, locale: string | null, appLocale: string): ShownTexts {
-  if (stored === null && locale === null) return NO_TEXTS
-  const { lang, own, others } = stored ?? NOTHING_STORED
-  const language = locale === null ? null : findLanguage(Object.keys(others), locale)
-  if (language !== null) return { lang: language, texts: fill(language, FOOTER_NAMES, others[language] ?? {}) }
-  if (locale !== null && findBuiltIn(locale) !== null)
-    return findUnwritten(FOOTER_NAMES, { lang, own, appLocale }, locale)
-  return { lang, texts: fill(lang, FOOTER_NAMES, own) }
+/** Where the language has built-in texts, what isn't written in it is of the app's own texts, or else built in. */
+const unwrittenTexts = (language: string, own: AppTexts['own']): Record<string, string> => {
+  const builtIn = findBuiltIn(language)
+  return builtIn === null ? {} : { ...builtIn.texts, ...own }
 }
 
-type Own = Pick<AppTexts, 'lang' | 'own'> & { appLocale: string }
+type Written = Pick<AppTexts, 'own' | 'others'>
 
-/** In a language with built-in texts only, which may be that of the app's own. */
-const findUnwritten = (names: readonly TextName[], { lang, own, appLocale }: Own, language: string): PageTexts => ({
-  lang: language,
-  texts: fill(language, names, isSameLanguage(language, lang ?? appLocale) ? own : {}),
-})
+/** In another language than the app's own texts, or in theirs if the app also sends emails in it. */
+function textsIn(language: string, names: readonly TextName[], { own, others }: Written): ShownTexts['texts'] {
+  const written = findLanguage(Object.keys(others), language)
+  return pick({ ...unwrittenTexts(language, own), ...(written === null ? {} : others[written]) }, names)
+}
+
+const ownTexts = (names: readonly TextName[], { lang, own }: AppTexts): ShownTexts['texts'] =>
+  pick({ ...findBuiltIn(lang)?.texts, ...own }, names)
+
+/** Of the footer: of the language of the email's text (`locale`; null: the message's own), or else the app's own. */
+export function findFooterTexts(stored: AppTexts | null, locale: string | null): ShownTexts {
+  if (stored === null && locale === null) return NO_TEXTS
+  const texts = stored ?? NOTHING_STORED
+  const written = locale === null ? null : findLanguage(Object.keys(texts.others), locale)
+  const language = written ?? (findBuiltIn(locale) === null ? null : locale)
+  if (language !== null) return { lang: language, texts: textsIn(language, FOOTER_NAMES, texts) }
+  return { lang: texts.lang, texts: ownTexts(FOOTER_NAMES, texts) }
+}
 
 export type PageTexts = ShownTexts & { lang: string }
 
@@ -92,16 +88,21 @@ export function findPageTexts(
     mailLanguages,
   }: { page: keyof typeof PAGE_NAMES; locale: string | null; appLocale: string; mailLanguages: readonly string[] },
 ): PageTexts {
-  const { lang, own, others } = stored ?? NOTHING_STORED
+  const own = stored ?? NOTHING_STORED
+  const { lang, others } = own
   const names = [...PAGE_NAMES[page], ...FAILED_NAMES]
   const written = Object.keys(others).filter((one) => isWritten(others[one] ?? {}, PAGE_NAMES[page]))
   const language = locale === null ? null : findLanguage(written, locale)
-  if (language !== null) return { lang: language, texts: fill(language, names, others[language] ?? {}) }
+  if (language !== null) return { lang: language, texts: textsIn(language, names, own) }
   const builtIn = [...Object.keys(others), ...mailLanguages].filter((one) => findBuiltIn(one) !== null)
   const unwritten = locale === null ? null : findLanguage(builtIn, locale)
-  if (unwritten !== null) return findUnwritten(names, { lang, own, appLocale }, unwritten)
-  if (!isWritten(own, PAGE_NAMES[page]) && findBuiltIn(lang) === null) return DEFAULT_PAGE
-  return { lang: lang ?? appLocale, texts: fill(lang, names, own) }
+  const ownLanguage = lang ?? appLocale
+  if (unwritten !== null) {
+    const isOwn = names.every((name) => isOfTopics(name) || own.own[name] !== undefined)
+    return { lang: isOwn ? ownLanguage : unwritten, texts: textsIn(unwritten, names, own) }
+  }
+  if (!isWritten(own.own, PAGE_NAMES[page]) && findBuiltIn(lang) === null) return DEFAULT_PAGE
+  return { lang: ownLanguage, texts: ownTexts(names, own) }
 }
 
 export const sayText = ({ texts }: Pick<ShownTexts, 'texts'>, name: TextName, values: Values): string =>
@@ -130,26 +131,36 @@ export const readTextsForm = (text: (name: string) => string): TextsForm => ({
 
 const NOT_TRANSLATED = Object.fromEntries(TEXT_NAMES.map((name) => [name, ''])) as Record<TextName, string>
 
-/** What an empty text is instead. */
-export const defaultTexts = (lang: string | null): BuiltIn['texts'] => findBuiltIn(lang)?.texts ?? DEFAULT_TEXTS
+/** What an empty text is instead. `own`: the app's own texts, if it is one of another language. */
+export const defaultTexts = (lang: string | null, own: AppTexts['own'] = {}): BuiltIn['texts'] => {
+  const builtIn = findBuiltIn(lang)
+  return builtIn === null ? DEFAULT_TEXTS : { ...builtIn.texts, ...own }
+}
 
 export function writeTexts(stored: AppTexts | null, language: string): TextsForm {
   const texts =
     language === ''
       ? { ...defaultTexts(stored?.lang ?? null), ...stored?.own }
-      : { ...NOT_TRANSLATED, ...findBuiltIn(language)?.texts, ...byTag(stored?.others ?? {})[language] }
+      : { ...NOT_TRANSLATED, ...unwrittenTexts(language, stored?.own ?? {}), ...byTag(stored?.others ?? {})[language] }
   return { ...texts, lang: stored?.lang ?? '' }
 }
 
-/** A page, or the footer: how many of its texts are in its language, if the rest is in English. */
-export type TextCount = { place: keyof typeof PAGE_NAMES | 'footer'; count: number; all: number }
+/** A page, or the footer: how many of its texts are in its language, if the rest is in English, or the app's own. */
+export type TextCount = { place: keyof typeof PAGE_NAMES | 'footer'; count: number; all: number; rest: 'en' | 'own' }
+
+/** `appLocale`: the language of the app's own texts, if it has said no other. */
+type Counted = { hasTopics: boolean; appLocale: string }
 
 /** `language` empty: of the app's own texts. `hasTopics`: without them, nobody sees the texts about topics. */
-export function countTexts(stored: AppTexts | null, language: string, hasTopics: boolean): TextCount[] {
-  const lang = language === '' ? (stored?.lang ?? null) : language
-  if (lang === null || findBuiltIn(lang) !== null) return []
-  const texts = (language === '' ? stored?.own : byTag(stored?.others ?? {})[language]) ?? {}
-  const isSeen = (name: TextName): boolean => hasTopics || !TOPIC_NAMES.some((one) => one === name)
+export function countTexts(stored: AppTexts | null, language: string, { hasTopics, appLocale }: Counted): TextCount[] {
+  const { lang: ownLang, own, others: translated } = stored ?? NOTHING_STORED
+  const lang = language === '' ? ownLang : language
+  if (lang === null) return []
+  const isBuiltIn = findBuiltIn(lang) !== null
+  if (isBuiltIn && (language === '' || isSameLanguage(language, ownLang ?? appLocale))) return []
+  const written = language === '' ? own : (byTag(translated)[language] ?? {})
+  const texts = isBuiltIn ? { ...withoutOwn(own), ...written } : written
+  const isSeen = (name: TextName): boolean => hasTopics || !isOfTopics(name)
   const places = [
     { place: 'footer', names: FOOTER_NAMES, others: [] },
     { place: 'unsubscribe', names: PAGE_NAMES.unsubscribe.filter(isSeen), others: FAILED_NAMES },
@@ -158,9 +169,15 @@ export function countTexts(stored: AppTexts | null, language: string, hasTopics:
   return places.map(({ place, names, others }) => {
     const all = [...names, ...others]
     const count = isWritten(texts, names) ? Object.keys(pick(texts, all)).length : 0
-    return { place, count, all: all.length }
+    return { place, count, all: all.length, rest: isBuiltIn ? 'own' : 'en' }
   })
 }
+
+const withoutOwn = (own: AppTexts['own']): ShownTexts['texts'] =>
+  pick(
+    DEFAULT_TEXTS,
+    TEXT_NAMES.filter((name) => own[name] === undefined),
+  )
 
 const PLACES: Record<TextCount['place'], string> = {
   footer: 'The footer of emails',
@@ -168,10 +185,21 @@ const PLACES: Record<TextCount['place'], string> = {
   confirm: 'The page to confirm an address',
 }
 
-export const describeCount = ({ place, count, all }: TextCount): string =>
-  `${PLACES[place]} has ${count} of ${all} texts; the rest is in English.`
+const RESTS: Record<TextCount['rest'], string> = { en: 'in English', own: 'your own text under Default' }
+
+export const describeCount = ({ place, count, all, rest }: TextCount): string =>
+  `${PLACES[place]} has ${count} of ${all} texts; the rest is ${RESTS[rest]}.`
 
 export const isMixed = ({ count, all }: TextCount): boolean => count > 0 && count < all
+
+/** Of those in which the app sends emails: where its own texts stand beside built-in ones in another language. */
+export const listMixed = (stored: AppTexts | null, counted: Counted, mailLanguages: readonly string[]): string[] =>
+  mailLanguages.filter(
+    (language) =>
+      findLanguage(Object.keys(stored?.others ?? {}), language) === null &&
+      findBuiltIn(language) !== null &&
+      countTexts(stored, language, counted).some(isMixed),
+  )
 
 const MOST_CHARACTERS = 300
 const MOST_BUTTON_CHARACTERS = 60
@@ -199,7 +227,8 @@ export function readTexts(
   if (isNew && Object.keys(others).length >= MOST_LANGUAGES)
     refuse(TEXT_NAMES[0] ?? '', `An app has texts in up to ${MOST_LANGUAGES} languages.`)
   if (errors.length > 0) return { errors }
-  const defaults = (language === '' ? [stored?.lang ?? null, lang] : [language]).map(defaultTexts)
+  const defaults =
+    language === '' ? [stored?.lang ?? null, lang].map((one) => defaultTexts(one)) : [defaultTexts(language, own)]
   const changed = typed.filter(([name, text]) => text !== '' && !defaults.some((one) => one[name] === text))
   const texts = Object.fromEntries(changed)
   return {

@@ -47,7 +47,7 @@ export function mailFactsOf(
 ): MailFacts {
   const { email, firstName, lastName, tags, fields } = contact
   const { logoUrl, colour, postalAddress, layout } = settings
-  const texts = findFooterTexts(settings.texts, variant, app.locale)
+  const texts = findFooterTexts(settings.texts, variant)
   return {
     contact: { email, firstName, lastName, tags, fields },
     event: event && { properties: event.properties },

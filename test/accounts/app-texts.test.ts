@@ -3,10 +3,13 @@ import {
   type AppTexts,
   countTexts,
   DEFAULT_PAGE,
+  defaultTexts,
+  describeCount,
   findFooterTexts,
   findPageTexts,
   isMixed,
   listLanguages,
+  listMixed,
   readTexts,
   removeLanguage,
   sayPageText,
@@ -35,6 +38,11 @@ const titleOf = (
   const name = page === 'confirm' ? 'confirmTitle' : 'askTitle'
   return [texts.lang, sayPageText(texts, name, { app: 'Acme', email: 'a•••@example.com' })]
 }
+
+const leadOf = (stored: AppTexts | null, locale: string | null, mailLanguages: string[] = []) =>
+  sayPageText(findPageTexts(stored, { page: 'unsubscribe', locale, appLocale: 'en', mailLanguages }), 'doneTitle', {
+    app: 'Acme',
+  })
 
 describe('a page', () => {
   test.each([
@@ -69,15 +77,12 @@ describe('a page', () => {
       'pt-BR',
       'Deixar de receber e-mails de Acme?',
     ])
-    expect(titleOf('es', 'unsubscribe', STORED, ['es'])).toEqual([
-      'es',
-      '¿Cancelar la suscripción a los correos de Acme?',
-    ])
+    // the app's own text stays, here in French
+    expect(titleOf('es', 'unsubscribe', STORED, ['es'])).toEqual(['es', 'Quitter Acme ?'])
+    expect(leadOf(STORED, 'es', ['es'])).toBe('Su suscripción se ha cancelado')
     // added, but nothing changed, or for other places only
-    expect(titleOf('nl', 'unsubscribe', { ...STORED, others: { nl: {} } })).toEqual([
-      'nl',
-      'Afmelden voor e-mails van Acme?',
-    ])
+    const added = { ...STORED, own: {}, others: { nl: {} } }
+    expect(titleOf('nl', 'unsubscribe', added)).toEqual(['nl', 'Afmelden voor e-mails van Acme?'])
     expect(titleOf('de', 'confirm')).toEqual(['de', 'Bestätigen Sie Ihre E-Mail-Adresse'])
     // no emails in the language, or no built-in texts
     expect(titleOf('es', 'unsubscribe', STORED, ['de'])).toEqual(['fr', 'Quitter Acme ?'])
@@ -88,16 +93,41 @@ describe('a page', () => {
   })
 
   test('has no English sentence beside those of a language with built-in texts', () => {
-    const leadOf = (stored: AppTexts | null, locale: string | null, mailLanguages: string[] = []) =>
-      sayPageText(findPageTexts(stored, { page: 'unsubscribe', locale, appLocale: 'en', mailLanguages }), 'doneTitle', {
-        app: 'Acme',
-      })
     expect(leadOf(STORED, 'de')).toBe('Erfolgreich abbestellt')
     expect([leadOf(STORED, null), leadOf(STORED, 'fr', ['fr'])]).toEqual(
       Array(2).fill('Votre désabonnement est enregistré'),
     )
     expect(leadOf({ ...STORED, lang: null }, null)).toBe("You're unsubscribed")
     expect(leadOf(STORED, 'ar')).toBe("You're unsubscribed")
+  })
+
+  test('of which the app wrote every text has the language of these', () => {
+    const isSeen = (name: string) => !/^(?:topic|all|cho)/.test(name)
+    const own = Object.fromEntries(TEXT_NAMES.filter(isSeen).map((name) => [name, `${name}!`]))
+    expect(titleOf('de', 'unsubscribe', { lang: 'pl', own, others: {} }, ['de'])).toEqual(['pl', 'askTitle!'])
+    expect(titleOf('de', 'confirm', { lang: null, own, others: {} }, ['de'])[0]).toBe('pt-BR')
+    const { failedLead: _, ...most } = own
+    expect(titleOf('de', 'unsubscribe', { lang: 'pl', own: most, others: {} }, ['de'])[0]).toBe('de')
+  })
+
+  test('has the shared texts of its language, though nothing else is written in it', () => {
+    const failedOf = (others: AppTexts['others'], mailLanguages: string[] = []) => {
+      const facts = { page: 'unsubscribe', locale: 'de-AT', appLocale: 'en', mailLanguages } as const
+      const { texts } = findPageTexts({ lang: null, own: {}, others }, facts)
+      return [texts.failedTitle, texts.askButton]
+    }
+    for (const others of [
+      { de: { failedTitle: 'Eigene' } },
+      { de: { failedTitle: 'Eigene', confirmTitle: 'C' } },
+    ] as AppTexts['others'][])
+      expect([failedOf(others), failedOf(others, ['de-AT'])]).toEqual(Array(2).fill(['Eigene', 'Abbestellen']))
+  })
+
+  test('is built in, though its language was saved in another form', () => {
+    const stored = { lang: null, own: {}, others: { deu: { askTitle: 'Weg?' } } }
+    expect(leadOf(stored, 'de')).toBe('Erfolgreich abbestellt')
+    expect(leadOf({ lang: 'deu', own: {}, others: {} }, null)).toBe('Erfolgreich abbestellt')
+    expect(leadOf(null, 'de', ['deu'])).toBe('Erfolgreich abbestellt')
   })
 
   test('is not begun by the texts that every page shares', () => {
@@ -108,8 +138,8 @@ describe('a page', () => {
 })
 
 describe('the footer', () => {
-  const linkOf = (stored: AppTexts | null, language: string | null, appLocale = 'en') => {
-    const { lang, texts } = findFooterTexts(stored, language, appLocale)
+  const linkOf = (stored: AppTexts | null, language: string | null) => {
+    const { lang, texts } = findFooterTexts(stored, language)
     return [lang, sayText({ texts }, 'unsubscribe', { app: 'Acme' }), sayText({ texts }, 'reason', { app: 'Acme' })]
   }
   const GERMAN = 'Sie erhalten diese E-Mail, weil Sie Acme nutzen.'
@@ -120,16 +150,26 @@ describe('the footer', () => {
     expect(linkOf(null, 'de-AT')).toEqual(['de-AT', 'E-Mails abbestellen', GERMAN])
     expect(linkOf(null, 'sv')).toEqual([null, 'Unsubscribe', ENGLISH])
     expect(linkOf(STORED, 'de-CH')).toEqual(['de-CH', 'Abmelden (CH)', GERMAN])
-    expect(linkOf(STORED, 'es').slice(0, 2)).toEqual(['es', 'Cancelar la suscripción'])
+    expect(linkOf(STORED, 'es')).toEqual(['es', 'Se désabonner', 'Recibe este correo porque utiliza Acme.'])
     expect(linkOf(STORED, 'sv').slice(0, 2)).toEqual(['fr', 'Se désabonner'])
     expect(linkOf(STORED, null)[2]).toBe('Vous recevez cet e-mail parce que vous utilisez Acme.')
   })
 
-  test('keeps what the app wrote in the language of the email', () => {
+  test('keeps what the app wrote, whatever the language, until it translates it', () => {
     const own = { unsubscribe: 'No more' }
-    expect(linkOf({ lang: null, own, others: {} }, 'en-GB')).toEqual(['en-GB', 'No more', ENGLISH])
-    expect(linkOf({ lang: null, own, others: {} }, 'de', 'de-CH')).toEqual(['de', 'No more', GERMAN])
-    expect(linkOf({ lang: 'en', own, others: {} }, 'de', 'de-CH')[1]).toBe('E-Mails abbestellen')
+    const stored = { lang: null, own, others: {} }
+    expect(linkOf(stored, 'en-GB')).toEqual(['en-GB', 'No more', ENGLISH])
+    expect(linkOf(stored, 'de')).toEqual(['de', 'No more', GERMAN])
+    expect(linkOf({ ...stored, lang: 'en' }, 'de')).toEqual(['de', 'No more', GERMAN])
+    expect(linkOf({ ...stored, others: { de: { askTitle: '?' } } }, 'de')).toEqual(['de', 'No more', GERMAN])
+    const translated = { ...stored, others: { de: { unsubscribe: 'Weg' } } }
+    expect(linkOf(translated, 'de')).toEqual(['de', 'Weg', GERMAN])
+    // nothing is built in
+    expect(linkOf({ ...stored, others: { sv: { reason: 'Du är här.' } } }, 'sv')).toEqual([
+      'sv',
+      'Unsubscribe',
+      'Du är här.',
+    ])
   })
 })
 
@@ -144,7 +184,7 @@ test('texts saved in another form of their language are found, changed and remov
   const stored = { lang: null, own: {}, others: { DE: { askTitle: 'Abmelden?' }, 'pt-br': { unsubscribe: 'Sair' } } }
   expect(listLanguages(stored)).toEqual(['de', 'pt-BR'])
   expect(titleOf('de-AT', 'unsubscribe', stored)[1]).toBe('Abmelden?')
-  expect(findFooterTexts(stored, 'pt_BR', 'en').texts).toMatchObject({ unsubscribe: 'Sair' })
+  expect(findFooterTexts(stored, 'pt_BR').texts).toMatchObject({ unsubscribe: 'Sair' })
   expect(writeTexts(stored, 'de').askTitle).toBe('Abmelden?')
   const typed = { ...writeTexts(stored, 'de'), askTitle: 'Wirklich?' }
   expect(readTexts({ ...typed, lang: 'EN-us' }, { stored, language: 'de' })).toEqual({
@@ -212,6 +252,38 @@ describe('the form of a language', () => {
     expect(save(german, '', { lang: 'en' })).toEqual({ lang: 'en', own: { askButton: 'Weg' }, others: {} })
   })
 
+  test("shows the app's own texts until they are translated", () => {
+    const stored = { lang: null, own: { unsubscribe: 'ACME' }, others: {} }
+    expect(writeTexts(stored, 'de')).toMatchObject({ unsubscribe: 'ACME', askButton: 'Abbestellen' })
+    expect(writeTexts(stored, 'sv').unsubscribe).toBe('')
+    expect(defaultTexts('de', stored.own).unsubscribe).toBe('ACME')
+    expect(save(stored, 'de')?.others).toEqual({ de: {} })
+    const translated = { de: { unsubscribe: 'E-Mails abbestellen' } }
+    expect(save(stored, 'de', translated.de)?.others).toEqual(translated)
+    expect(writeTexts({ ...stored, others: translated }, 'de').unsubscribe).toBe('E-Mails abbestellen')
+  })
+
+  test("counts what stays in the app's own words, in another language", () => {
+    const stored = { lang: null, own: { reason: 'ACME', askTitle: '?' }, others: { de: { askTitle: 'Weg?' } } }
+    const counted = (language: string, appLocale: string, texts: AppTexts = stored) =>
+      countTexts(texts, language, { hasTopics: false, appLocale }).filter(isMixed).map(describeCount)
+    expect(counted('de', 'en')).toEqual([
+      'The footer of emails has 2 of 3 texts; the rest is your own text under Default.',
+    ])
+    expect(counted('fr', 'en')[1]).toBe(
+      'The unsubscribe page has 12 of 13 texts; the rest is your own text under Default.',
+    )
+    expect([counted('de-AT', 'de'), counted('', 'en'), counted('de', 'en', { ...stored, lang: 'de' })]).toEqual([
+      [],
+      [],
+      [],
+    ])
+    // languages that were added say so themselves
+    const facts = { hasTopics: false, appLocale: 'en' }
+    expect(listMixed(stored, facts, ['en-GB', 'de-AT', 'fr', 'sv'])).toEqual(['fr'])
+    expect(listMixed({ ...stored, own: {} }, facts, ['fr'])).toEqual([])
+  })
+
   test('counts what stays in English', () => {
     const stored = {
       lang: null,
@@ -219,7 +291,12 @@ describe('the form of a language', () => {
       others: { sv: { askTitle: 'Avsluta?', retryButton: 'Igen' }, de: { askTitle: '?' } },
     }
     const counted = (language: string, hasTopics: boolean, texts: AppTexts = stored) =>
-      countTexts(texts, language, hasTopics).map((one) => [one.place, one.count, one.all, isMixed(one)])
+      countTexts(texts, language, { hasTopics, appLocale: 'de' }).map((one) => [
+        one.place,
+        one.count,
+        one.all,
+        isMixed(one),
+      ])
     expect(counted('sv', false)).toEqual([
       ['footer', 0, 3, false],
       ['unsubscribe', 2, 13, true],

@@ -28,9 +28,9 @@ test('what is left as it is, or emptied, stays the default', () => {
 })
 
 test('own texts are kept, and the form shows them again', () => {
-  const own = { days: '3', subject: 'Ja?', body: 'Hallo\r\nAda', button: 'Bestätigen', storesIp: true }
+  const own = { days: '3', subject: 'Oui\u202f?', body: 'Hallo\r\nAda', button: 'Bestätigen', storesIp: true }
   const reading = readOwn(formOf(own))
-  const optIn = { isOn: true, days: 3, storesIp: true, subject: 'Ja?', body: 'Hallo\nAda', button: 'Bestätigen' }
+  const optIn = { isOn: true, days: 3, storesIp: true, subject: 'Oui\u202f?', body: 'Hallo\nAda', button: 'Bestätigen' }
   expect(reading).toEqual({ settings: { optIn } })
   const shown: Record<string, unknown> = { ...writeOptIn(optIn), isOn: 'on', storesIp: '' }
   expect(readOptInForm((name) => String(shown[name]))).toEqual({ ...writeOptIn(optIn), storesIp: false })

@@ -23,6 +23,8 @@ type TextsProps = {
   languages: string[]
   /** as they are saved */
   counts: TextCount[]
+  /** languages of messages */
+  mixed: string[]
 } & ShownLanguage
 
 type Labelled = [name: TextName, label: string][]
@@ -83,16 +85,18 @@ const CONFIRM: Labelled = [
   ['refusingLead', 'Explanation for people who get no emails'],
 ]
 
-export const TextsPage = ({ facts, refused, text, language, languages, counts, wrong }: TextsProps) => {
+export const TextsPage = ({ facts, refused, text, language, languages, counts, mixed, wrong }: TextsProps) => {
   const { viewer } = facts
   const path = pathOf(viewer.app.publicId, 'sender/texts')
   const isLocked = !isOwner(viewer)
-  const shownTexts = { text, language, lang: language || text.lang, errors: refused.errors ?? [] }
+  const lang = language || text.lang
+  const defaults = defaultTexts(lang, language === '' ? {} : facts.settings.texts?.own)
+  const shownTexts = { text, language, lang, defaults, errors: refused.errors ?? [] }
   return (
     <SenderFrame facts={facts} current="sender/texts" state={STATE} refused={refused}>
       <LanguageNav {...{ path, language, languages }} />
       {!isLocked && <NewLanguage path={path} wrong={wrong} />}
-      {describeLanguage(language, counts).map((one) => (
+      {[...describeLanguage(language, counts), ...describeMixed(mixed)].map((one) => (
         <p key={one} class="hint">
           {one}
         </p>
@@ -136,23 +140,41 @@ const STATE = (
 
 function describeLanguage(language: string, counts: TextCount[]): string[] {
   if (language !== '' && findBuiltIn(language) !== null)
-    return [`The default texts are in ${nameLanguage(language)}. Change what you like.`]
+    return [
+      `The default texts are in ${nameLanguage(language)}. Change what you like.`,
+      ...counts.filter(isMixed).map(describeCount),
+    ]
   if (language !== '' && counts.every(({ count }) => count === 0))
     return [`No text is in ${nameLanguage(language)} yet. An empty text stays in English.`]
   return counts.filter(isMixed).map(describeCount)
 }
 
-/** `language` empty: the app's own texts. */
-type GroupProps = { texts: Labelled; text: TextsForm; language: string; lang: string }
+const describeMixed = (languages: string[]): string[] =>
+  languages.length === 0
+    ? []
+    : [
+        `Your own texts are also used in ${joinAnd(languages.map(nameLanguage))}, next to built-in ones. Add a language to translate them.`,
+      ]
 
-const Texts = ({ texts, text, language, lang }: GroupProps) => (
+const joinAnd = (all: string[]): string => new Intl.ListFormat('en').format(all)
+
+/** `language` empty: the app's own texts. */
+type GroupProps = {
+  texts: Labelled
+  text: TextsForm
+  language: string
+  lang: string
+  defaults: Record<TextName, string>
+}
+
+const Texts = ({ texts, text, language, lang, defaults }: GroupProps) => (
   <div class="pairs">
     {texts.map(([name, label]) => (
       <Field
         key={name}
         {...{ name, label, lang }}
         value={text[name]}
-        placeholder={defaultTexts(lang)[name]}
+        placeholder={defaults[name]}
         mark={language !== '' && text[name] === '' ? 'not translated' : undefined}
         autocomplete="off"
         optional="unmarked"

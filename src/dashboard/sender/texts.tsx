@@ -4,6 +4,7 @@ import {
   countTexts,
   isMixed,
   listLanguages,
+  listMixed,
   readTexts,
   readTextsForm,
   removeLanguage,
@@ -41,13 +42,17 @@ async function showTexts(
   const { texts: stored } = facts.settings
   const text = refused.text ?? writeTexts(stored, language)
   const languages = listLanguages(stored)
-  const counts = countTexts(stored, language, await hasTopics(deps, viewer))
-  const page = <TextsPage {...{ facts, refused, text, language, languages, counts, wrong }} />
+  const counted = await readCounted(deps, viewer)
+  const counts = countTexts(stored, language, counted)
+  const mixed = language === '' ? listMixed(stored, counted, await deps.store.listMailLanguages(viewer.app.id)) : []
+  const page = <TextsPage {...{ facts, refused, text, language, languages, counts, mixed, wrong }} />
   return pageAnswer(request, status, page)
 }
 
-const hasTopics = async ({ store }: PageDependencies, { app }: Viewer): Promise<boolean> =>
-  (await store.listTopics(app.id)).length > 0
+const readCounted = async ({ store }: PageDependencies, { app }: Viewer) => ({
+  hasTopics: (await store.listTopics(app.id)).length > 0,
+  appLocale: app.locale,
+})
 
 async function saveTexts(
   deps: PageDependencies,
@@ -68,8 +73,10 @@ async function saveTexts(
     : readTexts(text, { stored, language })
   if ('errors' in reading) return show({ status: 400, errors: reading.errors })
   const { settings } = reading
-  const counts = isRemoved ? [] : countTexts(settings.texts, language, await hasTopics(deps, viewer))
-  const mixed = counts.filter(isMixed).map(({ place, count, all }): Flash => [`texts_${place}`, count, all])
+  const counts = isRemoved ? [] : countTexts(settings.texts, language, await readCounted(deps, viewer))
+  const mixed = counts
+    .filter(isMixed)
+    .map(({ place, count, all, rest }): Flash => [`texts_${place}_${rest}`, count, all])
   return saveSettings(deps, viewer, {
     form: 'texts',
     settings,

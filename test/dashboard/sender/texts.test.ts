@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { MAIL, putMessage } from '../messages/mailing.ts'
 import { attributesOf, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -69,6 +70,33 @@ test('a language without built-in texts says which pages mix it with English', a
   expect(await textOf((await browser.get(swedish)).html, '[role=status]')).toEqual([
     'Done: The texts were saved. They apply to pages now, and from the next email.',
   ])
+})
+
+test("the app's own texts stay in built-in languages until they are translated", async () => {
+  const variants = { de: { subject: 'Fertig', body: 'Hallo' } }
+  const content = { ...MAIL, mail: { ...MAIL.mail, variants } }
+  await putMessage(pages, { app: await appOf(pages), content })
+  const hintsOf = async (query = '') =>
+    (await textOf((await browser.get(PATH() + query)).html, 'main p.hint')).filter((text) => /own text/.test(text))
+  expect(await hintsOf()).toEqual([])
+  await save({ reason: 'ACME GmbH, HRB 1' })
+  expect(await hintsOf()).toEqual([
+    'Your own texts are also used in German (de), next to built-in ones. Add a language to translate them.',
+  ])
+  const german = '?language=de'
+  expect(await attributesOf((await browser.get(PATH() + german)).html, '#reason, #unsubscribe', 'value')).toEqual([
+    'ACME GmbH, HRB 1',
+    'E-Mails abbestellen',
+  ])
+  const mixed = 'The footer of emails has 2 of 3 texts; the rest is your own text under Default.'
+  expect(await hintsOf(german)).toEqual([mixed])
+  const { location } = await save({ askButton: 'Weg' }, german)
+  expect(await textOf((await browser.get(location ?? '')).html, '[role=status]')).toEqual([
+    `Caution: The texts were saved. They apply to pages now, and from the next email. ${mixed}`,
+  ])
+  await save({ reason: 'Von der ACME GmbH, HRB 1' }, german)
+  expect(await hintsOf(german)).toEqual([])
+  expect(await hintsOf()).toEqual([])
 })
 
 test('a language has one entry, in whatever form it is typed', async () => {
