@@ -153,7 +153,7 @@ const describeMixed = (languages: string[]): string[] =>
   languages.length === 0
     ? []
     : [
-        `Your own texts are also used in ${joinAnd(languages.map(nameLanguage))}, next to built-in ones. Add a language to translate them.`,
+        `Your own texts are also used in ${joinAnd(languages.map(nameLanguage))}, next to built-in ones. Open a language to translate them.`,
       ]
 
 const joinAnd = (all: string[]): string => new Intl.ListFormat('en').format(all)

@@ -81,7 +81,7 @@ test("the app's own texts stay in built-in languages until they are translated",
   expect(await hintsOf()).toEqual([])
   await save({ reason: 'ACME GmbH, HRB 1' })
   expect(await hintsOf()).toEqual([
-    'Your own texts are also used in German (de), next to built-in ones. Add a language to translate them.',
+    'Your own texts are also used in German (de), next to built-in ones. Open a language to translate them.',
   ])
   const german = '?language=de'
   expect(await attributesOf((await browser.get(PATH() + german)).html, '#reason, #unsubscribe', 'value')).toEqual([
