@@ -168,25 +168,32 @@ async function followDelivery(deps: PageDependencies, request: Request, viewer: 
   if (!(await readDelivery(deps, viewer, id))) return problemAnswer(request, 'delivery_unknown')
   const show = (part: VNode): string => render(<Zone.Provider value={viewer.app.timezone}>{part}</Zone.Provider>)
   let known = ''
-  const sendParts = async (send: Send, endFor: EndFor): Promise<void> => {
-    const shown = await readDelivery(deps, viewer, id)
-    if (!shown) {
-      send({ name: 'parts', data: ERASED })
-      // only an erasure deletes deliveries
-      return endFor('This person was erased.')
-    }
+  const renderChanged = async (shown: FoundDelivery): Promise<Record<string, string> | null> => {
     const facts = await readFacts(deps, viewer, shown)
     const text = JSON.stringify(facts)
-    if (text === known) return
+    if (text === known) return null
     known = text
     const props = await addMail(deps, viewer, facts)
-    const data = {
+    return {
       state: show(<State {...props} />),
       action: show(<Actions {...props} />),
       text: show(<DeliveryText {...props} />),
       about: show(<AboutDelivery {...props} />),
     }
-    send({ name: 'parts', data })
+  }
+  const sendParts = async (send: Send, endFor: EndFor): Promise<void> => {
+    const shown = await readDelivery(deps, viewer, id)
+    try {
+      const data = shown && (await renderChanged(shown))
+      if (data) send({ name: 'parts', data })
+      if (shown) return
+    } catch (error) {
+      // what was erased meanwhile can't be shown
+      if (await readDelivery(deps, viewer, id)) throw error
+    }
+    send({ name: 'parts', data: ERASED })
+    // only an erasure deletes deliveries
+    endFor('This person was erased.')
   }
   return streamChanges(deps, request, viewer, sendParts, READ_EVERY_MS)
 }

@@ -1,5 +1,5 @@
 /** What the open page of a delivery is told. */
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
 import { openLive } from '../live.ts'
@@ -82,6 +82,19 @@ test('ends when the person is erased, and says so', async () => {
   expect(await read<string>('ended')).toBe('This person was erased.')
   await expect(read('anything else')).rejects.toThrow('the stream ended')
   expect([await headOf(`${path}/live`), (await browser.get(`${path}/live`)).status]).toEqual([404, 404])
+})
+
+test('says so, too, if the person is erased while the email is read', async () => {
+  const path = await trigger()
+  const by = { accountId: app.accountId, actor: 'test', at: pages.clock.now() }
+  const find = spyOn(pages.store, 'findCaptured').mockImplementation(async () => {
+    await pages.store.eraseContact({ ...by, appId: app.id, email: BOB })
+    throw new Error('the email is gone')
+  })
+  const { read } = await follow(path)
+  expect((await read<Parts>('parts')).action).toBe('')
+  expect(await read<string>('ended')).toBe('This person was erased.')
+  find.mockRestore()
 })
 
 test('is for members, and only about their own emails', async () => {
