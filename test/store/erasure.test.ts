@@ -203,6 +203,21 @@ describe('the log', () => {
     remove()
   })
 
+  test.each([false, true])('is left alone if another program copies it: %p', async (hasExternalCheckpoints) => {
+    const { folder, remove } = makeFolder()
+    const store = await openStore(folder, { threads: true, rules: STORE_RULES, hasExternalCheckpoints })
+    // as the other program does, so that the store's connections are not the last ones
+    const other = openForReading(folder)
+    await fill(store, PEOPLE.slice(0, 10), 2)
+    done(await store.eraseContact({ ...BY, appId: 1, email: emailOf(7) }))
+    await store.close()
+    const { log = 0, checkpointed } =
+      other.query<{ log: number; checkpointed: number }, []>('PRAGMA wal_checkpoint(NOOP)').get() ?? {}
+    expect([log > 0, checkpointed]).toEqual([hasExternalCheckpoints, 0])
+    other.close()
+    remove()
+  })
+
   test('is emptied at the next start after a crash', async () => {
     const { folder, remove } = makeFolder()
     const { db, engine } = openEngine(folder)
