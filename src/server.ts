@@ -11,7 +11,7 @@ import { createPlaceFinder, createRouteFinder, pathOf, type Place, type RouteFin
 import { addCors } from './mcp/guard.ts'
 import { MCP_PATH, mcpRoutes } from './mcp/index.ts'
 import { assetRoutes, readScript, readStub } from './assets.ts'
-import { type Health, healthRoutes } from './ops/health.ts'
+import { answerStarting, type Health, healthRoutes, isHealthPath } from './ops/health.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
 import { createLazy } from './core/lazy.ts'
@@ -170,7 +170,10 @@ export function createUnserved(baseUrl: string): { early: (request: Request) => 
     return secure(refusalAnswer(request, refusal, headers))
   }
   return {
-    early: (request) => answerAny(STARTING, corsOf(pathOf(request.url))),
+    early: (request) => {
+      const path = pathOf(request.url)
+      return isHealthPath(path) ? secure(answerStarting(path)) : answerAny(STARTING, corsOf(path))
+    },
     // contains no personal data, so pages may read it
     fault: () => answerAny(refuse('internal_error'), COLLECT_CORS),
   }

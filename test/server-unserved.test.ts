@@ -30,3 +30,14 @@ test('a page can read the answer to its report', async () => {
   expect(shown(await read(unserved.fault()))).toEqual(['*', 'Retry-After'])
   expect(shown(await early('/api/v1/events'))).toEqual([null, null])
 })
+
+test('while the server starts, it is alive but not ready', async () => {
+  const { status, body } = await early('/healthz')
+  expect([status, body]).toEqual([200, { ok: true }])
+  const ready = await early('/readyz')
+  expect(ready.status).toBe(503)
+  expect(ready.body).toEqual({
+    ok: false,
+    reason: 'Eventpost is starting. The log shows the progress of an upgrade.',
+  })
+})

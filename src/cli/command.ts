@@ -12,6 +12,7 @@ import { StoreError } from '../store/engine/errors.ts'
 import { readAddress } from '../store/engine/folder-lock.ts'
 import type { Store } from '../store/store.ts'
 import { readMailbox } from '../core/mail-addresses.ts'
+import { createUpgradeReport } from './upgrade-report.ts'
 import { findNearest } from '../core/nearest.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { type Installation, readInstallation } from '../accounts/senders.ts'
@@ -166,8 +167,13 @@ export async function withStore<T>(
     import('../store/store.ts'),
     import('../deliveries/deliveries.ts'),
   ])
-  const store = await openStore(folder, { threads: false, masterKey: masterKeyOf(env), rules: STORE_RULES })
-  // on stderr, because a program may read stdout
+  const store = await openStore(folder, {
+    threads: false,
+    masterKey: masterKeyOf(env),
+    rules: STORE_RULES,
+    // on stderr, because a program may read stdout
+    onUpgrade: createUpgradeReport((line) => console.error(`eventpost: ${line}`)),
+  })
   if (isNew) console.error(createdLine(folder))
   try {
     return await work(store)

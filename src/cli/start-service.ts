@@ -24,6 +24,7 @@ import { describeExposed, type ExposedFile, hasDatabase, restrictDatabase } from
 import { type FolderLock, lockFolder } from '../store/engine/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { CommandRefused, createdLine } from './command.ts'
+import { createUpgradeReport } from './upgrade-report.ts'
 
 const IDLE_S = 10
 /** The last limit behind those of the endpoints. */
@@ -39,9 +40,13 @@ export async function startService({ masterKey, ...config }: Config): Promise<vo
     undo.unshift(() => http.stop(true))
     const isNew = !hasDatabase(config.data)
     const exposed = restrictDatabase(config.data)
-    const { hasExternalCheckpoints } = config
-    const opening = { threads: true, masterKey, rules: STORE_RULES, hasExternalCheckpoints }
-    const store = await openStore(config.data, opening)
+    const store = await openStore(config.data, {
+      threads: true,
+      masterKey,
+      rules: STORE_RULES,
+      hasExternalCheckpoints: config.hasExternalCheckpoints,
+      onUpgrade: createUpgradeReport(console.log),
+    })
     undo.unshift(store.close)
     if (isNew) console.log(createdLine(config.data))
     await run(config, { lock, http, store, exposed })

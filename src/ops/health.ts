@@ -24,6 +24,14 @@ const isSame = (given: string, expected: string): boolean =>
 const plain = (status: number, body: object): Response => Response.json(body, { status, headers: NO_STORE })
 const NO_STORE = { 'Cache-Control': 'no-store' }
 
+export const isHealthPath = (path: string): boolean => path === '/healthz' || path === '/readyz'
+
+/** Alive, so that nothing kills the process while it upgrades the database. */
+export const answerStarting = (path: string): Response =>
+  path === '/healthz'
+    ? plain(200, { ok: true })
+    : plain(503, { ok: false, reason: 'Eventpost is starting. The log shows the progress of an upgrade.' })
+
 /**
  * /healthz: alive. /readyz: commits work (red while stopping). /metrics: Prometheus; needs a token unless the base URL
  * is local.

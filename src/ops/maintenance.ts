@@ -1,10 +1,12 @@
-import { type Clock, createPatientNow, expiryNow, MINUTE_MS } from '../core/clock.ts'
+import { type Clock, createPatientNow, expiryNow, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 import type { Log } from './log.ts'
 
 const SAVE_USES_MS = 30_000
 const CLEAN_UP_MS = MINUTE_MS
 /** How late lifecycle emails go on once fewer emails bounced or were reported as spam. */
 const CHECK_BRAKES_MS = MINUTE_MS
+/** How late the copy made before an upgrade is removed. */
+const REMOVE_COPIES_MS = HOUR_MS
 /** How much of the audit list a crash may lose. */
 const SAVE_CALLS_MS = 1_000
 
@@ -32,6 +34,7 @@ type Maintained = {
     cleanUp(at: { at: number }): Promise<{ deleted: number } | { refusal: string }>
     hasScheduledWork(at: number): Promise<boolean>
     runSchedules(at: { at: number }): Promise<{ hasMore: boolean } | { refusal: string }>
+    removeOldCopies(now: number): Promise<string[]>
     checkBrakes(at: { at: number }): Promise<{ isMore: boolean } | { refusal: string }>
     stats(): { logBytes: number }
   }
@@ -100,6 +103,11 @@ export function startMaintenance(
       while (deleted > 0) {
         const outcome = await store.cleanUp({ at: expiryNow(clock) })
         deleted = 'deleted' in outcome ? outcome.deleted : 0
+      }
+    }),
+    every(REMOVE_COPIES_MS, 'remove old copies', async () => {
+      for (const file of await store.removeOldCopies(expiryNow(clock))) {
+        log.write('info', 'removed the copy made before an upgrade a week ago', { file })
       }
     }),
     every(CHECK_BRAKES_MS, 'check brakes', async () => {

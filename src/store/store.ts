@@ -16,7 +16,7 @@ import { createDeliveryReads } from './deliveries.ts'
 import { createReportedReads } from './delivery-reports.ts'
 import { databasePath, logPath, openForReading } from './engine/database.ts'
 import { createSealer, type Sealer } from './engine/sealing.ts'
-import { schemaVersion } from './engine/upgrades.ts'
+import { type OnUpgrade, removeOldCopies, schemaVersion } from './engine/upgrades.ts'
 import { type Channel, createWriter, startThreads } from './engine/writer.ts'
 import { createEventReads, createHistoryReads } from './events.ts'
 import type { ReadEvent } from './event-texts.ts'
@@ -75,6 +75,8 @@ export type Store = {
     onCommit(listener: (commit: { rows: number; ms: number }) => void): void
     canCommit(): Promise<boolean>
     stats(): { waiting: number; databaseBytes: number; logBytes: number }
+    /** Resolves with the removed files. */
+    removeOldCopies(now: number): Promise<string[]>
     schemaVersion: number
   }
 
@@ -129,6 +131,7 @@ type OpenOptions = {
   masterKey?: string | null
   /** another program copies and restarts the write-ahead log */
   hasExternalCheckpoints?: boolean
+  onUpgrade?: OnUpgrade
 }
 
 /**
@@ -136,11 +139,12 @@ type OpenOptions = {
  * @throws StoreError with the reason and the remedy
  */
 export async function openStore(folder: string, options: OpenOptions): Promise<Store> {
-  const { threads, now = Date.now, masterKey = null, readEvent, rules, hasExternalCheckpoints = false } = options
+  const { threads, now = Date.now, masterKey = null, readEvent, rules, onUpgrade } = options
+  const { hasExternalCheckpoints = false } = options
   const sealer = createSealer(masterKey)
   const channel = threads
-    ? await startThreads(folder, { masterKey, hasExternalCheckpoints })
-    : openInline(folder, { now, sealer, readEvent, rules })
+    ? await startThreads(folder, { masterKey, hasExternalCheckpoints, onUpgrade })
+    : openInline(folder, { now, sealer, readEvent, rules, onUpgrade })
   try {
     return createStore(folder, channel, { sealer, rules })
   } catch (error) {
@@ -188,6 +192,7 @@ function createStore(folder: string, channel: Channel, dependencies: Dependencie
       return 'done' in outcome
     },
     stats: () => sizesOf(folder, writer.waiting()),
+    removeOldCopies: (now) => removeOldCopies(folder, now),
     schemaVersion: schemaVersion(db),
   }
 }
@@ -244,11 +249,11 @@ export function createFaultWatch() {
   return { watch, note, onFault: (listener: FaultListener) => void listeners.push(listener) }
 }
 
-type InlineOptions = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; rules: Rules }
+type InlineOptions = Pick<OpenOptions, 'readEvent' | 'rules' | 'onUpgrade'> & { now: () => number; sealer: Sealer }
 
 /** Runs the engine on this thread, for short-lived commands. @throws StoreError if the folder cannot be opened */
-function openInline(folder: string, { now, sealer, readEvent, rules }: InlineOptions): Channel {
-  const db = openForWriting(folder, sealer, () => refuseWhileServed(folder))
+function openInline(folder: string, { now, sealer, readEvent, rules, onUpgrade }: InlineOptions): Channel {
+  const db = openForWriting(folder, sealer, { beforeFirst: () => refuseWhileServed(folder), onUpgrade })
   const engine = createEngine(db, now, sealer, { isAlone: false, readEvent, rules })
   const broken: ((reason: string) => void)[] = []
   return {

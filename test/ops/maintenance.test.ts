@@ -7,16 +7,33 @@ import { keepOutput } from './keep-output.ts'
 const SAVE_USES_MS = 30_000
 const CLEAN_UP_MS = 60_000
 const RUN_SCHEDULES_MS = 5_000
+const REMOVE_COPIES_MS = 3_600_000
 
 let server: TestServer
 let maintenance: Maintenance
 let lines: string[] = []
 let batches: (number | Error)[] = []
-const calls = { backups: 0, saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [] as number[], schedules: [] as number[] }
+const calls = {
+  backups: 0,
+  saveUses: 0,
+  limits: 0,
+  abuseLimits: 0,
+  cleanUp: [] as number[],
+  schedules: [] as number[],
+  removeOldCopies: [] as number[],
+}
 
 beforeEach(async () => {
   server = await createTestServer()
-  Object.assign(calls, { backups: 0, saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [], schedules: [] })
+  Object.assign(calls, {
+    backups: 0,
+    saveUses: 0,
+    limits: 0,
+    abuseLimits: 0,
+    cleanUp: [],
+    schedules: [],
+    removeOldCopies: [],
+  })
   lines = []
   batches = []
   const parts = server.parts()
@@ -30,6 +47,10 @@ beforeEach(async () => {
       abuseLimits: { ...parts.abuseLimits, forgetIdle: () => void calls.abuseLimits++ },
       store: {
         ...parts.store,
+        removeOldCopies: async (now) => {
+          calls.removeOldCopies.push(now)
+          return ['/data/old']
+        },
         hasScheduledWork: async (at) => {
           calls.schedules.push(at)
           return false
@@ -86,6 +107,18 @@ describe('startMaintenance', () => {
     await pass(CLEAN_UP_MS)
     const now = server.clock.now()
     expect(calls).toMatchObject({ limits: 1, abuseLimits: 1, cleanUp: [now, now, now, now] })
+  })
+
+  test('removes the copies of upgrades that are a week old, by a clock that did not just jump ahead', async () => {
+    server.clock.wallMs += 30 * DAY
+    await pass(REMOVE_COPIES_MS)
+    expect(calls.removeOldCopies).toEqual([server.clock.wallMs - 30 * DAY])
+    jest.advanceTimersByTime(1_000)
+    expect(JSON.parse(lines.join(''))).toMatchObject({
+      level: 'info',
+      message: 'removed the copy made before an upgrade a week ago',
+      file: '/data/old',
+    })
   })
 
   test('runs schedules every 5 seconds, by a clock that did not just jump ahead', async () => {

@@ -5,7 +5,7 @@ import { StoreError } from './errors.ts'
 import { ensureFolder, folderFault } from './folder.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { prepareLazily } from './statements.ts'
-import { applyMigrations, upgrade } from './upgrades.ts'
+import { applyMigrations, type OnUpgrade, upgrade } from './upgrades.ts'
 
 const DATABASE_FILE = 'eventpost.db'
 /** "EVPT": distinguishes our files from other SQLite databases. */
@@ -80,13 +80,17 @@ export const describeExposed = ({ file, mode, isRestricted }: ExposedFile): stri
  * an existing file is never replaced.
  * @throws StoreError with the reason and the remedy
  */
-export function openDatabase(folder: string, migrations: readonly string[] = MIGRATIONS): Database {
+export function openDatabase(
+  folder: string,
+  migrations: readonly string[] = MIGRATIONS,
+  onUpgrade: OnUpgrade = () => {},
+): Database {
   ensureFolder(folder)
   const path = databasePath(folder)
   if (!existsSync(path)) createDatabase(path, migrations)
   const db = openFile(path)
   try {
-    upgrade(db, path, migrations)
+    upgrade(db, path, migrations, onUpgrade)
   } catch (error) {
     db.close()
     throw error

@@ -9,6 +9,7 @@ export class StoreError extends Error {
       | 'corrupt'
       | 'foreign_file'
       | 'newer_schema'
+      | 'disk_full'
       | 'missing'
       | 'already_set_up'
       | 'file_replaced'

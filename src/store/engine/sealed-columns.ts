@@ -1,6 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { truncateLog } from './checkpoints.ts'
 import { openDatabase } from './database.ts'
+import { MIGRATIONS } from './migrations/index.ts'
+import type { OnUpgrade } from './upgrades.ts'
 import type { MailSettings } from '../message-types.ts'
 import { SEALED_PREFIX, type Sealer } from './sealing.ts'
 
@@ -49,8 +51,12 @@ function mapSecrets<T extends MailSecrets>(settings: T, change: (text: string, c
  * Seals unsealed secrets if there is a master key. `beforeFirst` runs before the first sealing and may throw.
  * @throws StoreError; `sealed` if the key is missing or wrong
  */
-export function openForWriting(folder: string, sealer: Sealer, beforeFirst = (): void => {}): Database {
-  const db = openDatabase(folder)
+export function openForWriting(
+  folder: string,
+  sealer: Sealer,
+  { beforeFirst = () => {}, onUpgrade }: { beforeFirst?: () => void; onUpgrade?: OnUpgrade } = {},
+): Database {
+  const db = openDatabase(folder, MIGRATIONS, onUpgrade)
   try {
     if (sealer.hasKey && findCheck(db) === null) beforeFirst()
     sealDatabase(db, sealer)

@@ -1,38 +1,81 @@
 import { Database } from 'bun:sqlite'
-import { chmodSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { formatBytes } from '../../core/bytes.ts'
+import { DAY_MS } from '../../core/clock.ts'
 import { StoreError } from './errors.ts'
 import { CODE_STEPS } from './migrations/index.ts'
 
 export const schemaVersion = (db: Database): number =>
   db.query<{ user_version: number }, []>('PRAGMA user_version').get()?.user_version ?? 0
 
-/** Migrates an older database after making a full copy of it next to the file. @throws StoreError `newer_schema` */
-export function upgrade(db: Database, path: string, migrations: readonly string[]): void {
-  const version = schemaVersion(db)
-  if (version > migrations.length) {
-    throw new StoreError(
-      'newer_schema',
-      `${path} has schema version ${version}; this executable supports versions up to ${migrations.length}. Use a newer executable.`,
-    )
-  }
-  if (version === migrations.length) return
-  backUpBefore(db, path, version)
-  applyMigrations(db, version, migrations)
+/** `file` grows: to about `bytes` while copying, to an unknown size while migrating. */
+export type UpgradeProgress = { from: number; to: number } & (
+  | { phase: 'copying'; file: string; bytes: number }
+  | { phase: 'migrating'; file: string; version: number }
+  | { phase: 'done'; copy: string }
+)
+export type OnUpgrade = (progress: UpgradeProgress) => void
+
+/**
+ * Migrates an older database after making a full copy of it next to the file.
+ * @throws StoreError `newer_schema`, `disk_full`
+ */
+export function upgrade(db: Database, path: string, migrations: readonly string[], onUpgrade: OnUpgrade): void {
+  const from = schemaVersion(db)
+  const to = migrations.length
+  if (from > to) throw newerSchema(path, from, to)
+  if (from === to) return
+  const copy = copyBefore(db, path, { from, to, onUpgrade })
+  applyMigrations(db, from, migrations, (version) =>
+    onUpgrade({ phase: 'migrating', from, to, version, file: `${path}-wal` }),
+  )
+  onUpgrade({ phase: 'done', from, to, copy })
 }
 
-/** Never deleted, so that the user can go back. */
-function backUpBefore(db: Database, path: string, version: number): void {
+type Step = { from: number; to: number; onUpgrade: OnUpgrade }
+
+/** Kept for a week, so that the user can go back. */
+function copyBefore(db: Database, path: string, { from, to, onUpgrade }: Step): string {
   const draft = `${path}.${process.pid}.copy`
+  const copy = `${path}.before-${from + 1}`
   rmSync(draft, { force: true })
+  const bytes = usedBytes(db)
+  refuseIfFull(path, bytes)
+  onUpgrade({ phase: 'copying', from, to, file: draft, bytes })
   try {
     db.run('VACUUM INTO ?', [draft])
     chmodSync(draft, 0o600)
-    // another process may have migrated meanwhile; its backup of the old version must not be replaced
-    if (versionOf(draft) === version) renameSync(draft, `${path}.before-${version + 1}`)
+    // another process may have migrated meanwhile; its copy of the old version must not be replaced
+    if (versionOf(draft) === from) renameSync(draft, copy)
+    return copy
+  } catch (error) {
+    throw isDiskFull(error) ? diskFull(path, bytes) : error
   } finally {
     rmSync(draft, { force: true })
   }
 }
+
+const pragma = (db: Database, name: 'page_count' | 'freelist_count' | 'page_size'): number =>
+  Number(Object.values(db.query<Record<string, number>, []>(`PRAGMA ${name}`).get() ?? {})[0])
+
+const usedBytes = (db: Database): number =>
+  (pragma(db, 'page_count') - pragma(db, 'freelist_count')) * pragma(db, 'page_size')
+
+function refuseIfFull(path: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(dirname(path))
+  if (bavail * bsize < bytes) throw diskFull(path, bytes)
+}
+
+const isDiskFull = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && /^(SQLITE_FULL|ENOSPC|EDQUOT)/.test(String(error.code))
+
+const diskFull = (path: string, bytes: number): StoreError =>
+  new StoreError(
+    'disk_full',
+    `There is no room in ${dirname(path)} for the copy that is made before an upgrade. Free ${formatBytes(bytes)}, then start again. Nothing was changed.`,
+  )
 
 function versionOf(path: string): number {
   const copy = new Database(path, { readonly: true })
@@ -41,10 +84,48 @@ function versionOf(path: string): number {
   return version
 }
 
+function newerSchema(path: string, version: number, supported: number): StoreError {
+  const problem = `${path} has schema version ${version}; this executable supports versions up to ${supported}. Use a newer executable`
+  const copy = listUpgradeCopies(dirname(path)).findLast((one) => one.schemaVersion <= supported)
+  const wayBack = copy
+    ? `, or go back to the copy of ${new Date(copy.madeAt).toISOString().slice(0, 16)}Z: move ${path}, ${path}-wal and ${path}-shm away, then run: cp ${copy.file} ${path}`
+    : ', or restore a backup that was made before the upgrade.'
+  return new StoreError('newer_schema', problem + wayBack)
+}
+
+export type UpgradeCopy = { file: string; schemaVersion: number; madeAt: number }
+
+/** Oldest schema first. */
+export function listUpgradeCopies(folder: string): UpgradeCopy[] {
+  const copies = readdirSync(folder).flatMap((name): UpgradeCopy[] => {
+    const before = /^eventpost\.db\.before-(\d+)$/.exec(name)?.[1]
+    const file = join(folder, name)
+    const madeAt = before === undefined ? undefined : statSync(file, { throwIfNoEntry: false })?.mtimeMs
+    return madeAt === undefined ? [] : [{ file, schemaVersion: Number(before) - 1, madeAt }]
+  })
+  return copies.sort((one, other) => one.schemaVersion - other.schemaVersion)
+}
+
+const KEEP_COPIES_MS = 7 * DAY_MS
+
+/** @returns the copies made before an upgrade that were a week old, and are removed now */
+export async function removeOldCopies(folder: string, now: number): Promise<string[]> {
+  const old = listUpgradeCopies(folder).filter(({ madeAt }) => now - madeAt >= KEEP_COPIES_MS)
+  // on another thread: removing gigabytes takes a while
+  await Promise.all(old.map(({ file }) => rm(file, { force: true })))
+  return old.map(({ file }) => file)
+}
+
 /** Each migration commits together with its version number, so a crash leaves a valid version. */
-export function applyMigrations(db: Database, from: number, migrations: readonly string[]): void {
+export function applyMigrations(
+  db: Database,
+  from: number,
+  migrations: readonly string[],
+  onVersion = (_version: number): void => {},
+): void {
   for (const [index, sql] of migrations.slice(from).entries()) {
     const target = from + index + 1
+    onVersion(target)
     db.transaction(() => {
       if (schemaVersion(db) >= target) return
       db.run(sql)

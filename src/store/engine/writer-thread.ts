@@ -12,6 +12,7 @@ import type { EventSender, EventText, ReadEvent } from '../event-texts.ts'
 import type { Rules } from '../plan-types.ts'
 import { openForWriting } from './sealed-columns.ts'
 import { createSealer } from './sealing.ts'
+import type { UpgradeProgress } from './upgrades.ts'
 import type { Job, Outcome, WriteName } from '../writes.ts'
 
 declare const self: Worker
@@ -20,7 +21,8 @@ type OpenMessage = { open: string; masterKey: string | null; hasExternalCheckpoi
 export type ToWriter = string | OpenMessage | { close: true }
 type Failure = { code: StoreError['code'] | null; message: string }
 export type Opened = { writeNames: WriteName[] } | Failure
-export type FromThread = string | { answer: unknown } | { foreignWrite: true } | { broken: string }
+export type FromThread =
+  string | { answer: unknown } | { foreignWrite: true } | { broken: string } | { upgrade: UpgradeProgress }
 
 const CHECK_EVERY_MS = 200
 /** Pause between index maintenance steps while the writer is idle. */
@@ -43,7 +45,7 @@ type DomainRules = { readEvent: ReadEvent; rules: Rules }
 
 function open({ open: folder, masterKey, hasExternalCheckpoints }: OpenMessage, domainRules: DomainRules): Open {
   const sealer = createSealer(masterKey)
-  const db = openForWriting(folder, sealer)
+  const db = openForWriting(folder, sealer, { onUpgrade: (upgrade) => post({ upgrade }) })
   const engine = createEngine(db, Date.now, sealer, domainRules)
   const path = databasePath(folder)
   const file = inodeOf(path)

@@ -3,6 +3,7 @@ import type { Job, Outcome, WriteName } from '../writes.ts'
 import type { ToCheckpointer } from './checkpoint-thread.ts'
 import { StoreError } from './errors.ts'
 import { CHECKPOINT_THREAD, takeWorker, WRITER_THREAD } from './workers.ts'
+import type { OnUpgrade } from './upgrades.ts'
 import { createGroupEncoder, type Opened, type FromThread, type ToWriter } from './writer-thread.ts'
 
 /** New writes are refused above this many waiting writes, or if the oldest has waited this long. */
@@ -120,10 +121,13 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
 }
 
 /** `hasExternalCheckpoints`: another program copies and restarts the write-ahead log. */
-export type ThreadOptions = { masterKey: string | null; hasExternalCheckpoints: boolean }
+export type ThreadOptions = { masterKey: string | null; hasExternalCheckpoints: boolean; onUpgrade?: OnUpgrade }
 
-export async function startThreads(folder: string, options: ThreadOptions): Promise<Channel> {
-  const listeners = createListeners()
+export async function startThreads(
+  folder: string,
+  { onUpgrade = () => {}, ...options }: ThreadOptions,
+): Promise<Channel> {
+  const listeners = { ...createListeners(), onUpgrade }
   const writer = createCaller<ToWriter>(WRITER_THREAD, listeners)
   // loads in parallel with the writer, but opens the folder after it
   const checkpointer = options.hasExternalCheckpoints
@@ -165,7 +169,7 @@ async function openThreads(folder: string, { writer, checkpointer, ...options }:
   return opened.writeNames
 }
 
-type Listeners = ReturnType<typeof createListeners>
+type Listeners = ReturnType<typeof createListeners> & { onUpgrade: OnUpgrade }
 
 const createListeners = () => ({ foreignWrite: [] as (() => void)[], broken: [] as ((reason: string) => void)[] })
 
@@ -198,6 +202,7 @@ function createCaller<Message>(file: string, listeners: Listeners): Caller<Messa
     if (typeof data === 'string') calls.shift()?.resolve(data as never)
     else if ('answer' in data) calls.shift()?.resolve(data.answer as never)
     else if ('broken' in data) fail(data.broken)
+    else if ('upgrade' in data) listeners.onUpgrade(data.upgrade)
     else for (const listener of listeners.foreignWrite) listener()
   }
   worker.onerror = (event) => fail(event.message)

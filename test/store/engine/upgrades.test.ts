@@ -1,7 +1,7 @@
 /** A database of an older version is kept, and brought to this one. */
 import { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { idAt } from '../../../src/core/ids.ts'
 import { dedupeKeyOf } from '../../../src/messages/again.ts'
@@ -15,7 +15,12 @@ import { createMessageReads } from '../../../src/store/messages.ts'
 import { createOutcomeReads } from '../../../src/store/idempotency.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/store/engine/migrations/index.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
-import { schemaVersion } from '../../../src/store/engine/upgrades.ts'
+import {
+  listUpgradeCopies,
+  removeOldCopies,
+  schemaVersion,
+  type UpgradeProgress,
+} from '../../../src/store/engine/upgrades.ts'
 import { useFolder } from '../databases.ts'
 import { AT, eventWrite, idempotency, makeFolder } from '../samples.ts'
 
@@ -73,6 +78,61 @@ describe('an older schema', () => {
       'ok',
     ])
     expect(readdirSync(folder).filter((file) => file.endsWith('.copy'))).toEqual([])
+  })
+
+  test('reports its steps, with the file whose size shows the progress', () => {
+    const steps: UpgradeProgress[] = []
+    keep(openDatabase(folder, two, (step) => steps.push(step)))
+    const path = databasePath(folder)
+    const common = { from: SCHEMA_VERSION, to: version }
+    expect(steps).toEqual([
+      { ...common, phase: 'copying', file: `${path}.${process.pid}.copy`, bytes: expect.any(Number) },
+      { ...common, phase: 'migrating', file: `${path}-wal`, version },
+      { ...common, phase: 'done', copy: backup() },
+    ])
+    const bytes = steps[0]?.phase === 'copying' ? steps[0].bytes : 0
+    expect(bytes / statSync(backup()).size).toBeCloseTo(1, 1)
+  })
+
+  test('is refused by an older executable, which names the copy to go back to, or none', () => {
+    openDatabase(folder, [...two, 'CREATE TABLE more (a TEXT) STRICT']).close()
+    const path = databasePath(folder)
+    const refused = (migrations: readonly string[]): string => {
+      try {
+        openDatabase(folder, migrations).close()
+        return ''
+      } catch (error) {
+        return (error as Error).message
+      }
+    }
+    const named = `or go back to the copy of ${new Date(statSync(backup()).mtimeMs).toISOString().slice(0, 16)}Z: move ${path}, ${path}-wal and ${path}-shm away, then run: cp ${backup()} ${path}`
+    const newer = (most: number): string =>
+      `${path} has schema version ${version + 1}; this executable supports versions up to ${most}. Use a newer executable, `
+    expect(refused(MIGRATIONS)).toBe(newer(SCHEMA_VERSION) + named)
+    // it upgrades the copy itself
+    expect(refused(two)).toBe(newer(version) + named)
+    const older = MIGRATIONS.slice(0, -1)
+    expect(refused(older)).toBe(`${newer(older.length)}or restore a backup that was made before the upgrade.`)
+  })
+
+  test('has a copy for a week', async () => {
+    openDatabase(folder, two).close()
+    const other = `${databasePath(folder)}.before-7`
+    writeFileSync(other, '')
+    const kept = `${databasePath(folder)}.before-mine`
+    writeFileSync(kept, '')
+    const WEEK_MS = 7 * 86_400_000
+    const { mtimeMs } = statSync(backup())
+    utimesSync(other, new Date(mtimeMs), new Date(mtimeMs - 1_000))
+    utimesSync(kept, new Date(0), new Date(0))
+    expect(listUpgradeCopies(folder).map(({ file, schemaVersion }) => [file, schemaVersion])).toEqual([
+      [other, 6],
+      [backup(), SCHEMA_VERSION],
+    ])
+    expect(await removeOldCopies(folder, mtimeMs + WEEK_MS - 1)).toEqual([other])
+    expect([existsSync(other), existsSync(backup())]).toEqual([false, true])
+    expect(await removeOldCopies(folder, mtimeMs + WEEK_MS)).toEqual([backup()])
+    expect(readdirSync(folder).sort()).toEqual(['eventpost.db', 'eventpost.db.before-mine'])
   })
 
   test('gets its events counted by day', () => {
