@@ -7,6 +7,7 @@ import { appCreate, appList } from './cli/apps.ts'
 import { backup, restore } from './cli/backups.ts'
 import { type Command, CommandRefused, createUnknownCommand, readArguments } from './cli/command.ts'
 import { printHelp, printResult } from './cli/print.ts'
+import { health } from './cli/health.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './cli/keys.ts'
 import { licenses, version } from './cli/about.ts'
 import { masterKeyChange, masterKeyRemove } from './cli/master-key.ts'
@@ -46,6 +47,7 @@ const COMMANDS: Command[] = [
   senderRemove,
   senderBind,
   senderUnbind,
+  health,
   version,
   licenses,
 ]

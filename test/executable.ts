@@ -24,7 +24,7 @@ function isOutdated(): boolean {
 }
 
 async function build(): Promise<void> {
-  for (const words of [['assets'], ['compile', '--outfile', 'dist/eventpost']]) {
+  for (const words of [['assets'], ['compile', '--bytecode', '--outfile', 'dist/eventpost']]) {
     const child = Bun.spawn([process.execPath, 'run', ...words], { cwd: ROOT, stdout: 'ignore', stderr: 'pipe' })
     if ((await child.exited) !== 0) throw new Error(await new Response(child.stderr).text())
   }

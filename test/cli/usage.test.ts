@@ -21,6 +21,7 @@ const COMMANDS = {
   'master-key remove': ['--data', '--json'],
   'plan show': ['--data', '--account', '--json'],
   'plan set': ['--data', '--account', '--json', '--new-people-per-month', '--events-per-hour', '--snippet-limits'],
+  health: ['--data', '--host', '--port'],
   version: ['--data', '--json'],
   licenses: ['--data', '--json'],
 }

@@ -1,0 +1,49 @@
+import { expect, test } from 'bun:test'
+import { readArguments } from '../../src/cli/command.ts'
+import { health } from '../../src/cli/health.ts'
+
+const run = (words: string[], env: Record<string, string> = {}) => health.run(readArguments(health, words), env)
+
+async function withServer(answer: () => Response, ask: (port: string) => Promise<void>): Promise<void> {
+  const paths: string[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: ({ url }) => {
+      paths.push(new URL(url).pathname)
+      return answer()
+    },
+  })
+  await ask(String(server.port))
+  expect(new Set(paths)).toEqual(new Set(['/readyz']))
+  await server.stop(true)
+}
+
+test('health is for a server that saves data, wherever it listens', async () => {
+  await withServer(
+    () => Response.json({ ok: true }),
+    async (port) => {
+      expect(await run([], { EVENTPOST_HOST: '0.0.0.0', EVENTPOST_PORT: port })).toBe('The server is ready.')
+      expect(await run(['--port', port], { EVENTPOST_PORT: '1' })).toBe('The server is ready.')
+      expect(await run([], { PORT: port })).toBe('The server is ready.')
+    },
+  )
+})
+
+test('health is refused with the reason of the server', async () => {
+  const reason = 'Eventpost is stopping.'
+  await withServer(
+    () => Response.json({ ok: false, reason }, { status: 503 }),
+    async (port) => expect(run(['--port', port])).rejects.toThrow(new RegExp(`^${reason}$`)),
+  )
+  await withServer(
+    () => new Response('<h1>Bad gateway</h1>', { status: 502 }),
+    async (port) => expect(run(['--port', port])).rejects.toThrow('The server answered 502.'),
+  )
+})
+
+test('health is refused without a server', async () => {
+  await expect(run(['--host', '::', '--port', '1'])).rejects.toThrow(
+    'No server answers at http://[::1]:1/readyz. Start it, or set --host and --port as for serve.',
+  )
+})
