@@ -231,9 +231,14 @@ describe('the documentation', () => {
     expect(read('src/docs/consent.md')).toContain(`\n${written(makeSnippetPolicy(tag))}\n`)
   })
 
-  test('lets systemd wait long enough for a stop', () => {
-    const [, seconds = ''] = /^TimeoutStopSec=(\d+)$/m.exec(read('src/docs/hosting.md')) ?? []
-    expect(Number(seconds)).toBeGreaterThanOrEqual(Number(SETTINGS.stopMail.default) + 10)
+  test('lets systemd and Docker wait long enough for a stop', () => {
+    const found = [
+      /^TimeoutStopSec=(\d+)$/m.exec(read('src/docs/samples/install/eventpost.service')),
+      /^ +stop_grace_period: (\d+)s$/m.exec(read('src/docs/samples/install/compose.yaml')),
+    ]
+    for (const match of found) {
+      expect(Number(match?.[1])).toBeGreaterThanOrEqual(Number(SETTINGS.stopMail.default) + 10)
+    }
   })
 
   test('lists the current settings', () => {

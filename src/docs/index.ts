@@ -3,6 +3,9 @@ import asvsV8 from './asvs-v8.md' with { type: 'text' }
 import delivery from './delivery.md' with { type: 'text' }
 import development from './development.md' with { type: 'text' }
 import hosting from './hosting.md' with { type: 'text' }
+import docker from './docker.md' with { type: 'text' }
+import install from './install.md' with { type: 'text' }
+import upgrades from './upgrades.md' with { type: 'text' }
 import data from './data.md' with { type: 'text' }
 import sessions from './sessions.md' with { type: 'text' }
 import accounts from './accounts.md' with { type: 'text' }
@@ -113,11 +116,14 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
   {
     name: 'Operation',
     pages: toPages({
+      install,
+      docker,
       hosting,
       settings,
       backups,
       replication,
       'master-key': masterKey,
+      upgrades,
       accounts,
       limits,
       errors,

@@ -31,6 +31,8 @@ const FENCES = new Map([
   ['shell', 'sh'],
   ['node', 'js'],
   ['browser', 'js'],
+  ['yaml', 'yaml'],
+  ['ini', 'ini'],
 ])
 
 /** Of many languages, Markdown has the two that others are easily written from. */

@@ -19,6 +19,8 @@ import pythonEvents from '#samples/python/events.py' with { type: 'text' }
 import pythonIdentity from '#samples/python/identity.py' with { type: 'text' }
 import rubyEvents from '#samples/ruby/events.rb' with { type: 'text' }
 import rubyIdentity from '#samples/ruby/identity.rb' with { type: 'text' }
+import compose from '#samples/install/compose.yaml' with { type: 'text' }
+import systemd from '#samples/install/eventpost.service' with { type: 'text' }
 import environment from '#samples/start/environment.sh' with { type: 'text' }
 import { type CodeSample, requestSamples, type SampleBlock } from './request-samples.ts'
 
@@ -128,6 +130,8 @@ export const PAGE_SAMPLES: ReadonlyMap<string, CodeSample[]> = new Map(
         properties: { number: 'R-7', total: '$29.00', url: '{home_url}/receipts/7' },
       },
     }),
+    compose: single('yaml', 'src/docs/samples/install/compose.yaml', compose),
+    systemd: single('ini', 'src/docs/samples/install/eventpost.service', systemd),
     'save-message': requestSamples({
       method: 'POST',
       url: '{base_url}/api/v1/messages',
