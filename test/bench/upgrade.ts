@@ -57,9 +57,11 @@ async function measureStart(executable: string, data: string) {
   child.kill('SIGTERM')
   const code = await child.exited
   await ended
+  const processorS = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6
+  const memory = child.resourceUsage()?.maxRSS ?? 0
   const times = [0, ...said.map((line) => line.ms).filter((at) => at < ms), ms]
   const silentMs = Math.max(...times.slice(1).map((at, index) => at - (times[index] ?? 0)))
-  return { ms, code, answers: [...answers], said, silentMs }
+  return { ms, code, answers: [...answers], said, silentMs, processorS, memory }
 }
 
 const source = resolve(process.argv[2] ?? SEEDED)
@@ -86,6 +88,9 @@ try {
   for (const { ms, line } of upgraded.said) console.log(`${(ms / 1_000).toFixed(1).padStart(6)} s  ${line}`)
   console.log(
     `${formatBytes(size)}, from schema version ${SCHEMA_VERSION} to ${SCHEMA_VERSION + 1}: ready after ${(upgraded.ms / 1_000).toFixed(1)} s`,
+  )
+  console.log(
+    `${upgraded.processorS.toFixed(0)} s of processor time, ${formatBytes(upgraded.memory)} of memory at most`,
   )
   console.log(`longest silence ${(upgraded.silentMs / 1_000).toFixed(1)} s; until then ${upgraded.answers.join('; ')}`)
   expect(upgraded.ms <= BARS.readyMs, 'not ready within a minute')

@@ -36,15 +36,21 @@ export function upgrade(db: Database, path: string, migrations: readonly string[
   onUpgrade({ phase: 'done', from, to, copy })
 }
 
+/** Sorts in larger parts than the server's cache allows. */
+const CACHE_KIB = 65_536
+
 /** In memory, sorting ten million events for an index takes 530 MB (measured). The system's folder may not be writable. */
 function sortOnDisk(db: Database, folder: string, work: () => void): void {
+  const cacheSize = pragma(db, 'cache_size')
   const setFolder = (path: string) => db.run(`PRAGMA temp_store_directory = '${path.replaceAll("'", "''")}'`)
   setFolder(resolve(folder))
   db.run('PRAGMA temp_store = FILE')
+  db.run(`PRAGMA cache_size = -${CACHE_KIB}`)
   try {
     work()
   } finally {
     db.run('PRAGMA temp_store = MEMORY')
+    db.run(`PRAGMA cache_size = ${cacheSize}`)
     setFolder('')
   }
 }
@@ -72,7 +78,8 @@ function copyBefore(db: Database, path: string, { from, to, onUpgrade }: Step): 
   }
 }
 
-const pragma = (db: Database, name: 'page_count' | 'freelist_count' | 'page_size'): number =>
+type NumberPragma = 'page_count' | 'freelist_count' | 'page_size' | 'cache_size'
+const pragma = (db: Database, name: NumberPragma): number =>
   Number(Object.values(db.query<Record<string, number>, []>(`PRAGMA ${name}`).get() ?? {})[0])
 
 const usedBytes = (db: Database): number =>
