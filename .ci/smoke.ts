@@ -13,6 +13,9 @@ const MUSL = '/lib/ld-musl-x86_64.so.1'
 const ARM_EMULATOR = '/usr/bin/qemu-aarch64-static'
 const ARM_LIBRARIES = '/usr/aarch64-linux-gnu'
 
+/** An emulator is slow. */
+const READY_MS = 90_000
+
 type Runner = { words: string[]; env?: Record<string, string> } | { missing: string }
 
 /** By platform, such as `linux-x64-musl`. */
@@ -53,7 +56,7 @@ async function check(how: How, data: string): Promise<void> {
   if (printed.version !== version) throw new Error(`it is version ${printed.version}, not ${version}`)
   if (!(await eventpost(['licenses'], how)).out.includes('\nSQLite')) throw new Error('licenses does not name SQLite')
   const begun = await eventpostJson<Begun>(['init', '--data', data, '--email', 'a@example.com', '--app', 'Demo'], how)
-  const server = await startServer({ ...how, data })
+  const server = await startServer({ ...how, data, readyMs: READY_MS })
   try {
     const event = { app: begun.appId, email: 'ada@example.com', event: 'results_ready', createContact: true }
     const sent = await call(server.url, begun.apiKey, 'POST', '/api/v1/events', event)

@@ -20,7 +20,7 @@ export type Ran = { code: number; out: string; err: string }
 /** `timeoutMs` 0: no limit. */
 export type How = { program?: string[]; cwd?: string; env?: Environment; timeoutMs?: number }
 /** `port`: default a free one; null: left to the environment. */
-export type ServeHow = How & { data: string; port?: number | null; words?: string[] }
+export type ServeHow = How & { data: string; port?: number | null; words?: string[]; readyMs?: number }
 export type Running = Awaited<ReturnType<typeof startServer>>
 
 function spawn(words: string[], { program = PROGRAM, cwd = ROOT, env = {}, timeoutMs = PROCESS_MS }: How) {
@@ -83,7 +83,7 @@ async function collect(stream: ReadableStream<Uint8Array>, add: (text: string) =
 }
 
 /** @throws Error with its output when it ends before it listens */
-export async function startServer({ data, port = 0, words = [], ...how }: ServeHow) {
+export async function startServer({ data, port = 0, words = [], readyMs = READY_MS, ...how }: ServeHow) {
   const listen = port === null ? [] : ['--port', String(port)]
   const child = spawn(['serve', '--data', data, ...listen, ...words], how)
   const said = { out: '', err: '' }
@@ -97,7 +97,7 @@ export async function startServer({ data, port = 0, words = [], ...how }: ServeH
     collect(child.stderr, (text) => void (said.err += text)),
   ])
   void child.exited.then((code) => ready.reject(new Error(`the server ended with ${code}: ${said.err}${said.out}`)))
-  const late = setTimeout(() => ready.reject(new Error(`the server does not listen: ${said.err}`)), READY_MS)
+  const late = setTimeout(() => ready.reject(new Error(`the server does not listen: ${said.err}`)), readyMs)
   const url = await ready.promise.finally(() => clearTimeout(late))
   return {
     url,
