@@ -5,6 +5,7 @@ import type { Installation, Mail, MailSettings } from '../store/message-types.ts
 import type { Role } from '../store/types.ts'
 import { expiredUntil } from './idempotency.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
+import { RETENTION_RULES } from './retention.ts'
 
 /** Per member; a new session ends the least recently used one. */
 export const MOST_SESSIONS = 20
@@ -134,6 +135,7 @@ export const isCapturing: AccountRules['isCapturing'] = ({ message, settings }, 
   findAddress({ mail: message.content.mail, settings, fallback: from }) === null
 
 export const ACCOUNT_RULES: AccountRules = {
+  ...RETENTION_RULES,
   perPersonDay: PER_PERSON_DAY,
   planAccount,
   planInvite,

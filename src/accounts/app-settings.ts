@@ -8,6 +8,7 @@ import type { AppSettings, Refused } from '../store/types.ts'
 import { describeDomainFault, readAppText } from './account-input.ts'
 import { hasPort, ownHosts, readAppHost, readTypedHost } from './app-hosts.ts'
 import { linkableUrl } from './links.ts'
+import { readRetention, type RetentionText, writeRetention } from './retention.ts'
 import { LOCALHOST } from '../core/domains.ts'
 import { type FieldError, type Refusal, refuse } from '../core/refusals.ts'
 
@@ -21,10 +22,10 @@ export type AppSettingsText = {
   locale: string
   snippetHosts: string
   addsPeople: boolean
-}
+} & RetentionText
 
 export const findAppSettings = async (store: Store, app: AppRow): Promise<AppSettings> =>
-  pickSettings(app, await store.snippetSettings(app.id))
+  pickSettings(app, await store.snippetSettings(app.id), await store.findRetention(app.id))
 
 export const writeAppSettings = ({
   name,
@@ -33,6 +34,7 @@ export const writeAppSettings = ({
   timezone,
   locale,
   snippet,
+  retention,
 }: AppSettings): AppSettingsText => ({
   name,
   home: homeUrl ?? '',
@@ -41,6 +43,7 @@ export const writeAppSettings = ({
   locale,
   snippetHosts: snippet.hosts.join('\n'),
   addsPeople: snippet.addsPeople,
+  ...writeRetention(retention),
 })
 
 /** The default home page of earlier apps. */
@@ -67,12 +70,13 @@ export function readAppSettings(
   if (locale === null && text.locale.trim() !== '')
     errors.push({ field: 'locale', code: 'invalid', message: LOCALE_MESSAGE + hintOfTag(text.locale) })
   const snippetHosts = readHosts('snippetHosts', text.snippetHosts, errors)
+  const retention = readRetention(text, errors)
   const app = readAppText({ appName: text.name, domains: [], home: text.home })
   if ('errors' in app) return { errors: [...app.errors, ...errors] }
   if (errors.length > 0) return { errors }
   const { appName: name, home: homeUrl } = app.input
   const snippet = { hosts: snippetHosts, addsPeople: text.addsPeople }
-  return { settings: { name, homeUrl, hosts, timezone, locale: readLocale(locale), snippet } }
+  return { settings: { name, homeUrl, hosts, timezone, locale: readLocale(locale), snippet, retention } }
 }
 
 const TIMEZONE_MESSAGE = 'Choose a timezone by its name, such as Europe/Zurich, or UTC.'

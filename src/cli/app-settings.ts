@@ -29,6 +29,8 @@ import {
 
 const list = (meaning: string): Options[string] => ({ type: 'string', value: 'HOST', multiple: true, meaning })
 
+const keep = (meaning: string): Options[string] => ({ type: 'string', value: 'DAYS|forever', meaning })
+
 const SETTINGS: Options = {
   name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
   domain: list('A domain of the app. Repeat to list all of them.'),
@@ -49,12 +51,22 @@ const SETTINGS: Options = {
     value: 'on|off',
     meaning: 'With `on`, reports from pages add unknown people.',
   },
+  'keep-events': keep('Days that events are kept.'),
+  'keep-page-views': keep('Days that page views are kept.'),
+  'keep-captured': keep('Days that captured emails are kept.'),
 }
+
+/** Until the person is erased. */
+const FOREVER = 'forever'
 
 function changeText(before: AppSettingsText, given: Given): AppSettingsText {
   const hosts = (name: string): string | undefined => {
     const all = given.all(name)
     return all.length === 0 ? undefined : all.join('\n')
+  }
+  const days = (name: string, stored: string): string => {
+    const typed = given.text(name) ?? stored
+    return typed === FOREVER ? '' : typed
   }
   const snippetHosts = hosts('snippet-host')
   const addsPeople = given.text('snippet-adds-people')
@@ -66,6 +78,9 @@ function changeText(before: AppSettingsText, given: Given): AppSettingsText {
     locale: given.text('locale') ?? before.locale,
     snippetHosts: snippetHosts === 'any' ? '' : (snippetHosts ?? before.snippetHosts),
     addsPeople: addsPeople === undefined ? before.addsPeople : addsPeople === 'on',
+    eventDays: days('keep-events', before.eventDays),
+    pageViewDays: days('keep-page-views', before.pageViewDays),
+    capturedDays: days('keep-captured', before.capturedDays),
   }
 }
 
@@ -100,7 +115,14 @@ export const appSet: Command = {
 }
 
 const OPTION_OF = new Map<string, string>(
-  Object.entries({ app: 'name', domains: 'domain', snippetHosts: 'snippet-host' }),
+  Object.entries({
+    app: 'name',
+    domains: 'domain',
+    snippetHosts: 'snippet-host',
+    eventDays: 'keep-events',
+    pageViewDays: 'keep-page-views',
+    capturedDays: 'keep-captured',
+  }),
 )
 
 const nameOptions = (errors: FieldError[]): string =>
@@ -108,7 +130,7 @@ const nameOptions = (errors: FieldError[]): string =>
 
 const show = (
   { publicId: appId, siteId }: AppRow,
-  { name, hosts: domains, homeUrl: home, timezone, locale, snippet }: AppSettings,
+  { name, hosts: domains, homeUrl: home, timezone, locale, snippet, retention }: AppSettings,
 ) => ({
   appId,
   siteId,
@@ -119,6 +141,9 @@ const show = (
   locale,
   snippetHosts: snippet.hosts,
   snippetAddsPeople: snippet.addsPeople,
+  keepEvents: retention.eventDays ?? FOREVER,
+  keepPageViews: retention.pageViewDays ?? FOREVER,
+  keepCaptured: retention.capturedDays ?? FOREVER,
 })
 
 export const appTag: Command = {

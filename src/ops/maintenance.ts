@@ -23,6 +23,10 @@ const CHECK_BACKUPS_MS = MINUTE_MS
 const CHECK_LOG_MS = 10 * MINUTE_MS
 const LONG_LOG_BYTES = 1024 ** 3
 const LONG_LOG = 'the write-ahead log is over 1 GB: start Litestream, or remove EVENTPOST_CHECKPOINTS'
+const EXPIRE_MS = MINUTE_MS
+/** Between two deletions, in terms of how long one takes: the busier the store, the longer the pause. */
+const PAUSES = 3
+const MIN_PAUSE_MS = 10
 
 export type Maintenance = { stop(): void }
 
@@ -37,6 +41,7 @@ type Maintained = {
     removeOldCopies(now: number): Promise<string[]>
     checkBrakes(at: { at: number }): Promise<{ isMore: boolean } | { refusal: string }>
     stats(): { logBytes: number }
+    expire(at: { at: number }): Promise<{ isMore: boolean } | { refusal: string }>
   }
   /** null: none are scheduled */
   backups?: { runIfDue(): Promise<unknown> } | null
@@ -82,6 +87,7 @@ export function startMaintenance(
     }, ms)
   }
   const patientNow = createPatientNow(clock)
+  let isStopped = false
   const timers = [
     every(SAVE_USES_MS, 'save key uses', access.saveUses),
     every(SAVE_USES_MS, 'save notes', notes.save),
@@ -110,6 +116,15 @@ export function startMaintenance(
         log.write('info', 'removed the copy made before an upgrade a week ago', { file })
       }
     }),
+    every(EXPIRE_MS, 'expire', async () => {
+      let isMore = true
+      while (isMore && !isStopped) {
+        const begunAt = clock.monotonicMs()
+        const outcome = await store.expire({ at: expiryNow(clock) })
+        isMore = 'isMore' in outcome && outcome.isMore
+        if (isMore) await Bun.sleep(Math.max(MIN_PAUSE_MS, PAUSES * (clock.monotonicMs() - begunAt)))
+      }
+    }),
     every(CHECK_BRAKES_MS, 'check brakes', async () => {
       let isMore = true
       while (isMore) {
@@ -127,5 +142,10 @@ export function startMaintenance(
       }),
     )
   }
-  return { stop: () => timers.forEach(clearInterval) }
+  return {
+    stop: () => {
+      isStopped = true
+      timers.forEach(clearInterval)
+    },
+  }
 }

@@ -1,6 +1,7 @@
 /** The store applies these rules of accounts, but does not contain them (accounts/account-rules.ts). Times are ms UTC. */
 import type { NewLink, Refused, Role } from './types.ts'
 import type { RequestRules } from './requests.ts'
+import type { RetentionRules } from './retention.ts'
 import type { DeliveryWork, Installation, SenderProof } from './message-types.ts'
 
 /** `isJoined`: has accepted the invitation. */
@@ -51,7 +52,7 @@ export type Expiries = {
   setUpsAt: number
 }
 
-export type AccountRules = {
+export type AccountRules = RetentionRules & {
   perPersonDay: number
   planAccount: (facts: AccountFacts) => AccountPlan | Refused
   /** `role` null: the default. */

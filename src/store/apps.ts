@@ -8,6 +8,7 @@ import { readLocale, readTimezone } from '../core/local-time.ts'
 import type { MailSettingsWrites } from './mail-settings.ts'
 import type { MessageContent } from './message-types.ts'
 import type { MessageWrites } from './messages.ts'
+import { createRetentionReads, createRetentionSettings, type Retention } from './retention.ts'
 import { appHosts, appMailSettings, apps, snippetSettings } from './schema.ts'
 import type { AppRow, AppSettings, Refused, SnippetSettings } from './types.ts'
 import { prepareLazily } from './engine/statements.ts'
@@ -30,7 +31,7 @@ type Parts = {
   live: LiveMessages
   messages: MessageWrites
   mailSettings: MailSettingsWrites
-  rules: Pick<AccountRules, 'perPersonDay'>
+  rules: Pick<AccountRules, 'perPersonDay' | 'defaultRetention'>
 }
 
 const NO_SNIPPET: SnippetSettings = { hosts: [], addsPeople: false }
@@ -45,7 +46,8 @@ export const toApp = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
 export const pickSettings = (
   { name, homeUrl, hosts, timezone, locale }: AppRow,
   snippet: SnippetSettings,
-): AppSettings => ({ name, homeUrl, hosts, timezone, locale, snippet })
+  retention: Retention,
+): AppSettings => ({ name, homeUrl, hosts, timezone, locale, snippet, retention })
 
 export function createAppReads(db: Database) {
   const orm = drizzle(db)
@@ -117,6 +119,8 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
   const orm = drizzle(db)
   const audit = createAudit(db)
   const reads = createAppReads(db)
+  const { findRetention } = createRetentionReads(db, rules)
+  const saveRetention = createRetentionSettings(db)
 
   const saveSnippet = (appId: number, { hosts, addsPeople }: SnippetSettings): void => {
     const row = { hosts: hosts.length === 0 ? null : hosts, addsPeople }
@@ -136,7 +140,9 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
 
   const isOutdated = (appId: number, basedOn: AppSettings): boolean => {
     const app = reads.findApp(appId)
-    return !app || !Bun.deepEquals(basedOn, pickSettings(app, reads.snippetSettings(appId)), true)
+    if (!app) return true
+    const stored = pickSettings(app, reads.snippetSettings(appId), findRetention(appId))
+    return !Bun.deepEquals(basedOn, stored, true)
   }
 
   const findLocale = (appId: number) =>
@@ -190,11 +196,12 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
         const app = findOwn(change.accountId, appId)
         if (!app) return { refusal: 'app_not_found' }
         if (basedOn && isOutdated(appId, basedOn)) return { refusal: 'settings_changed' }
-        const { name, homeUrl, hosts, timezone, locale, snippet } = settings
+        const { name, homeUrl, hosts, timezone, locale, snippet, retention } = settings
         orm.update(apps).set({ name, homeUrl }).where(eq(apps.id, appId)).run()
         orm.delete(appHosts).where(eq(appHosts.appId, appId)).run()
         addHosts(appId, hosts)
         saveSnippet(appId, snippet)
+        saveRetention(appId, retention)
         const stored = findLocale(appId)
         const changed = {
           ...(timezone === readTimezone(stored?.timezone) ? {} : { timezone }),

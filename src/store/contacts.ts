@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { selectFields } from './engine/columns.ts'
+import { createExpiredActivity } from './retention.ts'
 import { INDEXED_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline/timeline-reads.ts'
 import {
   type ContactRow,
@@ -100,6 +101,7 @@ export function createContactReads(db: Database) {
           ORDER BY last ${order}, id ${order} LIMIT ${RECENT_EVENTS}) ORDER BY id ${order}`,
     )
   const hasRuns = db.prepare('SELECT 1 FROM timeline_runs LIMIT 1')
+  const expiredActivity = createExpiredActivity(db)
   const [lastEvents, lastViews, firstViews] = [ofType('event', 'DESC'), ofType('page', 'DESC'), ofType('page', 'ASC')]
   const [lastEventsOfRuns, lastViewsOfRuns, firstViewsOfRuns] = [
     ofRuns('event', 'DESC'),
@@ -119,14 +121,22 @@ export function createContactReads(db: Database) {
     const all = unindexed.all(JSON.stringify(rows.map((row) => row.id)))
     const unindexedByContact = Map.groupBy(all, ({ contactId }) => contactId)
     const runsExist = hasRuns.get() !== null
+    const expired = expiredActivity.list(rows.map((row) => row.id))
     return rows.map((row) => {
       const unindexedTimes = (type: EventType): number[] =>
         timesOf(unindexedByContact.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? [])
       const timesInRuns = (times: typeof lastEventsOfRuns): Times[] => (runsExist ? times.all(row.id) : [])
+      const { firstViewAt, lastViewAt, lastEventAt } = expired.get(row.id) ?? {}
       const indexed = {
-        firstViews: timesOf([...firstViews.all(row.id), ...timesInRuns(firstViewsOfRuns)]),
-        lastViews: timesOf([...timesInRuns(lastViewsOfRuns), ...lastViews.all(row.id)]),
-        lastEvents: timesOf([...timesInRuns(lastEventsOfRuns), ...lastEvents.all(row.id)]),
+        firstViews: [
+          ...listTime(firstViewAt),
+          ...timesOf([...firstViews.all(row.id), ...timesInRuns(firstViewsOfRuns)]),
+        ],
+        lastViews: [...timesOf([...timesInRuns(lastViewsOfRuns), ...lastViews.all(row.id)]), ...listTime(lastViewAt)],
+        lastEvents: [
+          ...timesOf([...timesInRuns(lastEventsOfRuns), ...lastEvents.all(row.id)]),
+          ...listTime(lastEventAt),
+        ],
       }
       const seen = addTimes(indexed, { views: unindexedTimes('page'), events: unindexedTimes('event') })
       return { row, seen }
@@ -178,6 +188,8 @@ export function createContactReads(db: Database) {
 type Times = { receivedAt: number; occurredAt: number | null }
 
 const timesOf = (rows: Times[]): number[] => rows.map(({ receivedAt, occurredAt }) => occurredAt ?? receivedAt)
+
+const listTime = (at: number | null | undefined): number[] => (typeof at === 'number' ? [at] : [])
 
 /** With events that arrived later, in their order. */
 export const addTimes = (seen: SeenTimes, { views, events }: { views: number[]; events: number[] }): SeenTimes => {

@@ -199,7 +199,7 @@ export function createCounterReads(db: Database) {
 
     listUsage: (sinceSecond: number): Usage[] => usage.all(sinceSecond),
 
-    /** ms UTC. `lastNamedAt` and `lastViewAt` are exact to the hour only if the person was erased. */
+    /** ms UTC, exact to the hour only if the last event was deleted. */
     latestActivity(appId: number): {
       lastEventAt: number | null
       lastNamedAt: number | null
@@ -207,10 +207,13 @@ export function createCounterReads(db: Database) {
     } {
       const [lastNamedAt, lastViewAt] = [newestOther, newestView].map((one) => one.get(appId, PAGE_NAME)?.at ?? null)
       return {
-        lastEventAt: newestEvent.get(appId)?.at ?? null,
+        lastEventAt: newestEvent.get(appId)?.at ?? latestOf(lastNamedAt ?? null, lastViewAt ?? null),
         lastNamedAt: lastNamedAt ?? null,
         lastViewAt: lastViewAt ?? null,
       }
     },
   }
 }
+
+const latestOf = (a: number | null, b: number | null): number | null =>
+  a === null ? b : b === null ? a : Math.max(a, b)

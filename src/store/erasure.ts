@@ -14,6 +14,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
   const tables = [
     `DELETE FROM contact_events WHERE contact_id = ?1 AND name_id IN
        (SELECT name_id FROM events WHERE id IN (${ofPerson}))`,
+    `DELETE FROM needed_events WHERE id IN (${ofPerson})`,
     `DELETE FROM events WHERE id IN (${ofPerson})`,
     `DELETE FROM snippet_batches WHERE id IN (${selectIds('snippet_batches', { contact: '?1', types: `>= ${VISIT_REPORT_TYPES}` })})`,
     // deletes the whole batch's record too: repeating the rest of a batch must not reveal the erased item
@@ -36,7 +37,8 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
   ] as const
   const [audit, suppressions] = [createAudit(db), createSuppressionList(db)]
   const statements = tables.map((text) => db.prepare(text))
-  const [done, events, batches, parents, records, tags, contact, captured, sends, deliveries, ...others] = statements
+  const [done, needed, events, batches, parents, records, tags, contact, captured, sends, deliveries, ...others] =
+    statements
   const [compared, uncompared, consents, scheduled, results] = others
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
   const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
@@ -51,6 +53,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
       const person = people.find(appId, email)
       if (!person) return { refusal: 'contact_not_found' }
       done?.run(person.id)
+      needed?.run(person.id)
       events?.run(person.id)
       batches?.run(person.id)
       timeline.erase(person.id)

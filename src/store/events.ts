@@ -1,8 +1,10 @@
 import type { Database } from 'bun:sqlite'
 import { idSince } from '../core/ids.ts'
 import { selectFields } from './engine/columns.ts'
+import { createExpiredActivity, createExpiredReads, lastExpired } from './retention.ts'
 import { selectIds, selectUnindexedPeople, selectSomeIds } from './timeline/timeline-reads.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from './types.ts'
+import { PAGE_NAME } from './visit-reports.ts'
 
 const HOURS_PER_QUERY = 64
 const CHUNK_ROWS = 1_000
@@ -81,6 +83,7 @@ export function createEventReads(db: Database) {
      WHERE app_id = ? AND name_id = ? AND first_event_id <= ? AND last_event_id > ?
      ORDER BY last_event_id DESC LIMIT ${HOURS_PER_QUERY}`,
   )
+  const lastDeleted = createExpiredReads(db)
   const newestIds = db.prepare<{ id: number }, [number | null, number, number, number]>(
     selectSomeIds('events', { contact: '?1', types: '= ?2', upTo: '?3', order: 'DESC', limit: '?4' }),
   )
@@ -133,7 +136,8 @@ export function createEventReads(db: Database) {
   const byName = (query: EventQuery, named: number, before: number): EventPage => {
     const rows: EventRow[] = []
     let scanned = 0
-    for (const { cost, ...range } of chunksOf(query, named, before)) {
+    const after = Math.max(query.after ?? 0, lastDeleted(query.appId, query.name === PAGE_NAME))
+    for (const { cost, ...range } of chunksOf({ ...query, after }, named, before)) {
       rows.push(...newestOf(query.appId, range, named, query.limit + 1 - rows.length))
       if (rows.length > query.limit) break
       scanned += cost
@@ -210,6 +214,7 @@ const IS_VIEW = `= ${EVENT_TYPES.indexOf('page')}`
 
 export function createViewReads(db: Database, { isIndexedOnly = false } = {}) {
   const ofPerson = { contact: '?1', types: IS_VIEW, order: 'ASC', isIndexedOnly } as const
+  const expired = createExpiredActivity(db)
   const views = db.prepare<ViewRow, [number, number, number]>(
     `SELECT path, ${HAPPENED} AS occurredAt FROM events
      WHERE id IN (${selectSomeIds('events', { ...ofPerson, from: '?2', limit: `${MAX_VIEWS}` })})
@@ -222,7 +227,9 @@ export function createViewReads(db: Database, { isIndexedOnly = false } = {}) {
   return {
     listViews: (contactId: number, since: number): ViewRow[] => views.all(contactId, idSince(since), since),
 
-    firstViewAt: (contactId: number): number | null => firstView.get(contactId)?.at ?? null,
+    /** Also if it was deleted because of its age. */
+    firstViewAt: (contactId: number): number | null =>
+      expired.find(contactId)?.firstViewAt ?? firstView.get(contactId)?.at ?? null,
   }
 }
 
@@ -232,13 +239,14 @@ const RECENT = 16
 export function createActivityReads(db: Database) {
   const ofType = (type: number) =>
     selectSomeIds('events', { contact: '?1', types: `= ${type}`, order: 'DESC', limit: `${RECENT}` })
+  const expired = createExpiredActivity(db)
   const last = db.prepare<{ at: number | null }, [number]>(
     `SELECT max(${HAPPENED}) AS at FROM events
      WHERE id IN (${EVENT_TYPES.map((_, type) => `SELECT id FROM (${ofType(type)})`).join(' UNION ALL ')})`,
   )
   return {
-    /** The last event, action or page view; null: there is none. */
-    lastActiveAt: (contactId: number): number | null => last.get(contactId)?.at ?? null,
+    /** The last event, action or page view, also if it was deleted because of its age; null: there is none. */
+    lastActiveAt: (contactId: number): number | null => last.get(contactId)?.at ?? lastExpired(expired.find(contactId)),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { idAt, idSince } from '../core/ids.ts'
 import { HAS_FOLLOWED } from './delivery-states.ts'
+import { createExpiredActivity, lastExpired } from './retention.ts'
 import { readLocale, readTimezone } from '../core/local-time.ts'
 import { type StoredReport, toReport, type ReportRow } from './visit-reports.ts'
 import { createTopicReads } from './topics.ts'
@@ -55,6 +56,7 @@ const MOST_SENT = 20_000
 /** Limited to what arrived by `until` (ms UTC). */
 export function createSimulationReads(db: Database, { until }: { until: number }) {
   const [event, page, action] = EVENT_TYPES.map((_, code) => code)
+  const expired = createExpiredActivity(db)
   const nameId = db.prepare<{ id: number }, [number, string]>(
     'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
   )
@@ -181,7 +183,11 @@ export function createSimulationReads(db: Database, { until }: { until: number }
     },
 
     /** Events, actions and page views, in order of arrival. */
-    listActivity: (contactId: number, since: number): Happening[] => activity.all(contactId, idSince(since), until),
+    listActivity: (contactId: number, since: number): Happening[] => {
+      const last = lastExpired(expired.find(contactId))
+      const found = activity.all(contactId, idSince(since), until)
+      return last === null || last < since ? found : [deletedAt(last), ...found]
+    },
 
     /** Emails of a message, by when they were sent. */
     *newestSent({ appId, from, contactId }: Range, name: string): Generator<TriggerHappening> {
@@ -202,7 +208,10 @@ export function createSimulationReads(db: Database, { until }: { until: number }
     listViews: (contactId: number, since: number): ViewHappening[] =>
       views.all(contactId, idSince(since), since, until),
 
-    listFirstViews: (contactId: number): Happening[] => firstViews.all(contactId, until),
+    listFirstViews: (contactId: number): Happening[] => {
+      const first = expired.find(contactId)?.firstViewAt ?? null
+      return [...(first === null ? [] : [deletedAt(first)]), ...firstViews.all(contactId, until)]
+    },
 
     listDone: ({ appId, contactId, name, since }: { appId: number; contactId: number; name: string; since: number }) =>
       eventsNamed.all(contactId, idSince(since), idOfName(appId, name), since, until),
@@ -213,3 +222,6 @@ export function createSimulationReads(db: Database, { until }: { until: number }
 }
 
 export type SimulationReads = ReturnType<typeof createSimulationReads>
+
+/** An event that was deleted because of its age. */
+const deletedAt = (at: number): Happening => ({ id: 0, at, occurredAt: at })

@@ -34,6 +34,7 @@ import { createMessageReads } from './messages.ts'
 import type { Rules } from './plan-types.ts'
 import { createDryRuns } from './planned-writes.ts'
 import { createRequestReads } from './requests.ts'
+import { createRetentionReads } from './retention.ts'
 import { createScheduleReads } from './schedules.ts'
 import { createSenderDomainReads } from './sender-domains.ts'
 import { createDomainCheckReads } from './domain-checks.ts'
@@ -103,6 +104,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createCounterReads(db),
   ...createCallReads(db),
   ...createRequestReads(db),
+  ...createRetentionReads(db, rules),
   ...createOutcomeReads(db, rules),
   ...createMessageReads(db),
   ...createMailLanguageReads(db),

@@ -1,4 +1,5 @@
 /** Times are ms UTC. */
+import type { Retention } from './retention.ts'
 
 export const EVENT_TYPES = ['event', 'page', 'action'] as const
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -202,6 +203,7 @@ export type Access = { key: KeyRow; plan: Plan; apps: AppRow[] }
 export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string }
 export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone' | 'locale'> & {
   snippet: SnippetSettings
+  retention: Retention
 }
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password' | 'invite'; expiresAt: number }
 

@@ -35,6 +35,7 @@ import { createPeople } from './people.ts'
 import type { PlannedWrite, Rules } from './plan-types.ts'
 import { createPlannedWrites } from './planned-writes.ts'
 import { createRequestWrites } from './requests.ts'
+import { createExpiry } from './retention.ts'
 import { createMessageSchedules, createScheduleWrites } from './schedules.ts'
 import { createSenderDomainWrites } from './sender-domains.ts'
 import { createSentCache } from './caches/sent-cache.ts'
@@ -138,6 +139,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...createDomainCheckWrites(db),
     ...createRequestWrites(db, rules),
     ...createUpkeep(db, timeline, rules),
+    ...createExpiry({ db, timeline, rules, now: () => performance.now() }),
     ...messages,
     ...mailSettings,
     ...senderDomains.writes,

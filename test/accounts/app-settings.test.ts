@@ -16,6 +16,9 @@ const TYPED: AppSettingsText = {
   locale: ' de-ch ',
   snippetHosts: 'https://app.example.com/',
   addsPeople: true,
+  eventDays: ' 365 ',
+  pageViewDays: '30',
+  capturedDays: '',
 }
 const read = (more: Partial<AppSettingsText> = {}) => readAppSettings({ ...TYPED, ...more })
 
@@ -30,6 +33,7 @@ test('is normalized for comparison', () => {
     timezone,
     locale: 'de-CH',
     snippet,
+    retention: { eventDays: 365, pageViewDays: 30, capturedDays: null },
   }
   expect(read()).toEqual({ settings })
   expect(readAppSettings(writeAppSettings(settings))).toEqual({ settings })
@@ -54,7 +58,8 @@ test('a home page stays as typed, with or without a slash', () => {
 })
 
 test('everything except the name may be empty', () => {
-  expect(read({ home: '', domains: '\n', snippetHosts: '', addsPeople: false })).toEqual({
+  const kept = { eventDays: '', pageViewDays: ' ', capturedDays: '' }
+  expect(read({ home: '', domains: '\n', snippetHosts: '', addsPeople: false, ...kept })).toEqual({
     settings: {
       name: 'Engine',
       homeUrl: null,
@@ -62,6 +67,7 @@ test('everything except the name may be empty', () => {
       timezone: 'Europe/Zurich',
       locale: 'de-CH',
       snippet: { hosts: [], addsPeople: false },
+      retention: { eventDays: null, pageViewDays: null, capturedDays: null },
     },
   })
 })
@@ -70,6 +76,8 @@ describe('refused, with the field', () => {
   const DOMAIN = 'Enter your own domain, such as app.example.com.'
   const IP = "An IP address doesn't work here. Use a domain, or localhost for tests."
   const TIMEZONE = 'Choose a timezone by its name, such as Europe/Zurich, or UTC.'
+  const days = (least: number) =>
+    `Enter a whole number of days from ${least} to 3,650, or leave this empty to keep them.`
   const LOCALE = 'Choose a locale by its BCP 47 tag, such as en-US or de-CH.'
   test.each<[Partial<AppSettingsText>, string, string]>([
     [{ name: ' ' }, 'app', 'Enter a name of 1 to 100 characters for the app.'],
@@ -84,6 +92,9 @@ describe('refused, with the field', () => {
     [{ timezone: 'Europe/Atlantis' }, 'timezone', TIMEZONE],
     [{ locale: 'tlh' }, 'locale', LOCALE],
     [{ locale: 'en-US@posix' }, 'locale', LOCALE],
+    [{ eventDays: '6' }, 'eventDays', days(7)],
+    [{ pageViewDays: '3651' }, 'pageViewDays', days(7)],
+    [{ capturedDays: '1.5' }, 'capturedDays', days(1)],
     [{ snippetHosts: 'a.example\nb.example\n*' }, 'snippetHosts', `Line 3 is not a domain. ${DOMAIN}`],
   ])('%p', (more, field, message) => {
     expect(read(more)).toEqual({ errors: [{ field, code: 'invalid', message }] })

@@ -79,10 +79,15 @@ describe('app set', () => {
         locale: 'en-US',
         snippetHosts: [],
         snippetAddsPeople: false,
+        keepEvents: 'forever',
+        keepPageViews: 'forever',
+        keepCaptured: 30,
       }
       expect(named).toEqual(expected)
       expect(await setJson('--locale', 'de-CH')).toEqual({ ...expected, locale: 'de-CH' })
-      expect(await setJson('--locale', 'en-US')).toEqual(expected)
+      const kept = await setJson('--locale', 'en-US', '--keep-page-views', '90', '--keep-captured', 'forever')
+      expect(kept).toEqual({ ...expected, keepPageViews: 90, keepCaptured: 'forever' })
+      expect(await setJson('--keep-page-views', 'forever', '--keep-captured', '30')).toEqual(expected)
       expect((await report()).status).toBe(202)
       const snippet = await setJson('--snippet-host', 'a.example.com', '--snippet-adds-people', 'on')
       expect(snippet).toEqual({ ...expected, snippetHosts: ['a.example.com'], snippetAddsPeople: true })
@@ -107,6 +112,7 @@ describe('app set', () => {
       expect(await set('--name', 'x', '--timezone', 'Mars')).toEqual(wrongUse('--timezone: Choose a timezone'))
       expect(await set('--name', 'x', '--locale', 'tlh')).toEqual(wrongUse('--locale: Choose a locale'))
       expect(await set('--name', '')).toEqual(wrongUse('--name: Enter a name of 1 to'))
+      expect(await set('--keep-events', '1')).toEqual(wrongUse('--keep-events: Enter a whole number of days from 7'))
       expect(await set('--snippet-adds-people', 'yes')).toEqual(wrongUse('takes on or off'))
       expect(await eventpost(['app', 'set', '--data', folder, '--name', 'x'])).toEqual(wrongUse('Specify one app'))
       expect(await eventpost(['app', 'set', 'app_none', '--data', folder, '--name', 'x'])).toEqual(

@@ -1,4 +1,5 @@
 /** The product as a whole: a job, someone who leaves, one mail, its link and its end; and someone who stays. */
+import { DEFAULT_RETENTION } from '../../src/accounts/retention.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
@@ -53,7 +54,15 @@ async function useLocalhost({ first }: Served, messaging: Messaging): Promise<vo
   const { accountId, app, store } = { ...messaging, accountId: first.accountId }
   const { name, timezone, locale } = app
   const snippet = { hosts: [], addsPeople: false }
-  const settings = { name, timezone, locale, homeUrl: null, hosts: ['localhost'], snippet }
+  const settings = {
+    name,
+    timezone,
+    locale,
+    homeUrl: null,
+    hosts: ['localhost'],
+    snippet,
+    retention: DEFAULT_RETENTION,
+  }
   await store().updateApp({ accountId, actor: 'test', at: messaging.by.at, appId: app.id, settings })
 }
 

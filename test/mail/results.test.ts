@@ -1,3 +1,4 @@
+import { DEFAULT_RETENTION } from '../../src/accounts/retention.ts'
 import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { mayHaveArrivedTwice } from '../../src/deliveries/deliveries.ts'
@@ -351,7 +352,7 @@ describe('a result without a page', () => {
     const sending = await start(contentOf(0))
     const { accountId, id: appId, name, timezone, locale } = sending.app
     const snippet = { hosts: [], addsPeople: false }
-    const settings = { name, timezone, locale, homeUrl: null, hosts: [], snippet }
+    const settings = { name, timezone, locale, homeUrl: null, hosts: [], snippet, retention: DEFAULT_RETENTION }
     await sending.store().updateApp({ accountId, appId, actor: 'test', at: 1, settings })
     for (const url of [undefined, urlOf(1)]) await sending.sendEvent(`${url ? 'a' : 'b'}@example.com`, { url })
     await live(sending, HOUR)

@@ -21,6 +21,7 @@ const calls = {
   cleanUp: [] as number[],
   schedules: [] as number[],
   removeOldCopies: [] as number[],
+  expire: [] as number[],
 }
 
 beforeEach(async () => {
@@ -33,6 +34,7 @@ beforeEach(async () => {
     cleanUp: [],
     schedules: [],
     removeOldCopies: [],
+    expire: [],
   })
   lines = []
   batches = []
@@ -54,6 +56,10 @@ beforeEach(async () => {
         hasScheduledWork: async (at) => {
           calls.schedules.push(at)
           return false
+        },
+        expire: async ({ at }) => {
+          calls.expire.push(at)
+          return { deleted: 0, isMore: false }
         },
         cleanUp: async ({ at }) => {
           calls.cleanUp.push(at)
@@ -129,6 +135,13 @@ describe('startMaintenance', () => {
     server.clock.wallMs -= 30 * DAY
     await pass(RUN_SCHEDULES_MS)
     expect(calls.schedules).toEqual([now, now, now])
+  })
+
+  test('deletes what has expired every minute, by a clock that never jumps ahead', async () => {
+    const now = server.clock.now()
+    server.clock.wallMs += 400 * DAY
+    await pass(CLEAN_UP_MS)
+    expect(calls.expire).toEqual([now])
   })
 
   test('a failing task is logged and tried again', async () => {

@@ -1,4 +1,5 @@
 /** What is looked at once more just before the final dot, in the transaction that hands the email over. */
+import { DEFAULT_RETENTION } from '../../src/accounts/retention.ts'
 import { describe, expect, spyOn, test } from 'bun:test'
 import type { Provider } from '../../src/mail/provider.ts'
 import type { MailSettings, MessageContent, MessageStatus, Rule } from '../../src/store/message-types.ts'
@@ -236,7 +237,16 @@ describe('an email is sent', () => {
   ])('rendered again if %s while it is on its way', async (_, changes) => {
     const sending = await startWith(({ store, app, clock }) => {
       const { id: appId, accountId, name, homeUrl, hosts, timezone, locale } = app
-      const settings = { name, homeUrl, hosts, timezone, locale, snippet: { hosts: [], addsPeople: false }, ...changes }
+      const settings = {
+        name,
+        homeUrl,
+        hosts,
+        timezone,
+        locale,
+        snippet: { hosts: [], addsPeople: false },
+        retention: DEFAULT_RETENTION,
+        ...changes,
+      }
       return store().updateApp({ appId, accountId, actor: 'test', at: clock.now(), settings })
     })
     await sending.sendEvent(ADA)

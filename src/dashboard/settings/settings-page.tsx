@@ -24,7 +24,7 @@ export const SettingsPage = ({ viewer, input, basedOn, errors = [], notice }: Se
     viewer={viewer}
     page="settings"
     title="Settings"
-    state={`Name, domains, timezone and browser script of ${viewer.app.name}.`}
+    state={`Name, domains, timezone, browser script and data retention of ${viewer.app.name}.`}
   >
     <Form
       action={pathOf(viewer.app.publicId, 'settings')}
@@ -36,6 +36,7 @@ export const SettingsPage = ({ viewer, input, basedOn, errors = [], notice }: Se
     >
       <AppFields input={input} />
       <SnippetFields input={input} />
+      <RetentionFields input={input} />
     </Form>
     <IdSection viewer={viewer} />
     <ConnectSection viewer={viewer} />
@@ -101,6 +102,23 @@ const SnippetFields = ({ input }: FieldsProps) => (
       isOn={input.addsPeople}
     />
   </section>
+)
+
+const RetentionFields = ({ input }: FieldsProps) => (
+  <section>
+    <h2>Data retention</h2>
+    <p class="hint">
+      Older data is deleted and can't be restored. Message rules and simulations use only what is still stored.{' '}
+      <a href="/docs/privacy">What Eventpost stores</a>
+    </p>
+    <Days name="eventDays" label="Days to keep events" value={input.eventDays} />
+    <Days name="pageViewDays" label="Days to keep page views" value={input.pageViewDays} />
+    <Days name="capturedDays" label="Days to keep captured emails" value={input.capturedDays} />
+  </section>
+)
+
+const Days = (props: { name: string; label: string; value: string }) => (
+  <Field {...props} kind="number" placeholder="No limit" autocomplete="off" optional />
 )
 
 const IdSection = ({ viewer: { app } }: { viewer: Viewer }) => (

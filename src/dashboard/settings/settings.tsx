@@ -67,7 +67,8 @@ async function saveSettings(
 }
 
 function listChangedFields(settings: AppSettings, changed: string[]): ChangedField[] {
-  const { name, homeUrl, hosts, timezone, locale, snippet } = settings
+  const { name, homeUrl, hosts, timezone, locale, snippet, retention } = settings
+  const days = (kept: number | null): string => (kept === null ? 'no limit' : `${kept} days`)
   const fields: Record<keyof AppSettings, ChangedField[]> = {
     name: [{ label: 'Name', now: name }],
     homeUrl: [{ label: 'Home page', now: homeUrl ?? '' }],
@@ -77,6 +78,11 @@ function listChangedFields(settings: AppSettings, changed: string[]): ChangedFie
     snippet: [
       { label: 'Allowed hosts', now: snippet.hosts.join(', ') },
       { label: 'Add people from the browser', now: snippet.addsPeople ? 'on' : 'off' },
+    ],
+    retention: [
+      { label: 'Days to keep events', now: days(retention.eventDays) },
+      { label: 'Days to keep page views', now: days(retention.pageViewDays) },
+      { label: 'Days to keep captured emails', now: days(retention.capturedDays) },
     ],
   }
   return Object.entries(fields).flatMap(([key, field]) => (changed.includes(key) ? field : []))
@@ -90,4 +96,7 @@ const readText = (form: FormInput): AppSettingsText => ({
   locale: form.text('locale'),
   snippetHosts: form.text('snippetHosts'),
   addsPeople: form.text('addsPeople') !== '',
+  eventDays: form.text('eventDays'),
+  pageViewDays: form.text('pageViewDays'),
+  capturedDays: form.text('capturedDays'),
 })

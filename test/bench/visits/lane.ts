@@ -1,4 +1,5 @@
 /** A window of a real Chromium, a customer's site and a whole service, whose clock and the pages' are moved together. */
+import { DEFAULT_RETENTION } from '../../../src/accounts/retention.ts'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import { type Served, serveTest } from '../../browser/chromium.ts'
 import type { OpenChromium } from '../../chromium.ts'
@@ -56,6 +57,7 @@ async function ownLocalhost({ first, clock }: Served, { app, store }: Messaging)
     homeUrl: null,
     hosts: ['localhost'],
     snippet: { hosts: [], addsPeople: false },
+    retention: DEFAULT_RETENTION,
   }
   await store().updateApp({ accountId: first.accountId, actor: 'test', at: clock.now(), appId: app.id, settings })
 }

@@ -1,3 +1,4 @@
+import { DEFAULT_RETENTION } from '../../../src/accounts/retention.ts'
 import { describe, expect, test } from 'bun:test'
 import { EMAILS_FILE } from '../../../src/docs/samples.ts'
 import { fieldsOf, useEditing } from './editing.ts'
@@ -194,7 +195,15 @@ describe('the preview while typing', () => {
     const linked = await said()
     expect([pages.app.hosts.length > 0, linked.includes('notice')]).toEqual([true, false])
     const { name, timezone, locale } = pages.app
-    const settings = { name, timezone, locale, homeUrl: null, hosts: [], snippet: { hosts: [], addsPeople: false } }
+    const settings = {
+      name,
+      timezone,
+      locale,
+      homeUrl: null,
+      hosts: [],
+      snippet: { hosts: [], addsPeople: false },
+      retention: DEFAULT_RETENTION,
+    }
     const by = { accountId: pages.begun.accountId, actor: 'test', at: pages.clock.now() }
     await pages.store.updateApp({ ...by, appId: pages.app.id, settings })
     expect(await textOf(await said(), '.notice')).toEqual([expect.stringContaining('This app has no domains yet')])

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { pickSettings } from '../../../src/store/apps.ts'
+import { DEFAULT_RETENTION } from '../../../src/accounts/retention.ts'
 import { type AccountPages, type Browser, hiddenFieldsOf, openAccount } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
@@ -18,6 +19,9 @@ const FIELDS = {
   locale: 'de-CH',
   snippetHosts: 'app.example.com',
   addsPeople: 'on',
+  eventDays: '365',
+  pageViewDays: '90',
+  capturedDays: '',
 }
 const save = async (more: Record<string, string> = {}, who?: string) =>
   (await pages.signedIn(who)).submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, ...more })
@@ -30,6 +34,9 @@ test('settings are shown, saved, and apply from the next request', async () => {
     'Engine',
     'https://app.example.com',
     null,
+    '',
+    '',
+    '30',
   ])
   expect(await textOf(html, 'textarea')).toEqual(['app.example.com', ''])
   expect(await attributesOf(html, '[role=switch]', 'checked')).toEqual([null])
@@ -41,6 +48,11 @@ test('settings are shown, saved, and apply from the next request', async () => {
   expect(await apps()).toMatchObject([{ name: 'Renamed', homeUrl: 'https://www.example.com/', hosts, locale: 'de-CH' }])
   const site = await pages.access.findSite(pages.begun.siteId)
   expect([site?.app.hosts, site?.settings]).toEqual([hosts, { hosts: ['app.example.com'], addsPeople: true }])
+  expect(await pages.store.findRetention(site?.app.id ?? 0)).toEqual({
+    eventDays: 365,
+    pageViewDays: 90,
+    capturedDays: null,
+  })
   const again = (await browser.get(pages.at('settings'))).html
   expect((await textOf(again, '[role=status]'))[0]).toStartWith('Done: The settings were saved.')
   expect(await textOf(again, 'textarea')).toEqual([hosts.join('\n'), 'app.example.com'])
@@ -52,7 +64,7 @@ test('a locale with extensions that the app has already is shown and stays', asy
   const [app] = await apps()
   if (app === undefined) throw new Error('there is no app')
   const locale = 'en-u-ca-buddhist'
-  const settings = { ...pickSettings(app, { hosts: [], addsPeople: false }), locale }
+  const settings = { ...pickSettings(app, { hosts: [], addsPeople: false }, DEFAULT_RETENTION), locale }
   const by = { accountId: app.accountId, actor: 'test', at: pages.clock.now() }
   await pages.store.updateApp({ ...by, appId: app.id, settings })
   const browser = await pages.signedIn()
@@ -156,7 +168,12 @@ describe('two owners who change them at once', () => {
     const typed = { ...FIELDS, ...(await shown(ada)) }
     const [app] = await apps()
     const { updateApp } = pages.store
-    const other = { ...(app as AppRow), name: 'Other', snippet: { hosts: [], addsPeople: false } }
+    const other = {
+      ...(app as AppRow),
+      name: 'Other',
+      snippet: { hosts: [], addsPeople: false },
+      retention: DEFAULT_RETENTION,
+    }
     const racing = spyOn(pages.store, 'updateApp').mockImplementationOnce(async (asked) => {
       await updateApp({ ...asked, settings: other, basedOn: undefined })
       return updateApp(asked)

@@ -1,3 +1,4 @@
+import { DEFAULT_RETENTION } from '../../../src/accounts/retention.ts'
 import { expect, test } from 'bun:test'
 import type { VisitReportWrite, ReportedItem } from '../../../src/store/visit-reports.ts'
 import type { AppRow, SnippetSettings } from '../../../src/store/types.ts'
@@ -177,6 +178,7 @@ const pickSettings = ({ name, homeUrl, hosts, timezone, locale }: AppRow) => ({
   hosts,
   timezone,
   locale,
+  retention: DEFAULT_RETENTION,
 })
 
 export function testSites(store: Fresh): void {
@@ -211,7 +213,17 @@ export function testSites(store: Fresh): void {
   test('only the account of an app changes its settings, all at once', async () => {
     const snippet = { hosts: ['a.example.com'], addsPeople: true }
     const [homeUrl, timezone, locale] = [null, 'Asia/Kolkata', 'hi-IN']
-    const settings = { name: 'Renamed', homeUrl, hosts: ['b.example', 'a.example'], timezone, locale, snippet }
+    const retention = { eventDays: 90, pageViewDays: 30, capturedDays: null }
+    const settings = {
+      name: 'Renamed',
+      homeUrl,
+      hosts: ['b.example', 'a.example'],
+      timezone,
+      locale,
+      snippet,
+      retention,
+    }
+    expect(await store().findRetention(2)).toEqual(DEFAULT_RETENTION)
     const before = await store().listApps('acc_2')
     expect(await store().updateApp({ ...change(1), appId: 2, settings })).toEqual({ refusal: 'app_not_found' })
     expect(await store().listApps('acc_2')).toEqual(before)
@@ -224,6 +236,7 @@ export function testSites(store: Fresh): void {
     expect(await store().mailSettings(2)).toMatchObject({ timezone, locale, fromEmail: null })
     expect(await store().findAppsByHost(['b.example', 'app2.example.com'])).toEqual([2])
     expect(await store().snippetSettings(2)).toEqual(snippet)
+    expect(await store().findRetention(2)).toEqual(retention)
     const off = { hosts: [], addsPeople: false }
     for (const app of before)
       done(await store().updateApp({ ...change(2), appId: 2, settings: { ...pickSettings(app), snippet: off } }))

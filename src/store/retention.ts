@@ -1,0 +1,279 @@
+/** Deletes what has become older than an app keeps it: events, page views and captured emails. Times are ms UTC. */
+import type { Database } from 'bun:sqlite'
+import { HOUR_MS } from '../core/clock.ts'
+import { idAt, timeOfId } from '../core/ids.ts'
+import { type Done, DONE } from './audit.ts'
+import { USES_DEDUPE_KEY } from './delivery-states.ts'
+import { selectIds } from './timeline/timeline-reads.ts'
+import type { Timeline } from './timeline/timeline.ts'
+import { EVENT_TYPES } from './types.ts'
+
+/** Days; null: until the person is erased. */
+export type Retention = { eventDays: number | null; pageViewDays: number | null; capturedDays: number | null }
+
+/** When the last deleted event and page view were received (ms UTC); null: none was deleted. */
+export type Expired = { eventsUntil: number | null; pageViewsUntil: number | null }
+
+export type RetentionRules = {
+  defaultRetention: Retention
+  /** What came until then has expired. */
+  expiredBefore: (days: number, at: number) => number
+  /** What emails handed over since then did may still be noted, which takes the properties of their events. */
+  notedSince: (at: number) => number
+}
+
+/** Time per commit, so that no request waits long; each chunk of rows is finished. */
+const RUN_MS = 3
+const CHUNK_ROWS = 20
+/** Rows that one step looks at, where few are to be deleted. */
+const LOOKED_ROWS = 1_000
+const CAPTURED_ROWS = 20
+const PASS_MS = HOUR_MS
+/**
+ * Stored events of a person that are searched for a name. Of people with more, the name may be found although its last
+ * event has expired.
+ */
+const SEARCHED_EVENTS = 5_000
+
+const [EVENT, PAGE, ACTION] = EVENT_TYPES.map((_, code) => code)
+const KINDS = { events: 0, pageViews: 1 } as const
+type Kind = (typeof KINDS)[keyof typeof KINDS]
+const IS_OF_KIND: Record<Kind, string> = { 0: `type <> ${PAGE}`, 1: `type = ${PAGE}` }
+
+/** An email to the person waits, or what it did may still be noted. */
+const isNeeded = (notedSince: string): string =>
+  `EXISTS (SELECT 1 FROM deliveries d WHERE d.app_id = events.app_id AND d.contact_id = events.contact_id
+     AND ${USES_DEDUPE_KEY} AND (d.state IN ('waiting', 'deferred', 'claimed', 'handed') OR d.handed_at > ${notedSince}))`
+
+type Progress = { lookedUntil: number; deletedUntil: number }
+
+const RETENTION = 'event_days AS eventDays, page_view_days AS pageViewDays, captured_days AS capturedDays'
+
+export function createRetentionReads(db: Database, { defaultRetention }: Pick<RetentionRules, 'defaultRetention'>) {
+  const retention = db.prepare<Retention, [number]>(`SELECT ${RETENTION} FROM app_retention WHERE app_id = ?`)
+  const deleted = createDeletedReads(db)
+  return {
+    findRetention: (appId: number): Retention => retention.get(appId) ?? defaultRetention,
+    findExpired: (appId: number): Expired => ({
+      eventsUntil: timeOrNull(deleted(appId, KINDS.events)),
+      pageViewsUntil: timeOrNull(deleted(appId, KINDS.pageViews)),
+    }),
+  }
+}
+
+const timeOrNull = (id: number): number | null => (id === 0 ? null : timeOfId(id))
+
+function createDeletedReads(db: Database) {
+  const read = db.prepare<{ id: number }, [number, number]>(
+    'SELECT deleted_until AS id FROM expiry_progress WHERE app_id = ? AND kind = ?',
+  )
+  return (appId: number, kind: Kind): number => read.get(appId, kind)?.id ?? 0
+}
+
+/** The id of the last event that was deleted of a name's kind; 0: none. */
+export function createExpiredReads(db: Database) {
+  const deleted = createDeletedReads(db)
+  return (appId: number, isPageView: boolean): number => deleted(appId, isPageView ? KINDS.pageViews : KINDS.events)
+}
+
+export function createRetentionSettings(db: Database) {
+  const save = db.prepare(
+    `INSERT INTO app_retention (app_id, event_days, page_view_days, captured_days) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET event_days = excluded.event_days, page_view_days = excluded.page_view_days,
+       captured_days = excluded.captured_days`,
+  )
+  return (appId: number, { eventDays, pageViewDays, capturedDays }: Retention): Done => {
+    save.run(appId, eventDays, pageViewDays, capturedDays)
+    return DONE
+  }
+}
+
+type ExpiringEvent = { id: number; contactId: number; type: number; nameId: number; at: number; isNeeded: number }
+
+/** `now` is monotonic (ms). */
+type Parts = { db: Database; timeline: Pick<Timeline, 'remove'>; rules: RetentionRules; now: () => number }
+type Task = { appId: number; kind: Kind | 'captured' | 'needed'; until: number }
+
+export function createExpiry({ db, timeline, rules, now }: Parts) {
+  const { defaultRetention, expiredBefore, notedSince } = rules
+  const apps = db.prepare<Retention & { appId: number; isSet: number }, []>(
+    `SELECT apps.id AS appId, app_retention.app_id IS NOT NULL AS isSet, ${RETENTION}
+     FROM apps LEFT JOIN app_retention ON app_retention.app_id = apps.id`,
+  )
+  const expireEvents = createEventExpiry({ db, timeline })
+  const progress = db.prepare<Progress, [number, number]>(
+    'SELECT looked_until AS lookedUntil, deleted_until AS deletedUntil FROM expiry_progress WHERE app_id = ? AND kind = ?',
+  )
+  const note = db.prepare(
+    `INSERT INTO expiry_progress (app_id, kind, looked_until, deleted_until) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET looked_until = excluded.looked_until, deleted_until = excluded.deleted_until`,
+  )
+  const extent = db.prepare<{ rows: number; last: number | null }, [number, number, number]>(
+    `SELECT count(*) AS rows, max(id) AS last FROM
+       (SELECT id FROM events WHERE app_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ${LOOKED_ROWS})`,
+  )
+  const columns = (since: string): string =>
+    `id, contact_id AS contactId, type, name_id AS nameId, ifnull(occurred_at, received_at) AS at,
+     ${isNeeded(since)} AS isNeeded`
+  const expiring = Object.values(KINDS).map((kind) =>
+    db.prepare<ExpiringEvent, [number, number, number, number]>(
+      `SELECT ${columns('?4')} FROM events WHERE app_id = ?1 AND id > ?2 AND id <= ?3 AND ${IS_OF_KIND[kind]}
+       ORDER BY id LIMIT ${CHUNK_ROWS}`,
+    ),
+  )
+  const keep = db.prepare('INSERT OR IGNORE INTO needed_events (id, app_id) VALUES (?, ?)')
+  const release = db.prepare('DELETE FROM needed_events WHERE id = ?')
+  const neededApps = db.prepare<{ appId: number }, []>('SELECT DISTINCT app_id AS appId FROM needed_events')
+  const needed = db.prepare<{ id: number }, [number, number]>(
+    `SELECT id FROM needed_events WHERE id > ? AND app_id = ? ORDER BY id LIMIT ${CHUNK_ROWS}`,
+  )
+  const stillNeeded = db.prepare<ExpiringEvent, [string, number]>(
+    `SELECT ${columns('?2')} FROM events WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id`,
+  )
+  const captured = db.prepare(
+    `DELETE FROM captured_mails WHERE delivery_id IN
+       (SELECT delivery_id FROM captured_mails WHERE app_id = ? AND delivery_id <= ? AND created_at <= ?
+        LIMIT ${CAPTURED_ROWS})`,
+  )
+  const pass: { beganAt: number; tasks: Task[]; neededAfter: number } = { beganAt: 0, tasks: [], neededAfter: 0 }
+
+  const begin = (at: number): void => {
+    const tasks = apps.all().flatMap(({ appId, isSet, ...stored }): Task[] => {
+      const { eventDays, pageViewDays, capturedDays } = isSet === 1 ? stored : defaultRetention
+      const task = (kind: Task['kind'], days: number | null): Task[] =>
+        days === null ? [] : [{ appId, kind, until: expiredBefore(days, at) }]
+      return [
+        ...task(KINDS.events, eventDays),
+        ...task(KINDS.pageViews, pageViewDays),
+        ...task('captured', capturedDays),
+      ]
+    })
+    const waiting = neededApps.all().map(({ appId }): Task => ({ appId, kind: 'needed', until: 0 }))
+    Object.assign(pass, { beganAt: at, tasks: [...waiting, ...tasks], neededAfter: 0 })
+  }
+
+  /** @returns how many rows were deleted, and whether the task is over */
+  const stepEvents = (appId: number, kind: Kind, until: number, at: number): { deleted: number; isOver: boolean } => {
+    const { lookedUntil, deletedUntil } = progress.get(appId, kind) ?? { lookedUntil: 0, deletedUntil: 0 }
+    const { rows, last } = extent.get(appId, lookedUntil, idAt(until + 1) - 1) ?? { rows: 0, last: null }
+    if (last === null) return { deleted: 0, isOver: true }
+    const found = expiring[kind]?.all(appId, lookedUntil, last, notedSince(at)) ?? []
+    const [kept, gone] = [found.filter((row) => row.isNeeded === 1), found.filter((row) => row.isNeeded === 0)]
+    for (const { id } of kept) keep.run(id, appId)
+    expireEvents(gone)
+    const isWhole = found.length === CHUNK_ROWS
+    note.run(appId, kind, isWhole ? (found.at(-1)?.id ?? last) : last, gone.at(-1)?.id ?? deletedUntil)
+    return { deleted: gone.length, isOver: !isWhole && rows < LOOKED_ROWS }
+  }
+
+  const stepNeeded = (appId: number, at: number): { deleted: number; isOver: boolean } => {
+    const ids = needed.all(pass.neededAfter, appId).map(({ id }) => id)
+    const rows = stillNeeded.all(JSON.stringify(ids), notedSince(at))
+    const gone = rows.filter((row) => row.isNeeded === 0)
+    const staying = new Set(rows.flatMap((row) => (row.isNeeded === 1 ? row.id : [])))
+    expireEvents(gone)
+    for (const id of ids) if (!staying.has(id)) release.run(id)
+    const isOver = ids.length < CHUNK_ROWS
+    pass.neededAfter = isOver ? 0 : (ids.at(-1) ?? 0)
+    return { deleted: gone.length, isOver }
+  }
+
+  const step = ({ appId, kind, until }: Task, at: number): { deleted: number; isOver: boolean } => {
+    if (kind === 'needed') return stepNeeded(appId, at)
+    if (kind !== 'captured') return stepEvents(appId, kind, until, at)
+    const { changes: deleted } = captured.run(appId, idAt(until + 1) - 1, until)
+    return { deleted, isOver: deleted < CAPTURED_ROWS }
+  }
+
+  return {
+    /** A part of an hourly pass. `isMore`: call it again. */
+    expire({ at }: { at: number }): { deleted: number; isMore: boolean } {
+      if (pass.tasks.length === 0 && Math.abs(at - pass.beganAt) >= PASS_MS) begin(at)
+      const end = now() + RUN_MS
+      let deleted = 0
+      while (pass.tasks[0] && now() < end) {
+        const done = step(pass.tasks[0], at)
+        deleted += done.deleted
+        if (done.isOver) pass.tasks.shift()
+      }
+      return { deleted, isMore: pass.tasks.length > 0 }
+    },
+  }
+}
+
+/** Removes events from every index, and notes when their people were active. */
+function createEventExpiry({ db, timeline }: Pick<Parts, 'db' | 'timeline'>) {
+  const remove = db.prepare('DELETE FROM events WHERE id IN (SELECT value FROM json_each(?))')
+  const noteActivity = db.prepare(
+    `INSERT INTO expired_activity (contact_id, first_view_at, last_view_at, last_event_at, last_action_at)
+     VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+       first_view_at = min(ifnull(first_view_at, excluded.first_view_at), ifnull(excluded.first_view_at, first_view_at)),
+       last_view_at = nullif(max(ifnull(last_view_at, 0), ifnull(excluded.last_view_at, 0)), 0),
+       last_event_at = nullif(max(ifnull(last_event_at, 0), ifnull(excluded.last_event_at, 0)), 0),
+       last_action_at = nullif(max(ifnull(last_action_at, 0), ifnull(excluded.last_action_at, 0)), 0)`,
+  )
+  const stored = selectIds('events', { contact: '?1', types: `IN (${EVENT}, ${ACTION})` })
+  const isLeft = db.prepare<object, [number, number]>(
+    `SELECT 1 FROM (SELECT id FROM (${stored}) LIMIT ${SEARCHED_EVENTS}) AS ids
+     CROSS JOIN events ON events.id = ids.id WHERE events.name_id = ?2 LIMIT 1`,
+  )
+  const countStored = db.prepare<{ rows: number }, [number]>(
+    `SELECT count(*) AS rows FROM (SELECT id FROM (${stored}) LIMIT ${SEARCHED_EVENTS})`,
+  )
+  const forgetName = db.prepare('DELETE FROM contact_events WHERE name_id = ? AND contact_id = ?')
+
+  const timesOf = (rows: ExpiringEvent[], type: number | undefined): number[] =>
+    rows.flatMap((row) => (row.type === type ? row.at : []))
+  const last = (times: number[]): number | null => (times.length === 0 ? null : Math.max(...times))
+
+  const forgetNames = (contactId: number, rows: ExpiringEvent[]): void => {
+    const names = [...new Set(rows.flatMap(({ type, nameId }) => (type === PAGE ? [] : nameId)))]
+    const gone = names.filter((nameId) => isLeft.get(contactId, nameId) === null)
+    if (gone.length === 0 || (countStored.get(contactId)?.rows ?? 0) >= SEARCHED_EVENTS) return
+    for (const nameId of gone) forgetName.run(nameId, contactId)
+  }
+
+  return (events: ExpiringEvent[]): void => {
+    if (events.length === 0) return
+    remove.run(JSON.stringify(events.map(({ id }) => id)))
+    timeline.remove(events)
+    const byPerson = Map.groupBy(events, ({ contactId }) => contactId)
+    for (const [contactId, rows] of [...byPerson].toSorted(([a], [b]) => a - b)) {
+      const views = timesOf(rows, PAGE)
+      const first = views.length === 0 ? null : Math.min(...views)
+      noteActivity.run(contactId, first, last(views), last(timesOf(rows, EVENT)), last(timesOf(rows, ACTION)))
+      forgetNames(contactId, rows)
+    }
+  }
+}
+
+type Activity = {
+  contactId: number
+  firstViewAt: number | null
+  lastViewAt: number | null
+  lastEventAt: number | null
+  lastActionAt: number | null
+}
+
+const ACTIVITY = `contact_id AS contactId, first_view_at AS firstViewAt, last_view_at AS lastViewAt,
+  last_event_at AS lastEventAt, last_action_at AS lastActionAt`
+
+/** When the deleted events of people happened. */
+export function createExpiredActivity(db: Database) {
+  const one = db.prepare<Activity, [number]>(`SELECT ${ACTIVITY} FROM expired_activity WHERE contact_id = ?`)
+  const many = db.prepare<Activity, [string]>(
+    `SELECT ${ACTIVITY} FROM expired_activity WHERE contact_id IN (SELECT value FROM json_each(?))`,
+  )
+  return {
+    find: (contactId: number): Activity | null => one.get(contactId),
+    list: (contactIds: readonly number[]): ReadonlyMap<number, Activity> =>
+      new Map(many.all(JSON.stringify(contactIds)).map((row) => [row.contactId, row])),
+  }
+}
+
+/** The last of them; null: none. */
+export const lastExpired = (activity: Activity | null): number | null => {
+  const { lastViewAt, lastEventAt, lastActionAt } = activity ?? {}
+  const times = [lastViewAt, lastEventAt, lastActionAt].filter((at) => typeof at === 'number')
+  return times.length === 0 ? null : Math.max(...times)
+}

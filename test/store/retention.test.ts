@@ -1,0 +1,236 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { Database } from 'bun:sqlite'
+import { readFileSync } from 'node:fs'
+import { DEFAULT_RETENTION } from '../../src/accounts/retention.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
+import { databasePath } from '../../src/store/engine/database.ts'
+import { truncateLog } from '../../src/store/engine/checkpoints.ts'
+import type { Retention } from '../../src/store/retention.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import type { EventWrite } from '../../src/store/types.ts'
+import {
+  AT,
+  BY,
+  contactWrite,
+  DAY,
+  done,
+  eventWrite,
+  HOUR,
+  makeFolder,
+  newAccount,
+  visitReportWrite,
+} from './samples.ts'
+
+let folder: string
+let remove: () => void
+let store: Store
+let now = AT
+let db: Database
+beforeEach(async () => {
+  ;({ folder, remove } = makeFolder())
+  now = AT
+  store = await openStore(folder, { threads: false, now: () => now, rules: STORE_RULES })
+  done(await store.createAccount(newAccount(1)))
+  db = new Database(databasePath(folder))
+})
+afterEach(async () => {
+  db.close()
+  await store.close()
+  remove()
+})
+
+const keep = async (retention: Partial<Retention>): Promise<void> => {
+  const app = await store.findApp(1)
+  if (!app) throw new Error('there is no app')
+  const { name, homeUrl, hosts, timezone, locale } = app
+  const snippet = { hosts: [], addsPeople: false }
+  const settings = {
+    name,
+    homeUrl,
+    hosts,
+    timezone,
+    locale,
+    snippet,
+    retention: { ...DEFAULT_RETENTION, ...retention },
+  }
+  done(await store.updateApp({ ...BY, appId: 1, settings }))
+}
+const record = async (changes: Partial<EventWrite> = {}) =>
+  done(await store.recordEvent(eventWrite({ at: now, ...changes })))
+const view = async (path: string, email = 'ada@example.com') => {
+  const items = [{ type: 'page' as const, name: null, path, occurredAt: now }]
+  done(await store.recordVisitReport(visitReportWrite({ at: now, email, reportId: `${path}.${now}`, items })))
+}
+/** Until the pass is over. */
+const expire = async (): Promise<number> => {
+  let deleted = 0
+  for (let isMore = true; isMore;) {
+    const outcome = done(await store.expire({ at: now }))
+    deleted += outcome.deleted
+    isMore = outcome.isMore
+  }
+  return deleted
+}
+const listed = async (name: string | null = null, contactId: number | null = null) =>
+  (await store.listEvents({ appId: 1, contactId, name, before: null, limit: 100 })).rows.map(
+    (row) => row.path ?? row.name,
+  )
+const rowsOf = (table: string): number => Number(db.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0])
+const found = async (filter: object) => {
+  const nobody = { search: null, tag: null, status: null, field: null, event: null, seen: null, email: null }
+  const query = { appId: 1, sort: 'newest' as const, after: null, limit: 10, isCounted: true }
+  return (await store.findPeople({ ...query, filter: { ...nobody, ...filter } })).people.map(({ email }) => email)
+}
+
+test('by default nothing of a person expires', async () => {
+  await record()
+  await view('/old')
+  now += 5_000 * DAY
+  expect(await expire()).toBe(0)
+  expect(await listed()).toEqual(['/old', 'results_ready'])
+  expect(await store.findExpired(1)).toEqual({ eventsUntil: null, pageViewsUntil: null })
+})
+
+describe('events and page views that are older than the app keeps them', () => {
+  test('are deleted each by their own age, from every index', async () => {
+    const { contactId } = await record({ name: 'signup' })
+    await view('/old')
+    await record({ name: 'first' })
+    const firstAt = now
+    now += 20 * DAY
+    await view('/later')
+    await record({ name: 'signup' })
+    await keep({ eventDays: 10, pageViewDays: 40 })
+    const before = await store.byId(contactId)
+    expect(await expire()).toBe(2)
+    expect(await listed()).toEqual(['signup', '/later', '/old'])
+    expect(await listed(null, contactId)).toEqual(['signup', '/later', '/old'])
+    expect([await listed('first'), await listed('signup'), await listed('$page')]).toEqual([
+      [],
+      ['signup'],
+      ['/later', '/old'],
+    ])
+    now += 30 * DAY
+    expect(await expire()).toBe(2)
+    expect(await listed()).toEqual(['/later'])
+    expect(rowsOf('events')).toBe(1)
+    // when people were seen stays, as does how many events there were
+    expect(await store.byId(contactId)).toEqual(before)
+    expect(await store.lastActiveAt(contactId)).toBe(AT + 20 * DAY)
+    expect(await store.firstViewAt(contactId)).toBe(AT)
+    expect(await store.countNames(1, 0)).toMatchObject({ total: 5 })
+    expect(await store.latestActivity(1)).toMatchObject({ lastEventAt: AT + 20 * DAY })
+    const { eventsUntil, pageViewsUntil } = await store.findExpired(1)
+    expect([eventsUntil, pageViewsUntil]).toEqual([AT + 20 * DAY, firstAt])
+  })
+
+  test('are no longer found by a search, unless a later one of that name is stored', async () => {
+    await record({ name: 'signup' })
+    await record({ name: 'first' })
+    now += 20 * DAY
+    await record({ name: 'signup' })
+    const did = (name: string) => found({ event: { name, isDone: true } })
+    expect([await did('first'), await did('signup')]).toEqual([['ada@example.com'], ['ada@example.com']])
+    await keep({ eventDays: 10 })
+    await expire()
+    expect([await did('first'), await did('signup')]).toEqual([[], ['ada@example.com']])
+  })
+
+  test('of other apps and of a longer retention stay, also if it was shorter before', async () => {
+    done(await store.createAccount(newAccount(2)))
+    await record({ accountId: 'acc_2', appId: 2 })
+    await record()
+    await keep({ eventDays: 100 })
+    now += 50 * DAY
+    expect(await expire()).toBe(0)
+    await keep({ eventDays: 20 })
+    now += HOUR
+    expect(await expire()).toBe(1)
+    expect(rowsOf('events')).toBe(1)
+    await keep({ eventDays: null })
+    await record()
+    now += 400 * DAY
+    expect(await expire()).toBe(0)
+  })
+
+  test('go up to a day late, so that a clock that is a day off deletes nothing early', async () => {
+    await record()
+    await keep({ eventDays: 10 })
+    now += 11 * DAY - 1
+    expect(await expire()).toBe(0)
+    now += HOUR
+    expect(await expire()).toBe(1)
+  })
+
+  test('stay while an email to their person waits, and go with the next pass after it', async () => {
+    const { contactId } = await record()
+    await record({ email: 'bob@example.com' })
+    const insert = `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at,
+      planned_at, due_at, attempt, resent, by_hand, updated_at) VALUES (1, 1, ?, 1, 1, '', 'waiting', 1, 1, 1, 0, 0, 0, 1)`
+    db.query(insert).run(contactId)
+    await keep({ eventDays: 10 })
+    now += 30 * DAY
+    expect(await expire()).toBe(1)
+    now += HOUR
+    expect([await expire(), rowsOf('needed_events')]).toEqual([0, 1])
+    db.run(`UPDATE deliveries SET state = 'skipped'`)
+    now += HOUR
+    expect([await expire(), rowsOf('needed_events'), rowsOf('events')]).toEqual([1, 0, 0])
+  })
+
+  test('are overwritten in the file', async () => {
+    const mark = `zq${Bun.hash('expired').toString(36)}qz`
+    for (let i = 0; i < 50; i += 1)
+      await record({ properties: JSON.stringify({ mark, i }), email: `p${i}@example.com` })
+    await keep({ eventDays: 10 })
+    now += 20 * DAY
+    expect(await expire()).toBe(50)
+    truncateLog(db)
+    expect(readFileSync(databasePath(folder)).includes(mark)).toBe(false)
+  })
+
+  test('leave nothing behind of a person who is erased', async () => {
+    await record()
+    await view('/old')
+    await keep({ eventDays: 10, pageViewDays: 10 })
+    now += 20 * DAY
+    await expire()
+    expect(rowsOf('expired_activity')).toBe(1)
+    done(await store.eraseContact({ ...BY, appId: 1, email: 'ada@example.com' }))
+    expect(rowsOf('expired_activity')).toBe(0)
+  })
+
+  test('are deleted a few at a time, and the next call goes on', async () => {
+    await store.addContact(contactWrite())
+    for (let round = 0; round < 6; round += 1) {
+      const writes = Array.from({ length: 1_000 }, (_, i) => store.recordEvent(eventWrite({ name: `n${i % 7}` })))
+      for (const outcome of await Promise.all(writes)) done(outcome)
+    }
+    expect(rowsOf('timeline')).toBeGreaterThan(1_000)
+    await keep({ eventDays: 10 })
+    now += 20 * DAY
+    const first = done(await store.expire({ at: now }))
+    expect([first.isMore, first.deleted < 6_000]).toEqual([true, true])
+    expect(first.deleted + (await expire())).toBe(6_000)
+    expect([rowsOf('events'), rowsOf('timeline'), rowsOf('timeline_run_rows'), rowsOf('contact_events')]).toEqual([
+      0, 0, 0, 0,
+    ])
+  })
+})
+
+test('captured emails expire after 30 days by default, or as the app says, and their delivery stays', async () => {
+  const capture = db.query(`INSERT INTO captured_mails (delivery_id, app_id, raw, created_at) VALUES (?, 1, '', ?)`)
+  const idOf = (at: number): number => (at - Date.UTC(2026, 0, 1)) * 8192
+  for (let i = 0; i < 50; i += 1) capture.run(idOf(AT) + i, AT + i)
+  capture.run(idOf(AT + 10 * DAY), AT + 10 * DAY)
+  now += 31 * DAY - 1
+  expect(await expire()).toBe(0)
+  now += HOUR
+  expect([await expire(), rowsOf('captured_mails')]).toEqual([50, 1])
+  await keep({ capturedDays: null })
+  now += 500 * DAY
+  expect(await expire()).toBe(0)
+  await keep({ capturedDays: 5 })
+  now += HOUR
+  expect([await expire(), rowsOf('captured_mails')]).toEqual([1, 0])
+})
