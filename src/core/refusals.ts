@@ -73,6 +73,10 @@ export const REFUSALS = {
     message:
       'Another email of this message was already sent to this person or is being sent, so this one was not sent.',
   },
+  event_deleted: {
+    status: 409,
+    message: "This email can't be sent: the event that triggered it was deleted because of its age.",
+  },
   no_mail_server: {
     status: 409,
     message: 'No mail server is set up, so this email would only be captured again. Set one up on the Sender page.',

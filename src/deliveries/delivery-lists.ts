@@ -261,6 +261,10 @@ export async function findDelivery(store: Store, app: AppRow, id: number): Promi
   return { ...toShown(work), unwanted }
 }
 
+/** The event that triggered it was deleted because of its age. */
+export const isEventDeleted = ({ delivery, event }: Pick<DeliveryWork, 'delivery' | 'event'>): boolean =>
+  delivery.eventId !== null && event === null
+
 /** As a member can send it: with the newest version if its own can't be rendered. */
 export async function findResent(store: Store, work: DeliveryWork): Promise<DeliveryWork> {
   if (!isUnwritable(work.delivery)) return work
@@ -277,8 +281,8 @@ export async function explainPerson(
 }
 
 /**
- * Manual resend of one email: checks suppression only, not the brake. Refusals: delivery_not_found, delivery_in_use, message_on_its_way,
- * unavailable; for captured emails also no_mail_server and mail_server_unreadable.
+ * Manual resend of one email: checks suppression only, not the brake. Refusals: delivery_not_found, delivery_in_use, event_deleted,
+ * message_on_its_way, unavailable; for captured emails also no_mail_server and mail_server_unreadable.
  */
 export async function resendDelivery(
   { store, clock, mailer }: { store: Store; clock: Clock } & { mailer: Mailer },
@@ -373,6 +377,8 @@ type Resending = { filter: DeliveryFilter; until: number | null; actor: string }
  */
 export type Resent = { sent: number; refused: number; gone: number; next: number | null }
 
+const STAYING: ReadonlySet<string> = new Set(['message_on_its_way', 'event_deleted'])
+
 /** In one request, which takes a second or two. */
 export const MOST_RESENT = 1_000
 
@@ -398,7 +404,7 @@ export async function resendMatching(
     const failed = refusals.indexOf('unavailable')
     for (const refusal of refusals) {
       if (refusal === null) counts.sent += 1
-      else if (refusal === 'message_on_its_way') counts.refused += 1
+      else if (STAYING.has(refusal)) counts.refused += 1
       else if (refusal !== 'unavailable') counts.gone += 1
     }
     // what was sent must be said

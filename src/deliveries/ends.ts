@@ -91,8 +91,9 @@ export const isRepeatable = ({ until }: Repeatable, at: number): boolean => at <
  * outcome may have been. Resending restarts the retry delays.
  */
 export const planResend: PlanResend = (ended, { at, actor, inBulk }) => {
-  const { state, reason, handedAt, record, dedupeKey, joinedTo } = ended
+  const { state, reason, handedAt, record, dedupeKey, joinedTo, isEventDeleted } = ended
   if (!isResendable(state)) return { refusal: 'delivery_in_use' }
+  if (isEventDeleted) return { refusal: 'event_deleted' }
   const [isKept, isUnconfirmed] = [state === 'kept', state === 'unknown']
   return {
     handedAt: isKept ? null : handedAt,

@@ -52,6 +52,7 @@ export function createDeliveryQueue(db: Database) {
 
 type StoredRow = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo' | 'dueAt'> & {
   byHand: number
+  isEventDeleted: number
 }
 
 export type ClaimedRow = {
@@ -101,7 +102,7 @@ export function prepareDeliveryStatements(db: Database) {
     ),
     stored: db.prepare<StoredRow, [number, number]>(
       `SELECT state, reason, handed_at AS handedAt, record, once_key AS dedupeKey, joined_to AS joinedTo, due_at AS dueAt,
-         by_hand AS byHand
+         by_hand AS byHand, event_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM events WHERE id = event_id) AS isEventDeleted
        FROM deliveries WHERE id = ? AND app_id = ?`,
     ),
     // one state at a time, in order of the index

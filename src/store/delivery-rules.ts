@@ -189,7 +189,9 @@ export type EndPlan = {
 
 export type RetryCause = 'server' | 'sender' | 'limits' | 'brake'
 
-export type ResendFacts = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo'>
+export type ResendFacts = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo'> & {
+  isEventDeleted: boolean
+}
 
 /**
  * `isUnconfirmed`: it and the events that it lists may have been delivered. `takesNewest`: it is sent with the newest

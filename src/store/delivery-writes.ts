@@ -244,7 +244,10 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
     resendDelivery({ appId, id, at, by, inBulk = false }: Resending): { done: true } | Refused {
       const ended = statements.stored.get(id, appId)
       if (!ended) return { refusal: 'delivery_not_found' }
-      const planned = rules.planResend(ended, { at, actor: by?.actor, inBulk })
+      const planned = rules.planResend(
+        { ...ended, isEventDeleted: ended.isEventDeleted === 1 },
+        { at, actor: by?.actor, inBulk },
+      )
       if ('refusal' in planned) return planned
       const { handedAt, dedupeKey, record, isUnconfirmed, takesNewest } = planned
       const columns = [at, at, handedAt, JSON.stringify(record), at, dedupeKey, Number(takesNewest)]

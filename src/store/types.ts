@@ -37,6 +37,7 @@ export type WriteRefusal =
   | 'delivery_not_found'
   | 'delivery_in_use'
   | 'message_on_its_way'
+  | 'event_deleted'
   | 'tags_full'
   | 'fields_full'
   | 'rate_limited'

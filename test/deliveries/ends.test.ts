@@ -170,7 +170,16 @@ test('an unknown outcome at a provider that recognizes the email is followed by 
 describe('a resend by hand', () => {
   const resend = (changes: Partial<ResendFacts>) =>
     planResend(
-      { state: 'skipped', reason: null, handedAt: null, record: null, dedupeKey: 'first', joinedTo: null, ...changes },
+      {
+        state: 'skipped',
+        reason: null,
+        handedAt: null,
+        record: null,
+        dedupeKey: 'first',
+        joinedTo: null,
+        isEventDeleted: false,
+        ...changes,
+      },
       { at: AT, actor: 'mem_1', inBulk: false },
     )
   const RECORD = JSON.stringify({ at: 5, verdicts: [], tries: 3 })
@@ -183,6 +192,8 @@ describe('a resend by hand', () => {
       isUnconfirmed: false,
       takesNewest: false,
     }))
+  test('is refused once its event was deleted', () =>
+    expect(resend({ isEventDeleted: true })).toEqual({ refusal: 'event_deleted' }))
   test('keeps what stopped it', () => {
     const verdicts = [
       { rule: 'suppression', about: null, value: 'unsubscribed', verdict: 'fail' },

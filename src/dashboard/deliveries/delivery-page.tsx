@@ -5,6 +5,7 @@ import {
   countDeferrals,
   findUnconfirmed,
   isCancellable,
+  isEventDeleted,
   isLifecycle,
   isSendableEarly,
   isResent,
@@ -21,6 +22,7 @@ import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { hasRole } from '../../accounts/members.ts'
 import type { RenderedMail } from '../../messages/mailer.ts'
 import { publicId } from '../../core/ids.ts'
+import { REFUSALS } from '../../core/refusals.ts'
 import { describeBrakeCause } from '../../deliveries/brake.ts'
 import { NO_MAILBOX } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../deliveries/describe-verdict.ts'
@@ -158,6 +160,7 @@ const FactsSection = ({ viewer, shown: { work }, sentBy, sentOnBy }: DeliveryPro
             </a>
           </Fact>
         )}
+        {isEventDeleted(work) && <Fact name="Event">Deleted because of its age</Fact>}
         {lead && (
           <Fact name="Added to">
             <a href={deliveryPath(appId, lead.id)}>another email</a>
@@ -231,6 +234,8 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
           </ButtonLink>
         )}
       </>
+    ) : isEventDeleted(shown.work) && !('capturedAt' in mail) ? (
+      <p>It can't be shown any more, because its event was deleted.</p>
     ) : 'html' in mail ? (
       <>
         <p class="hint">
@@ -257,8 +262,13 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
 
 const describeRendering = ({ version }: { version: number }, { work: { delivery } }: FoundDelivery): string =>
   version === delivery.version
-    ? `This is how it renders now.${statesOf('left').includes(delivery.state) ? " Sent emails aren't stored." : ''}`
+    ? `This is how it renders now.${describeUnstored(delivery.state)}`
     : `This is how it renders with version ${version}, the newest.`
+
+const describeUnstored = (state: DeliveryState): string => {
+  if (state === 'kept') return ' The captured email was deleted because of its age.'
+  return statesOf('left').includes(state) ? " Sent emails aren't stored." : ''
+}
 
 const LABELS: Partial<Record<DeliveryState, string>> = {
   skipped: 'Send it anyway',
@@ -328,6 +338,7 @@ function ResendForm(props: DeliveryProps) {
   // its first sentence says it
   if (shown.unwanted !== null && delivery.reason === NO_MAILBOX) return null
   if (shown.unwanted !== null) return <p class="hint">{UNWANTED[shown.unwanted]}</p>
+  if (isEventDeleted(shown.work)) return <p class="hint">{REFUSALS.event_deleted.message}</p>
   if (!mail || !('html' in mail)) {
     return message.content.isOwnText ? (
       <p class="hint">

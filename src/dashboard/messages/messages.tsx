@@ -224,14 +224,15 @@ async function showResults(deps: PageDependencies, request: Request, viewer: Vie
   const message = await findMessage(deps, viewer, id)
   if (message === 'unknown' || message === null) return unknownAnswer(deps, request, viewer, id)
   const view = readView(new URL(request.url).searchParams, deps.clock.now())
-  const [counts, results, goals, reports] = await Promise.all([
+  const [counts, results, goals, reports, expired] = await Promise.all([
     deps.store.countEmails(message.id),
     readResults(deps.store, message.id, view.range),
     readGoals(deps.store, message, view.range),
     deps.store.listLastReports(viewer.app.id),
+    deps.store.findExpired(viewer.app.id),
   ])
   const reportsDelivered = reports.some(({ kind }) => kind === 'delivered')
-  const page = <ResultsPage {...{ viewer, message, counts, view, results, goals, reportsDelivered }} />
+  const page = <ResultsPage {...{ viewer, message, counts, view, results, goals, reportsDelivered, expired }} />
   return pageAnswer(request, view.error === null ? 200 : 400, page)
 }
 

@@ -1,10 +1,13 @@
 /** @jsxImportSource preact */
+import type { Expired } from '../../accounts/retention.ts'
+import { DAY_MS } from '../../core/clock.ts'
 import { formatCount } from '../../core/count.ts'
 import type { MessageCounts, MessageRow } from '../../messages/messages.ts'
 import type { Comparison, GoalPeriod, Goals, Results } from '../../deliveries/results.ts'
 import { shortenReason } from '../../deliveries/short-reasons.ts'
 import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { Frame } from '../layout/frame.tsx'
+import { DeletedNote } from '../layout/deleted-note.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { describeStatus } from './message-status.tsx'
 import { MessageTabs } from './message-tabs.tsx'
@@ -33,6 +36,8 @@ export type ResultsProps = {
   goals: Goals
   /** the app's email provider reports what it delivered; a complaint alone marks an email as delivered, too */
   reportsDelivered: boolean
+  /** data of the app that was deleted because of its age */
+  expired: Expired
 }
 
 export function ResultsPage(props: ResultsProps) {
@@ -98,6 +103,9 @@ const Found = (props: ResultsProps) => (
       linkOf={(from, until) => linkTo(props, { from: writeDay(from), to: writeDay(until) })}
     />
     <CompareSection {...props} />
+    <DeletedNote viewer={props.viewer} expired={props.expired} since={props.view.range.from * DAY_MS}>
+      Results stay.{' '}
+    </DeletedNote>
   </>
 )
 

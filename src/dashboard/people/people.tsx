@@ -168,19 +168,31 @@ async function showPerson(
   if (!person) return missingAnswer(request, viewer, 'person_unknown')
   const before = readPublicId('evt', new URL(request.url).searchParams.get('before') ?? '')
   const newest = { ...ALL_EMAILS, contactId: person.id, limit: MOST_SHOWN }
-  const [{ items, next }, members, keys, suppressed, softBounces, messages, emails, consents, isOptInOn, topics] =
-    await Promise.all([
-      listTimeline(deps.store, viewer.app, person, { before, limit: FEED_ROWS }),
-      deps.store.listMembers(viewer.account.id),
-      deps.store.listKeys(viewer.account.id),
-      deps.store.findSuppressed(viewer.app.id, person.email),
-      deps.store.countSoftBounces(person.id, deps.clock.now() - SOFT_BOUNCES.withinMs),
-      before === null ? explainPerson(deps, person) : [],
-      before === null ? listDeliveries(deps.store, viewer.app, newest) : NO_EMAILS,
-      deps.store.listConsents(person.id),
-      isAsking(deps, viewer),
-      listChosenTopics(deps.store, viewer.app, person.email),
-    ])
+  const [
+    { items, next },
+    members,
+    keys,
+    suppressed,
+    softBounces,
+    messages,
+    emails,
+    consents,
+    isOptInOn,
+    topics,
+    expired,
+  ] = await Promise.all([
+    listTimeline(deps.store, viewer.app, person, { before, limit: FEED_ROWS }),
+    deps.store.listMembers(viewer.account.id),
+    deps.store.listKeys(viewer.account.id),
+    deps.store.findSuppressed(viewer.app.id, person.email),
+    deps.store.countSoftBounces(person.id, deps.clock.now() - SOFT_BOUNCES.withinMs),
+    before === null ? explainPerson(deps, person) : [],
+    before === null ? listDeliveries(deps.store, viewer.app, newest) : NO_EMAILS,
+    deps.store.listConsents(person.id),
+    isAsking(deps, viewer),
+    listChosenTopics(deps.store, viewer.app, person.email),
+    deps.store.findExpired(viewer.app.id),
+  ])
   const page = (
     <PersonPage
       viewer={viewer}
@@ -198,6 +210,8 @@ async function showPerson(
       emails={emails.deliveries}
       isMore={emails.next !== null}
       older={next === null ? null : timelineCursor(next)}
+      expired={expired}
+      since={person.createdAt}
       notice={notice?.message}
       now={deps.clock.now()}
     />

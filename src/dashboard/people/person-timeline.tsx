@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ContactChangeRow, PersonReport, Presences, TimelineItem } from '../../deliveries/person-timeline.ts'
+import type { Expired } from '../../accounts/retention.ts'
 import { describeAfter } from '../../deliveries/delivery-lists.ts'
 import type { Consent } from '../../people/consent.ts'
 import type { EventOutcome } from '../../deliveries/message-explanations.ts'
@@ -9,6 +10,7 @@ import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
 import { ShortReason } from '../deliveries/delivery-row.tsx'
 import { describeEventName, KINDS, LATE_MS, previewOf } from '../events/event-labels.ts'
 import { eventPath } from '../events/feed.tsx'
+import { DeletedNote } from '../layout/deleted-note.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { openPath } from '../messages/messages-page.tsx'
 import { describeAsked } from './person-consent.tsx'
@@ -32,6 +34,10 @@ export type TimelineProps = {
   isFirst: boolean
   /** cursor of the next page */
   older: string | null
+  /** data of the app that was deleted because of its age */
+  expired: Expired
+  /** when the person was added (ms UTC) */
+  since: number
   now: number
 }
 
@@ -50,6 +56,7 @@ export const PersonTimeline = (props: TimelineProps) => {
           <Timeline hasClock moments={ofDay.map((item) => toMoment(props, item))} />
         </section>
       ))}
+      {older === null && <DeletedNote {...props} />}
       <Pager newest={isFirst ? undefined : path} older={older === null ? undefined : `${path}?before=${older}`} />
     </section>
   )

@@ -105,7 +105,7 @@ const SnippetFields = ({ input }: FieldsProps) => (
 )
 
 const RetentionFields = ({ input }: FieldsProps) => (
-  <section>
+  <section id="retention">
     <h2>Data retention</h2>
     <p class="hint">
       Older data is deleted and can't be restored. Message rules and simulations use only what is still stored.{' '}
