@@ -13,6 +13,7 @@ import { licenses, version } from './cli/about.ts'
 import { masterKeyChange, masterKeyRemove } from './cli/master-key.ts'
 import { memberInvite, memberResetPassword } from './cli/members.ts'
 import { messageExport, messageImport } from './cli/messages.ts'
+import { peopleExport, peopleImport, personExport } from './cli/people.ts'
 import { planSet, planShow } from './cli/plan.ts'
 import { senderAdd, senderBind, senderList, senderRemove, senderUnbind } from './cli/senders.ts'
 import { serve } from './cli/serve.ts'
@@ -42,6 +43,9 @@ const COMMANDS: Command[] = [
   planSet,
   messageExport,
   messageImport,
+  peopleExport,
+  peopleImport,
+  personExport,
   senderList,
   senderAdd,
   senderRemove,

@@ -1,5 +1,5 @@
 /** What customers send, each declared beside its reader. */
-export { AppQuery, ContactQuery, DeliveryQuery, EventQuery } from '../src/http/queries.ts'
+export { AppQuery, ContactQuery, DeliveryQuery, EventQuery, PersonQuery } from '../src/http/queries.ts'
 export { BatchInput, EventInput } from '../src/events/event-input.ts'
 export { DeliveryInput } from '../src/deliveries/delivery-lists.ts'
 export { SendInput } from '../src/deliveries/sends.ts'

@@ -9,15 +9,16 @@ import {
   readContactInput,
   readContactUpdate,
 } from '../people/contact-input.ts'
+import { exportPerson, noteExport } from '../deliveries/person-export.ts'
 import { refuseConsent } from '../people/consent.ts'
 import * as contacts from '../people/contacts.ts'
 import { type IdempotencyGuard, REPLAYED, replayOf } from '../http/idempotency.ts'
 import type { ApiDependencies } from './dependencies.ts'
 import { publicId } from '../core/ids.ts'
-import { ContactQuery, readContactsQuery, writeContactCursor } from '../http/queries.ts'
+import { ContactQuery, PersonQuery, readContactsQuery, readPersonQuery, writeContactCursor } from '../http/queries.ts'
 import { isRefusal, warnOfSending, withWarnings } from '../core/refusals.ts'
 import { type ContactWriteName, takeForContact } from '../accounts/write-limits.ts'
-import { answer, refusalAnswer } from '../http/answers.ts'
+import { answer, refusalAnswer, streamedAnswer } from '../http/answers.ts'
 import { readRequest, type RequestInput } from '../http/request-input.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
@@ -25,7 +26,7 @@ import { limitHeaders, remainingHeaders, uncountedAnswer } from '../http/limited
 import { readPage } from './page.ts'
 import { contactView } from '../people/contacts.ts'
 
-/** POST, PATCH, GET and DELETE /contacts. */
+/** POST, PATCH, GET and DELETE /contacts, and GET /contacts/export. */
 export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard) =>
   new Elysia()
     .post(
@@ -98,6 +99,31 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
           example: EXAMPLES.getContacts,
           query: ContactQuery,
           answers: { 200: answers.ContactFoundOrPage },
+          refusals: ['contact_not_found', 'insufficient_scope'],
+        }),
+      },
+    )
+    .get(
+      '/contacts/export',
+      async ({ request }) => {
+        const given = await readPage(deps, request, readPersonQuery)
+        if ('refused' in given) return refusalAnswer(request, given.refused)
+        const { access, app, input } = given
+        const person = await deps.store.findContact(app.id, input.email)
+        if (!person) return refusalAnswer(request, contacts.UNKNOWN_PERSON)
+        const noted = await noteExport(deps, app, { person, actor: access.key.id })
+        return isRefusal(noted)
+          ? refusalAnswer(request, noted)
+          : streamedAnswer(request, exportPerson(deps, app, person))
+      },
+      {
+        detail: describeCall({
+          summary: 'Export a person',
+          description:
+            'Returns everything stored about one person: details, changes, consents, emails with their reasons, events and page views. Noted in the audit log.',
+          example: EXAMPLES.exportContact,
+          query: PersonQuery,
+          answers: { 200: answers.PersonExport },
           refusals: ['contact_not_found', 'insufficient_scope'],
         }),
       },

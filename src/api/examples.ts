@@ -157,6 +157,21 @@ export const EXAMPLES = {
     answer: { ...RECORDED, created: false, contact: CONTACT },
   },
   getContacts: { send: { app: APP, email: 'ada@example.com' }, answer: { ok: true, contact: CONTACT } },
+  exportContact: {
+    send: { app: APP, email: 'ada@example.com' },
+    answer: {
+      ok: true,
+      person: CONTACT,
+      suppression: null,
+      changes: [],
+      topics: [],
+      consents: [],
+      emails: [],
+      pageReports: [],
+      deleted: { eventsUntil: null, pageViewsUntil: null },
+      events: [STORED_EVENT],
+    },
+  },
   postSend: {
     send: {
       app: APP,

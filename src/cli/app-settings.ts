@@ -29,7 +29,11 @@ import {
 
 const list = (meaning: string): Options[string] => ({ type: 'string', value: 'HOST', multiple: true, meaning })
 
-const keep = (meaning: string): Options[string] => ({ type: 'string', value: 'DAYS|forever', meaning })
+const keep = (meaning: string): Options[string] => ({
+  type: 'string',
+  value: 'DAYS',
+  meaning: `${meaning} \`forever\` keeps them.`,
+})
 
 const SETTINGS: Options = {
   name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },

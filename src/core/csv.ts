@@ -1,7 +1,7 @@
 /** Comma-separated values (RFC 4180). */
 
 /** `cells`: none if the row is blank. */
-type CsvRow = { line: number; cells: string[] }
+export type CsvRow = { line: number; cells: string[] }
 
 /** A longer row has one cell, and more cells are left out, so that each row takes a bounded time. */
 const MAX_ROW_CHARACTERS = 10_000
@@ -9,33 +9,65 @@ const MAX_CELLS = 100
 
 /** Rows, each with the line that it starts on. Tolerates any line ends, and semicolons or tabs as separators. */
 export function* parseCsv(text: string): Generator<CsvRow> {
-  const [first] = /[,;\t\n]/.exec(text) ?? []
-  const ends = CELL_ENDS[first as keyof typeof CELL_ENDS] ?? CELL_ENDS[',']
-  let [at, line] = [text.startsWith('\uFEFF') ? 1 : 0, 1]
+  const ends = endsOf(text)
+  let [at, line] = [startOf(text), 1]
   while (at < text.length) {
-    const { cells, lines, end } = readRow(text, at, ends)
-    yield { line, cells: cells.some((cell) => cell.trim() !== '') ? cells : [] }
+    const { cells, lines, end } = readRow(text, at, ends, MAX_ROW_CHARACTERS)
+    yield { line, cells: withoutBlank(cells) }
     line += lines
     at = end
   }
 }
+
+/** The same of a text in pieces, of which a few rows of up to `most` characters are in memory. */
+export async function* parseCsvPieces(pieces: AsyncIterable<string>, most: number): AsyncGenerator<CsvRow> {
+  let [text, line] = ['', 1]
+  let ends: RegExp | null = null
+  function* readUntil(end: number): Generator<CsvRow> {
+    let at = ends === null ? startOf(text) : 0
+    ends ??= endsOf(text)
+    while (at < end) {
+      const row = readRow(text, at, ends, most)
+      yield { line, cells: withoutBlank(row.cells) }
+      line += row.lines
+      at = row.end
+    }
+    text = text.slice(at)
+  }
+  for await (const piece of pieces) {
+    text += piece
+    // a row is at most this long, so that it never ends with the piece
+    if (text.length > READ_AHEAD * most) yield* readUntil(text.length - READ_AHEAD * most)
+  }
+  yield* readUntil(text.length)
+}
+
+const READ_AHEAD = 3
+
+const startOf = (text: string): number => (text.startsWith('\uFEFF') ? 1 : 0)
+
+const endsOf = (text: string): RegExp => {
+  const [first] = /[,;\t\n]/.exec(text) ?? []
+  return CELL_ENDS[first as keyof typeof CELL_ENDS] ?? CELL_ENDS[',']
+}
+
+const withoutBlank = (cells: string[]): string[] => (cells.some((cell) => cell.trim() !== '') ? cells : [])
 
 /** By separator. */
 const CELL_ENDS = { ',': /[,\r\n]/g, ';': /[;\r\n]/g, '\t': /[\t\r\n]/g }
 
 const LINE_ENDS = /\r\n|\r|\n/g
 
-function readRow(text: string, start: number, ends: RegExp) {
+function readRow(text: string, start: number, ends: RegExp, most: number) {
   const cells: string[] = []
   let [at, lines] = [start, 1]
-  while (at - start <= MAX_ROW_CHARACTERS) {
-    const quoted = text[at] === '"' ? readQuoted(text, at) : { cell: '', end: at }
+  while (at - start <= most) {
+    const quoted = text[at] === '"' ? readQuoted(text, at, most) : { cell: '', end: at }
     lines += quoted.cell.split('\n').length - 1
     ends.lastIndex = quoted.end
     const found = ends.exec(text)
     const end = found?.index ?? text.length
-    if (cells.length < MAX_CELLS)
-      cells.push(quoted.cell + text.slice(quoted.end, Math.min(end, quoted.end + MAX_ROW_CHARACTERS)))
+    if (cells.length < MAX_CELLS) cells.push(quoted.cell + text.slice(quoted.end, Math.min(end, quoted.end + most)))
     at = end + (text.startsWith('\r\n', end) ? 2 : 1)
     if (!found || found[0] === '\r' || found[0] === '\n') return { cells, lines, end: at }
   }
@@ -45,12 +77,12 @@ function readRow(text: string, start: number, ends: RegExp) {
 }
 
 /** Two quotes stand for one. What is too long is not taken as quoted. */
-function readQuoted(text: string, start: number): { cell: string; end: number } {
+function readQuoted(text: string, start: number, most: number): { cell: string; end: number } {
   const parts: string[] = []
-  for (let from = start + 1; from - start <= MAX_ROW_CHARACTERS; from += 1) {
+  for (let from = start + 1; from - start <= most; from += 1) {
     const quote = text.indexOf('"', from)
     const end = quote < 0 ? text.length : quote
-    if (end - start > MAX_ROW_CHARACTERS) break
+    if (end - start > most) break
     parts.push(text.slice(from, end))
     from = Math.min(end + 1, text.length)
     if (text[from] !== '"') return { cell: parts.join('"').replaceAll(/\r\n?/g, '\n'), end: from }
@@ -58,8 +90,8 @@ function readQuoted(text: string, start: number): { cell: string; end: number } 
   return { cell: '', end: start }
 }
 
-/** Spreadsheets run a cell that begins like this as a formula. */
-const FORMULA = /^[=+\-@\t\r]/
+/** Spreadsheets run a cell that begins like this as a formula. With more quotes, so that reading finds what was written. */
+const FORMULA = /^'*[=+\-@\t\r]/
 
 export const writeCsvRow = (cells: readonly string[]): string => `${cells.map(writeCell).join(',')}\r\n`
 
@@ -69,4 +101,6 @@ function writeCell(text: string): string {
 }
 
 /** Undoes what `writeCsvRow` does to formulas. */
-export const readCsvCell = (cell: string): string => cell.trim().replace(/^'(?=[=+\-@])/, '')
+export const readCsvText = (cell: string): string => cell.replace(/^'(?='*[=+\-@\t\r])/, '')
+
+export const readCsvCell = (cell: string): string => readCsvText(cell.trim())

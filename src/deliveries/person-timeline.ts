@@ -1,16 +1,13 @@
 import type { AppRow } from '../accounts/access.ts'
 import { idAt, timeOfId } from '../core/ids.ts'
-import { eventView } from '../events/events.ts'
-import { type Consent, consentView } from '../people/consent.ts'
-import { type ContactRow, contactView } from '../people/contacts.ts'
-import { listChosenTopics, topicView } from '../people/topics.ts'
+import type { Consent } from '../people/consent.ts'
+import type { ContactRow } from '../people/contacts.ts'
 import type { ContactChangeRow } from '../store/contact-changes.ts'
 import type { DeliveryRow } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { EventRow } from '../store/types.ts'
-import type { PersonReport, PersonReports } from '../store/visit-reports.ts'
+import type { PersonReport } from '../store/visit-reports.ts'
 import { PRESENCE_MS } from '../visits/presence.ts'
-import { deliveryView } from './deliveries.ts'
 import { describeDeliveries, type ListedDelivery } from './delivery-lists.ts'
 import { type EventOutcome, explainEvents } from './message-explanations.ts'
 
@@ -124,64 +121,4 @@ function groupReports<Other extends { position: number }>(items: (Other | Report
 function cutPage<Item extends { position: number }>(items: Item[], limit: number): Item[] {
   const last = items[limit - 1]
   return last === undefined ? items : items.filter(({ position }, index) => index < limit || position === last.position)
-}
-
-const readConsents = async (store: Store, { id, appId }: ContactRow) =>
-  Promise.all(
-    (await store.listConsents(id)).map(async (one) => consentView(one, await store.findWording(appId, one.wording))),
-  )
-
-/** Read at a time, so that other requests wait a few ms. */
-const EXPORT_ROWS = 200
-
-/** All that is stored about a person, as one JSON object in pieces, so that memory does not grow with their events. */
-export async function* exportPerson(
-  { store }: { store: Store },
-  app: AppRow,
-  person: ContactRow,
-): AsyncGenerator<string> {
-  const suppression = await store.findSuppression(app.id, person.email)
-  yield `{"person":${JSON.stringify(contactView(person, app))},"suppression":${JSON.stringify(suppression)},"emails":[`
-  const emails = { appId: app.id, contactId: person.id, messageId: null, states: null, limit: EXPORT_ROWS }
-  let separator = ''
-  let before: number | null = null
-  do {
-    const rows: DeliveryRow[] = await store.listDeliveries({ ...emails, before })
-    for (const { work, explained } of await describeDeliveries(store, app, rows)) {
-      const email = { ...deliveryView(work.delivery, work.send), message: work.message.name, why: explained.why }
-      yield `${separator}${JSON.stringify(email)}`
-      separator = ','
-    }
-    before = rows.length < EXPORT_ROWS ? null : (rows.at(-1)?.id ?? null)
-  } while (before !== null)
-  const changes = await store.listContactChanges(person.id, null, EXPORT_ROWS)
-  const changed = changes.map(({ at, change }) => ({ at: new Date(at).toISOString(), ...change }))
-  const topics = (await listChosenTopics(store, app, person.email)).map(topicView)
-  yield `],"changes":${JSON.stringify(changed)},"topics":${JSON.stringify(topics)},"consents":${JSON.stringify(await readConsents(store, person))},"pageReports":[`
-  separator = ''
-  do {
-    const found: PersonReports = await store.listPersonReports({ contactId: person.id, before, limit: EXPORT_ROWS })
-    for (const { type, path, at } of found.reports) {
-      yield `${separator}${JSON.stringify({ type, path, at: new Date(at).toISOString() })}`
-      separator = ','
-    }
-    before = found.next
-  } while (before !== null)
-  yield '],"events":['
-  separator = ''
-  do {
-    const page: Awaited<ReturnType<Store['listEvents']>> = await store.listEvents({
-      appId: app.id,
-      contactId: person.id,
-      name: null,
-      before,
-      limit: EXPORT_ROWS,
-    })
-    for (const row of page.rows) {
-      yield `${separator}${JSON.stringify(eventView(row))}`
-      separator = ','
-    }
-    before = page.next
-  } while (before !== null)
-  yield ']}\n'
 }

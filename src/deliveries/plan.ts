@@ -521,15 +521,16 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   const found = findPerson(changes.people, known)
   if (!found && name === 'updateContact') return { refusal: 'contact_not_found' }
   const { firstName = null, lastName = null, source = null } = write
-  const isPending = write.asksConsent !== undefined
-  const person = found ?? addPerson(planning, { ...write, firstName, lastName, source, isPending })
+  const isPending = write.asksConsent !== undefined || write.imported?.isPending === true
+  const add = write.imported ? addQuietly : addPerson
+  const person = found ?? add(planning, { ...write, firstName, lastName, source, isPending })
   if ('refusal' in person) return person
   const changed = changeContact(changes.people, known, write, (stored) =>
     name === 'updateContact' && write.source !== undefined ? write.source : stored.source,
   )
   if ('refusal' in changed) return changed
   const { before, after } = changed
-  if (before !== after) applyContactChange(planning, changed)
+  if (before !== after) applyContactChange(planning, changed, write)
   const isAsked = askConsent(planning, after, write)
   const contact = addSeenTimes(after, known, changes.events)
   const wrongDates = known.app.rules.dates.length === 0 ? [] : listWrongDates(known.app.rules.dates, write.fields ?? {})
@@ -588,13 +589,17 @@ function confirmConsent(planning: Planning, write: ConsentWrite): ConfirmedConse
 }
 
 /** Cancels waiting emails by changed tags and fields, then starts those that added tags trigger. */
-function applyContactChange(planning: Planning, { before, after }: ChangedContact): void {
+function applyContactChange(
+  planning: Planning,
+  { before, after }: ChangedContact,
+  { imported }: Pick<ContactWrite, 'imported'>,
+): void {
   const { app } = personOf(planning.facts.people, planning.index)
   const [old, tags] = [before.tags ?? [], after.tags ?? []]
   const addedTags = tags.filter((tag) => !old.includes(tag))
   const removedTags = old.filter((tag) => !tags.includes(tag))
   const change = { addedTags, removedTags, fieldsBefore: before.fields ?? {}, fieldsAfter: after.fields ?? {} }
-  const starts = addedTags.flatMap((tag) => app.rules.byTag.get(tag) ?? [])
+  const starts = imported ? [] : addedTags.flatMap((tag) => app.rules.byTag.get(tag) ?? [])
   const { id: contactId, updatedAt: at } = after
   const matched = matchMessages(starts, changesCancel(app) ? change : null)
   applyToEmails(planning, matched, { contactId, eventId: null, properties: null, at, occurredAt: at })

@@ -220,6 +220,71 @@ export const pageOf = <S extends TSchema>(title: string, item: S) =>
 
 export const ContactPage = pageOf('ContactPage', ContactRecord)
 export const ContactFoundOrPage = Type.Union([ContactFoundAnswer, ContactPage], { title: 'ContactFoundOrPage' })
+const { email: _, ...EXPORTED_DELIVERY } = DeliveryRecord.properties
+
+export const PersonExport = Type.Object(
+  {
+    ok: TRUE,
+    person: ContactRecord,
+    suppression: orNull(
+      Type.Object({
+        reason: Type.String({ description: '`unsubscribed`, `bounced` or `complained`.' }),
+        since: time('When the address was suppressed.'),
+        why: orNull(Type.String(), 'What suppressed it, in words; null if it is not known.'),
+      }),
+      'Null if the address is not suppressed.',
+    ),
+    changes: Type.Array(Type.Object({ at: time('When it changed.') }, { additionalProperties: true }), {
+      description: 'What changed of the person, newest first: up to 200 times.',
+    }),
+    topics: Type.Array(
+      Type.Object({ name: Type.String(), isOn: Type.Boolean(), endedAt: timeOrNull('When the person ended it.') }),
+      { description: "The app's topics, and which of them the person gets." },
+    ),
+    consents: Type.Array(
+      Type.Object({
+        askedAt: time('When an email asked for it.'),
+        source: Type.String({ description: '`api`, `mcp`, `dashboard`, or `page` for a new link.' }),
+        confirmedAt: timeOrNull('When the person confirmed it.'),
+        confirmedBy: orNull(Type.String(), '`page`: with the link in the email.'),
+        wording: Type.String({ description: 'The version of the wording.' }),
+        text: orNull(Type.Object({}, { additionalProperties: true }), 'The wording: subject, body and button.'),
+        address: orNull(Type.String(), 'The IP address that confirmed it, if the app stores it.'),
+      }),
+      { description: 'Requests to confirm the address.' },
+    ),
+    emails: Type.Array(
+      Type.Object({
+        ...EXPORTED_DELIVERY,
+        why: Type.String({ description: 'Why it was sent or not.' }),
+        properties: orNull(Type.Object({}, { additionalProperties: true }), 'The `properties` of POST /send.'),
+        captured: orNull(
+          Type.Object({
+            at: time('When it was captured.'),
+            subject: orNull(Type.String(), 'The subject.'),
+            text: Type.String({ description: 'The text; of old ones, the whole source.' }),
+          }),
+          'The email itself, if it was captured instead of sent.',
+        ),
+      }),
+      { description: 'Every triggered email, newest first.' },
+    ),
+    pageReports: Type.Array(
+      Type.Object({ type: Type.String(), path: Type.String(), at: time('When it was reported.') }),
+      { description: 'Which pages were opened, left and shown again in the last 48 hours.' },
+    ),
+    deleted: Type.Object(
+      {
+        eventsUntil: timeOrNull('Events that arrived until then were deleted.'),
+        pageViewsUntil: timeOrNull('Page views that arrived until then were deleted.'),
+      },
+      { description: 'What the app deleted because of its age. Null if nothing was.' },
+    ),
+    events: Type.Array(EventRecord, { description: 'Events, page views and actions, newest first.' }),
+  },
+  { title: 'PersonExport' },
+)
+
 export const EventPage = pageOf('EventPage', EventRecord)
 export const DeliveryPage = pageOf('DeliveryPage', DeliveryRecord)
 

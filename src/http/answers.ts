@@ -33,6 +33,23 @@ export function createAnswer(more: Record<string, string> = {}): Answer {
 
 export const answer = createAnswer()
 
+/** Of a JSON object in pieces, the first of which begins it. Ends with its reader. */
+export function streamedAnswer(request: Request, pieces: AsyncGenerator<string>): Response {
+  let isBegun = false
+  const body = new ReadableStream<string>({
+    async pull(controller) {
+      const { done, value } = await pieces.next()
+      if (done) return controller.close()
+      controller.enqueue(isBegun ? value : value.replace('{', '{"ok":true,'))
+      isBegun = true
+    },
+    async cancel() {
+      await pieces.return(undefined)
+    },
+  }).pipeThrough(new TextEncoderStream())
+  return new Response(body, { headers: { ...COMMON, 'X-Request-Id': factsOf(request).requestId } })
+}
+
 export function refusalAnswer(request: Request, refusal: Refusal, headers: Record<string, string> = {}): Response {
   const { status } = REFUSALS[refusal.refusal]
   const facts = factsOf(request)

@@ -94,6 +94,12 @@ export const ContactQuery = Type.Object(
   fields.EITHER_APP_NAME,
 )
 
+/** GET /contacts/export. */
+export const PersonQuery = Type.Object(
+  { app: fields.APP, newsletter: fields.NEWSLETTER, email: queryEmail('The person.') },
+  fields.EITHER_APP_NAME,
+)
+
 /** GET /events. */
 export const EventQuery = Type.Object(
   {
@@ -276,6 +282,16 @@ export const readDeliveriesQuery = createQuery(
 )
 
 export const readAppQuery = createQuery(AppQuery, () => ({}))
+
+const readPerson = createQuery(PersonQuery, () => ({}))
+
+/** Always with an email, which the schema requires. */
+export function readPersonQuery(query: Query, now: number): Read<{ app: string; email: string }> {
+  const reading = readPerson(query, now)
+  if ('errors' in reading) return reading
+  const { app, email } = reading.input
+  return { input: { app, email: email ?? '' } }
+}
 
 /** GET /contacts. */
 const readContacts = createReader({ schema: ContactQuery, clean: cleanContactsQuery, rules: () => CONTACT_RULES })

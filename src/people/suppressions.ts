@@ -64,6 +64,8 @@ export function describeCause(cause: Cause, nameMember: (actor: string) => strin
       return `By ${nameMember(cause.actor)}${quote(cause.text)}`
     case 'link':
       return 'With the link in an email'
+    case 'import':
+      return 'Imported with the person'
   }
 }
 

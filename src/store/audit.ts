@@ -60,7 +60,7 @@ export function readSuppressedSubject({ action, subject }: Pick<AuditEntry, 'act
 }
 
 /** `subject`: a person's ID, or the list in words without values. */
-export type ExportNote = Change & { action: 'contact.export' | 'data.export'; subject: string }
+export type ExportNote = Change & { action: 'contact.export' | 'data.export' | 'data.import'; subject: string }
 
 export function createAuditWrites(db: Database) {
   const audit = createAudit(db)

@@ -17,6 +17,8 @@ export type Cause =
   | { by: 'member'; actor: string; text: string }
   /** the person, by the link in an email or the button of their mail program */
   | { by: 'link' }
+  /** people were imported with this status */
+  | { by: 'import' }
 
 /** What may name an erased person. */
 export const FORGET_CAUSE = "json_remove(cause, '$.delivery', '$.text')"

@@ -92,6 +92,8 @@ export type ContactWrite = PersonWrite & {
   actor?: string
   /** who asks a person who is new or pending to confirm the address */
   asksConsent?: ConsentSource
+  /** starts no messages. `isPending`: a new person hasn't confirmed the address, and nobody asks them to */
+  imported?: { isPending: boolean }
 }
 
 /** Where a request to confirm came from; `page`: the person, after a link expired. */

@@ -51,6 +51,7 @@ const CALLS: [example: keyof typeof EXAMPLES, path: string, method: string, stat
   ['postContact', '/api/v1/contacts', 'post', 201],
   ['patchContact', '/api/v1/contacts', 'patch', 200],
   ['getContacts', '/api/v1/contacts', 'get', 200],
+  ['exportContact', '/api/v1/contacts/export', 'get', 200],
   ['deleteContact', '/api/v1/contacts', 'delete', 200],
   ['postSend', '/api/v1/send', 'post', 202],
   ['getDeliveries', '/api/v1/deliveries', 'get', 200],

@@ -310,6 +310,7 @@ describe('examples', () => {
     ['postContact', schemas.ContactInput, answers.ContactAddedAnswer],
     ['patchContact', schemas.ContactUpdateInput, answers.ContactSavedAnswer],
     ['getContacts', schemas.ContactQuery, answers.ContactFoundOrPage],
+    ['exportContact', schemas.PersonQuery, answers.PersonExport],
     ['deleteContact', schemas.ContactErase, answers.ContactEraseAnswer],
     ['postSend', schemas.SendInput, answers.SendAnswer],
     ['getDeliveries', schemas.DeliveryQuery, answers.DeliveryPage],
@@ -345,7 +346,7 @@ describe('examples', () => {
       .replaceAll('app.first.example', 'app.example.com')
 
   /** Their answers depend on the calls before. */
-  const ALTERED: ReadonlySet<keyof typeof EXAMPLES> = new Set(['getContacts', 'patchContact'])
+  const ALTERED: ReadonlySet<keyof typeof EXAMPLES> = new Set(['getContacts', 'patchContact', 'exportContact'])
 
   test('requests of examples get the documented answers', async () => {
     const app = EXAMPLES.postEvent.send.app
@@ -367,6 +368,7 @@ describe('examples', () => {
       ['postContact', 'POST', CONTACTS, 200],
       ['patchContact', 'PATCH', CONTACTS, 200],
       ['getContacts', 'GET', CONTACTS, 200],
+      ['exportContact', 'GET', `${CONTACTS}/export`, 200],
       ['getDelivery', 'GET', `${DELIVERIES}/{delivery}`, 200],
       ['deleteContact', 'DELETE', CONTACTS, 200],
       ['postSend', 'POST', SEND, 202],

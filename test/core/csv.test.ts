@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { parseCsv, readCsvCell, writeCsvRow } from '../../src/core/csv.ts'
+import { parseCsv, parseCsvPieces, readCsvCell, writeCsvRow } from '../../src/core/csv.ts'
 
 const cellsOf = (text: string) => Array.from(parseCsv(text), ({ cells }) => cells).filter((cells) => cells.length > 0)
 
@@ -64,10 +64,8 @@ test('skips the rest of an endless row', () => {
 })
 
 test('reads what was written', () => {
-  const cell = fc
-    .string({ unit: 'grapheme' })
-    .map((text) => text.trim())
-    .filter((text) => !text.startsWith("'"))
+  const quoted = fc.constantFrom("'", "'=1", "''@a", "'-")
+  const cell = fc.oneof(fc.string({ unit: 'grapheme' }), quoted).map((text) => text.trim())
   fc.assert(
     fc.property(fc.array(cell, { minLength: 2, maxLength: 5 }), (cells) => {
       fc.pre(cells.some((one) => one !== '') && !/[;\t\r\n]/.test(cells.join('')))
@@ -78,4 +76,25 @@ test('reads what was written', () => {
 
 test('writes no formula', () => {
   expect(writeCsvRow(['=1+1', '+a', '-b', '@c', 'd=e'])).toBe("'=1+1,'+a,'-b,'@c,d=e\r\n")
+})
+
+test('reads the same in pieces', async () => {
+  const most = 40
+  const text = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', '\r', ' '), maxLength: 400 })
+  await fc.assert(
+    fc.asyncProperty(text, fc.integer({ min: 1, max: 50 }), async (whole, size) => {
+      fc.pre(whole.split(/[\r\n]/).every((line) => line.length < most) && !whole.includes('""'))
+      const pieces = async function* () {
+        for (let at = 0; at < whole.length; at += size) yield whole.slice(at, at + size)
+      }
+      const rows = []
+      for await (const row of parseCsvPieces(pieces(), most)) rows.push(row)
+      const expected = []
+      const all = async function* () {
+        yield whole
+      }
+      for await (const row of parseCsvPieces(all(), most)) expected.push(row)
+      expect(rows).toEqual(expected)
+    }),
+  )
 })

@@ -69,6 +69,7 @@ const ACTIONS = new Map<string, string>([
   ['contact.erase', 'erased the person {}'],
   ['contact.export', 'exported the person {}'],
   ['data.export', 'exported {}'],
+  ['data.import', 'imported {}'],
   ['suppression.add', 'suppressed {}'],
   ['suppression.import', 'suppressed addresses: {}'],
   ['suppression.sync', 'read the suppression list of {}'],

@@ -1,0 +1,173 @@
+import { UsageError } from '../config.ts'
+import { systemClock } from '../core/clock.ts'
+import { readEmail } from '../core/email.ts'
+import { exportPerson, noteExport } from '../deliveries/person-export.ts'
+import { UNKNOWN_PERSON } from '../people/contacts.ts'
+import { ImportFault, importPeople, readPeople } from '../people/people-import.ts'
+import { EXPORT_FORMATS, type ExportFormat, exportPeople } from '../people/people-lists.ts'
+import {
+  ANY_ACCOUNT,
+  APP,
+  type Command,
+  CommandRefused,
+  DATA,
+  expectDone,
+  findChosenApp,
+  type Given,
+  JSON_OUTPUT,
+  type Options,
+  withStore,
+} from './command.ts'
+import { printResult } from './print.ts'
+
+const FORMAT: Options = {
+  format: {
+    type: 'string',
+    value: 'csv|ndjson',
+    meaning: 'CSV, or one JSON object per line.',
+    default: "that of the file's name, or csv",
+  },
+}
+
+const ANYONE = { search: null, tag: null, status: null, field: null, event: null, seen: null, email: null }
+
+const LINES_SHOWN = 100
+
+export const personExport: Command = {
+  name: 'person export',
+  words: 'EMAIL',
+  summary: 'prints everything stored about a person as JSON',
+  options: { ...DATA, ...ANY_ACCOUNT, ...APP },
+  run: async (given, env) => {
+    const address = readEmail(oneWord(given, 'EMAIL', 'person export'))
+    if (!address) throw new UsageError('Specify one complete email: eventpost person export ada@example.com.')
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const app = await findChosenApp(store, given)
+      const person = await store.findContact(app.id, address.email)
+      if (!person) throw new CommandRefused(UNKNOWN_PERSON.message ?? '')
+      expectDone(await noteExport({ store, clock: systemClock }, app, { person, actor: 'cli' }))
+      await write(exportPerson({ store }, app, person), Bun.stdout.writer())
+    })
+  },
+}
+
+export const peopleExport: Command = {
+  name: 'export',
+  words: '[FILE]',
+  summary: "exports an app's people as CSV or NDJSON",
+  options: { ...DATA, ...ANY_ACCOUNT, ...APP, ...FORMAT },
+  run: async (given, env) => {
+    const [path, ...more] = given.words
+    if (more.length > 0) throw new UsageError('Specify one file: eventpost export people.csv.')
+    const format = readFormat(given, path)
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const app = await findChosenApp(store, given)
+      const by = { accountId: app.accountId, actor: 'cli', at: Date.now() }
+      const subject = `people of the app “${app.name}” as ${format.toUpperCase()}`
+      expectDone(await store.noteExport({ ...by, action: 'data.export', subject }))
+      const pieces = exportPeople({ store }, app, { filter: ANYONE, sort: 'newest', format })
+      await write(pieces, path === undefined ? Bun.stdout.writer() : openFile(path))
+    })
+  },
+}
+
+export const peopleImport: Command = {
+  name: 'import',
+  words: 'FILE',
+  summary: 'adds people from a CSV or NDJSON file to an app, or updates them; starts no messages',
+  options: {
+    ...DATA,
+    ...ANY_ACCOUNT,
+    ...APP,
+    ...JSON_OUTPUT,
+    ...FORMAT,
+    'dry-run': { type: 'boolean', meaning: 'Checks the file, and saves nothing.' },
+  },
+  run: async (given, env) => {
+    const path = oneWord(given, 'FILE', 'import')
+    const format = readFormat(given, path)
+    if (!(await Bun.file(path).exists())) throw new CommandRefused(`${path} can't be read. Check its path.`)
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const app = await findChosenApp(store, given)
+      const isDryRun = given.isSet('dry-run')
+      const counts = await refuseFault(path, () =>
+        importPeople({ store, clock: systemClock }, app, readPeople(readPieces(path), { format, app }), {
+          actor: 'cli',
+          isDryRun,
+          ...createReporter(),
+        }),
+      )
+      if (isDryRun) console.error('eventpost: nothing was saved')
+      else await noteImport()
+      if (counts.failed === 0) return counts
+      console.log(printResult(counts, given.isSet('json')))
+      throw new CommandRefused(
+        `${counts.failed} of the lines could not be imported. Correct them, then import them again.`,
+      )
+
+      async function noteImport(): Promise<void> {
+        const by = { accountId: app.accountId, actor: 'cli', at: Date.now() }
+        const subject = `${counts.added + counts.updated} people into the app “${app.name}”`
+        expectDone(await store.noteExport({ ...by, action: 'data.import', subject }))
+      }
+    })
+  },
+}
+
+function oneWord({ words }: Given, what: string, command: string): string {
+  const [word, ...more] = words
+  if (word === undefined || more.length > 0) throw new UsageError(`Specify one: eventpost ${command} ${what}.`)
+  return word
+}
+
+function readFormat(given: Given, path = ''): ExportFormat {
+  const text = given.text('format')
+  const format = EXPORT_FORMATS.find((one) => one === text)
+  if (text !== undefined && format === undefined) throw new UsageError('--format takes csv or ndjson.')
+  return format ?? (/\.(ndjson|jsonl)$/i.test(path) ? 'ndjson' : 'csv')
+}
+
+type Writer = { write(text: string): unknown; flush(): unknown; end(): unknown }
+
+function openFile(path: string): Writer {
+  return Bun.file(path).writer()
+}
+
+/** Waits for the disk or the reader, so that memory does not grow. */
+async function write(pieces: AsyncIterable<string>, writer: Writer): Promise<void> {
+  for await (const piece of pieces) {
+    writer.write(piece)
+    await writer.flush()
+  }
+  await writer.end()
+}
+
+async function* readPieces(path: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  for await (const bytes of Bun.file(path).stream()) yield decoder.decode(bytes, { stream: true })
+  yield decoder.decode()
+}
+
+async function refuseFault<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ImportFault) throw new CommandRefused(`${path}: ${error.message}`)
+    if (error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+      throw new CommandRefused(`${path} is not UTF-8 text. Save it as UTF-8, then import it again.`)
+    throw error
+  }
+}
+
+/** On stderr, because a program may read stdout. */
+function createReporter() {
+  let shown = 0
+  return {
+    onError(line: number, { field, message }: { field: string; message: string }): void {
+      shown += 1
+      if (shown <= LINES_SHOWN) console.error(`eventpost: line ${line}: ${field === '' ? '' : `${field}: `}${message}`)
+      if (shown === LINES_SHOWN) console.error('eventpost: further errors are not shown')
+    },
+    onIgnored: (names: string[]): void => console.error(`eventpost: unknown columns are ignored: ${names.join(', ')}`),
+  }
+}

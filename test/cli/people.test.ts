@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  type Begun,
+  call,
+  eventpost,
+  eventpostJson,
+  makeFolder,
+  MANY_MS,
+  type Running,
+  setUp,
+  startServer,
+} from './process.ts'
+import { refused, wrongUse } from './refused.ts'
+
+const { folder, remove } = makeFolder()
+let begun: Begun
+let server: Running
+
+beforeAll(async () => {
+  begun = await setUp(folder)
+  server = await startServer({ data: folder })
+}, MANY_MS)
+afterAll(async () => {
+  await server.stop('SIGKILL')
+  remove()
+})
+
+const at = (name: string): string => join(folder, name)
+const run = (...words: string[]) => eventpost([...words, '--data', folder])
+
+describe('beside a running server', () => {
+  test(
+    'people are exported, imported into another app with the errors of lines, and one is exported whole',
+    async () => {
+      const add = (body: object) =>
+        call(server.url, begun.apiKey, 'POST', '/api/v1/contacts', { app: begun.appId, ...body })
+      await add({ email: 'ada@example.com', firstName: '=Ada', tags: ['vip'] })
+      expect(await run('export', at('people.csv'))).toEqual({ code: 0, out: '', err: '' })
+      expect(statSync(at('people.csv')).mode & 0o777).toBe(0o600)
+      expect(readFileSync(at('people.csv'), 'utf8')).toContain(`,'=Ada,`)
+      const other = await eventpostJson<{ appId: string }>(['app', 'create', '--name', 'Other', '--data', folder])
+
+      writeFileSync(at('more.csv'), `${readFileSync(at('people.csv'), 'utf8')}x,nobody,,,,,,,,,,,\r\n`)
+      const into = ['--app', other.appId]
+      const dry = await run('import', at('more.csv'), ...into, '--dry-run')
+      expect([dry.code, dry.err]).toEqual([1, expect.stringContaining('eventpost: nothing was saved')])
+      const { code, out, err } = await run('import', at('more.csv'), ...into, '--json')
+      expect([code, JSON.parse(out)]).toEqual([1, { added: 1, updated: 0, failed: 1 }])
+      expect(err).toMatch(/^eventpost: line 3: email: .+\n.*1 of the lines could not be imported/s)
+      const again = await eventpostJson(['import', at('people.csv'), ...into, '--data', folder])
+      expect(again).toEqual({ added: 0, updated: 1, failed: 0 })
+      const lines = (await run('export', '--format', 'ndjson', ...into)).out.trim().split('\n')
+      expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+        { email: 'ada@example.com', firstName: '=Ada', tags: ['vip'] },
+      ])
+
+      const person = await run('person', 'export', 'Ada@example.com', ...into)
+      expect([person.code, JSON.parse(person.out)]).toMatchObject([
+        0,
+        { person: { firstName: '=Ada' }, emails: [], events: [] },
+      ])
+      const { status, body } = await call(
+        server.url,
+        begun.apiKey,
+        'GET',
+        `/api/v1/contacts/export?app=${other.appId}&email=ada@example.com`,
+      )
+      expect([status, body]).toEqual([200, { ok: true, ...JSON.parse(person.out) }])
+    },
+    MANY_MS,
+  )
+})
+
+test(
+  'refuses what it cannot read, and wrong use',
+  async () => {
+    expect(await run('person', 'export', 'grace@example.com', '--app', begun.appId)).toEqual(
+      refused('no person with this email'),
+    )
+    expect(await run('person', 'export', 'grace')).toEqual(wrongUse('one complete email'))
+    expect(await run('import', at('none.csv'))).toEqual(refused("can't be read"))
+    writeFileSync(at('bad.csv'), new Uint8Array([101, 109, 97, 105, 108, 10, 0xff]))
+    expect(await run('import', at('bad.csv'), '--app', begun.appId)).toEqual(refused('not UTF-8 text'))
+    expect(await run('import')).toEqual(wrongUse('eventpost import FILE'))
+    expect(await run('export', '--format', 'xml')).toEqual(wrongUse('csv or ndjson'))
+  },
+  MANY_MS,
+)

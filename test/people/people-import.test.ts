@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { contactView } from '../../src/people/contacts.ts'
+import { type ImportCounts, importPeople, readPeople } from '../../src/people/people-import.ts'
+import { exportPeople, type ExportFormat } from '../../src/people/people-lists.ts'
+import type { AppRow } from '../../src/store/types.ts'
+import { createMessaging, messageOf } from '../messaging.ts'
+import { CONTACTS, createTestServer, type TestServer } from '../helper.ts'
+
+let server: TestServer
+let [from, to]: AppRow[] = []
+beforeEach(async () => {
+  server = await createTestServer()
+  const { store } = server.parts()
+  from = (await store.findAppByPublicId(server.first.appId)) ?? undefined
+  to = (await store.findAppByPublicId(server.second.appId)) ?? undefined
+})
+afterEach(() => server.close())
+
+const ANYONE = { search: null, tag: null, status: null, field: null, event: null, seen: null, email: null }
+
+async function* inPieces(text: string, size = 37): AsyncGenerator<string> {
+  for (let at = 0; at < text.length; at += size) yield text.slice(at, at + size)
+}
+
+async function exported(app: AppRow | undefined, format: ExportFormat): Promise<string> {
+  if (!app) throw new Error('there is no app')
+  const pieces = exportPeople(server.parts(), app, { filter: ANYONE, sort: 'email', format })
+  return (await Array.fromAsync(pieces)).join('')
+}
+
+async function put(
+  text: string,
+  { format = 'csv' as ExportFormat, isDryRun = false, app = to } = {},
+): Promise<{ counts: ImportCounts; errors: string[]; ignored: string[] }> {
+  if (!app) throw new Error('there is no app')
+  const [errors, ignored]: string[][] = [[], []]
+  const counts = await importPeople(server.parts(), app, readPeople(inPieces(text), { format, app }), {
+    actor: 'cli',
+    isDryRun,
+    onError: (line, { field, message }) => void errors?.push(`${line} ${field} ${message}`.trim()),
+    onIgnored: (names) => void ignored?.push(...names),
+  })
+  return { counts, errors: errors ?? [], ignored: ignored ?? [] }
+}
+
+const peopleOf = async (app: AppRow | undefined) => {
+  if (!app) throw new Error('there is no app')
+  const rows = await server
+    .parts()
+    .store.listContacts({ appId: app.id, tag: null, updatedAfter: null, before: null, limit: 100 })
+  const own = rows.map((row) => contactView(row, app))
+  return own
+    .map(({ id: _, app: __, createdAt: ___, updatedAt: ____, ...person }) => person)
+    .toSorted((a, b) => (a.email < b.email ? -1 : 1))
+}
+
+const tagOf = (number: number): string => `tag, "${number}"`
+
+/** People of every kind: with all values, with text that CSV must quote, and suppressed. */
+async function fill(): Promise<void> {
+  const { store, clock } = server.parts()
+  const app = server.first.appId
+  const add = (body: object) => server.call('POST', CONTACTS, { body: { app, ...body } })
+  const tags = Array.from({ length: 120 }, (_, number) => tagOf(number))
+  for (let at = 0; at < tags.length; at += 50) await add({ email: 'all@example.com', tags: tags.slice(at, at + 50) })
+  const odd = {
+    firstName: '=1+1',
+    lastName: `'=a, "b"; c`,
+    source: '-x',
+    fields: { 'a.b': '=1\n"', n: -1, yes: false },
+  }
+  expect((await add({ email: 'odd+1@bücher.example', ...odd })).status).toBe(201)
+  for (const reason of ['unsubscribed', 'bounced', 'complained'] as const) {
+    await add({ email: `${reason}@example.com`, firstName: '  spaced  ' })
+    await store.suppress({ appId: from?.id ?? 0, email: `${reason}@example.com`, reason, at: clock.now() })
+  }
+}
+
+describe.each(['csv', 'ndjson'] as const)('an export as %s', (format) => {
+  test('gives the same people in another app', async () => {
+    await fill()
+    const text = await exported(from, format)
+    const { counts, errors, ignored } = await put(text, { format })
+    expect([counts, errors, ignored]).toEqual([{ added: 5, updated: 0, failed: 0 }, [], []])
+    expect(await peopleOf(to)).toEqual(await peopleOf(from))
+    expect(await server.parts().store.findSuppressed(to?.id ?? 0, 'bounced@example.com')).toMatchObject({
+      reason: 'bounced',
+      cause: { by: 'import' },
+    })
+    const again = await put(text, { format })
+    expect(again.counts).toEqual({ added: 0, updated: 5, failed: 0 })
+    expect(await peopleOf(to)).toEqual(await peopleOf(from))
+  })
+})
+
+test('a spreadsheet runs nothing of it', async () => {
+  await fill()
+  const cells = (await exported(from, 'csv'))
+    .split('\r\n')
+    .flatMap((line) => line.split(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/))
+  expect(cells.filter((cell) => /^"?[=+\-@]/.test(cell))).toEqual([])
+})
+
+test('lines with errors are named, and the others are imported', async () => {
+  const text = [
+    'Email;firstname;plan;status;tags;fields',
+    'a@example.com;Ada;pro;;vip, beta;"{""seats"":3}"',
+    '',
+    'nobody;Bob;;;;',
+    'c@example.com;"two',
+    'lines";;;;',
+    'd@example.com;;;gone;;',
+    'e@example.com;;;pending;;{broken',
+    'f@example.com;;;pending;;',
+  ].join('\n')
+  const { counts, errors, ignored } = await put(text)
+  expect(counts).toEqual({ added: 2, updated: 0, failed: 4 })
+  expect(ignored).toEqual(['plan'])
+  expect(errors.map((error) => error.split(' ').slice(0, 2).join(' '))).toEqual([
+    '4 email',
+    '5 firstName',
+    '7 status',
+    '8 fields',
+  ])
+  expect(await peopleOf(to)).toMatchObject([
+    { email: 'a@example.com', firstName: 'Ada', tags: ['vip', 'beta'], fields: { seats: 3 }, status: 'subscribed' },
+    { email: 'f@example.com', status: 'pending' },
+  ])
+})
+
+test('of NDJSON, lines that are no objects are named', async () => {
+  const text = `{"email":"a@example.com","firstName":null}\n[]\n\n{"email":\n{"email":"b@example.com","x":1}`
+  const { counts, errors, ignored } = await put(text, { format: 'ndjson' })
+  expect([counts, ignored]).toEqual([{ added: 2, updated: 0, failed: 2 }, ['x']])
+  expect(errors).toEqual(['2  This is not one JSON object.', '4  This is not one JSON object.'])
+})
+
+test('a file without the column email is refused as a whole', async () => {
+  expect(put('name,mail\nAda,a@example.com')).rejects.toThrow('one of them must be email')
+})
+
+test('a dry run counts and saves nothing', async () => {
+  await server.call('POST', CONTACTS, {
+    key: server.second.apiKey,
+    body: { app: server.second.appId, email: 'a@example.com' },
+  })
+  const { counts } = await put('email\na@example.com\nb@example.com\nc', { isDryRun: true })
+  expect(counts).toEqual({ added: 1, updated: 1, failed: 1 })
+  expect(await peopleOf(to)).toHaveLength(1)
+})
+
+test('known people keep their source and status, but are suppressed if the file says so', async () => {
+  const { store, clock } = server.parts()
+  const body = { app: server.second.appId, email: 'a@example.com', source: 'form' }
+  await server.call('POST', CONTACTS, { key: server.second.apiKey, body })
+  await store.suppress({ appId: to?.id ?? 0, email: 'a@example.com', reason: 'unsubscribed', at: clock.now() })
+  await put('email,source,status\na@example.com,import,subscribed')
+  expect(await peopleOf(to)).toMatchObject([{ source: 'form', status: 'unsubscribed' }])
+  await put('email,status\na@example.com,complained')
+  expect(await peopleOf(to)).toMatchObject([{ source: 'form', status: 'complained' }])
+})
+
+test('starts no message, neither for new people nor for their tags', async () => {
+  const messaging = await createMessaging(server)
+  await messaging.put(messageOf({ name: 'New', trigger: { contact: 'created' } }))
+  await messaging.put(messageOf({ name: 'Tagged', trigger: { tag: 'vip' } }))
+  await put('email,tags\na@example.com,vip', { app: from })
+  expect(await messaging.deliveries()).toEqual([])
+  await server.call('POST', CONTACTS, { body: { app: server.first.appId, email: 'b@example.com', tags: ['vip'] } })
+  expect(await messaging.deliveries()).toHaveLength(2)
+})
+
+test("stops at the plan's limit of new people, with the line", async () => {
+  await server.setPlan({ newPeoplePerMonth: 1 }, server.second)
+  expect(put('email\na@example.com\nb@example.com')).rejects.toThrow('Line 3: You reached the plan')
+})
