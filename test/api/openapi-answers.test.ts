@@ -40,6 +40,7 @@ const CALLS = new Set<keyof Store>([
   'saveMessages',
   'setMessageStatus',
   'resendDelivery',
+  'noteExport',
 ])
 /** They only break: their callers would take a refusal for what was found. */
 const READ_CALLS = new Set<keyof Store>(['listDeliveries', 'listMessages', 'findMessage'])
@@ -118,6 +119,7 @@ const READS = [
   ['GET', CONTACTS],
   ['GET', DELIVERIES],
 ] as const
+const EXPORT = `${CONTACTS}/export`
 
 /** A body with which a write succeeds. */
 function bodyFor(method: string, path: string, more: object = {}): object {
@@ -375,6 +377,12 @@ test('every answer matches its schema', async () => {
     await ask(method, `${path}?${query}`, { key: null }, 401)
     await ask(method, `${path}?${query}`, { key: ingest }, 403)
   }
+  const ofAda = `${EXPORT}?${query}&email=ada@example.com`
+  await ask('GET', ofAda, {}, 200)
+  await ask('GET', `${EXPORT}?${query}`, {}, 400)
+  await ask('GET', ofAda, { key: null }, 401)
+  await ask('GET', ofAda, { key: ingest }, 403)
+  await ask('GET', `${EXPORT}?${query}&email=nobody@example.com`, {}, 404)
   await ask('DELETE', CONTACTS, { body: bodyFor('DELETE', CONTACTS), key: ingest }, 403)
   await ask('POST', SEND, { body: bodyFor('POST', SEND), key: ingest }, 403)
   for (const { id } of (await messaging.deliveries()).slice(0, 3)) {
@@ -466,6 +474,7 @@ test('every answer matches its schema', async () => {
   for (let count = 0; count < 1_200; count++) await server.call('GET', `${EVENTS}?${query}`, { key: null })
   for (const [method, path] of [...WRITES, ...READS]) await ask(method, path, { key: null }, 429)
   for (const path of CHANGES) await ask('POST', path, { key: null }, 429)
+  await ask('GET', EXPORT, { key: null }, 429)
   await ask('GET', `${DELIVERIES}/dlv_00000000001`, { key: null }, 429)
   for (const path of [MESSAGES, ...readsOf(messageId)]) await ask('GET', path, { key: null }, 429)
   for (const [path] of writesOf(messageId)) await ask('POST', path, { key: null }, 429)
@@ -481,6 +490,7 @@ test('every answer matches its schema', async () => {
     store = behaviour
     for (const [method, path] of WRITES) await ask(method, path, { body: bodyFor(method, path) }, status)
     for (const path of CHANGES) await ask('POST', path, { body: left }, status)
+    await ask('GET', `${EXPORT}?${query}&email=ada@example.com`, {}, status)
     await reportVisit({}, status)
     await reportBounce({ kind: 'bounced', email: 'bob@example.com' }, status)
     await takeWebhook(JSON.parse(postmarkDelivery(OF_TEST).body) as object, status, { token: TOKEN })

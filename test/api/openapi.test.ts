@@ -107,6 +107,7 @@ describe('the document', () => {
       [
         `DELETE ${CONTACTS}`,
         `GET ${CONTACTS}`,
+        `GET ${CONTACTS}/export`,
         `GET ${EVENTS}`,
         `PATCH ${CONTACTS}`,
         `POST ${BATCH}`,
