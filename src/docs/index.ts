@@ -41,6 +41,7 @@ import optIn from './opt-in.md' with { type: 'text' }
 import privacy from './privacy.md' with { type: 'text' }
 import requests from './requests.md' with { type: 'text' }
 import results from './results.md' with { type: 'text' }
+import scriptData from './script-data.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
 import providers from './providers.md' with { type: 'text' }
 import senders from './senders.md' with { type: 'text' }
@@ -78,8 +79,9 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       manage,
       snippet,
       calls,
-      privacy,
+      'script-data': scriptData,
       consent,
+      privacy,
       mcp,
       tools,
     }),

@@ -8,7 +8,7 @@ export { makeFolder } from '../data-folder.ts'
 const ROOT = join(import.meta.dir, '../..')
 /** The executable starts twice as fast as the sources. */
 const BUILT = process.env.EVENTPOST_TEST_PROGRAM
-const PROGRAM = BUILT === undefined ? [process.execPath, join(ROOT, 'src/main.ts')] : [join(ROOT, BUILT)]
+export const PROGRAM = BUILT === undefined ? [process.execPath, join(ROOT, 'src/main.ts')] : [join(ROOT, BUILT)]
 /** A hanging process must not outlive its test. */
 const PROCESS_MS = 120_000
 const READY_MS = 20_000

@@ -1,0 +1,43 @@
+/** The page about privacy states what the service does. */
+import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ACCOUNT_RULES, REQUESTS_KEPT_MS, SIGN_INS_KEPT_MS } from '../../src/accounts/account-rules.ts'
+import { DEFAULT_RETENTION, RETENTION_RULES } from '../../src/accounts/retention.ts'
+import { appSet } from '../../src/cli/app-settings.ts'
+import { DAY_MS, HOUR_MS } from '../../src/core/clock.ts'
+import { DOC_PAGES } from '../../src/docs/index.ts'
+import { VISIT_REPORT_MS } from '../../src/store/visit-reports.ts'
+
+const privacy = DOC_PAGES.find(({ slug }) => slug === 'privacy')?.markdown ?? ''
+const AT = 1_800_000_000_000
+const daysOf = (until: number): number => Math.round((AT - until) / DAY_MS)
+
+test('how long data is kept', () => {
+  const { callsAt } = ACCOUNT_RULES.expiriesAt(AT)
+  expect(DEFAULT_RETENTION).toEqual({ eventDays: null, pageViewDays: null, capturedDays: 30 })
+  for (const sentence of [
+    `| ${DEFAULT_RETENTION.capturedDays} days later, or the days that you set`,
+    `| ${VISIT_REPORT_MS / HOUR_MS} hours later`,
+    `| ${daysOf(ACCOUNT_RULES.expiredUntil(AT)) * 24} hours later, or you erase the person`,
+    `| ${REQUESTS_KEPT_MS / DAY_MS} days later`,
+    `sign-ins ${SIGN_INS_KEPT_MS / DAY_MS} days, calls of AI clients ${daysOf(callsAt)} days`,
+    `for ${daysOf(RETENTION_RULES.notedSince(AT))} days after one was sent`,
+  ])
+    expect(privacy).toContain(sentence)
+  for (const [, option = ''] of privacy.matchAll(/--(keep-[a-z-]+)/g)) expect(appSet.options).toHaveProperty(option)
+})
+
+test('the files that open connections are those of what it lists', () => {
+  const root = join(import.meta.dir, '../../src')
+  const callers = /(?<![.\w])fetch\(|import \{[^}]*\b(connect|lookup|Resolver|request)\b[^}]*\} from 'node:/
+  const files = [...new Bun.Glob('**/*.ts').scanSync(root)].filter((file) => !/^(docs|dashboard\/islands)\//.test(file))
+  const found = files.filter((file) => callers.test(readFileSync(join(root, file), 'utf8')))
+  expect(found.toSorted()).toEqual([
+    'mail/api-provider.ts',
+    'mail/dial.ts',
+    'mail/dns.ts',
+    'mail/sns.ts',
+    'mail/suppression-lists.ts',
+  ])
+})
