@@ -27,6 +27,7 @@ import content from './content.md' with { type: 'text' }
 import emails from './emails.md' with { type: 'text' }
 import errors from './errors.md' with { type: 'text' }
 import events from './events.md' with { type: 'text' }
+import exports from './exports.md' with { type: 'text' }
 import filters from './filters.md' with { type: 'text' }
 import frequency from './frequency.md' with { type: 'text' }
 import html from './html.md' with { type: 'text' }
@@ -74,6 +75,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       events,
       retries,
       contacts,
+      exports,
       'opt-in': optIn,
       sends,
       manage,

@@ -108,7 +108,8 @@ const RetentionFields = ({ input }: FieldsProps) => (
   <section id="retention">
     <h2>Data retention</h2>
     <p class="hint">
-      Older data is deleted and can't be restored. Message rules and simulations use only what is still stored.{' '}
+      Older data is deleted and can't be restored. Message rules and simulations use only what is still stored. Of
+      requests, the log is kept for 7 days, and responses for <code>Idempotency-Key</code> for 24 hours.{' '}
       <a href="/docs/privacy">What Eventpost stores</a>
     </p>
     <Days name="eventDays" label="Days to keep events" value={input.eventDays} />
