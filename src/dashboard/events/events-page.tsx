@@ -6,6 +6,7 @@ import { CountsSection, countViews, NamesSection, RANGE_WORDS } from './counts-s
 import { describeEventName } from './event-labels.ts'
 import { type CountsProps, type EventsProps, eventsPath, exportPath, feedPath } from './events-view.ts'
 import { FeedRow } from './feed.tsx'
+import { DeletedNote } from '../layout/deleted-note.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -83,7 +84,7 @@ const FeedSection = (props: EventsProps) => (
   </section>
 )
 
-function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
+function FeedList({ viewer, view, rows, isOld, older, expired }: EventsProps) {
   const { publicId: appId } = viewer.app
   const path = (cursor: string | null) => eventsPath(appId, view, cursor)
   return (
@@ -108,6 +109,7 @@ function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
           </p>
         )}
       </div>
+      {older === null && <DeletedNote viewer={viewer} expired={expired} since={0} />}
     </>
   )
 }

@@ -1,3 +1,4 @@
+import type { Expired } from '../../accounts/retention.ts'
 import { type CountRange, type Counts, isCountRange } from '../../events/counts.ts'
 import type { EventRow } from '../../events/events.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -14,6 +15,8 @@ export type EventsProps = CountsProps & {
   isOld: boolean
   /** cursor of the next page */
   older: string | null
+  /** data of the app that was deleted because of its age */
+  expired: Expired
 }
 
 export function readView(query: URLSearchParams): EventsView {

@@ -33,14 +33,13 @@ async function showEvents(deps: PageDependencies, request: Request, viewer: View
   const { searchParams } = new URL(request.url)
   const view = readView(searchParams)
   const before = readPublicId('evt', searchParams.get('before') ?? '')
-  const [counts, { rows, next }] = await Promise.all([
+  const [counts, expired, { rows, next }] = await Promise.all([
     readCounts(deps, viewer.app, view.range, view.name),
+    deps.store.findExpired(viewer.app.id),
     deps.store.listEvents({ appId: viewer.app.id, contactId: null, name: view.name, before, limit: FEED_ROWS }),
   ])
   const older = next === null ? null : publicId('evt', next)
-  const page = (
-    <EventsPage viewer={viewer} view={view} counts={counts} rows={rows} isOld={before !== null} older={older} />
-  )
+  const page = <EventsPage {...{ viewer, view, counts, rows, older, expired }} isOld={before !== null} />
   return pageAnswer(request, 200, page)
 }
 

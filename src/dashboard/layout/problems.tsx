@@ -119,7 +119,7 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
   event_unknown: {
     status: 404,
     title: 'Event not found',
-    lead: 'This app has no event with this ID. It may have been erased with its person.',
+    lead: 'This app has no event with this ID. It may have been deleted because of its age, or erased with its person.',
     remedy: TO_START,
   },
   request_unknown: {

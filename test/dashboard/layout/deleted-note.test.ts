@@ -74,6 +74,7 @@ test('the timeline says up to when, only where something of the person may be mi
   await recordEvent(pages, app, { email: 'new@example.com' })
   const pageOf = async (email: string) =>
     `people/${publicId('con', (await pages.store.findContact(app.id, email))?.id ?? 0)}`
+  expect(await read('events')).toContain('were deleted because of their age.')
   const NOTE = 'Events and page views up to 3 May 2026 were deleted because of their age.'
   expect(await read(await pageOf(BOB))).toContain(NOTE)
   expect(await read(await pageOf('new@example.com'))).not.toContain('deleted')
