@@ -15,7 +15,7 @@ const MOST_CHARACTERS = 100_000
 /** Per request of the API. */
 const TAGS_AT_ONCE = 50
 /** People per commit, so that a running server's requests don't wait long. */
-const COMMIT_PEOPLE = 100
+const COMMIT_PEOPLE = 250
 
 /** What people are imported with. Exports have further columns, which are the service's own. */
 const READ = ['email', 'firstName', 'lastName', 'tags', 'fields', 'source', 'status'] as const

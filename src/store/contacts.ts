@@ -132,10 +132,10 @@ export function createContactReads(db: Database) {
           ...listTime(firstViewAt),
           ...timesOf([...firstViews.all(row.id), ...timesInRuns(firstViewsOfRuns)]),
         ],
-        lastViews: [...timesOf([...timesInRuns(lastViewsOfRuns), ...lastViews.all(row.id)]), ...listTime(lastViewAt)],
+        lastViews: [...listTime(lastViewAt), ...timesOf([...timesInRuns(lastViewsOfRuns), ...lastViews.all(row.id)])],
         lastEvents: [
-          ...timesOf([...timesInRuns(lastEventsOfRuns), ...lastEvents.all(row.id)]),
           ...listTime(lastEventAt),
+          ...timesOf([...timesInRuns(lastEventsOfRuns), ...lastEvents.all(row.id)]),
         ],
       }
       const seen = addTimes(indexed, { views: unindexedTimes('page'), events: unindexedTimes('event') })

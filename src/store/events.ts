@@ -229,9 +229,16 @@ export function createViewReads(db: Database, { isIndexedOnly = false } = {}) {
 
     /** Also if it was deleted because of its age. */
     firstViewAt: (contactId: number): number | null =>
-      expired.find(contactId)?.firstViewAt ?? firstView.get(contactId)?.at ?? null,
+      pick(Math.min, expired.find(contactId)?.firstViewAt, firstView.get(contactId)?.at),
   }
 }
+
+/** Of two times, if there are two. */
+const pick = (
+  choose: (a: number, b: number) => number,
+  a: number | null | undefined,
+  b: number | null | undefined,
+): number | null => (a == null ? (b ?? null) : b == null ? a : choose(a, b))
 
 /** Events may arrive out of order, so the last few to arrive decide. */
 const RECENT = 16
@@ -246,7 +253,8 @@ export function createActivityReads(db: Database) {
   )
   return {
     /** The last event, action or page view, also if it was deleted because of its age; null: there is none. */
-    lastActiveAt: (contactId: number): number | null => last.get(contactId)?.at ?? lastExpired(expired.find(contactId)),
+    lastActiveAt: (contactId: number): number | null =>
+      pick(Math.max, lastExpired(expired.find(contactId)), last.get(contactId)?.at),
   }
 }
 

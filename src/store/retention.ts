@@ -4,7 +4,7 @@ import { HOUR_MS } from '../core/clock.ts'
 import { idAt, timeOfId } from '../core/ids.ts'
 import { type Done, DONE } from './audit.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
-import { selectIds } from './timeline/timeline-reads.ts'
+import { selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
 import type { Timeline } from './timeline/timeline.ts'
 import { EVENT_TYPES } from './types.ts'
 
@@ -26,7 +26,7 @@ export type RetentionRules = {
 const RUN_MS = 3
 const CHUNK_ROWS = 20
 /** Rows that one step looks at, where few are to be deleted. */
-const LOOKED_ROWS = 1_000
+const LOOKED_ROWS = 200
 const CAPTURED_ROWS = 20
 const PASS_MS = HOUR_MS
 /**
@@ -38,12 +38,16 @@ const SEARCHED_EVENTS = 5_000
 const [EVENT, PAGE, ACTION] = EVENT_TYPES.map((_, code) => code)
 const KINDS = { events: 0, pageViews: 1 } as const
 type Kind = (typeof KINDS)[keyof typeof KINDS]
+const KINDS_OF_TASKS = [KINDS.events, KINDS.pageViews, 'captured'] as const
 const IS_OF_KIND: Record<Kind, string> = { 0: `type <> ${PAGE}`, 1: `type = ${PAGE}` }
 
 /** An email to the person waits, or what it did may still be noted. */
 const isNeeded = (notedSince: string): string =>
   `EXISTS (SELECT 1 FROM deliveries d WHERE d.app_id = events.app_id AND d.contact_id = events.contact_id
      AND ${USES_DEDUPE_KEY} AND (d.state IN ('waiting', 'deferred', 'claimed', 'handed') OR d.handed_at > ${notedSince}))`
+
+/** Of what came until then. */
+const lastIdOf = (until: number | null): number => (until === null ? 0 : idAt(until + 1) - 1)
 
 type Progress = { lookedUntil: number; deletedUntil: number }
 
@@ -70,10 +74,14 @@ function createDeletedReads(db: Database) {
   return (appId: number, kind: Kind): number => read.get(appId, kind)?.id ?? 0
 }
 
-/** The id of the last event that was deleted of a name's kind; 0: none. */
+/** Up to this id, all events of a name's kind were deleted. */
 export function createExpiredReads(db: Database) {
   const deleted = createDeletedReads(db)
-  return (appId: number, isPageView: boolean): number => deleted(appId, isPageView ? KINDS.pageViews : KINDS.events)
+  const needed = db.prepare<{ id: number | null }, [number]>('SELECT min(id) AS id FROM needed_events WHERE app_id = ?')
+  return (appId: number, isPageView: boolean): number => {
+    const until = deleted(appId, isPageView ? KINDS.pageViews : KINDS.events)
+    return until === 0 ? 0 : Math.min(until, (needed.get(appId)?.id ?? Number.MAX_SAFE_INTEGER) - 1)
+  }
 }
 
 export function createRetentionSettings(db: Database) {
@@ -92,14 +100,12 @@ type ExpiringEvent = { id: number; contactId: number; type: number; nameId: numb
 
 /** `now` is monotonic (ms). */
 type Parts = { db: Database; timeline: Pick<Timeline, 'remove'>; rules: RetentionRules; now: () => number }
-type Task = { appId: number; kind: Kind | 'captured' | 'needed'; until: number }
+type Task = { appId: number; kind: Kind | 'captured' | 'needed' }
 
 export function createExpiry({ db, timeline, rules, now }: Parts) {
-  const { defaultRetention, expiredBefore, notedSince } = rules
-  const apps = db.prepare<Retention & { appId: number; isSet: number }, []>(
-    `SELECT apps.id AS appId, app_retention.app_id IS NOT NULL AS isSet, ${RETENTION}
-     FROM apps LEFT JOIN app_retention ON app_retention.app_id = apps.id`,
-  )
+  const { expiredBefore, notedSince } = rules
+  const { findRetention } = createRetentionReads(db, rules)
+  const apps = db.prepare<{ appId: number }, []>('SELECT id AS appId FROM apps')
   const expireEvents = createEventExpiry({ db, timeline })
   const progress = db.prepare<Progress, [number, number]>(
     'SELECT looked_until AS lookedUntil, deleted_until AS deletedUntil FROM expiry_progress WHERE app_id = ? AND kind = ?',
@@ -138,24 +144,22 @@ export function createExpiry({ db, timeline, rules, now }: Parts) {
   const pass: { beganAt: number; tasks: Task[]; neededAfter: number } = { beganAt: 0, tasks: [], neededAfter: 0 }
 
   const begin = (at: number): void => {
-    const tasks = apps.all().flatMap(({ appId, isSet, ...stored }): Task[] => {
-      const { eventDays, pageViewDays, capturedDays } = isSet === 1 ? stored : defaultRetention
-      const task = (kind: Task['kind'], days: number | null): Task[] =>
-        days === null ? [] : [{ appId, kind, until: expiredBefore(days, at) }]
-      return [
-        ...task(KINDS.events, eventDays),
-        ...task(KINDS.pageViews, pageViewDays),
-        ...task('captured', capturedDays),
-      ]
-    })
-    const waiting = neededApps.all().map(({ appId }): Task => ({ appId, kind: 'needed', until: 0 }))
+    const waiting = neededApps.all().map(({ appId }): Task => ({ appId, kind: 'needed' }))
+    const tasks = apps.all().flatMap(({ appId }): Task[] => KINDS_OF_TASKS.map((kind) => ({ appId, kind })))
     Object.assign(pass, { beganAt: at, tasks: [...waiting, ...tasks], neededAfter: 0 })
+  }
+
+  /** By the settings of now, which may have changed since the pass began; null: nothing expires. */
+  const untilOf = (appId: number, kind: Kind | 'captured', at: number): number | null => {
+    const { eventDays, pageViewDays, capturedDays } = findRetention(appId)
+    const days = kind === 'captured' ? capturedDays : kind === KINDS.events ? eventDays : pageViewDays
+    return days === null ? null : expiredBefore(days, at)
   }
 
   /** @returns how many rows were deleted, and whether the task is over */
   const stepEvents = (appId: number, kind: Kind, until: number, at: number): { deleted: number; isOver: boolean } => {
     const { lookedUntil, deletedUntil } = progress.get(appId, kind) ?? { lookedUntil: 0, deletedUntil: 0 }
-    const { rows, last } = extent.get(appId, lookedUntil, idAt(until + 1) - 1) ?? { rows: 0, last: null }
+    const { rows, last } = extent.get(appId, lookedUntil, lastIdOf(until)) ?? { rows: 0, last: null }
     if (last === null) return { deleted: 0, isOver: true }
     const found = expiring[kind]?.all(appId, lookedUntil, last, notedSince(at)) ?? []
     const [kept, gone] = [found.filter((row) => row.isNeeded === 1), found.filter((row) => row.isNeeded === 0)]
@@ -169,8 +173,11 @@ export function createExpiry({ db, timeline, rules, now }: Parts) {
   const stepNeeded = (appId: number, at: number): { deleted: number; isOver: boolean } => {
     const ids = needed.all(pass.neededAfter, appId).map(({ id }) => id)
     const rows = stillNeeded.all(JSON.stringify(ids), notedSince(at))
-    const gone = rows.filter((row) => row.isNeeded === 0)
-    const staying = new Set(rows.flatMap((row) => (row.isNeeded === 1 ? row.id : [])))
+    const limits = Object.values(KINDS).map((kind) => lastIdOf(untilOf(appId, kind, at)))
+    const isGone = ({ id, type, isNeeded: isStaying }: ExpiringEvent): boolean =>
+      isStaying === 0 && id <= (limits[type === PAGE ? KINDS.pageViews : KINDS.events] ?? 0)
+    const gone = rows.filter(isGone)
+    const staying = new Set(rows.flatMap((row) => (isGone(row) ? [] : row.id)))
     expireEvents(gone)
     for (const id of ids) if (!staying.has(id)) release.run(id)
     const isOver = ids.length < CHUNK_ROWS
@@ -178,10 +185,12 @@ export function createExpiry({ db, timeline, rules, now }: Parts) {
     return { deleted: gone.length, isOver }
   }
 
-  const step = ({ appId, kind, until }: Task, at: number): { deleted: number; isOver: boolean } => {
+  const step = ({ appId, kind }: Task, at: number): { deleted: number; isOver: boolean } => {
     if (kind === 'needed') return stepNeeded(appId, at)
+    const until = untilOf(appId, kind, at)
+    if (until === null) return { deleted: 0, isOver: true }
     if (kind !== 'captured') return stepEvents(appId, kind, until, at)
-    const { changes: deleted } = captured.run(appId, idAt(until + 1) - 1, until)
+    const { changes: deleted } = captured.run(appId, lastIdOf(until), until)
     return { deleted, isOver: deleted < CAPTURED_ROWS }
   }
 
@@ -204,14 +213,7 @@ export function createExpiry({ db, timeline, rules, now }: Parts) {
 /** Removes events from every index, and notes when their people were active. */
 function createEventExpiry({ db, timeline }: Pick<Parts, 'db' | 'timeline'>) {
   const remove = db.prepare('DELETE FROM events WHERE id IN (SELECT value FROM json_each(?))')
-  const noteActivity = db.prepare(
-    `INSERT INTO expired_activity (contact_id, first_view_at, last_view_at, last_event_at, last_action_at)
-     VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-       first_view_at = min(ifnull(first_view_at, excluded.first_view_at), ifnull(excluded.first_view_at, first_view_at)),
-       last_view_at = nullif(max(ifnull(last_view_at, 0), ifnull(excluded.last_view_at, 0)), 0),
-       last_event_at = nullif(max(ifnull(last_event_at, 0), ifnull(excluded.last_event_at, 0)), 0),
-       last_action_at = nullif(max(ifnull(last_action_at, 0), ifnull(excluded.last_action_at, 0)), 0)`,
-  )
+  const noteActivity = createActivityNote(db)
   const stored = selectIds('events', { contact: '?1', types: `IN (${EVENT}, ${ACTION})` })
   const isLeft = db.prepare<object, [number, number]>(
     `SELECT 1 FROM (SELECT id FROM (${stored}) LIMIT ${SEARCHED_EVENTS}) AS ids
@@ -221,10 +223,6 @@ function createEventExpiry({ db, timeline }: Pick<Parts, 'db' | 'timeline'>) {
     `SELECT count(*) AS rows FROM (SELECT id FROM (${stored}) LIMIT ${SEARCHED_EVENTS})`,
   )
   const forgetName = db.prepare('DELETE FROM contact_events WHERE name_id = ? AND contact_id = ?')
-
-  const timesOf = (rows: ExpiringEvent[], type: number | undefined): number[] =>
-    rows.flatMap((row) => (row.type === type ? row.at : []))
-  const last = (times: number[]): number | null => (times.length === 0 ? null : Math.max(...times))
 
   const forgetNames = (contactId: number, rows: ExpiringEvent[]): void => {
     const names = [...new Set(rows.flatMap(({ type, nameId }) => (type === PAGE ? [] : nameId)))]
@@ -239,13 +237,48 @@ function createEventExpiry({ db, timeline }: Pick<Parts, 'db' | 'timeline'>) {
     timeline.remove(events)
     const byPerson = Map.groupBy(events, ({ contactId }) => contactId)
     for (const [contactId, rows] of [...byPerson].toSorted(([a], [b]) => a - b)) {
-      const views = timesOf(rows, PAGE)
-      const first = views.length === 0 ? null : Math.min(...views)
-      noteActivity.run(contactId, first, last(views), last(timesOf(rows, EVENT)), last(timesOf(rows, ACTION)))
+      noteActivity(contactId, rows)
       forgetNames(contactId, rows)
     }
   }
 }
+
+/**
+ * Notes the first and last times that only deleted events had. Most have a later event that is stored, so that few rows are
+ * written: each is a page of its own.
+ */
+function createActivityNote(db: Database) {
+  const { find } = createExpiredActivity(db)
+  const newest = EVENT_TYPES.map((_, type) =>
+    db.prepare<{ at: number | null }, [number]>(
+      `SELECT ifnull(occurred_at, received_at) AS at FROM events WHERE id =
+         (${selectSomeIds('events', { contact: '?1', types: `= ${type}`, order: 'DESC', limit: '1' })})`,
+    ),
+  )
+  const save = db.prepare('INSERT OR REPLACE INTO expired_activity VALUES (?, ?, ?, ?, ?)')
+
+  return (contactId: number, deleted: readonly ExpiringEvent[]): void => {
+    const before = find(contactId)
+    const timesOf = (type: number | undefined): number[] => deleted.flatMap((row) => (row.type === type ? row.at : []))
+    const lastOf = (type: number | undefined, noted: number | null | undefined): number | null => {
+      const last = Math.max(noted ?? 0, ...timesOf(type))
+      const isNoted = last === (noted ?? 0) || (newest[type ?? 0]?.get(contactId)?.at ?? 0) >= last
+      return isNoted ? (noted ?? null) : last
+    }
+    const firstViewAt = Math.min(before?.firstViewAt ?? Number.MAX_SAFE_INTEGER, ...timesOf(PAGE))
+    const after: Activity = {
+      contactId,
+      firstViewAt: firstViewAt === Number.MAX_SAFE_INTEGER ? null : firstViewAt,
+      lastViewAt: lastOf(PAGE, before?.lastViewAt),
+      lastEventAt: lastOf(EVENT, before?.lastEventAt),
+      lastActionAt: lastOf(ACTION, before?.lastActionAt),
+    }
+    if (Bun.deepEquals(after, before ?? { contactId, ...NO_ACTIVITY })) return
+    save.run(contactId, after.firstViewAt, after.lastViewAt, after.lastEventAt, after.lastActionAt)
+  }
+}
+
+const NO_ACTIVITY = { firstViewAt: null, lastViewAt: null, lastEventAt: null, lastActionAt: null }
 
 type Activity = {
   contactId: number

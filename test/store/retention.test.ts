@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
+import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
 import { DEFAULT_RETENTION } from '../../src/accounts/retention.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
@@ -124,6 +125,40 @@ describe('events and page views that are older than the app keeps them', () => {
     expect([eventsUntil, pageViewsUntil]).toEqual([AT + 20 * DAY, firstAt])
   })
 
+  test('keep when their person was first and last seen, in whatever order they came', async () => {
+    const happened = fc.record({
+      type: fc.constantFrom('event', 'page', 'action'),
+      days: fc.nat(12),
+      lateDays: fc.nat(30),
+    })
+    const law = fc.asyncProperty(
+      fc.array(happened, { minLength: 1, maxLength: 12 }),
+      fc.nat(40),
+      async (all, later) => {
+        const email = `${(number += 1)}@example.com`
+        let contactId = 0
+        for (const { type, days, lateDays } of all) {
+          now += days * DAY
+          const path = type === 'page' ? '/' : null
+          const written = { type, path, email, occurredAt: now - lateDays * DAY } as const
+          contactId = (await record(written)).contactId
+        }
+        const read = async () => [
+          { ...(await store.byId(contactId)) },
+          await store.lastActiveAt(contactId),
+          await store.firstViewAt(contactId),
+        ]
+        const before = await read()
+        now += later * DAY + HOUR
+        await expire()
+        expect(await read()).toEqual(before)
+      },
+    )
+    let number = 0
+    await keep({ eventDays: 20, pageViewDays: 10 })
+    await fc.assert(law, { numRuns: 40 })
+  })
+
   test('are no longer found by a search, unless a later one of that name is stored', async () => {
     await record({ name: 'signup' })
     await record({ name: 'first' })
@@ -176,6 +211,35 @@ describe('events and page views that are older than the app keeps them', () => {
     db.run(`UPDATE deliveries SET state = 'skipped'`)
     now += HOUR
     expect([await expire(), rowsOf('needed_events'), rowsOf('events')]).toEqual([1, 0, 0])
+  })
+
+  test('that were needed stay if the app keeps them longer by then', async () => {
+    const { contactId } = await record()
+    await record({ email: 'bob@example.com' })
+    const insert = `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at,
+      planned_at, due_at, attempt, resent, by_hand, updated_at) VALUES (1, 1, ?, 1, 1, '', 'waiting', 1, 1, 1, 0, 0, 0, 1)`
+    db.query(insert).run(contactId)
+    await keep({ eventDays: 10 })
+    now += 30 * DAY
+    await expire()
+    await keep({ eventDays: 100 })
+    db.run(`UPDATE deliveries SET state = 'skipped'`)
+    now += HOUR
+    expect([await expire(), rowsOf('events')]).toEqual([0, 1])
+    expect(await listed('results_ready')).toEqual(['results_ready'])
+    await keep({ eventDays: 10 })
+    now += HOUR
+    expect([await expire(), rowsOf('events')]).toEqual([1, 0])
+  })
+
+  test('stay from the moment on that the app keeps them longer, also while others are deleted', async () => {
+    await Promise.all(Array.from({ length: 900 }, () => store.recordEvent(eventWrite())))
+    await keep({ eventDays: 10 })
+    now += 20 * DAY
+    const { isMore, deleted } = done(await store.expire({ at: now }))
+    expect([isMore, deleted < 900]).toEqual([true, true])
+    await keep({ eventDays: 100 })
+    expect([await expire(), rowsOf('events')]).toEqual([0, 900 - deleted])
   })
 
   test('are overwritten in the file', async () => {
