@@ -1,7 +1,8 @@
 /** How long an app keeps events, page views and captured emails. */
 import { DAY_MS } from '../core/clock.ts'
 import type { FieldError } from '../core/refusals.ts'
-import type { Expired, Retention, RetentionRules } from '../store/retention.ts'
+import type { Expired, RetentionRules } from '../store/retention.ts'
+import type { Retention } from '../store/types.ts'
 
 export type { Expired, Retention }
 

@@ -8,9 +8,9 @@ import { readLocale, readTimezone } from '../core/local-time.ts'
 import type { MailSettingsWrites } from './mail-settings.ts'
 import type { MessageContent } from './message-types.ts'
 import type { MessageWrites } from './messages.ts'
-import { createRetentionReads, createRetentionSettings, type Retention } from './retention.ts'
+import { createRetentionReads, createRetentionSettings } from './retention.ts'
 import { appHosts, appMailSettings, apps, snippetSettings } from './schema.ts'
-import type { AppRow, AppSettings, Refused, SnippetSettings } from './types.ts'
+import type { AppRow, AppSettings, Refused, Retention, SnippetSettings } from './types.ts'
 import { prepareLazily } from './engine/statements.ts'
 
 export type NewApp = Pick<AppRow, 'publicId' | 'siteId' | 'name' | 'homeUrl' | 'hosts'> & {

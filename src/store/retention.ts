@@ -6,10 +6,7 @@ import { type Done, DONE } from './audit.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import { selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
 import type { Timeline } from './timeline/timeline.ts'
-import { EVENT_TYPES } from './types.ts'
-
-/** Days; null: until the person is erased. */
-export type Retention = { eventDays: number | null; pageViewDays: number | null; capturedDays: number | null }
+import { EVENT_TYPES, type Retention } from './types.ts'
 
 /** When the last deleted event and page view were received (ms UTC); null: none was deleted. */
 export type Expired = { eventsUntil: number | null; pageViewsUntil: number | null }

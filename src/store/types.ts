@@ -1,5 +1,4 @@
 /** Times are ms UTC. */
-import type { Retention } from './retention.ts'
 
 export const EVENT_TYPES = ['event', 'page', 'action'] as const
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -204,6 +203,9 @@ export type SecretRow = { id: string; secret: string; createdAt: number; retired
 export type Access = { key: KeyRow; plan: Plan; apps: AppRow[] }
 
 export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string }
+/** Days that an app keeps data; null: until the person is erased. */
+export type Retention = { eventDays: number | null; pageViewDays: number | null; capturedDays: number | null }
+
 export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone' | 'locale'> & {
   snippet: SnippetSettings
   retention: Retention

@@ -6,9 +6,8 @@ import { DEFAULT_RETENTION } from '../../src/accounts/retention.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { databasePath } from '../../src/store/engine/database.ts'
 import { truncateLog } from '../../src/store/engine/checkpoints.ts'
-import type { Retention } from '../../src/store/retention.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import type { EventWrite } from '../../src/store/types.ts'
+import type { EventWrite, Retention } from '../../src/store/types.ts'
 import {
   AT,
   BY,
