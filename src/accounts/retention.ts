@@ -1,5 +1,6 @@
 /** How long an app keeps events, page views and captured emails. */
 import { DAY_MS } from '../core/clock.ts'
+import { formatLimit } from '../core/count.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { Expired, RetentionRules } from '../store/retention.ts'
 import type { Retention } from '../store/types.ts'
@@ -43,7 +44,7 @@ function readDays(field: keyof Retention, text: RetentionText, least: number, er
   if (typed === '') return null
   const days = /^\d{1,5}$/.test(typed) ? Number(typed) : 0
   if (days >= least && days <= MOST_DAYS) return days
-  const message = `Enter a whole number of days from ${least} to ${MOST_DAYS.toLocaleString('en')}, or leave this empty to keep them.`
+  const message = `Enter a whole number of days from ${least} to ${formatLimit(MOST_DAYS)}, or leave this empty to keep them.`
   errors.push({ field, code: 'invalid', message })
   return null
 }

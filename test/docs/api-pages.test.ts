@@ -126,7 +126,7 @@ describe('the API reference', () => {
       expect([slug, source.includes('{samples:request}')]).toEqual([slug, samples.has('request')])
       expect([slug, markdown.match(/\b(app|site)_[0-9a-z]{12}/)]).toEqual([slug, null])
     }
-    expect(pages.filter(({ samples }) => samples.get('request')?.length === 8)).toHaveLength(21)
+    expect(pages.filter(({ samples }) => samples.get('request')?.length === 8)).toHaveLength(22)
   })
 
   test('contains nothing undefined', () => {
