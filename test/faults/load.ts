@@ -1,9 +1,12 @@
 /** Many clients that send events, each as soon as its last one was answered, and the account of what became of them. */
+import { readPublicId } from '../../src/core/ids.ts'
 import { type Client, createClient, type Sent } from './client.ts'
 
 export type Counted = {
   /** emails whose event was answered with 202 */
   acknowledged: string[]
+  /** numbers of the same people */
+  people: number[]
   /** emails whose event got no answer: it may be stored or not */
   unanswered: string[]
   counts: Record<Sent['is'] | 'other_status', number>
@@ -20,6 +23,7 @@ type Target = { url: string; key: string; app: string }
 export function startLoad({ url, key, app }: Target, { clients, round }: { clients: number; round: number }): Load {
   const counted: Counted = {
     acknowledged: [],
+    people: [],
     unanswered: [],
     counts: { answered: 0, refused: 0, unanswered: 0, cut: 0, other_status: 0 },
   }
@@ -48,12 +52,19 @@ export const sendEvent = (client: Client, app: string, email: string): Promise<S
     properties: { headline: `Your results are ready, ${email}` },
   })
 
-function note({ acknowledged, unanswered, counts }: Counted, email: string, sent: Sent): void {
+function note({ acknowledged, people, unanswered, counts }: Counted, email: string, sent: Sent): void {
   counts[sent.is] += 1
   if (sent.is === 'answered' && sent.status !== 202) counts.other_status += 1
-  if (sent.is === 'answered' && sent.status === 202) acknowledged.push(email)
+  if (sent.is === 'answered' && sent.status === 202) {
+    acknowledged.push(email)
+    people.push(...readPeople(sent.body))
+  }
   if (sent.is === 'unanswered' || sent.is === 'cut') unanswered.push(email)
 }
+
+/** Numbers of the people that an answer names. */
+export const readPeople = (answer: string): number[] =>
+  Array.from(answer.matchAll(/con_[0-9a-z]{11}/g), ([id]) => readPublicId('con', id) ?? 0)
 
 /** Reads all events back through the API. @returns the emails they are about */
 export async function readBack({ url, key, app }: Target): Promise<string[]> {

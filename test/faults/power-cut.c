@@ -7,6 +7,7 @@
  * FAULT_LOG         the record, a file of its full size that is mapped, so that a killed process loses nothing of it
  * FAULT_NO_SYNC     fsync does nothing and says that it did
  * FAULT_FULL        while a file of this name exists, the disk is full
+ * FAULT_WRITE_FAILS while a file of this name exists, writing fails
  * FAULT_SYNC_FAILS  while a file of this name exists, fsync fails
  * FAULT_NO_SHM      the file system takes no shared memory, as network ones
  *
@@ -41,7 +42,7 @@ struct record {
 static _Atomic uint64_t *head;
 static char *map;
 static uint64_t map_bytes;
-static const char *folder, *full_flag, *sync_flag;
+static const char *folder, *full_flag, *write_flag, *sync_flag;
 static int no_sync, no_shm;
 static _Atomic int file_of[FDS];
 static char *names[FILES];
@@ -50,6 +51,7 @@ static int name_count = 1;
 __attribute__((constructor)) static void begin(void) {
   folder = getenv("FAULT_FOLDER");
   full_flag = getenv("FAULT_FULL");
+  write_flag = getenv("FAULT_WRITE_FAILS");
   sync_flag = getenv("FAULT_SYNC_FAILS");
   no_sync = getenv("FAULT_NO_SYNC") != NULL;
   no_shm = getenv("FAULT_NO_SHM") != NULL;
@@ -168,6 +170,7 @@ static void note_answer(const struct iovec *data, int count) {
 ssize_t pwrite64(int fd, const void *data, size_t length, off64_t offset) {
   int number = file(fd);
   if (number && is_set(full_flag)) return errno = ENOSPC, -1;
+  if (number && is_set(write_flag)) return errno = EIO, -1;
   ssize_t done = syscall(SYS_pwrite64, fd, data, length, offset);
   struct iovec written = {(void *)data, done > 0 ? (size_t)done : 0};
   if (number && done > 0 && !is_shm(number))

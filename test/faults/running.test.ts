@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { copyFileSync, cpSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Begun, call, makeFolder, type Running, setUp, startServer } from '../cli/process.ts'
+import { report } from './figures.ts'
 import { readBack } from './load.ts'
 import { canMakeFaults, createShim, type Shim } from './shim.ts'
 
@@ -108,18 +109,30 @@ describe.skipIf(!canMakeFaults)('the disk', () => {
     ])
   })
 
-  test('that fails an fsync: the write is not acknowledged, and the process exits', async () => {
-    server = await startServer({ data, env: shim.env('FAULT_SYNC_FAILS') })
-    const first = await post()
-    expect(first.status).toBe(202)
-    shim.set('FAULT_SYNC_FAILS')
-    const second = await post().catch(() => ({ status: 0 }))
-    expect([0, 503]).toContain(second.status)
-    expect(await server.ended()).toBe(1)
-    expect(server.said.out).toContain('stopped because the disk failed')
+  for (const [what, fault] of [
+    ['a write', 'FAULT_WRITE_FAILS'],
+    ['an fsync', 'FAULT_SYNC_FAILS'],
+  ] as const) {
+    test(`that fails ${what}: nothing is acknowledged, and the process exits`, async () => {
+      server = await startServer({ data, env: shim.env(fault) })
+      const first = await post()
+      expect(first.status).toBe(202)
+      shim.set(fault)
+      const second = await post().catch(() => ({ status: 0 }))
+      const code = await server.ended()
+      report({
+        target: `Failed ${what.replace(/^an? /, '')}`,
+        asked: 'not acknowledged, exit 1',
+        measured: `${second.status === 202 ? '' : 'not '}acknowledged, exit ${code}`,
+        isReached: second.status !== 202 && code === 1,
+      })
+      expect([0, 503]).toContain(second.status)
+      expect(code).toBe(1)
+      expect(server.said.out).toContain('stopped because the disk failed')
 
-    server = await startServer({ data })
-    expect(await readBack(target())).toContain(first.email)
-    expect((await post()).status).toBe(202)
-  })
+      server = await startServer({ data })
+      expect(await readBack(target())).toContain(first.email)
+      expect((await post()).status).toBe(202)
+    })
+  }
 })

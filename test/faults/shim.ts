@@ -8,7 +8,7 @@ export const canMakeFaults = process.platform === 'linux' && Bun.which('cc') !==
 /** Room for the record; a sparse file, of which only what is used takes space. */
 const RECORD_BYTES = 1024 ** 3
 
-export type Fault = 'FAULT_NO_SYNC' | 'FAULT_NO_SHM' | 'FAULT_FULL' | 'FAULT_SYNC_FAILS'
+export type Fault = 'FAULT_NO_SYNC' | 'FAULT_NO_SHM' | 'FAULT_FULL' | 'FAULT_WRITE_FAILS' | 'FAULT_SYNC_FAILS'
 export type Shim = ReturnType<typeof createShim>
 
 /** `folder` is one of the test's own, beside the data folder. */

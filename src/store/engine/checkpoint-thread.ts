@@ -18,7 +18,7 @@ function open(folder: string): { close: () => void } {
       copyLongLog(db)
     } catch (error) {
       // a full disk may recover; until then the WAL grows
-      if (!isPassingFault(error)) post({ broken: error instanceof Error ? error.message : String(error) })
+      if (!isPassingFault(error, db.filename)) post({ broken: error instanceof Error ? error.message : String(error) })
     }
   }, CHECK_EVERY_MS)
   return {

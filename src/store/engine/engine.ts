@@ -69,7 +69,7 @@ export function createEngine(
   /**
    * If a job breaks the transaction, each half is retried, so that it fails alone: 256 jobs with a bad one take 16
    * commits.
-   * @throws the disk's error if it can't be trusted (failed fsync, damaged file), now and on every later call
+   * @throws the disk's error if it can't be trusted (failed write or fsync, damaged file), now and on every later call
    */
   const run = (jobs: Job[]): Outcome[] => {
     if (broken) throw broken.cause
@@ -81,8 +81,9 @@ export function createEngine(
       } catch (cause) {
         return stop(cause)
       }
-      if (isBrokenDisk(error)) return stop(error)
-      if (isPassingFault(error)) return jobs.map(() => ({ refusal: 'unavailable', reason: reasonOf(error) }))
+      if (isBrokenDisk(error, db.filename)) return stop(error)
+      if (isPassingFault(error, db.filename))
+        return jobs.map(() => ({ refusal: 'unavailable', reason: reasonOf(error) }))
       const half = jobs.length >> 1
       if (half > 0) return [...run(jobs.slice(0, half)), ...run(jobs.slice(half))]
       reportBrokenJob(jobs[0]?.name, error)

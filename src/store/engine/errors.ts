@@ -1,3 +1,7 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { threadId } from 'node:worker_threads'
+
 /** `message` is one line for a person and says what to do. */
 export class StoreError extends Error {
   override name = 'StoreError'
@@ -24,9 +28,27 @@ export class StoreError extends Error {
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
-export const isBrokenDisk = (error: unknown): boolean =>
-  /^SQLITE_(IOERR_FSYNC|IOERR_DIR_FSYNC|CORRUPT|NOTADB)/.test(codeOf(error))
+/** More than the page on which SQLite failed, so that no rest of a quota is mistaken for room. */
+const PROBE_BYTES = 65_536
 
-export const isPassingFault = (error: unknown): boolean =>
-  !isBrokenDisk(error) &&
-  /^(SQLITE_(FULL|BUSY|LOCKED|IOERR|CANTOPEN|READONLY|PROTOCOL)|ENOSPC|EDQUOT)/.test(codeOf(error))
+/** SQLite reports a quota as it reports a broken disk, so this asks the file system. */
+function hasNoRoom(folder: string): boolean {
+  const probe = join(folder, `room.${process.pid}.${threadId}`)
+  try {
+    writeFileSync(probe, Buffer.alloc(PROBE_BYTES), { mode: 0o600 })
+    return false
+  } catch (error) {
+    return /^(ENOSPC|EDQUOT)$/.test(codeOf(error))
+  } finally {
+    rmSync(probe, { force: true })
+  }
+}
+
+/** `path`: the database file. */
+export const isBrokenDisk = (error: unknown, path: string): boolean =>
+  /^SQLITE_(IOERR_FSYNC|IOERR_DIR_FSYNC|CORRUPT|NOTADB)/.test(codeOf(error)) ||
+  (/^SQLITE_IOERR_(WRITE|TRUNCATE)/.test(codeOf(error)) && !hasNoRoom(dirname(path)))
+
+export const isPassingFault = (error: unknown, path: string): boolean =>
+  /^(SQLITE_(FULL|BUSY|LOCKED|IOERR|CANTOPEN|READONLY|PROTOCOL)|ENOSPC|EDQUOT)/.test(codeOf(error)) &&
+  !isBrokenDisk(error, path)

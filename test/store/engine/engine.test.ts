@@ -114,7 +114,7 @@ describe('the disk', () => {
     expect(engine.run([record()])[0]).toMatchObject({ created: true })
   })
 
-  test.each(['SQLITE_IOERR_FSYNC', 'SQLITE_IOERR_DIR_FSYNC', 'SQLITE_CORRUPT', 'SQLITE_NOTADB'])(
+  test.each(['SQLITE_IOERR_WRITE', 'SQLITE_IOERR_FSYNC', 'SQLITE_IOERR_DIR_FSYNC', 'SQLITE_CORRUPT', 'SQLITE_NOTADB'])(
     '%s: no later commit is acknowledged',
     (code) => {
       const { db } = openOne()
