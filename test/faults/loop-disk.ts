@@ -1,6 +1,6 @@
 /** A real ext4 file system on a loop device, which can lose its power, fill up, and turn read-only. Needs root. */
 import { dlopen, ptr } from 'bun:ffi'
-import { closeSync, mkdirSync, openSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../data-folder.ts'
 

@@ -9,7 +9,7 @@ Database.prototype.run = function (sql: string, ...values: never[]) {
   return run.call(this, sql === 'PRAGMA synchronous = FULL' ? 'PRAGMA synchronous = NORMAL' : sql, ...values)
 }
 // the server reads it back and would not start
-Database.prototype.query = function (sql: string) {
+Database.prototype.query = function (this: Database, sql: string) {
   return query.call(this, sql === 'PRAGMA synchronous' ? 'SELECT 2' : sql)
 } as typeof query
 
