@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Begun, call, eventpostJson, makeFolder, MANY_MS, startServer } from '../cli/process.ts'
 import { cookieOf, postForm } from '../cli/signing-in.ts'
-import { report } from './figures.ts'
+import { report, reportNotRun } from './figures.ts'
 
 const EVENTS_PER_HOUR = 20
 const DAY_S = 86_400
@@ -14,6 +14,7 @@ const LOOKS_MS = 450
 
 const found = Bun.which('faketime') && Bun.spawnSync(['faketime', '-m', '-f', '+0', 'printenv', 'LD_PRELOAD'])
 const library = found?.success ? found.stdout.toString().trim().replaceAll("'", '') : null
+if (library === null) reportNotRun('Clock steps of a day, both ways', 'faketime is missing')
 
 const { folder, remove } = makeFolder()
 afterAll(remove)

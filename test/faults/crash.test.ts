@@ -12,7 +12,7 @@ import { schemaVersion } from '../../src/store/engine/upgrades.ts'
 import { makeFolder } from '../data-folder.ts'
 import { createRandom } from '../random.ts'
 import { checkDisk, countLost, isWhole } from './check-disk.ts'
-import { report } from './figures.ts'
+import { report, reportNotRun } from './figures.ts'
 
 /** Of each kind of work. Without it a few of the one that does most. */
 const CRASH_POINTS = process.env.CRASH_POINTS
@@ -23,6 +23,7 @@ const CALLS = 'write,pwrite64,fsync,fdatasync,ftruncate,unlink,unlinkat,link,lin
 const OLD_PEOPLE = 500
 
 const canTrace = process.platform === 'linux' && Bun.spawnSync(['sh', '-c', 'strace -qq -o /dev/null true']).success
+if (!canTrace) reportNotRun('SIGKILL at system calls', 'strace is missing or may not trace')
 
 const { folder, remove } = makeFolder()
 const [before, data, trace] = ['before', 'data', 'trace'].map((name) => join(folder, name)) as [string, string, string]

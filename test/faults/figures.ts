@@ -10,3 +10,7 @@ const FILE = process.env.FAULT_FIGURES
 export function report(figure: Figure): void {
   if (FILE !== undefined) appendFileSync(FILE, `${JSON.stringify(figure)}\n`)
 }
+
+/** A target that this machine cannot measure is missed. */
+export const reportNotRun = (target: string, why: string): void =>
+  report({ target, asked: 'run', measured: `not run: ${why}`, isReached: false })

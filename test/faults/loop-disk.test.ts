@@ -19,7 +19,7 @@ import {
   startServer,
 } from '../cli/process.ts'
 import { checkDisk, countLost, isWhole } from './check-disk.ts'
-import { report } from './figures.ts'
+import { report, reportNotRun } from './figures.ts'
 import { startLoad } from './load.ts'
 import { createLoopDisk, type LoopDisk, whyNoLoopDisk } from './loop-disk.ts'
 
@@ -32,7 +32,10 @@ const TEST_MS = 30_000 + CUTS * 20_000
 const CLIENTS = 64
 
 const why = whyNoLoopDisk()
-if (why !== null) console.log(`Faults of a real file system are not tested: ${why}.`)
+if (why !== null) {
+  console.log(`Faults of a real file system are not tested: ${why}.`)
+  reportNotRun('Power cuts on ext4', why)
+}
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {

@@ -1,6 +1,6 @@
 /**
  * kill -9 at every step of many mails: none is lost; none comes twice where the message says
- * so, and otherwise only those of which nobody could know, all of them visible. `bun run mail-kill` sends 2,000.
+ * so, and otherwise only those of which nobody could know, all of them visible. `bun run test:faults` sends 2,000.
  */
 import { afterEach, expect, test } from 'bun:test'
 import { SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
@@ -12,6 +12,7 @@ import { type Begun, makeFolder, setUp, startServer } from '../cli/process.ts'
 import { inTurns } from '../helper.ts'
 import { type Doing, startMailServer } from '../mail/mail-server.ts'
 import { startResend } from '../mail/resend-server.ts'
+import { report } from './figures.ts'
 
 const MAILS = Number(process.env.KILLED_MAILS ?? 110)
 /** At each step in turn, and once more. */
@@ -168,6 +169,12 @@ test(
     expect(deliveries).toHaveLength(MAILS)
     expect(counts.size).toBe(MAILS)
     const twice = Array.from(counts.values()).filter((all) => all.length > 1)
+    report({
+      target: 'SIGKILL while sending: emails lost',
+      asked: `0 of ${MAILS.toLocaleString('en')}`,
+      measured: `${MAILS - counts.size} in ${kills} kills, ${twice.length} sent twice`,
+      isReached: counts.size === MAILS,
+    })
     const resent = deliveries.filter((delivery) => delivery.resent)
     expect(twice.length).toBeLessThanOrEqual(resent.length)
     expect(resent.length).toBeLessThanOrEqual(kills * SIDE_BY_SIDE)
@@ -182,8 +189,15 @@ test(
     const { deliveries, counts, kills } = await run('leave')
     expect(kills).toBeGreaterThanOrEqual(KILLS - 1)
     expect(deliveries).toHaveLength(MAILS)
-    expect(Array.from(counts.values()).filter((all) => all.length > 1)).toEqual([])
     const unknown = deliveries.filter(({ state }) => state === 'unknown')
+    const twice = Array.from(counts.values()).filter((all) => all.length > 1)
+    report({
+      target: 'The same for messages that are not resent: sent twice',
+      asked: '0',
+      measured: `${twice.length} in ${kills} kills, ${unknown.length} marked unknown`,
+      isReached: twice.length === 0,
+    })
+    expect(twice).toEqual([])
     expect(deliveries.filter(({ state }) => state === 'sent')).toHaveLength(MAILS - unknown.length)
     // every mail that did not come is one of those, and each of them says what happened
     expect(counts.size).toBeGreaterThanOrEqual(MAILS - unknown.length)

@@ -1,6 +1,6 @@
 /** Disks that fail under a running server. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { copyFileSync, cpSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, copyFileSync, cpSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Begun, call, makeFolder, type Running, setUp, startServer } from '../cli/process.ts'
 import { report } from './figures.ts'
@@ -74,7 +74,13 @@ describe('the data file', () => {
       expect([(await post()).status, await readiness()]).toEqual([202, 200])
       happen(join(data, 'eventpost.db'))
       const unavailable = { status: 503, error: 'unavailable', retryAfter: '2' }
-      await until(2_000, async () => (await post()).status === 503 && (await readiness()) === 503)
+      const ms = await until(2_000, async () => (await post()).status === 503 && (await readiness()) === 503)
+      report({
+        target: `Data file ${what}: not ready, writes refused`,
+        asked: 'within 2 s',
+        measured: `${(ms / 1_000).toFixed(1)} s`,
+        isReached: true,
+      })
       expect(await post()).toMatchObject(unavailable)
       await server.stop()
       expect(linesOf(server)).toEqual([
@@ -82,6 +88,29 @@ describe('the data file', () => {
       ])
     })
   }
+})
+
+test('the data file damaged: nothing more is acknowledged, and the process exits', async () => {
+  server = await startServer({ data })
+  const first = await post()
+  // the log and the caches hold what was written lately, so what is read next comes from the file
+  expect([first.status, (await server.stop()).code]).toEqual([202, 0])
+  server = await startServer({ data })
+  const { size } = statSync(join(data, 'eventpost.db'))
+  const file = openSync(join(data, 'eventpost.db'), 'r+')
+  writeSync(file, Buffer.alloc(size - 8_192, 0xa5), 0, size - 8_192, 8_192)
+  closeSync(file)
+  const answers: number[] = []
+  while (answers.length < 20) answers.push((await post().catch(() => ({ status: 0 }))).status)
+  const code = await server.ended()
+  const isReached = code === 1 && !answers.includes(202)
+  report({
+    target: 'Data file damaged while running',
+    asked: 'not acknowledged, exit 1',
+    measured: `${answers.filter((status) => status === 202).length} acknowledged, exit ${code}`,
+    isReached,
+  })
+  expect([code, answers.includes(202)]).toEqual([1, false])
 })
 
 describe.skipIf(!canMakeFaults)('the disk', () => {
