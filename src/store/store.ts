@@ -46,7 +46,7 @@ import { createReportReads } from './visit-reports.ts'
 import type { Refused } from './types.ts'
 import type { Job, Outcome, WriteName, Writes } from './writes.ts'
 import { createEngine } from './engine/engine.ts'
-import { StoreError } from './engine/errors.ts'
+import { isDamage, StoreError } from './engine/errors.ts'
 import { lockFolder } from './engine/folder-lock.ts'
 import { openForWriting } from './engine/sealed-columns.ts'
 
@@ -159,6 +159,7 @@ function createStore(folder: string, channel: Channel, dependencies: Dependencie
   const db = openForReading(folder)
   const reads = createReads(db, dependencies, createDeliveryReads(db, createMailSources(db, dependencies.sealer)))
   const listeners: ((commit: { rows: number; ms: number }) => void)[] = []
+  const damageListeners: ((reason: string) => void)[] = []
   const faults = createFaultWatch()
   const writer = createWriter({
     commit: faults.watch(channel.commit),
@@ -182,10 +183,13 @@ function createStore(folder: string, channel: Channel, dependencies: Dependencie
       const claimed = await writer.submit('claimDeliveries', input)
       return 'refusal' in claimed ? claimed : unpackClaim(claimed)
     },
-    ...readsOf(reads),
+    ...readsOf(reads, (reason) => damageListeners.forEach((listener) => listener(reason))),
     close: () => (closing ??= closeAll()),
     onForeignWrite: channel.onForeignWrite,
-    onBroken: channel.onBroken,
+    onBroken: (listener) => {
+      damageListeners.push(listener)
+      channel.onBroken(listener)
+    },
     onCommit: (listener) => void listeners.push(listener),
     onFault: faults.onFault,
     canCommit: async () => {
@@ -213,11 +217,19 @@ const writesOf = (names: readonly WriteName[], submit: Submit): AsyncWrites =>
     names.map((name) => [name, (input: Job['input']) => submit(name, input)]),
   ) as unknown as AsyncWrites
 
-const readsOf = (reads: Reads): Async<Reads> =>
+/** A damaged file is found by reads first: without its keys, no write reaches the writer. */
+const readsOf = (reads: Reads, onDamage: (reason: string) => void): Async<Reads> =>
   Object.fromEntries(
     Object.entries(reads).map(([name, read]) => [
       name,
-      async (...args: never[]) => (read as (...args: never[]) => unknown)(...args),
+      async (...args: never[]) => {
+        try {
+          return (read as (...args: never[]) => unknown)(...args)
+        } catch (error) {
+          if (isDamage(error)) onDamage(error instanceof Error ? error.message : String(error))
+          throw error
+        }
+      },
     ]),
   ) as Async<Reads>
 

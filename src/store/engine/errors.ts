@@ -44,9 +44,12 @@ function hasNoRoom(folder: string): boolean {
   }
 }
 
+export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error))
+
 /** `path`: the database file. */
 export const isBrokenDisk = (error: unknown, path: string): boolean =>
-  /^SQLITE_(IOERR_FSYNC|IOERR_DIR_FSYNC|CORRUPT|NOTADB)/.test(codeOf(error)) ||
+  isDamage(error) ||
+  /^SQLITE_IOERR_(DIR_)?FSYNC/.test(codeOf(error)) ||
   (/^SQLITE_IOERR_(WRITE|TRUNCATE)/.test(codeOf(error)) && !hasNoRoom(dirname(path)))
 
 export const isPassingFault = (error: unknown, path: string): boolean =>
