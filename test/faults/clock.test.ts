@@ -12,8 +12,13 @@ const STEPS = [DAY_S, 0, -DAY_S, 0, 2 * DAY_S, -2 * DAY_S]
 /** The writer looks at the clock several times meanwhile. */
 const LOOKS_MS = 450
 
-const found = Bun.which('faketime') && Bun.spawnSync(['faketime', '-m', '-f', '+0', 'printenv', 'LD_PRELOAD'])
-const library = found?.success ? found.stdout.toString().trim().replaceAll("'", '') : null
+/** What the command puts in front of every program; null where it is not installed. */
+function findLibrary(): string | null {
+  if (Bun.which('faketime') === null) return null
+  const { stdout } = Bun.spawnSync(['faketime', '-m', '-f', '+0', 'printenv', 'LD_PRELOAD'])
+  return stdout.toString().trim().replaceAll("'", '') || null
+}
+const library = findLibrary()
 if (library === null) reportNotRun('Clock steps of a day, both ways', 'faketime is missing')
 
 const { folder, remove } = makeFolder()

@@ -4,8 +4,8 @@
  */
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
-import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { MIGRATIONS } from '../../src/store/engine/migrations/index.ts'
 import { databasePath, openDatabase } from '../../src/store/engine/database.ts'
 import { schemaVersion } from '../../src/store/engine/upgrades.ts'
@@ -21,6 +21,7 @@ const SEED = Number(process.env.CRASH_SEED ?? Date.now() % 1_000_000)
 const TEST_MS = 60_000 + POINTS * 4_000
 const CALLS = 'write,pwrite64,fsync,fdatasync,ftruncate,unlink,unlinkat,link,linkat,rename,renameat,renameat2'
 const OLD_PEOPLE = 500
+const COPIED_PEOPLE = 512
 
 const canTrace = process.platform === 'linux' && Bun.spawnSync(['sh', '-c', 'strace -qq -o /dev/null true']).success
 if (!canTrace) reportNotRun('SIGKILL at system calls', 'strace is missing or may not trace')
@@ -31,7 +32,7 @@ afterAll(remove)
 
 /** Checks a folder after a kill, in which these people had been acknowledged. @returns what is wrong, or null */
 type Check = (acknowledged: number[]) => Promise<string | null>
-type Work = { name: string; prepare: () => Promise<void>; command: string[]; check: Check }
+type Work = { name: string; prepare: () => Promise<void>; command: string[]; check: Check; reset?: () => void }
 
 const store = (...words: (string | number)[]): string[] => [
   process.execPath,
@@ -40,9 +41,13 @@ const store = (...words: (string | number)[]): string[] => [
   ...words.map(String),
 ]
 
-async function run(command: string[], strace: string[]): Promise<{ out: string; isKilled: boolean }> {
+async function run(
+  { command, reset }: Pick<Work, 'command' | 'reset'>,
+  strace: string[],
+): Promise<{ out: string; isKilled: boolean }> {
   rmSync(data, { recursive: true, force: true })
   cpSync(before, data, { recursive: true })
+  reset?.()
   const traced = ['strace', '-f', '-qq', '-o', trace, ...strace]
   const child = Bun.spawn([...traced, ...command], { stdout: 'pipe', stderr: 'pipe' })
   const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
@@ -53,8 +58,8 @@ async function run(command: string[], strace: string[]): Promise<{ out: string; 
 }
 
 /** How often each call is made, by the thread that makes it most: strace counts by thread. */
-async function countCalls(command: string[]): Promise<Map<string, number>> {
-  await run(command, ['-e', `trace=${CALLS}`])
+async function countCalls(work: Work): Promise<Map<string, number>> {
+  await run(work, ['-e', `trace=${CALLS}`])
   const byThread = new Map<string, number>()
   for (const [, thread = '', call = ''] of readFileSync(trace, 'utf8').matchAll(/^(\d+) +(\w+)\(/gm)) {
     byThread.set(`${thread} ${call}`, (byThread.get(`${thread} ${call}`) ?? 0) + 1)
@@ -151,21 +156,69 @@ const ALL_WORKS: Work[] = [
   },
 ]
 
+const MAIN = join(import.meta.dir, '../../src/main.ts')
+const HAS_BACKUPS = existsSync(join(dirname(MAIN), 'cli/backups.ts'))
+const copy = join(folder, 'copy')
+const eventpost = (...words: string[]): string[] => [process.execPath, MAIN, ...words, '--data', data]
+
+/** A file under its final name is whole, or it is not there. */
+const checkCopy = async (path: string): Promise<string | null> => {
+  if (!existsSync(path)) return null
+  const read = join(folder, 'read')
+  rmSync(read, { recursive: true, force: true })
+  mkdirSync(read)
+  cpSync(path, databasePath(read))
+  const found = await checkDisk(read)
+  if (typeof found === 'string') return found
+  return isWhole(found) && found.people.length === COPIED_PEOPLE ? null : `${path} has ${found.people.length} events`
+}
+
+if (HAS_BACKUPS) {
+  ALL_WORKS.push(
+    {
+      name: 'a backup',
+      prepare: async () => void Bun.spawnSync(store(COPIED_PEOPLE, 1_000).with(2, before)),
+      reset: () => rmSync(copy, { recursive: true, force: true }),
+      command: eventpost('backup', copy),
+      check: async () => (await checkStore([])) ?? (await checkCopy(copy)),
+    },
+    {
+      name: 'a restore',
+      prepare: async () => {
+        rmSync(copy, { force: true })
+        Bun.spawnSync(store(COPIED_PEOPLE, 1_000).with(2, before))
+        Bun.spawnSync(eventpost('backup', copy).with(-1, before))
+        rmSync(before, { recursive: true })
+        mkdirSync(before)
+      },
+      command: eventpost('restore', copy),
+      check: async () => {
+        const wrong = (await checkCopy(databasePath(data))) ?? (await checkCopy(copy))
+        if (wrong !== null || existsSync(databasePath(data))) return wrong
+        // what a killed one left must not stand in the way of the next
+        const { stderr } = Bun.spawnSync(eventpost('restore', copy))
+        return existsSync(databasePath(data)) ? await checkCopy(databasePath(data)) : stderr.toString()
+      },
+    },
+  )
+}
+
 const WORKS = ALL_WORKS.filter(({ name }) => CRASH_POINTS !== undefined || name === 'a migration')
 
-const numbersIn = (out: string): number[] => out.split('\n').filter(Boolean).map(Number)
+const numbersIn = (out: string): number[] => Array.from(out.matchAll(/^\d+$/gm), ([number]) => Number(number))
 
 describe.skipIf(!canTrace)(`SIGKILL at a system call (seed ${SEED})`, () => {
   test.each(WORKS)(
     'of $name',
-    async ({ name, prepare, command, check }) => {
+    async (work) => {
+      const { name, prepare, check } = work
       rmSync(before, { recursive: true, force: true })
       await prepare()
-      const points = choosePoints(await countCalls(command))
+      const points = choosePoints(await countCalls(work))
       const wrong: string[] = []
       let [kills, acknowledgements] = [0, 0]
       for (const { call, number } of points) {
-        const { out, isKilled } = await run(command, [
+        const { out, isKilled } = await run(work, [
           '-e',
           `trace=${call}`,
           '-e',
