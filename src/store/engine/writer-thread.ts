@@ -48,6 +48,7 @@ function open({ open: folder, masterKey, hasExternalCheckpoints }: OpenMessage, 
   const db = openForWriting(folder, sealer, { onUpgrade: (upgrade) => post({ upgrade }) })
   const engine = createEngine(db, Date.now, sealer, domainRules)
   const path = databasePath(folder)
+  openPath = path
   const file = inodeOf(path)
   const trim = createLogTrim(db, logPath(folder), () => performance.now())
   const logErasure = createLogErasure(db, () => performance.now())
@@ -84,6 +85,7 @@ function createIdleWork(engine: Engine, isReplaced: () => boolean) {
 }
 
 let isBroken = false
+let openPath = ''
 
 /** After a permanent fault no commit can be trusted; the WAL is left for the next start. */
 function stop(error: unknown): void {
@@ -96,7 +98,7 @@ function guard(step: () => void): void {
   try {
     step()
   } catch (error) {
-    if (!isPassingFault(error)) stop(error)
+    if (!isPassingFault(error, openPath)) stop(error)
   }
 }
 
