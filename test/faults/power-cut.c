@@ -8,6 +8,7 @@
  * FAULT_NO_SYNC     fsync does nothing and says that it did
  * FAULT_FULL        while a file of this name exists, the disk is full
  * FAULT_WRITE_FAILS while a file of this name exists, writing fails
+ * FAULT_SYNC_MS     how long an fsync takes at least
  * FAULT_SYNC_FAILS  while a file of this name exists, fsync fails
  * FAULT_NO_SHM      the file system takes no shared memory, as network ones
  *
@@ -43,7 +44,7 @@ static _Atomic uint64_t *head;
 static char *map;
 static uint64_t map_bytes;
 static const char *folder, *full_flag, *write_flag, *sync_flag;
-static int no_sync, no_shm;
+static int no_sync, no_shm, sync_ms;
 static _Atomic int file_of[FDS];
 static char *names[FILES];
 static int name_count = 1;
@@ -53,6 +54,7 @@ __attribute__((constructor)) static void begin(void) {
   full_flag = getenv("FAULT_FULL");
   write_flag = getenv("FAULT_WRITE_FAILS");
   sync_flag = getenv("FAULT_SYNC_FAILS");
+  sync_ms = atoi(getenv("FAULT_SYNC_MS") ? getenv("FAULT_SYNC_MS") : "0");
   no_sync = getenv("FAULT_NO_SYNC") != NULL;
   no_shm = getenv("FAULT_NO_SHM") != NULL;
   const char *path = getenv("FAULT_LOG");
@@ -224,6 +226,7 @@ static int sync_file(int fd, long call) {
   int number = file(fd);
   if (number && is_set(sync_flag)) return errno = EIO, -1;
   if (number && no_sync) return 0;
+  if (number && sync_ms) usleep((useconds_t)sync_ms * 1000);
   uint64_t begun = now();
   /* recorded as a disk that obeys; the real one is left alone where only the record counts */
   int result = number && head ? 0 : (int)syscall(call, fd);

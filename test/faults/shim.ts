@@ -26,6 +26,12 @@ export function createShim(folder: string, data: string) {
       const chosen = Object.fromEntries(faults.map((fault) => [fault, flagOf(fault)]))
       return { LD_PRELOAD: library, FAULT_FOLDER: data, ...chosen }
     },
+    /** A slow disk. */
+    slowEnv: (syncMs: number): Record<string, string> => ({
+      LD_PRELOAD: library,
+      FAULT_FOLDER: data,
+      FAULT_SYNC_MS: String(syncMs),
+    }),
     /** As `env`, and everything is written down. */
     recordingEnv(...faults: Fault[]): Record<string, string> {
       rmSync(record, { force: true })
