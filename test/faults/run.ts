@@ -21,7 +21,11 @@ const STEPS: Step[] = [
   { name: 'disk', files: ['running', 'start'] },
   { name: 'clock', files: ['clock'] },
   { name: 'stop', files: ['drain'], env: { DRAINS: '5' } },
-  { name: 'slow-clients', files: ['slow-clients'], env: { SLOW_SECONDS: '10', SLOW_ROUNDS: '5' } },
+  {
+    name: 'slow-clients',
+    files: ['slow-clients'],
+    env: { SLOW_CLIENTS: '1000', SLOW_SECONDS: '10', SLOW_ROUNDS: '5' },
+  },
   { name: 'hostile-files', files: ['hostile-files'] },
   { name: 'soak', files: ['soak'], env: { SOAK_MINUTES: '30' } },
   { name: 'small-machine', files: ['small-machine'], env: { SMALL_SECONDS: '60' } },

@@ -1,11 +1,13 @@
 /**
  * A process of its own: clients that take their time. A quarter sends a head byte by byte, a quarter a body, a quarter
- * asks for long lists and reads none, and a quarter says nothing. Whoever is disconnected comes back.
+ * asks for megabytes and reads none, and a quarter says nothing. Whoever is disconnected comes back.
  */
 import { connect, type Socket } from 'node:net'
 
 const [url = '', key = '', app = '', count = '0'] = process.argv.slice(2)
 const { hostname, port } = new URL(url)
+/** What they ask for is a gigabyte: all at once it would be a flood, which is another matter. */
+const COME_EVERY_MS = 10
 /** More often than the server's idle timeout, and with 1,000 clients some write every millisecond. */
 const BYTE_EVERY_MS = 1_000
 
@@ -13,13 +15,14 @@ const head = (method: string, path: string): string =>
   `${method} ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: Bearer ${key}\r\n`
 const body = JSON.stringify({ app, email: 'slow@example.com', event: 'slow', createContact: true })
 const post = `${head('POST', '/api/v1/events')}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
-const list = `${head('GET', `/api/v1/events?app=${app}&limit=100`)}\r\n`
+/** Large and cheap: what is measured is that nobody reads it. */
+const large = `${head('GET', '/api/v1/openapi.json')}\r\n`
 
 /** What it sends at once, what it sends a byte at a time, and whether it reads. */
 const KINDS = [
   { atOnce: '', slowly: `${post}${body}`, reads: true },
   { atOnce: post, slowly: body, reads: true },
-  { atOnce: list.repeat(20), slowly: '', reads: false },
+  { atOnce: large.repeat(20), slowly: '', reads: false },
   { atOnce: '', slowly: '', reads: true },
 ] as const
 
@@ -44,4 +47,4 @@ function start(number: number): void {
   })
 }
 
-for (let number = 0; number < Number(count); number += 1) setTimeout(() => start(number), number)
+for (let number = 0; number < Number(count); number += 1) setTimeout(() => start(number), number * COME_EVERY_MS)
