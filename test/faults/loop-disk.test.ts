@@ -182,15 +182,25 @@ describe.skipIf(why !== null)('a disk', () => {
     MANY_MS,
   )
 
-  test(
-    'that fails under load ends the server',
-    async () => {
+  test.each([
+    ['fails', (disk: LoopDisk) => disk.cutPower()],
+    ['turns read-only', (disk: LoopDisk) => disk.failItself()],
+  ] as const)(
+    'that %s under load ends the server',
+    async (what, happen) => {
       const { disk, data, begun } = await prepare({ megabytes: 64 })
       const server = await start(data)
       const load = startLoad({ url: server.url, key: begun.apiKey, app: begun.appId }, { clients: 8, round: 0 })
       while (load.counted.people.length < EVENTS_A_CUT) await Bun.sleep(5)
-      disk.cutPower()
-      expect(await server.ended()).toBe(1)
+      happen(disk)
+      const code = await server.ended()
+      report({
+        target: `A disk that ${what} under load`,
+        asked: 'the server exits 1',
+        measured: `exit ${code}`,
+        isReached: code === 1,
+      })
+      expect(code).toBe(1)
       expect(server.said.out).toContain('stopped because the disk failed')
       await load.ended
     },

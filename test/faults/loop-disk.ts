@@ -1,7 +1,7 @@
 /** A real ext4 file system on a loop device, which can lose its power, fill up, and turn read-only. Needs root. */
 import { dlopen, ptr } from 'bun:ffi'
-import { closeSync, mkdirSync, openSync, truncateSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, mkdirSync, openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { makeFolder } from '../data-folder.ts'
 
 const MEGABYTE = 1024 ** 2
@@ -24,7 +24,7 @@ export function createLoopDisk({ megabytes }: { megabytes: number }) {
   truncateSync(image, megabytes * MEGABYTE)
   mkdirSync(path)
   run('mkfs.ext4', '-q', '-F', '-m', '0', '-b', '4096', image)
-  const mount = (): void => run('mount', '-o', 'loop,noatime', image, path)
+  const mount = (): void => run('mount', '-o', 'loop,noatime,errors=remount-ro', image, path)
   let isMounted = false
   const disk = {
     path,
@@ -43,6 +43,14 @@ export function createLoopDisk({ megabytes }: { megabytes: number }) {
       isMounted = false
       mount()
       isMounted = true
+    },
+    /** The file system finds itself damaged and turns read-only under those who use it. */
+    failItself(): void {
+      const device = readFileSync('/proc/mounts', 'utf8')
+        .split('\n')
+        .map((line) => line.split(' '))
+        .find(([, place]) => place === path)?.[0]
+      writeFileSync(`/sys/fs/ext4/${basename(device ?? '')}/trigger_fs_error`, 'a test\n')
     },
     setMode: (mode: 'ro' | 'rw'): void => run('mount', '-o', `remount,${mode}`, path),
     remove(): void {
