@@ -143,7 +143,7 @@ const ALL_WORKS: Work[] = [
   {
     name: 'checkpoints',
     // a log of 6 MB at the start, and again while it runs
-    prepare: async () => void Bun.spawnSync([...store(320, 16_000, 'killed').with(2, before)]),
+    prepare: async () => void Bun.spawnSync(store(320, 16_000, 'killed').with(2, before)),
     command: store(640, 16_000),
     check: checkStore,
   },

@@ -47,7 +47,7 @@ describe.skipIf(SECONDS === 0)('a small machine', () => {
     const unlimited = ['--events-per-hour', 'unlimited', '--updates-per-hour', 'unlimited']
     await eventpostJson(['plan', 'set', '--data', data, ...unlimited])
     const words = ['key', 'create', '--data', data, '--name', 'Simulations', '--scope', 'manage']
-    const manage = await eventpostJson<{ key: string }>(words)
+    const manage = await eventpostJson<{ apiKey: string }>(words)
     const file = join(folder, 'messages.json')
     writeFileSync(file, JSON.stringify([MESSAGE]))
     const imported = await eventpost(['message', 'import', file, '--data', data, '--app', seeded.large])
@@ -97,7 +97,7 @@ describe.skipIf(SECONDS === 0)('a small machine', () => {
       used.pages += 1
       await Bun.sleep(PAGE_EVERY_MS)
     }
-    const headers = { Authorization: `Bearer ${manage.key}` }
+    const headers = { Authorization: `Bearer ${manage.apiKey}` }
     const list = await fetch(`${server.url}/api/v1/messages?app=${seeded.large}&limit=100`, { headers })
     const { data: messages = [] } = (await list.json()) as { data?: { id: string; name: string }[] }
     const message = messages.find(({ name }) => name === MESSAGE.name)
