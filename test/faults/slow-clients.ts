@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
 
 const [url = '', key = '', app = '', count = '0'] = process.argv.slice(2)
 const { hostname, port } = new URL(url)
-/** What they ask for is a gigabyte: all at once it would be a flood, which is another matter. */
+/** What they ask for is a gigabyte: all at once, it would test something else. */
 const COME_EVERY_MS = 10
 /** More often than the server's idle timeout, and with 1,000 clients some write every millisecond. */
 const BYTE_EVERY_MS = 1_000
