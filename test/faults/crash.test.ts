@@ -16,7 +16,7 @@ import { report, reportNotRun } from './figures.ts'
 
 /** Of each kind of work. Without it a few of the one that does most. */
 const CRASH_POINTS = process.env.CRASH_POINTS
-const POINTS = Number(CRASH_POINTS ?? 4)
+const POINTS = Number(CRASH_POINTS ?? 2)
 const SEED = Number(process.env.CRASH_SEED ?? Date.now() % 1_000_000)
 const TEST_MS = 60_000 + POINTS * 4_000
 const CALLS = 'write,pwrite64,fsync,fdatasync,ftruncate,unlink,unlinkat,link,linkat,rename,renameat,renameat2'

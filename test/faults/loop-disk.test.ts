@@ -25,7 +25,7 @@ import { createLoopDisk, type LoopDisk, whyNoLoopDisk } from './loop-disk.ts'
 
 const CUTS = Number(process.env.LOOP_CUTS ?? 10)
 /** A cut comes at a random moment after so many acknowledgements. */
-const EVENTS_A_CUT = Number(process.env.LOOP_EVENTS ?? 250)
+const EVENTS_A_CUT = Number(process.env.LOOP_EVENTS ?? 100)
 const CONTROL_CUTS = Math.ceil(CUTS / 10)
 const MEGABYTES = 1_024
 const TEST_MS = 30_000 + CUTS * 20_000
