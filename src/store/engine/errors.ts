@@ -36,11 +36,13 @@ function hasNoRoom(folder: string): boolean {
   const probe = join(folder, `room.${process.pid}.${threadId}`)
   try {
     writeFileSync(probe, Buffer.alloc(PROBE_BYTES), { mode: 0o600 })
+    rmSync(probe)
     return false
   } catch (error) {
-    return /^(ENOSPC|EDQUOT)$/.test(codeOf(error))
-  } finally {
-    rmSync(probe, { force: true })
+    const isRoomGone = /^(ENOSPC|EDQUOT)$/.test(codeOf(error))
+    // a broken disk may refuse this too
+    if (isRoomGone) rmSync(probe, { force: true })
+    return isRoomGone
   }
 }
 
