@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts'
 import { isRefusal, refuse, warnOfSending, withWarnings } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { readBytes } from '../http/request-input.ts'
+import { replaceUnreadable } from '../http/request-paths.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 
 const REPORT_BYTES = 16 * 1024
@@ -18,7 +19,7 @@ const TAKEN = { ok: true }
 
 /** POST /hooks/bounces/APP: bounces and complaints, from a script of the customer. */
 export const bounceRoutes = (deps: { store: Store; clock: Clock; mailer: HandOvers }) =>
-  new Elysia().post(
+  new Elysia().onTransform(replaceUnreadable).post(
     '/hooks/bounces/:app',
     async ({ request, params }) => {
       const bytes = await readBytes(request, REPORT_BYTES)

@@ -26,6 +26,7 @@ import { answer, refusalAnswer } from '../http/answers.ts'
 import { type IdempotencyGuard, REPLAYED, replayOf } from '../http/idempotency.ts'
 import { AppQuery, DeliveryQuery, readAppQuery, readDeliveriesQuery, writeIdCursor } from '../http/queries.ts'
 import { readRequest } from '../http/request-input.ts'
+import { replaceUnreadable } from '../http/request-paths.ts'
 import type { ApiDependencies } from './dependencies.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
@@ -38,6 +39,7 @@ import { readPage } from './page.ts'
 /** GET /deliveries and /deliveries/ID, POST /deliveries/cancel, /deliveries/send-now and /deliveries/resend-failed. */
 export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard) =>
   new Elysia()
+    .onTransform(replaceUnreadable)
     .get(
       '/deliveries',
       async ({ request }) => {

@@ -5,6 +5,7 @@ import { WebhookAnswer } from '../http/answer-schemas.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { readBytes } from '../http/request-input.ts'
+import { replaceUnreadable } from '../http/request-paths.ts'
 import { isRefusal, refuse } from '../core/refusals.ts'
 import type { TakeHook } from '../mail/hooks.ts'
 import type { Store } from '../store/store.ts'
@@ -38,6 +39,7 @@ export function hookRoutes({ store, takeHook }: { store: Store; takeHook: TakeHo
     return isRefusal(taken) ? refusalAnswer(request, taken) : answer(request, 200, TAKEN)
   }
   return new Elysia()
+    .onTransform(replaceUnreadable)
     .post('/hooks/:provider/:app', ({ request, params }) => take(request, params), {
       parse: 'none',
       detail: describeUnkeyed({

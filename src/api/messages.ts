@@ -12,6 +12,7 @@ import { countsView, messageView, viewOutcome } from '../deliveries/message-view
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { AppQuery, readAppQuery, writeContactCursor, writeIdCursor } from '../http/queries.ts'
 import { readRequest, type RequestInput } from '../http/request-input.ts'
+import { replaceUnreadable } from '../http/request-paths.ts'
 import { changeByKey, finishDraft, saveDraft, savedView, turnDraft } from '../messages/drafts.ts'
 import { listMessages, type MessageRow } from '../messages/messages.ts'
 import type { SavedMessages } from '../store/messages.ts'
@@ -25,6 +26,7 @@ import { readPage } from './page.ts'
 /** Messages, for keys with scope `manage`. */
 export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard) =>
   new Elysia()
+    .onTransform(replaceUnreadable)
     .get('/messages', ({ request }) => list(deps, request), {
       detail: describeCall({
         summary: 'List messages',

@@ -63,3 +63,8 @@ export function createRouteFinder(routes: readonly string[]): RouteFinder {
     .map((path) => ({ path, fits: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`) }))
   return (path) => (paths.has(path) ? path : (patterns.find(({ fits }) => fits.test(path))?.path ?? null))
 }
+
+/** Elysia reads badly encoded IDs in a path as null, whatever their type says. They are IDs that nobody has. */
+export function replaceUnreadable({ params }: { params?: Record<string, string | null> }): void {
+  for (const [name, id] of Object.entries(params ?? {})) if (params && id === null) params[name] = ''
+}
