@@ -53,6 +53,7 @@ import snippet from './snippet.md' with { type: 'text' }
 import start from './start.md' with { type: 'text' }
 import states from './states.md' with { type: 'text' }
 import texts from './texts.md' with { type: 'text' }
+import threats from './threats.md' with { type: 'text' }
 import tools from './tools.md' with { type: 'text' }
 import topics from './topics.md' with { type: 'text' }
 import conditions from './conditions.md' with { type: 'text' }
@@ -134,6 +135,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       requests,
       http,
       security,
+      threats,
       sessions,
       data,
       cryptography,

@@ -8,6 +8,7 @@ import { CONFIRMED_MS, SESSION_IDLE_MS, SESSION_MS } from '../../src/accounts/se
 import { MANY_FAILURES } from '../../src/accounts/sign-in-notes.ts'
 import { SIGN_IN_DELAYS } from '../../src/accounts/sign-in-tries.ts'
 import { makeRecoveryCodes } from '../../src/accounts/two-step.ts'
+import { SETTINGS } from '../../src/config.ts'
 import { DOC_PAGES } from '../../src/docs/index.ts'
 import { MAX_REQUESTS } from '../../src/server.ts'
 import { MOST_SESSIONS, SIGN_INS_KEPT_MS } from '../../src/accounts/account-rules.ts'
@@ -16,7 +17,7 @@ import { attributesOf } from '../dashboard/pages.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 
 const ROOT = join(import.meta.dir, '../..')
-const page = ['security', 'accounts', 'sessions', 'data', 'cryptography', 'asvs', 'asvs-v8']
+const page = ['security', 'threats', 'accounts', 'sessions', 'data', 'cryptography', 'asvs', 'asvs-v8']
   .map((slug) => DOC_PAGES.find((one) => one.slug === slug)?.markdown ?? '')
   .join('\n')
 const text = page.replaceAll(/ +/g, ' ')
@@ -52,6 +53,26 @@ describe('the table of ASVS 5.0', () => {
     // a page about something else proves nothing
     const proven = rows.flatMap(({ tests }) => tests).filter((path) => !path.endsWith('.test.ts'))
     expect(proven).toEqual([])
+  })
+
+  test('names parts of the documentation, settings and commands that exist', () => {
+    const parts = rows.flatMap(({ how }) =>
+      Array.from(how.matchAll(/\]\(([a-z0-9-]+)(?:#([a-z-]+))?\)/g), ([, slug, part]) => ({ slug, part })),
+    )
+    expect(parts.length).toBeGreaterThan(10)
+    const missing = parts.filter(({ slug, part }) => {
+      const found = DOC_PAGES.find((one) => one.slug === slug)
+      const headings = Array.from(found?.source.matchAll(/^## (.+)$/gm) ?? [], ([, heading = '']) => heading)
+      const ids = headings.map((heading) => heading.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-'))
+      return !found || (part !== undefined && !ids.includes(part))
+    })
+    expect(missing).toEqual([])
+    const settings = rows.flatMap(({ how }) =>
+      Array.from(how.matchAll(/`(EVENTPOST_\w+|--[a-z-]+)`/g), ([, name]) => name),
+    )
+    expect(settings.length).toBeGreaterThan(1)
+    const known = Object.values(SETTINGS).flatMap(({ env, flag }) => [env, `--${flag}`])
+    expect(settings.filter((name) => !known.includes(name ?? ''))).toEqual([])
   })
 
   test('has the counts stated on the page', () => {
@@ -120,7 +141,12 @@ describe('the page is correct', () => {
     ['Cryptography', 'AES-256-GCM'],
     ['Network', 'Outbound'],
     ['Logs', 'standard output'],
-    ['Dependencies', '7 days'],
+    ['Vulnerabilities', '7 days'],
+    ['Dependencies', 'bun audit'],
+    ['What is protected', "people's data"],
+    ['Who could attack', 'operator'],
+    ['How it is protected', 'bun run fuzz'],
+    ['What is not protected', 'API key'],
   ])('there is a part about %s', (name, word) => {
     const [, section = ''] = text.split(new RegExp(`\n##? ${name}\n`))
     expect(section.split('\n## ')[0]).toContain(word)

@@ -1,0 +1,253 @@
+/** A server with two accounts that hold the same kinds of things. The second account has a mark in all of its texts. */
+import { Database } from 'bun:sqlite'
+import { join } from 'node:path'
+import { generateKeyPairSync } from 'node:crypto'
+import { makeHookToken, topicTokenOf, writeHookSecret, HOOK_PROVIDERS } from '../../src/accounts/hook-secrets.ts'
+import { findAppSettings, saveAppSettings } from '../../src/accounts/app-settings.ts'
+import { makeConfirmToken } from '../../src/people/consent.ts'
+import { makeUnsubscribeToken } from '../../src/people/unsubscribe.ts'
+import type { Sender } from '../../src/mail/sender.ts'
+import { isRefusal } from '../../src/core/refusals.ts'
+import { publicId, readPublicId } from '../../src/core/ids.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import { appOf, page, report, send, track } from '../api/reports.ts'
+import { type Account, API, createTestServer, DAY, NOW, type TestServer } from '../helper.ts'
+import { createSnsStandIn, FOREIGN_TOPIC, TOPIC } from '../mail/sns.ts'
+import { makeSigningSecret } from '../mail/webhooks.ts'
+
+/** In every text of the second account, and nowhere else. */
+export const MARK = 'zqxmark'
+/** Both accounts know Bea; only the second one knows Cee; nobody knows Dee. */
+export const PEOPLE = { both: 'bea@example.com', second: 'cee@example.com', nobody: 'dee@example.com' }
+
+/** What requests name: `«first.app»`, or `«first.delivery.2»` where there are several. */
+export type References = ReadonlyMap<string, readonly string[]>
+
+export type TwoAccounts = Awaited<ReturnType<typeof openTwoAccounts>>
+
+export async function openTwoAccounts() {
+  const sns = createSnsStandIn(NOW)
+  const server = await createTestServer({ fetchSns: sns.fetch })
+  const plan = { eventsPerHour: null, addsPerHour: null, updatesPerHour: null, mcpCallsPerMinute: 1_000_000 }
+  const names = new Map<string, string[]>()
+  const keys = new Map<string, string>()
+  const secrets: string[] = []
+  const signing = { first: makeSigning(), second: makeSigning() }
+  for (const who of ['first', 'second'] as const) {
+    const account = server[who]
+    await server.setPlan({ ...plan, snippetLimits: false }, account)
+    const key = await server.makeKey('manage', account)
+    if (who === 'first') {
+      keys.set('standard', account.apiKey)
+      keys.set('manage', key.apiKey)
+      keys.set('ingest', (await server.makeKey('ingest', account)).apiKey)
+      const revoked = await server.makeKey('manage', account)
+      await server.revokeKey(revoked.keyId, account)
+      keys.set('revoked', revoked.apiKey)
+    }
+    const token = makeHookToken()
+    const { sendgrid, ...secretsOf } = signing[who]
+    const topic = who === 'first' ? TOPIC : FOREIGN_TOPIC
+    const own = { ...secretsOf, sendgrid: sendgrid.publicKey, postmark: token, brevo: makeHookToken(), ses: topic }
+    await fill(server, account, { mark: who === 'first' ? 'first' : MARK, key: key.apiKey, own })
+    for (const [name, values] of Object.entries(await listNames(server, account, own)))
+      names.set(`${who}.${name}`, values)
+    secrets.push(
+      account.apiKey,
+      account.identitySecret,
+      key.apiKey,
+      own.postmark,
+      own.brevo,
+      own.resend,
+      own.mailgun,
+      own.bounces,
+    )
+  }
+  for (const name of ['app', 'site', 'message', 'delivery', 'contact', 'key'])
+    names.set(`none.${name}`, (names.get(`second.${name}`) ?? []).map(unknownLike))
+  names.set('second.email', [PEOPLE.second])
+  names.set('none.email', [PEOPLE.nobody])
+  names.set('second.name', [UNMARKED])
+  names.set('none.name', ['Monthly digest'])
+  secrets.push(...keys.values())
+  const second = await appOf(server, server.second)
+  const database = new Database(join(server.folder, 'eventpost.db'), { readonly: true })
+  return {
+    server,
+    keys,
+    names,
+    secrets,
+    sns,
+    /** with which webhooks to the first account are signed */
+    signing: signing.first,
+    /** All rows of the second account. */
+    readSecond: (): Map<string, string> => readRows(database, { accountId: second.accountId, appId: second.id }),
+    async close(): Promise<void> {
+      database.close()
+      await server.close()
+    },
+  }
+}
+
+function makeSigning() {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+  const sendgrid = { privateKey, publicKey: publicKey.export({ format: 'der', type: 'spki' }).toString('base64') }
+  return { bounces: makeHookToken(), resend: makeSigningSecret(), mailgun: makeHookToken(), sendgrid }
+}
+
+/** An ID of the same shape that nobody has. */
+function unknownLike(id: string): string {
+  const [kind = '', text = ''] = id.split('_')
+  if (kind === 'app' || kind === 'site') return `${kind}_${text.replaceAll(/./g, 'z')}`
+  if (kind === 'msg' || kind === 'dlv' || kind === 'con')
+    return publicId(kind, (readPublicId(kind, id) ?? 0) + 1_000_000)
+  return id.replace(/.{4}$/, 'zzzz')
+}
+
+type Own = Record<(typeof HOOK_PROVIDERS)[number] | 'bounces', string>
+
+async function fill(
+  server: TestServer,
+  account: Account,
+  { mark, key, own }: { mark: string; key: string; own: Own },
+): Promise<void> {
+  const { store, access } = server.parts()
+  const app = await appOf(server, account)
+  const by = { appId: app.id, accountId: app.accountId, actor: 'test', at: server.clock.now() }
+  const before = await findAppSettings(store, app)
+  const settings = { ...before, name: mark }
+  const saved = await saveAppSettings({ store, access, clock: server.clock }, app, {
+    settings,
+    basedOn: before,
+    actor: 'test',
+  })
+  if (isRefusal(saved) || 'errors' in saved) throw new Error(JSON.stringify(saved))
+  let hookSecrets: string | null = null
+  for (const provider of HOOK_PROVIDERS) hookSecrets = writeHookSecret({ hookSecrets }, provider, own[provider])
+  const named = { fromName: mark, postalAddress: `${mark} Street 1`, bounceSecret: own.bounces, hookSecrets }
+  await store.setMailSettings({ ...by, settings: named })
+  const take = async (path: string, body: object): Promise<void> => {
+    const answer = await server.call('POST', API + path, { body: { app: account.appId, ...body }, key })
+    if (answer.status >= 300) throw new Error(`${path} answered ${answer.status}: ${answer.text}`)
+  }
+  for (const [name, content] of messagesOf(mark)) {
+    const status = name.includes('draft') ? 'draft' : 'live'
+    const done = await store.saveMessages({ ...by, drafts: [{ id: null, name, content, status }] })
+    if (isRefusal(done)) throw new Error(done.refusal)
+  }
+  const others = mark === MARK ? [PEOPLE.second] : ['abe@example.com', 'ann@example.com']
+  for (const email of [PEOPLE.both, ...others]) {
+    const person = { firstName: `${mark} first`, lastName: `${mark} last`, source: `${mark} source` }
+    await take('/contacts', { email, ...person, tags: [`${mark} tag`], fields: { [`${mark}_field`]: `${mark} value` } })
+    const properties = { headline: `${mark} headline`, [`${mark} property`]: `${mark} value` }
+    for (const event of ['results_ready', 'later', `${mark}_event`]) await take('/events', { email, event, properties })
+    await take('/send', { email, subject: `${mark} subject`, body: `${mark} body` })
+    const events = [page(`/${mark}`), track(`${mark}_action`, `/${mark}`)]
+    await send(server, report(account, { email, events, id: `${mark}.${email}` }), {
+      headers: { Origin: `https://app.${mark === MARK ? 'second' : 'first'}.example` },
+    })
+  }
+  const blocked = { email: `blocked@example.com`, kind: 'bounced' as const, reason: mark }
+  await store.reportAddress({ appId: app.id, ...blocked, at: server.clock.now() })
+  await (server.sender() as Sender).sendDue()
+}
+
+/** A message that only the second account has, with a name that a request can send. */
+const UNMARKED = 'Weekly digest'
+const DUE_IN_DAYS = 300
+
+function messagesOf(mark: string): (readonly [string, MessageContent])[] {
+  const mail = { subject: `${mark} {{ event.headline | default: "subject" }}`, body: `${mark} body` }
+  return [
+    [`${mark} now`, { trigger: { event: 'results_ready' }, mail }],
+    [`${mark} later`, { trigger: { event: 'later' }, wait: { minutes: DUE_IN_DAYS * 24 * 60 }, mail }],
+    [
+      `${mark} draft`,
+      { trigger: { tag: `${mark} tag` }, onlyIf: [{ rule: 'field', field: `${mark}_field`, is: 'present' }], mail },
+    ],
+    ...(mark === MARK
+      ? [[UNMARKED, { trigger: { api: 'send' }, mail: { ...mail, category: 'transactional' } }] as const]
+      : []),
+    [`${mark} send`, { trigger: { api: 'send' }, mail: { ...mail, category: 'transactional' } }],
+  ]
+}
+
+async function listNames(server: TestServer, account: Account, own: Own): Promise<Record<string, string[]>> {
+  const { store, unsubscribeKey } = server.parts()
+  const app = await appOf(server, account)
+  const messages = await store.listMessages(app.id)
+  const query = { appId: app.id, messageId: null, contactId: null, states: null, before: null, limit: 50 }
+  const deliveries = await store.listDeliveries(query)
+  const contactIds = [...new Set(deliveries.map(({ contactId }) => contactId))]
+  const links = contactIds.map((contactId) => makeUnsubscribeToken(unsubscribeKey, { contactId, topicId: null }))
+  const expiresAt = server.clock.now() + DAY
+  return {
+    app: [account.appId],
+    site: [account.siteId],
+    key: [account.keyId],
+    message: messages.map(({ id }) => publicId('msg', id)),
+    delivery: deliveries.map(({ id }) => publicId('dlv', id)),
+    contact: contactIds.map((id) => publicId('con', id)),
+    link: links,
+    confirm: [makeConfirmToken(unsubscribeKey, { consentId: 1, expiresAt })],
+    hook: [own.postmark, own.brevo, topicTokenOf(server.parts().previewKey, account.appId)],
+    basedOn: messages.map(({ updatedAt }) => new Date(updatedAt).toISOString()),
+    name: messages.map(({ name }) => name),
+  }
+}
+
+/** Whose rows these are, by the first of these columns that a table has. */
+const OWNERS: readonly [column: string, isOwn: string][] = [
+  ['account_id', '= :accountId'],
+  ['app_id', '= :appId'],
+  ['contact_id', 'IN (SELECT id FROM contacts WHERE app_id = :appId)'],
+  ['message_id', 'IN (SELECT id FROM messages WHERE app_id = :appId)'],
+  ['delivery_id', 'IN (SELECT id FROM deliveries WHERE app_id = :appId)'],
+  ['key_id', 'IN (SELECT id FROM api_keys WHERE account_id = :accountId)'],
+  ['name_id', 'IN (SELECT id FROM event_names WHERE app_id = :appId)'],
+  ['member_id', 'IN (SELECT member_id FROM memberships WHERE account_id = :accountId)'],
+]
+/**
+ * Everybody may send to a site or a webhook, which is noted: scripts that were loaded, and reports that were refused. The
+ * store fills the timeline later.
+ */
+const PASSED_OVER = new Set(['requests', 'request_callers', 'activation_notes', 'timeline', 'timeline_run_rows'])
+
+const queries = new WeakMap<Database, Map<string, string>>()
+
+function listQueries(database: Database): Map<string, string> {
+  const known = queries.get(database)
+  if (known) return known
+  const tables = database.query<{ name: string }, []>(
+    `SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'`,
+  )
+  const made = new Map<string, string>()
+  for (const { name } of tables.all()) {
+    const columns = new Set(
+      database
+        .query<{ name: string }, [string]>('SELECT name FROM pragma_table_info(?)')
+        .all(name)
+        .map((one) => one.name),
+    )
+    const [column, isOwn] = OWNERS.find(([one]) => columns.has(one)) ?? []
+    if (column && !PASSED_OVER.has(name)) made.set(name, `SELECT * FROM "${name}" WHERE "${column}" ${isOwn}`)
+  }
+  made.set('accounts', 'SELECT * FROM accounts WHERE id = :accountId')
+  queries.set(database, made)
+  return made
+}
+
+function readRows(database: Database, owner: { accountId: string | number; appId: number }): Map<string, string> {
+  const rows = new Map<string, string>()
+  for (const [table, sql] of listQueries(database)) {
+    const all = database.query(sql).values({ ':accountId': owner.accountId, ':appId': owner.appId })
+    rows.set(
+      table,
+      all
+        .map((row) => JSON.stringify(row))
+        .toSorted()
+        .join('\n'),
+    )
+  }
+  return rows
+}
