@@ -58,6 +58,7 @@ import tools from './tools.md' with { type: 'text' }
 import topics from './topics.md' with { type: 'text' }
 import conditions from './conditions.md' with { type: 'text' }
 import domains from './domains.md' with { type: 'text' }
+import vulnerabilities from './vulnerabilities.md' with { type: 'text' }
 import triggers from './triggers.md' with { type: 'text' }
 import { type DocPage, toPage } from './page.ts'
 import { PAGE_SAMPLES } from './samples.ts'
@@ -136,6 +137,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       http,
       security,
       threats,
+      vulnerabilities,
       sessions,
       data,
       cryptography,

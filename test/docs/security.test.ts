@@ -17,7 +17,17 @@ import { attributesOf } from '../dashboard/pages.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 
 const ROOT = join(import.meta.dir, '../..')
-const page = ['security', 'threats', 'accounts', 'sessions', 'data', 'cryptography', 'asvs', 'asvs-v8']
+const page = [
+  'security',
+  'threats',
+  'vulnerabilities',
+  'accounts',
+  'sessions',
+  'data',
+  'cryptography',
+  'asvs',
+  'asvs-v8',
+]
   .map((slug) => DOC_PAGES.find((one) => one.slug === slug)?.markdown ?? '')
   .join('\n')
 const text = page.replaceAll(/ +/g, ' ')
@@ -141,7 +151,8 @@ describe('the page is correct', () => {
     ['Cryptography', 'AES-256-GCM'],
     ['Network', 'Outbound'],
     ['Logs', 'standard output'],
-    ['Vulnerabilities', '7 days'],
+    ['Report a vulnerability', 'privately'],
+    ['Times', '7 days'],
     ['Dependencies', 'bun audit'],
     ['What is protected', "people's data"],
     ['Who could attack', 'operator'],

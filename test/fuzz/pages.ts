@@ -6,7 +6,8 @@ import { createRouteFinder, pathOf, type RouteFinder } from '../../src/http/requ
 import { BASE_URL } from '../helper.ts'
 import { createRandom, type Random } from '../random.ts'
 import { HOSTILE, HOSTILE_ESCAPES, MARKUP } from './hostile.ts'
-import { EVERYBODY, openWorld, PASSWORD, type Who, type World } from './world.ts'
+import { MARK, unknownLike } from './two-accounts.ts'
+import { EVERYBODY, openTwoWorlds, PASSWORD, type Who, type World } from './world.ts'
 
 /** Forms change what is stored, so after so many requests the pages begin anew. */
 const WORLD_REQUESTS = 2_000
@@ -40,7 +41,7 @@ export async function fuzzPages(options: { seed: number; requests: number }): Pr
   const random = createRandom(options.seed)
   const fuzzed: Fuzzed = { requests: 0, statuses: new Map(), routes: new Set(), faults: [] }
   while (fuzzed.requests < options.requests) {
-    const world = await openWorld()
+    const world = await openTwoWorlds()
     const most = Math.min(options.requests, fuzzed.requests + WORLD_REQUESTS)
     try {
       await fuzzWorld(world, { random, most, fuzzed })
@@ -49,6 +50,7 @@ export async function fuzzPages(options: { seed: number; requests: number }): Pr
       for (const reason of errors)
         fuzzed.faults.push({ who: 'nobody', method: '', path: 'in the log', body: '', reason })
     } finally {
+      world.closeRows()
       await world.close()
     }
     await fuzzSetup(random, fuzzed)
@@ -56,8 +58,10 @@ export async function fuzzPages(options: { seed: number; requests: number }): Pr
   return fuzzed
 }
 
+type TwoWorlds = Awaited<ReturnType<typeof openTwoWorlds>>
+
 async function fuzzWorld(
-  world: World,
+  world: TwoWorlds,
   { random, most, fuzzed }: { random: Random; most: number; fuzzed: Fuzzed },
 ): Promise<void> {
   const routes = listRoutes(world)
@@ -67,8 +71,11 @@ async function fuzzWorld(
     const { who = 'nobody', route } = turns[(turn * STRIDE) % turns.length] ?? {}
     if (!route) throw new Error('there are no routes')
     if (random.isOften(0.01)) world.server.clock.tick(random.pick([60_000, 11 * 60_000, 3_600_000]))
-    const request = makeRequest(random, route, site)
-    const { status, text, reason } = await sendRequest(world, who, request)
+    const usual = makeRequest(random, route, site)
+    const request = who !== 'stranger' && random.isOften(0.1) ? nameSecond(world, random, usual) : usual
+    const before = request === usual ? null : world.readSecond()
+    const { status, text, reason: fault } = await sendRequest(world, who, request)
+    const reason = fault ?? (who === 'stranger' ? null : await findLeak(world, who, { request, before, status, text }))
     if (text.startsWith('<!doctype html>') && random.isOften(0.3)) await notePage(site, text, request.path)
     fuzzed.requests += 1
     fuzzed.routes.add(`${who} ${route.method} ${route.path}`)
@@ -77,6 +84,40 @@ async function fuzzWorld(
     // a form may have ended the session, or taken the member away
     if (request.method === 'POST' && !(await staysSignedIn(world, who))) return
   }
+}
+
+/** The same request about what the second account has: its app, or one of its people, messages and emails. */
+function nameSecond({ ids, server }: TwoWorlds, random: Random, request: Sent): Sent {
+  const foreign = { app: ids.app, msg: ids.message, dlv: ids.delivery, con: ids.contact, key: ids.key }
+  const isWhole = random.isOften(0.5)
+  const swap = (text: string): string =>
+    text.replaceAll(/\b(app|msg|dlv|con|key)_[0-9a-z]+/g, (id, kind: keyof typeof foreign) => {
+      const others = foreign[kind]
+      return kind === 'app' && !isWhole && id === server.first.appId ? id : (others[random.below(others.length)] ?? id)
+    })
+  const [path, body] = [swap(request.path), swap(request.body)]
+  return path === request.path && body === request.body ? request : { ...request, path, body }
+}
+
+type Asked = { request: Sent; before: Map<string, string> | null; status: number; text: string }
+
+/** The first account sees nothing of the second one, changes nothing of it, and cannot tell whether it exists. */
+async function findLeak(world: TwoWorlds, who: Who, { request, before, status, text }: Asked): Promise<string | null> {
+  if (text.includes(MARK))
+    return `text of the other account: ${text.slice(Math.max(0, text.indexOf(MARK) - 200)).slice(0, 400)}`
+  if (before === null) return null
+  const changed = [...world.readSecond()].filter(([table, rows]) => before.get(table) !== rows)
+  if (changed.length > 0) return `rows of the other account changed: ${changed.map(([table]) => table).join(', ')}`
+  if (request.method !== 'GET') return null
+  const known = [...world.ids.app, ...world.ids.message, ...world.ids.delivery, ...world.ids.contact, ...world.ids.key]
+  const path = known.reduce((made, id) => made.replaceAll(id, unknownLike(id)), request.path)
+  const other = await sendRequest(world, who, { ...request, path })
+  const withoutIds = (shown: string): string =>
+    known
+      .reduce((made, id) => made.replaceAll(id, '').replaceAll(unknownLike(id), ''), shown)
+      .replaceAll(/req_\w+/g, '')
+  const isSame = status === other.status && withoutIds(text) === withoutIds(other.text)
+  return isSame ? null : `"not yours" differs from "does not exist": ${status} and ${other.status}`
 }
 
 const SETUP_REQUESTS = 20

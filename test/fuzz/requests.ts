@@ -73,8 +73,8 @@ const known = (name: string): readonly string[] => {
 }
 
 const CALLERS = fc.oneof(
-  { weight: 8, arbitrary: fc.constant<Caller>('manage') },
-  { weight: 5, arbitrary: fc.constant<Caller>('standard') },
+  { weight: 10, arbitrary: fc.constant<Caller>('manage') },
+  { weight: 3, arbitrary: fc.constant<Caller>('standard') },
   { weight: 1, arbitrary: fc.constantFrom<Caller>('ingest', 'revoked', 'wrong', 'nobody') },
 )
 
@@ -182,12 +182,15 @@ const pathOf = (template: string): fc.Arbitrary<string> => {
     .map((made) => made.join('/'))
 }
 
+/** Either name of the app is required. */
+const APP_NAMES: Schema = { properties: { app: {}, newsletter: {} } }
+
 function queryOf({ parameters = [] }: Operation, making: Making): fc.Arbitrary<[string, unknown][]> {
   const all = parameters.filter((one) => one.in === 'query')
   if (all.length === 0) return fc.constant([])
   const properties = Object.fromEntries(all.map(({ name, schema }) => [name, schema as Schema]))
   const required = all.filter((one) => one.required).map(({ name }) => name)
-  const pairs = valuesOf({ type: 'object', properties, required: [...required, 'app'] }, making).map((value) =>
+  const pairs = valuesOf({ type: 'object', properties, required, not: APP_NAMES }, making).map((value) =>
     Object.entries(Object(value) as object),
   )
   const extra = fc.tuple(fc.constantFrom(...all.map(({ name }) => name), 'x', '__proto__'), hostileText)
@@ -301,10 +304,7 @@ export const hookCalls: fc.Arbitrary<Asked>[] = HOOK_PROVIDERS.map((provider) =>
 })
 
 const NARROWING: [string, unknown][][] = [
-  [],
-  [],
-  [],
-  [],
+  ...Array.from({ length: 14 }, () => []),
   [['read_only', 'true']],
   [['app', '«first.app»']],
   [['app', '«second.app»']],
@@ -326,7 +326,7 @@ const mcpCall = (message: fc.Arbitrary<Body>): fc.Arbitrary<Asked> =>
   })
 
 const RPC_IDS = fc.oneof(
-  { weight: 6, arbitrary: fc.constant<unknown>(1) },
+  { weight: 14, arbitrary: fc.constant<unknown>(1) },
   fc.constantFrom<unknown>('a', 0, -1, 2 ** 53, '', '__proto__', null, 1.5, {}),
 )
 
@@ -339,7 +339,7 @@ const asked = (method: fc.Arbitrary<string>, params: fc.Arbitrary<unknown>): fc.
     .map((json) => ({ json }))
 
 const META = fc.constantFrom<object>(
-  {},
+  ...Array.from({ length: 12 }, () => ({})),
   { _meta: { progressToken: 1 } },
   { _meta: { progressToken: '__proto__' } },
   { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } },

@@ -173,9 +173,18 @@ function ofObject(schema: Schema, given: Given, depth: number): fc.Arbitrary<obj
   const required = [...(schema.required ?? []), ...(either === undefined ? [] : [either])]
   const parts = Object.entries(properties).filter(([name]) => depth < MOST_DEPTH || required.includes(name))
   const model = Object.fromEntries(parts.map(([name, part]) => [name, validOf(part, given, name, depth + 1)]))
-  const named = fc.record(model, { requiredKeys: required.filter((name) => name in model) })
+  const alternatives = Object.keys(schema.not?.properties ?? {})
+  const made = fc.record(model, { requiredKeys: required.filter((name) => name in model) })
+  const named = fc.tuple(made, fc.integer({ min: 0, max: 9 })).map(([own, turn]) => pickName(own, alternatives, turn))
   const more = ofMore(schema, given, depth)
   return more === null ? named : fc.tuple(named, more).map(([own, others]) => ({ ...others, ...own }))
+}
+
+/** Mostly one of several names of the same thing. */
+function pickName(own: object, names: string[], turn: number): object {
+  const given = names.filter((name) => Object.hasOwn(own, name))
+  const kept = turn === 0 ? given : given.filter((_, index) => index === turn % given.length)
+  return Object.fromEntries(Object.entries(own).filter(([name]) => !given.includes(name) || kept.includes(name)))
 }
 
 /** Properties whose names are free. */

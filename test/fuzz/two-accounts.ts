@@ -28,64 +28,74 @@ export type TwoAccounts = Awaited<ReturnType<typeof openTwoAccounts>>
 export async function openTwoAccounts() {
   const sns = createSnsStandIn(NOW)
   const server = await createTestServer({ fetchSns: sns.fetch })
-  const plan = { eventsPerHour: null, addsPerHour: null, updatesPerHour: null, mcpCallsPerMinute: 1_000_000 }
-  const names = new Map<string, string[]>()
-  const keys = new Map<string, string>()
-  const secrets: string[] = []
-  const signing = { first: makeSigning(), second: makeSigning() }
-  for (const who of ['first', 'second'] as const) {
-    const account = server[who]
-    await server.setPlan({ ...plan, snippetLimits: false }, account)
-    const key = await server.makeKey('manage', account)
-    if (who === 'first') {
-      keys.set('standard', account.apiKey)
-      keys.set('manage', key.apiKey)
-      keys.set('ingest', (await server.makeKey('ingest', account)).apiKey)
-      const revoked = await server.makeKey('manage', account)
-      await server.revokeKey(revoked.keyId, account)
-      keys.set('revoked', revoked.apiKey)
-    }
-    const token = makeHookToken()
-    const { sendgrid, ...secretsOf } = signing[who]
-    const topic = who === 'first' ? TOPIC : FOREIGN_TOPIC
-    const own = { ...secretsOf, sendgrid: sendgrid.publicKey, postmark: token, brevo: makeHookToken(), ses: topic }
-    await fill(server, account, { mark: who === 'first' ? 'first' : MARK, key: key.apiKey, own })
-    for (const [name, values] of Object.entries(await listNames(server, account, own)))
-      names.set(`${who}.${name}`, values)
-    secrets.push(
-      account.apiKey,
-      account.identitySecret,
-      key.apiKey,
-      own.postmark,
-      own.brevo,
-      own.resend,
-      own.mailgun,
-      own.bounces,
-    )
-  }
-  for (const name of ['app', 'site', 'message', 'delivery', 'contact', 'key'])
-    names.set(`none.${name}`, (names.get(`second.${name}`) ?? []).map(unknownLike))
+  const [first, second] = [await fillAccount(server, 'first'), await fillAccount(server, 'second')]
+  const names = new Map<string, readonly string[]>()
+  for (const [who, { ids }] of Object.entries({ first, second }))
+    for (const [name, values] of Object.entries(ids)) names.set(`${who}.${name}`, values)
+  for (const name of ID_NAMES) names.set(`none.${name}`, second.ids[name].map(unknownLike))
   names.set('second.email', [PEOPLE.second])
   names.set('none.email', [PEOPLE.nobody])
   names.set('second.name', [UNMARKED])
   names.set('none.name', ['Monthly digest'])
-  secrets.push(...keys.values())
-  const second = await appOf(server, server.second)
-  const database = new Database(join(server.folder, 'eventpost.db'), { readonly: true })
+  const revoked = await server.makeKey('manage')
+  await server.revokeKey(revoked.keyId)
+  const keys = new Map<string, string>([
+    ['standard', server.first.apiKey],
+    ['manage', first.key],
+    ['ingest', (await server.makeKey('ingest')).apiKey],
+    ['revoked', revoked.apiKey],
+  ])
+  const rows = await openRows(server)
   return {
     server,
     keys,
     names,
-    secrets,
+    secrets: [...first.secrets, ...second.secrets, ...keys.values()],
     sns,
     /** with which webhooks to the first account are signed */
-    signing: signing.first,
-    /** All rows of the second account. */
-    readSecond: (): Map<string, string> => readRows(database, { accountId: second.accountId, appId: second.id }),
+    signing: first.signing,
+    readSecond: rows.readSecond,
     async close(): Promise<void> {
-      database.close()
+      rows.close()
       await server.close()
     },
+  }
+}
+
+/** All rows of the second account. */
+export async function openRows(server: TestServer) {
+  const { accountId, id: appId } = await appOf(server, server.second)
+  const database = new Database(join(server.folder, 'eventpost.db'), { readonly: true })
+  return {
+    readSecond: (): Map<string, string> => readRows(database, { accountId, appId }),
+    close: () => database.close(),
+  }
+}
+
+export const ID_NAMES = ['app', 'site', 'message', 'delivery', 'contact', 'key'] as const
+
+/** A plan without limits, people, messages, emails and settings. */
+export async function fillAccount(server: TestServer, who: 'first' | 'second') {
+  const account = server[who]
+  const rates = { eventsPerHour: null, addsPerHour: null, updatesPerHour: null, mcpCallsPerMinute: 1_000_000 }
+  await server.setPlan({ ...rates, snippetLimits: false }, account)
+  const { apiKey: key } = await server.makeKey('manage', account)
+  const signing = makeSigning()
+  const { sendgrid, ...secrets } = signing
+  const own = {
+    ...secrets,
+    sendgrid: sendgrid.publicKey,
+    postmark: makeHookToken(),
+    brevo: makeHookToken(),
+    ses: who === 'first' ? TOPIC : FOREIGN_TOPIC,
+  }
+  await fill(server, account, { mark: who === 'first' ? 'first' : MARK, key, own })
+  const { postmark, brevo, resend, mailgun, bounces } = own
+  return {
+    key,
+    signing,
+    secrets: [account.apiKey, account.identitySecret, key, postmark, brevo, resend, mailgun, bounces],
+    ids: await listIds(server, account, own),
   }
 }
 
@@ -96,7 +106,7 @@ function makeSigning() {
 }
 
 /** An ID of the same shape that nobody has. */
-function unknownLike(id: string): string {
+export function unknownLike(id: string): string {
   const [kind = '', text = ''] = id.split('_')
   if (kind === 'app' || kind === 'site') return `${kind}_${text.replaceAll(/./g, 'z')}`
   if (kind === 'msg' || kind === 'dlv' || kind === 'con')
@@ -172,7 +182,7 @@ function messagesOf(mark: string): (readonly [string, MessageContent])[] {
   ]
 }
 
-async function listNames(server: TestServer, account: Account, own: Own): Promise<Record<string, string[]>> {
+async function listIds(server: TestServer, account: Account, own: Own) {
   const { store, unsubscribeKey } = server.parts()
   const app = await appOf(server, account)
   const messages = await store.listMessages(app.id)

@@ -7,6 +7,7 @@ import type { Sender } from '../../src/mail/sender.ts'
 import { addPerson, appOf, page, report, send, track } from '../api/reports.ts'
 import { BASE_URL, createTestServer, EVENTS, type Options, type TestServer } from '../helper.ts'
 import { HOSTILE, INHERITED, MARKUP } from './hostile.ts'
+import { fillAccount, openRows } from './two-accounts.ts'
 
 export type Who = Role | 'stranger' | 'nobody'
 export const EVERYBODY: readonly Who[] = ['owner', 'editor', 'viewer', 'stranger', 'nobody']
@@ -26,6 +27,19 @@ export type World = Awaited<ReturnType<typeof openWorld>>
 export async function openWorld(options: Options = {}) {
   const server = await createTestServer(options)
   await fill(server)
+  return openBrowsers(server)
+}
+
+/** As `openWorld`, and the second account holds as much, with a mark in all of its texts. */
+export async function openTwoWorlds() {
+  const server = await createTestServer()
+  await fill(server)
+  const { ids } = await fillAccount(server, 'second')
+  const rows = await openRows(server)
+  return { ...(await openBrowsers(server)), ids, readSecond: rows.readSecond, closeRows: rows.close }
+}
+
+async function openBrowsers(server: TestServer) {
   const emails = await addMembers(server)
   const jars = new Map<Who, Map<string, string>>(EVERYBODY.map((who) => [who, new Map<string, string>()]))
 
