@@ -378,7 +378,7 @@ async function sendRequest(
 
 /** The preview shows the plain text of an email as text, never as HTML. */
 function withoutPlainText({ headers }: Response, text: string): string {
-  if (!headers.get('content-type')?.startsWith('application/json')) return text
+  if (text === '' || !headers.get('content-type')?.startsWith('application/json')) return text
   const shown = JSON.parse(text) as { mail?: object | null } | null
   return shown?.mail ? JSON.stringify({ ...shown, mail: { ...shown.mail, text: '' } }) : text
 }

@@ -317,19 +317,19 @@ const parse = (text: string): unknown => {
   }
 }
 
-const NOTED = ['cursor', 'token', 'updatedAt']
+const NOTED: Record<string, RegExp> = {
+  cursor: /"nextCursor\\?":\\?"([^"\\]+)/g,
+  token: /"token\\?":\\?"([^"\\]+)/g,
+  updatedAt: /"updatedAt\\?":\\?"([^"\\]+)/g,
+  delivery: /"(dlv_[0-9a-z]{11})/g,
+}
 const MOST_SEEN = 4
 
-/** Cursors and tokens that later requests send. */
+/** Cursors, tokens and IDs that later requests send. */
 function noteSeen({ seen }: World, { text }: Answered): void {
-  for (const [, name = '', value = ''] of text.matchAll(/"(nextCursor|token|updatedAt)\\?":\\?"([^"\\]+)/g)) {
-    const noted = name === 'nextCursor' ? 'cursor' : name
-    if (!NOTED.includes(noted)) continue
-    const list = seen.get(noted) ?? []
-    list.push(value)
-    if (list.length > MOST_SEEN) list.shift()
-    seen.set(noted, list)
-  }
+  for (const [name, pattern] of Object.entries(NOTED))
+    for (const [, value = ''] of text.matchAll(pattern))
+      seen.set(name, [...(seen.get(name) ?? []), value].slice(-MOST_SEEN))
 }
 
 /** Puts IDs in. */

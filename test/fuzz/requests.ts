@@ -52,7 +52,7 @@ const KNOWN: Record<string, readonly string[]> = {
   ],
   to: ['first@owner.example', 'second@owner.example'],
   messageId: [...several('first.message', 6), ...several('second.message', 3)],
-  deliveryId: [...several('first.delivery', 9), ...several('second.delivery', 5)],
+  deliveryId: [...several('first.delivery', 9), ...several('second.delivery', 5), ...several('seen.delivery', 4)],
   contactId: [...several('first.contact', 3), ...several('second.contact', 2)],
   event: ['results_ready', 'later', 'signed_up'],
   cursor: ['«seen.cursor.0»', '«seen.cursor.1»', '«seen.cursor.2»'],
@@ -61,6 +61,8 @@ const KNOWN: Record<string, readonly string[]> = {
   message: [...several('first.name', 6), '«second.name.0»'],
   page: DOC_PAGES.map(({ slug }) => slug).slice(0, 12),
   provider: [...HOOK_PROVIDERS, 'nobody'],
+  ip: ['203.0.113.7', '2001:db8::1'],
+  occurredAt: ['2026-05-15T12:00:00Z', '2026-05-15T14:00:00+02:00', '2026-05-01T00:00:00Z'],
   signature: ['«signature»'],
   id: ['load.1', 'load.2', 'load.3'],
 }
@@ -175,10 +177,15 @@ const segment = (name: string): fc.Arbitrary<string> => {
   return all.length === 0 ? strange : fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...all) }, strange)
 }
 
+/** Elsewhere, `message` is a name or a whole message. */
+const IN_PATHS: Record<string, string> = { '{message}': 'messageId' }
+
 const pathOf = (template: string): fc.Arbitrary<string> => {
   const parts = template.split('/')
   return fc
-    .tuple(...parts.map((part) => (part.startsWith('{') ? segment(part.slice(1, -1)) : fc.constant(part))))
+    .tuple(
+      ...parts.map((part) => (part.startsWith('{') ? segment(IN_PATHS[part] ?? part.slice(1, -1)) : fc.constant(part))),
+    )
     .map((made) => made.join('/'))
 }
 
@@ -202,6 +209,8 @@ function queryOf({ parameters = [] }: Operation, making: Making): fc.Arbitrary<[
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD']
 
+const ERASED = ['new@example.com', '«second.email»']
+
 const signedAs = (template: string): Asked['signed'] =>
   template === '/c' ? 'report' : template === '/hooks/bounces/{app}' ? 'bounces' : null
 
@@ -211,6 +220,8 @@ export function callsOf({ paths, components }: Document): fc.Arbitrary<Asked>[] 
     known,
     resolve: (ref) => components.schemas[ref.split('/').at(-1) ?? ''] as Schema,
   }
+  // otherwise nobody is left soon
+  const erasing: Making = { ...making, known: (name) => (name === 'email' ? ERASED : known(name)) }
   return Object.entries(paths).flatMap(([template, methods]) =>
     Object.entries(methods).flatMap(([verb, operation]) => {
       if (template.startsWith('/hooks/{provider}')) return []
@@ -225,7 +236,9 @@ export function callsOf({ paths, components }: Document): fc.Arbitrary<Asked>[] 
         query: queryOf(operation, making),
         by: signed === null ? CALLERS : fc.constant('nobody'),
         headers: headersOf(type, content !== undefined && signed === null),
-        body: content ? bodyOf(content.schema as Schema, ownExample(content.example), making) : fc.constant(null),
+        body: content
+          ? bodyOf(content.schema as Schema, ownExample(content.example), verb === 'delete' ? erasing : making)
+          : fc.constant(null),
         signed: fc.oneof({ weight: 8, arbitrary: fc.constant(signed) }, fc.constant(null)),
       })
     }),

@@ -117,10 +117,12 @@ const refuseRef = (ref: string): never => {
 type Given = Required<Making>
 
 export const validOf = (schema: Schema, given: Given, name: string, depth: number): fc.Arbitrary<unknown> => {
-  const known = given.known(name)
+  const known = takesText(schema) ? given.known(name) : []
   const allowed = ofSchema(schema, given, name, depth)
   return known.length === 0 ? allowed : fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...known) }, allowed)
 }
+
+const takesText = ({ type, anyOf }: Schema): boolean => type === 'string' || anyOf?.some(takesText) === true
 
 function ofSchema(schema: Schema, given: Given, name: string, depth: number): fc.Arbitrary<unknown> {
   const { $ref, anyOf, oneOf, type } = schema
@@ -166,6 +168,12 @@ const ofArray = ({ items = {}, minItems = 0, maxItems = 4 }: Schema, given: Give
     maxLength: Math.max(minItems, Math.min(maxItems, depth < MOST_DEPTH ? 4 : 0)),
   })
 
+/** More of them rarely go together. */
+const MOST_OPTIONAL = 4
+
+const pick = (value: object, names: string[]): object =>
+  Object.fromEntries(Object.entries(value).filter(([name]) => names.includes(name)))
+
 /** A few of the optional properties. */
 function ofObject(schema: Schema, given: Given, depth: number): fc.Arbitrary<object> {
   const { properties = {} } = schema
@@ -174,8 +182,14 @@ function ofObject(schema: Schema, given: Given, depth: number): fc.Arbitrary<obj
   const parts = Object.entries(properties).filter(([name]) => depth < MOST_DEPTH || required.includes(name))
   const model = Object.fromEntries(parts.map(([name, part]) => [name, validOf(part, given, name, depth + 1)]))
   const alternatives = Object.keys(schema.not?.properties ?? {})
-  const made = fc.record(model, { requiredKeys: required.filter((name) => name in model) })
-  const named = fc.tuple(made, fc.integer({ min: 0, max: 9 })).map(([own, turn]) => pickName(own, alternatives, turn))
+  const optional = Object.keys(model).filter((name) => !required.includes(name))
+  const named = fc
+    .tuple(
+      fc.record(model),
+      fc.subarray(optional, { maxLength: Math.min(MOST_OPTIONAL, optional.length) }),
+      fc.integer({ min: 0, max: 9 }),
+    )
+    .map(([all, kept, turn]) => pickName(pick(all, [...required, ...kept]), alternatives, turn))
   const more = ofMore(schema, given, depth)
   return more === null ? named : fc.tuple(named, more).map(([own, others]) => ({ ...others, ...own }))
 }
