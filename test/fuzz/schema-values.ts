@@ -215,7 +215,7 @@ function ofMore({ patternProperties, additionalProperties }: Schema, given: Give
 }
 
 /** Valid but for one part: a wrong type, a text that is a character too long, a name that nobody expects. */
-export function nearlyOf(schema: Schema, given: Given, name: string, depth: number): fc.Arbitrary<unknown> {
+function nearlyOf(schema: Schema, given: Given, name: string, depth: number): fc.Arbitrary<unknown> {
   const { $ref, anyOf, oneOf, type, properties = {}, items } = schema
   if ($ref !== undefined) return nearlyOf(given.resolve($ref), given, name, depth)
   const options = anyOf ?? oneOf

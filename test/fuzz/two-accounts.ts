@@ -12,6 +12,7 @@ import { publicId, readPublicId } from '../../src/core/ids.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { appOf, page, report, send, track } from '../api/reports.ts'
 import { type Account, API, createTestServer, DAY, NOW, type TestServer } from '../helper.ts'
+import { joinFirst } from '../mcp/client.ts'
 import { createSnsStandIn, FOREIGN_TOPIC, TOPIC } from '../mail/sns.ts'
 import { makeSigningSecret } from '../mail/webhooks.ts'
 
@@ -19,9 +20,6 @@ import { makeSigningSecret } from '../mail/webhooks.ts'
 export const MARK = 'zqxmark'
 /** Both accounts know Bea; only the second one knows Cee; nobody knows Dee. */
 export const PEOPLE = { both: 'bea@example.com', second: 'cee@example.com', nobody: 'dee@example.com' }
-
-/** What requests name: `«first.app»`, or `«first.delivery.2»` where there are several. */
-export type References = ReadonlyMap<string, readonly string[]>
 
 export type TwoAccounts = Awaited<ReturnType<typeof openTwoAccounts>>
 
@@ -37,6 +35,8 @@ export async function openTwoAccounts() {
   names.set('none.email', [PEOPLE.nobody])
   names.set('second.name', [UNMARKED])
   names.set('none.name', ['Monthly digest'])
+  // only members who joined get test emails
+  await joinFirst(server)
   const revoked = await server.makeKey('manage')
   await server.revokeKey(revoked.keyId)
   const keys = new Map<string, string>([
@@ -72,7 +72,7 @@ export async function openRows(server: TestServer) {
   }
 }
 
-export const ID_NAMES = ['app', 'site', 'message', 'delivery', 'contact', 'key'] as const
+const ID_NAMES = ['app', 'site', 'message', 'delivery', 'contact', 'key'] as const
 
 /** A plan without limits, people, messages, emails and settings. */
 export async function fillAccount(server: TestServer, who: 'first' | 'second') {
@@ -164,7 +164,7 @@ async function fill(
 
 /** A message that only the second account has, with a name that a request can send. */
 const UNMARKED = 'Weekly digest'
-const DUE_IN_DAYS = 300
+const DUE_IN_DAYS = 30
 
 function messagesOf(mark: string): (readonly [string, MessageContent])[] {
   const mail = { subject: `${mark} {{ event.headline | default: "subject" }}`, body: `${mark} body` }
