@@ -33,19 +33,19 @@ test('generated values are what the schema allows, and others are what it does n
   for (const [name, schema] of inputs()) {
     const { $ref = '' } = schema
     const validate = ajv.compile({ ...making().resolve($ref), components: document.components })
-    const valid = fc.sample(validOf(schema, making(), '', 0), { numRuns: 15, seed: 1 })
+    const valid = fc.sample(validOf(schema, making(), '', 0), { numRuns: 8, seed: 1 })
     expect([name, valid.filter((value) => !validate(JSON.parse(toJson(value))))]).toEqual([name, []])
     if (name.includes('{provider}')) continue
-    const any = fc.sample(valuesOf(schema, making()), { numRuns: 60, seed: 1 })
+    const any = fc.sample(valuesOf(schema, making()), { numRuns: 30, seed: 1 })
     const refused = any.filter((value) => !validate(JSON.parse(toJson(value) || 'null')))
-    expect([name, refused.length > 5 && refused.length < 55]).toEqual([name, true])
+    expect([name, refused.length > 2 && refused.length < 28]).toEqual([name, true])
   }
 }, 60_000)
 
 test('hostile requests to the API, MCP, webhooks and links are answered, and accounts stay apart', async () => {
-  const { faults, requests, calls, statuses } = await fuzzPrograms({ seed: 1, requests: 500 })
+  const { faults, requests, calls, statuses } = await fuzzPrograms({ seed: 1, requests: 350 })
   expect(faults).toEqual([])
-  expect(requests).toBeGreaterThanOrEqual(500)
+  expect(requests).toBeGreaterThanOrEqual(350)
   const called = new Set(Array.from(calls.keys(), (name) => name.split(' ')[0]))
   expect(called.size).toBeGreaterThan(20)
   expect([...statuses.keys()]).toEqual(expect.arrayContaining([200, 202, 400, 401, 403, 404, 405]))
