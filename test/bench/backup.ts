@@ -79,6 +79,7 @@ async function checkLedger(target: Target, data: string, folder: string) {
 }
 
 const folder = createFolder()
+let stop = async (): Promise<void> => {}
 try {
   const data = join(folder.path, 'data')
   await seed(data)
@@ -86,6 +87,7 @@ try {
   const lifted = ['--events-per-hour', 'unlimited', '--adds-per-hour', 'unlimited']
   await runJson([EXECUTABLE, 'plan', 'set', '--data', data, ...lifted, '--json'], folder.path)
   const service = await startService([EXECUTABLE, 'serve', '--data', data, '--port', '0'], folder.path)
+  stop = service.stop
   const people = { file: '', signed: [] }
   const target = (run: string): Target => ({ url: service.url, app: large, key: apiKey, run, site: '', people })
   const megabytes = Math.round(statSync(join(data, 'eventpost.db')).size / 1e6)
@@ -104,7 +106,6 @@ try {
     console.log(`without: ${describe(alone)}; with backups: ${describe(beside)}`)
   }
   const { acknowledged, lacking } = await checkLedger(target('ledger'), data, folder.path)
-  await service.stop()
   const ratio = median(during) / median(without)
   const rows = [
     ['p99 of events without a backup', `${median(without).toFixed(1)} ms`, ''],
@@ -119,5 +120,6 @@ try {
   for (const row of rows) console.log(`| ${row.join(' | ')} |`)
   process.exitCode = ratio <= MOST_RATIO && lacking === 0 ? 0 : 1
 } finally {
+  await stop()
   folder.remove()
 }
