@@ -38,6 +38,7 @@ describe('each reason has its own sentence', () => {
     'server_limited',
     'sender_paused',
     'stopped',
+    'restored',
     'no_mailbox',
     'provider_suppressed',
     'unknown',
