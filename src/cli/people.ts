@@ -46,7 +46,7 @@ export const personExport: Command = {
       const person = await store.findContact(app.id, address.email)
       if (!person) throw new CommandRefused(UNKNOWN_PERSON.message ?? '')
       expectDone(await noteExport({ store, clock: systemClock }, app, { person, actor: 'cli' }))
-      await write(exportPerson({ store }, app, person), Bun.stdout.writer())
+      await write(exportPerson({ store }, app, person))
     })
   },
 }
@@ -65,8 +65,7 @@ export const peopleExport: Command = {
       const by = { accountId: app.accountId, actor: 'cli', at: Date.now() }
       const subject = `people of the app “${app.name}” as ${format.toUpperCase()}`
       expectDone(await store.noteExport({ ...by, action: 'data.export', subject }))
-      const pieces = exportPeople({ store }, app, { filter: ANYONE, sort: 'newest', format })
-      await write(pieces, path === undefined ? Bun.stdout.writer() : openFile(path))
+      await write(exportPeople({ store }, app, { filter: ANYONE, sort: 'newest', format }), path)
     })
   },
 }
@@ -127,20 +126,29 @@ function readFormat(given: Given, path = ''): ExportFormat {
   return format ?? (/\.(ndjson|jsonl)$/i.test(path) ? 'ndjson' : 'csv')
 }
 
-type Writer = { write(text: string): unknown; flush(): unknown; end(): unknown }
-
-function openFile(path: string): Writer {
-  return Bun.file(path).writer()
-}
-
-/** Waits for the disk or the reader, so that memory does not grow. */
-async function write(pieces: AsyncIterable<string>, writer: Writer): Promise<void> {
-  for await (const piece of pieces) {
-    writer.write(piece)
-    await writer.flush()
+/** Waits for the disk or the reader, so that memory does not grow. `path`: default: stdout. */
+async function write(pieces: AsyncIterable<string>, path?: string): Promise<void> {
+  try {
+    const writer = path === undefined ? Bun.stdout.writer() : Bun.file(path).writer()
+    for await (const piece of pieces) {
+      writer.write(piece)
+      await writer.flush()
+    }
+    await writer.end()
+  } catch (error) {
+    const code = codeOf(error)
+    // the reader has read enough
+    if (path === undefined && code === 'EPIPE') return
+    if (code === null) throw error
+    throw new CommandRefused(
+      `${path ?? 'The output'} can't be written (${code}). Check its path, permissions and free space.`,
+    )
   }
-  await writer.end()
 }
+
+/** Of the system, such as ENOSPC. */
+const codeOf = (error: unknown): string | null =>
+  error instanceof Error && 'code' in error && 'syscall' in error ? String(error.code) : null
 
 async function* readPieces(path: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -155,6 +163,8 @@ async function refuseFault<T>(path: string, work: () => Promise<T>): Promise<T> 
     if (error instanceof ImportFault) throw new CommandRefused(`${path}: ${error.message}`)
     if (error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
       throw new CommandRefused(`${path} is not UTF-8 text. Save it as UTF-8, then import it again.`)
+    const code = codeOf(error)
+    if (code !== null) throw new CommandRefused(`${path} can't be read (${code}). Check its permissions.`)
     throw error
   }
 }

@@ -27,7 +27,6 @@ import content from './content.md' with { type: 'text' }
 import emails from './emails.md' with { type: 'text' }
 import errors from './errors.md' with { type: 'text' }
 import events from './events.md' with { type: 'text' }
-import exports from './exports.md' with { type: 'text' }
 import filters from './filters.md' with { type: 'text' }
 import frequency from './frequency.md' with { type: 'text' }
 import html from './html.md' with { type: 'text' }
@@ -42,7 +41,7 @@ import optIn from './opt-in.md' with { type: 'text' }
 import privacy from './privacy.md' with { type: 'text' }
 import requests from './requests.md' with { type: 'text' }
 import results from './results.md' with { type: 'text' }
-import scriptData from './script-data.md' with { type: 'text' }
+import script from './script.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
 import providers from './providers.md' with { type: 'text' }
 import senders from './senders.md' with { type: 'text' }
@@ -77,13 +76,12 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       events,
       retries,
       contacts,
-      exports,
       'opt-in': optIn,
       sends,
       manage,
       snippet,
       calls,
-      'script-data': scriptData,
+      script,
       consent,
       privacy,
       mcp,

@@ -83,6 +83,9 @@ test(
     expect(await run('import', at('none.csv'))).toEqual(refused("can't be read"))
     writeFileSync(at('bad.csv'), new Uint8Array([101, 109, 97, 105, 108, 10, 0xff]))
     expect(await run('import', at('bad.csv'), '--app', begun.appId)).toEqual(refused('not UTF-8 text'))
+    expect(await run('export', at('none/people.csv'), '--app', begun.appId)).toEqual(
+      refused("can't be written .ENOENT"),
+    )
     expect(await run('import')).toEqual(wrongUse('eventpost import FILE'))
     expect(await run('export', '--format', 'xml')).toEqual(wrongUse('csv or ndjson'))
   },

@@ -24,7 +24,7 @@ const rowsOf = (slug: string) =>
   new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|/gm), ([, a, b]) => [a, b]))
 
 test('every page has a title, a summary and the address of the installation', () => {
-  const slugs = `start events retries contacts exports opt-in sends manage snippet calls script-data consent privacy mcp tools messages emails triggers conditions rules frequency content filters layout html languages texts topics results holdback sending delivery states bounces
+  const slugs = `start events retries contacts opt-in sends manage snippet calls script consent privacy mcp tools messages emails triggers conditions rules frequency content filters layout html languages texts topics results holdback sending delivery states bounces
     rates senders domains providers ses install docker hosting settings backups replication master-key upgrades accounts limits errors requests http security threats vulnerabilities sessions data cryptography asvs asvs-v8 development commands`
   expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(slugs.split(/\s+/))
   for (const page of DOC_PAGES) {
@@ -152,10 +152,10 @@ describe('the pages are correct about', () => {
   })
 
   test('the request of the script', () => {
-    const [, example = ''] = /```json\n([^]*?)```/.exec(markdownOf('script-data')) ?? []
+    const [, example = ''] = /```json\n([^]*?)```/.exec(markdownOf('script')) ?? []
     const body = JSON.parse(example)
     expect(readVisitReport(body, 0)).toMatchObject({ input: { email: 'ada@example.com', id: body.id } })
-    const [, fields = ''] = markdownOf('script-data').split('## A request')
+    const [, fields = ''] = markdownOf('script').split('## A request')
     for (const name of [...Object.keys(body), ...Object.keys(Object.assign({}, ...body.events))]) {
       if (name !== 'events') expect([name, fields.includes(`\`${name}\``)]).toEqual([name, true])
     }

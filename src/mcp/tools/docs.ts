@@ -23,7 +23,7 @@ const BEYOND = { field: 'cursor', code: 'invalid', message: 'Send `nextCursor` o
 export const getDocs: Tool = {
   name: 'get_docs',
   title: 'Get docs',
-  description: 'Lists pages, or returns one in parts.',
+  description: 'Lists pages, or returns one.',
   kind: 'read',
   input: PAGES,
   run: ({ baseUrl }, _, args, known) => {
