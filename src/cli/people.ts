@@ -131,7 +131,7 @@ async function write(pieces: AsyncIterable<string>, path?: string): Promise<void
   try {
     const writer = path === undefined ? Bun.stdout.writer() : Bun.file(path).writer()
     for await (const piece of pieces) {
-      writer.write(piece)
+      await writer.write(piece)
       await writer.flush()
     }
     await writer.end()
