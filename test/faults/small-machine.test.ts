@@ -66,20 +66,24 @@ describe.skipIf(SECONDS === 0)('a small machine', () => {
 
     const clients = Array.from({ length: 200 }, () => createClient(server.url, seeded.apiKey))
     const free = [...clients]
-    let failed = 0
+    /** How often an event was not answered with 202, and with what instead. */
+    const failed: Record<string, number> = {}
+    const noteFailed = (what: string): void => void (failed[what] = (failed[what] ?? 0) + 1)
     let run = 0
     /** Nine of ten are about people who are known already. */
+    let phase = 'warm-up'
     const measure = async (seconds: number): Promise<number> => {
       run += 1
       const times = await pace({ seconds, perSecond: PER_SECOND }, async (number) => {
         const client = free.pop()
-        if (!client) return void (failed += 1)
+        if (!client) return noteFailed('too many at once')
         const known = Math.floor(Math.random() * ACTIVE_PEOPLE)
         const email = number % 10 === 0 ? `run${run}n${number}@example.com` : `person${known}@example.com`
         const properties = { headline: `Your results number ${number} are ready` }
         const event = { app: seeded.large, email, event: 'results_ready', createContact: true, properties }
         const sent = await client.send('POST /api/v1/events', event)
-        if (sent.is !== 'answered' || sent.status !== 202) failed += 1
+        if (sent.is !== 'answered' || sent.status !== 202)
+          noteFailed(sent.is === 'answered' ? `${sent.status} ${phase}` : sent.is)
         free.push(client)
       })
       return quantile(times, 0.99)
@@ -131,6 +135,7 @@ describe.skipIf(SECONDS === 0)('a small machine', () => {
     await measure(WARM_SECONDS)
     const phases: [string, number][] = []
     const during = async (name: string, ...uses: ((number: number) => Promise<void>)[]): Promise<void> => {
+      phase = name
       const ends = uses.map(whileRunning)
       phases.push([name, await measure(SECONDS)])
       await Promise.all(ends.map((end) => end()))
@@ -143,15 +148,16 @@ describe.skipIf(SECONDS === 0)('a small machine', () => {
     for (const client of clients) client.close()
 
     const gigabytes = (statSync(databasePath(data)).size / 1024 ** 3).toFixed(1)
+    const failures = Object.values(failed).reduce((sum, times) => sum + times, 0)
     const most = Math.max(...phases.map(([, ms]) => ms))
     report({
       target: `Small machine (1 CPU, 512 MB, fsync ${SYNC_MS} ms, ${gigabytes} GB): p99 of ${PER_SECOND} events a second`,
       asked: `under ${P99_MS} ms`,
-      measured: `${phases.map(([name, ms]) => `${name} ${ms.toFixed(1)}`).join(', ')} ms; ${failed} failed${hasBackup ? '' : '; no backup command'}`,
-      isReached: most < P99_MS && failed === 0 && hasBackup,
+      measured: `${phases.map(([name, ms]) => `${name} ${ms.toFixed(1)}`).join(', ')} ms; ${failures} refused${hasBackup ? '' : '; no backup command'}`,
+      isReached: most < P99_MS && failures === 0 && hasBackup,
     })
     console.log(phases, used, { failed, gigabytes })
-    expect([failed, [...used.other]]).toEqual([0, []])
+    expect([failed, [...used.other]]).toEqual([{}, []])
     expect(most).toBeLessThan(P99_MS)
   }, 1_800_000)
 })
