@@ -100,7 +100,7 @@ export async function fuzzPrograms({ seed, requests }: { seed: number; requests:
     let shrinks = -1
     const property = fc.asyncProperty(world.calls, async (asked) => {
       if (shrinks >= MOST_SHRINKS) return
-      const reason = await judge(world, asked, fuzzed)
+      const reason = await checkAnswer(world, asked, fuzzed)
       if (reason !== null || shrinks >= 0) shrinks += 1
       if (reason !== null) throw new Error(reason)
     })
@@ -124,7 +124,7 @@ function describeFault(seed: number, { counterexample, errorInstance, numShrinks
 }
 
 /** @returns what is wrong with the answer; null: nothing */
-async function judge(world: World, asked: Asked, fuzzed: Fuzzed): Promise<string | null> {
+async function checkAnswer(world: World, asked: Asked, fuzzed: Fuzzed): Promise<string | null> {
   const { server } = world
   server.clock.tick(BETWEEN_MS)
   world.count += 1
