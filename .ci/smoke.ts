@@ -65,10 +65,12 @@ async function check(how: How, data: string): Promise<void> {
     if (!(await page.text()).includes('<h1')) throw new Error(`the page was answered with ${page.status}`)
     const { code, err } = await eventpost(['health', '--port', new URL(server.url).port], how)
     if (code !== 0) throw new Error(err)
-  } finally {
-    const { code } = await server.stop()
-    if (code !== 0) throw new Error(`it ended with ${code}`)
+  } catch (error) {
+    await server.stop()
+    throw error
   }
+  const { code } = await server.stop()
+  if (code !== 0) throw new Error(`it ended with ${code}`)
 }
 
 async function smoke(file: string, platform: string): Promise<string> {

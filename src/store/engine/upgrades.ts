@@ -143,7 +143,7 @@ export function applyMigrations(
   db: Database,
   from: number,
   migrations: readonly string[],
-  onVersion = (_version: number): void => {},
+  onVersion: (version: number) => void = () => {},
 ): void {
   for (const [index, sql] of migrations.slice(from).entries()) {
     const target = from + index + 1
