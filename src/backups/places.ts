@@ -58,7 +58,8 @@ function openBucket({ bucket, prefix }: Bucket, dataFolder: string, access: S3Ac
     async take(name) {
       const draft = Bun.file(join(dataFolder, name))
       try {
-        await client.write(prefix + name, draft)
+        // one part at a time, because each waiting one takes memory
+        await client.write(prefix + name, draft, { queueSize: 1 })
         const { size } = await client.stat(prefix + name)
         if (size !== draft.size) throw new Error(`the storage has ${size} of ${draft.size} bytes`)
       } finally {
