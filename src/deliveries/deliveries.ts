@@ -21,11 +21,12 @@ import { MESSAGE_RULES } from '../messages/message-changes.ts'
 import { mayResubscribe, outweighs } from '../people/suppressions.ts'
 import { mayResume } from '../people/topics.ts'
 import { BRAKE, BRAKE_RULES } from './brake.ts'
-import { decide, type Decision, giveUpTime, HELD_BACK, WAIT_REASONS } from './decide.ts'
+import { decide, type Decision, giveUpTime, HELD_BACK } from './decide.ts'
 import {
   addVerdict,
   cancelBySuppression,
   cancelByTopic,
+  isDelay,
   isSendableEarly,
   isFirstSend,
   isRetried,
@@ -129,7 +130,7 @@ export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
 
 /** Its rules or the app's limits let it wait, and no mail server refused it. */
 export const isHeld = ({ state, reason }: Pick<DeliveryRow, 'state' | 'reason'>): boolean =>
-  state === 'deferred' && WAIT_REASONS.some((one) => one === reason)
+  state === 'deferred' && reason !== null && isDelay(reason)
 
 /** Names of states in the dashboard; `docs/states.md` has them beside those of the API. */
 export const STATE_LABELS: Record<DeliveryState, string> = {

@@ -30,7 +30,7 @@ import {
 import { HELD_BACK, isLifecycle, NOT_LOOKED_UP, refusedBy } from './decide.ts'
 import { readRefusal } from './facts.ts'
 import { namesReply } from './describe-reason.ts'
-import { CANCELLED, isCancellable, isSendableEarly, isResendable, isResent, isUnwritable } from './ends.ts'
+import { CANCELLED, isCancellable, isDelay, isSendableEarly, isResendable, isResent, isUnwritable } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import { type ContactRow, UNKNOWN_PERSON } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
@@ -56,6 +56,7 @@ export {
   countDeferrals,
   findUnconfirmed,
   isCancellable,
+  isDelay,
   isSendableEarly,
   isHeld,
   isLifecycle,

@@ -122,11 +122,12 @@ export const planResend: PlanResend = (ended, { at, actor, inBulk }) => {
 function findStopped({ state, reason, record }: ResendFacts, at: number): { stopped?: StoppedBy } {
   const { at: decidedAt = at, verdicts = [], sentOn, cancelled } = parseRecord(record) ?? {}
   const isSkipped = state === 'skipped' && reason !== null
+  const isHeld = state === 'deferred' && reason !== null && isDelay(reason)
   if (sentOn?.stopped && (!isSkipped || sentOn.stopped.reason !== CANCELLED)) {
     const { at: overriddenAt, actor, stopped } = sentOn
     return { stopped: { overridden: { at: overriddenAt, ...(actor === undefined ? {} : { actor }) }, ...stopped } }
   }
-  if (!isSkipped) return {}
+  if (!isSkipped && !isHeld) return {}
   if (reason === CANCELLED) return { stopped: { at: cancelled?.at ?? decidedAt, reason, verdicts: [] } }
   return { stopped: { at: decidedAt, reason, verdicts: verdicts.filter(({ verdict }) => verdict !== 'pass') } }
 }
@@ -151,6 +152,9 @@ export const planCancel: PlanCancel = ({ state, record }, { at, actor }) => {
   const decided = parseRecord(record) ?? { at, verdicts: [] }
   return { state: 'skipped', reason: CANCELLED, record: JSON.stringify({ ...decided, cancelled: { at, actor } }) }
 }
+
+/** Whether the rules or limits only delayed it. */
+export const isDelay = (reason: string): boolean => WAIT_REASONS.some((one) => one === reason)
 
 /** It waits for its time, for a limit or for its next attempt. */
 export const isSendableEarly = ({ state, dueAt }: WaitingDelivery, at: number): boolean =>
@@ -177,15 +181,13 @@ const isOfServer = (reason: string): boolean =>
 /** The sender address was refused or is not allowed. */
 const isOfSender = (reason: string): boolean => reason.startsWith('sender_') || reason.startsWith('from_')
 
-const isOfCheck = (reason: string): boolean => WAIT_REASONS.some((one) => one === reason)
-
 /**
  * Another mail server may also accept the sender address. A reason names one check only, so that all emails that wait
  * for one are decided again when a limit changed.
  */
 export const isRetried = (reason: string, cause: RetryCause): boolean => {
   if (cause === 'brake') return reason === BRAKE
-  if (cause === 'limits') return reason !== BRAKE && isOfCheck(reason)
+  if (cause === 'limits') return reason !== BRAKE && isDelay(reason)
   return isOfSender(reason) || (cause === 'server' && isOfServer(reason))
 }
 

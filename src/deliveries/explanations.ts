@@ -7,6 +7,7 @@ import {
   type Verdict,
 } from '../store/message-types.ts'
 import { findUnconfirmed, isHeld, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
+import { isDelay } from './ends.ts'
 import { reasonOfRule } from './rules.ts'
 import { type Check, NOT_LOOKED_UP, refusedBy } from './decide.ts'
 import type { SimulationLine } from './simulation/simulate.ts'
@@ -116,7 +117,8 @@ function describeOverridden(delivery: DeliveryRow, subject: DescribedSubject, by
   if (at === undefined || stopped === undefined || delivery.state === 'skipped') return []
   const [then, later] = [stopped.at, stopped.overridden?.at ?? at].map((time) => formatTimeInZone(time, subject.zone))
   const cause = describeCause({ reason: stopped.reason, state: 'skipped' }, subject, stopped.verdicts)
-  return [`It was blocked on ${then}: ${cause} ${by ?? 'A member'} sent it anyway on ${later}.`]
+  const what = isDelay(stopped.reason) ? 'waiting' : 'blocked'
+  return [`It was ${what} on ${then}: ${cause} ${by ?? 'A member'} sent it anyway on ${later}.`]
 }
 
 const REFUSALS: Record<UnwantedReason, string> = {

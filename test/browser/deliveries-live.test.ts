@@ -171,7 +171,7 @@ test(
     await live
     await page.click('button:text("Check and send now")')
     await page.click('#send-now form button')
-    await page.waitForSelector('.notice >> text=The email is checked in a moment')
+    await page.waitForSelector('.notice >> text=The email was queued')
     await page.evaluate('window.isSame = true')
     await page.click('label[for=view-text]')
     await send('later', 'bob')

@@ -6,6 +6,7 @@ import {
   CANCELLED,
   type DeliveryState,
   type Explanation,
+  isDelay,
   namesReply,
   type MessageRow,
   type ShownDelivery,
@@ -27,17 +28,17 @@ const columnsOf = (isWaiting: boolean): Column<Rule>[] => [
   {
     name: 'Verdict',
     isUnlabelled: true,
-    cell: ({ rule, verdict }) => <Badge {...moodOf(rule, verdict, isWaiting)} />,
+    cell: (rule) => <Badge {...moodOf(rule, isWaiting)} />,
   },
 ]
 
-/** While an email waits, a rule that stops it is checked again. */
-function moodOf(rule: string, verdict: Rule['verdict'], isWaiting: boolean): { mood: Mood; children: string } {
+/** While an email waits, a rule that stops it is checked again. Limits and hours never do more than delay it. */
+function moodOf({ rule, verdict, until }: Rule, isWaiting: boolean): { mood: Mood; children: string } {
   // a missing link doesn't block an email
   if (rule === 'link') return { mood: 'quiet', children: 'Left out' }
   if (rule === 'language') return { mood: 'quiet', children: 'Text' }
   if (verdict === 'pass') return { mood: 'good', children: 'Send' }
-  return { mood: 'caution', children: isWaiting ? 'Wait' : "Don't send" }
+  return { mood: 'caution', children: isWaiting || isDelay(rule) || until !== undefined ? 'Wait' : "Don't send" }
 }
 
 /** The mail server's answer to a refused email, unless the page's first sentence has it. */
@@ -125,7 +126,7 @@ function momentsOf({ shown, cancelled, sentOnBy, overriddenBy }: Happened): Mome
     [
       'stopped',
       stopped && stopped.reason !== CANCELLED ? stopped.at : null,
-      `Blocked: ${shortenReason(stopped?.reason ?? '')}`,
+      `${isDelay(stopped?.reason ?? '') ? 'Waited' : 'Blocked'}: ${shortenReason(stopped?.reason ?? '')}`,
     ],
     ['overridden', stopped?.overridden?.at ?? null, `${overriddenBy ?? 'A member'} sent it anyway`],
     ['sent-on', sentOn?.at ?? null, `${sentOnBy ?? 'A member'} ${describeSending(shown.work.delivery)}`],

@@ -381,7 +381,7 @@ describe('resending', () => {
     const { status, location } = await browser.post(`${path}/resend`)
     expect([status, location]).toEqual([303, path])
     expect(await textOf((await browser.get(path)).html, '[role=status] > .notice')).toEqual([
-      "Done: The email goes out in a moment, unless the person can't be emailed.",
+      'Done: The email was queued. Only suppressions are checked before it is sent.',
     ])
     expect(await textOf((await browser.get(path)).html, 'td .badge')).toEqual(['Send', 'Send', "Don't send"])
     await sendDue(pages)

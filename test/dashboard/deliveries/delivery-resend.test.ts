@@ -248,6 +248,16 @@ describe('afterwards', () => {
       'Send it anyway',
       'Cancel this email',
     ])
+    await browser.post(`${path}/resend`)
+    await sendDue(pages)
+    const sent = await see(path)
+    expect((await textOf(sent, '.page-head .lead bdi'))[0]).toContain(
+      `It was waiting on 3 May 2026, 12:00 UTC: ${BOB} received 1 lifecycle email within a day, but this app sends at most 1. ada@example.com sent it anyway on 3 May 2026, 12:00 UTC.`,
+    )
+    expect(await textOf(sent, 'td .badge')).toContain('Wait')
+    expect(await textOf(sent, 'td .badge')).not.toContain("Don't send")
+    expect(await moments(path)).toContain('ada@example.com sent it anyway')
+    expect(await moments(path)).toContain('Waited: Daily limit reached')
     await set({ perPersonDay: null })
     const messageId = await putMessage(pages, { app, name: 'Third', content: { ...MAIL, holdback: 50 } })
     for (let nth = 0; nth < 12; nth += 1) await sendEvent(pages, { app, email: `p${nth}@example.com` })
@@ -423,7 +433,7 @@ describe('an email that waits', () => {
     const { status, location } = await browser.submit(path, `${path}/send-now`)
     expect([status, location]).toEqual([303, path])
     expect(await textOf(await see(path), '[role=status] > .notice')).toEqual([
-      'Done: The email is checked in a moment, and sent if nothing stops it.',
+      'Done: The email was queued. It is sent if no rule, hours or limit stops it.',
     ])
     await sendDue(pages)
     expect((await newest()).state).toBe(state as 'kept')
