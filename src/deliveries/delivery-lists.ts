@@ -11,6 +11,7 @@ import {
   type JoinedEvent,
   type MessageRow,
   type StoredSend,
+  SUPPRESSION_REASONS,
   type UnwantedReason,
 } from '../store/message-types.ts'
 import { applySend } from '../store/sends.ts'
@@ -63,6 +64,7 @@ export {
   labelOf,
   SENT_STATES,
   STATE_LABELS,
+  SUPPRESSION_REASONS,
   namesReply,
   isResent,
   mayHaveArrivedTwice,
@@ -79,6 +81,7 @@ export type {
   JoinedEvent,
   MessageExplanation,
   MessageRow,
+  UnwantedReason,
 }
 
 export type DeliveryFilter = Omit<DeliveryQuery, 'appId' | 'limit'>

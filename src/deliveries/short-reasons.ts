@@ -4,6 +4,9 @@ import { readRecord } from './deliveries.ts'
 import { codeOf, type DecisionReason, enhancedOf, lacksMailbox, type MailReason } from './describe-reason.ts'
 import { reasonOfRule } from './rules.ts'
 
+/** Sending itself takes this long. */
+const AT_ONCE_MS = 10_000
+
 /** The reason in a few words, for one line of a list. */
 const BY_REASON = {
   not_away: 'Not away at the event',
@@ -82,19 +85,80 @@ const BY_REASON = {
 
 const SHORT_REASONS: ReadonlyMap<string, string> = new Map(Object.entries(BY_REASON))
 
-/** Of a code alone, such as in filters. */
-export function shortenReason(reason: string): string {
-  const known = SHORT_REASONS.get(reason)
-  if (known !== undefined) return known
+/** By SMTP code, or the status of a provider's API. */
+const BY_CODE = new Map([
+  ['smtp_421', 'Asked to try later'],
+  ['smtp_450', 'Mailbox busy'],
+  ['smtp_452', 'Mailbox or server full'],
+  ['smtp_454', 'Asked to try later'],
+  ['smtp_530', 'Login required'],
+  ['smtp_535', 'Wrong login'],
+  ['smtp_552', 'Full, or email too large'],
+  ['smtp_553', 'Address not accepted'],
+  ['api_401', 'API key rejected'],
+  ['api_403', 'API key not allowed'],
+  ['api_429', 'Provider at its limit'],
+])
+
+/** By enhanced code, as in describe-reason.ts. */
+const BY_ENHANCED = new Map([
+  ['1.1', "Mailbox doesn't exist"],
+  ['1.2', 'Domain accepts no email'],
+  ['1.3', 'Invalid address'],
+  ['1.6', 'Mailbox has moved'],
+  ['1.8', "Sender's domain unknown"],
+  ['1.10', 'Domain accepts no email'],
+  ['2.1', 'Mailbox disabled'],
+  ['2.2', 'Mailbox full'],
+  ['2.3', 'Email too large'],
+  ['3.1', 'Mail server full'],
+  ['3.2', 'Mail server not accepting'],
+  ['3.4', 'Email too large'],
+  ['4.5', 'Mail server busy'],
+  ['4.7', 'Delivery took too long'],
+  ['7.0', 'Refused by policy'],
+  ['7.1', 'Refused by policy'],
+  ['7.3', 'Refused by policy'],
+  ['7.8', 'Wrong login'],
+  ['7.9', 'Stronger login required'],
+  ['7.20', 'No DKIM signature passed'],
+  ['7.21', 'DKIM does not match'],
+  ['7.22', 'DKIM does not match'],
+  ['7.23', 'SPF check failed'],
+  ['7.24', 'Invalid SPF record'],
+  ['7.25', 'No reverse DNS name'],
+  ['7.26', 'SPF, DKIM, DMARC failed'],
+  ['7.27', "Sender's domain refuses"],
+  ['7.28', 'Too many emails at once'],
+])
+
+/** SMTP codes from 400 to 499, and HTTP statuses from 500, are temporary. */
+const describeCode = (reason: string, code: string): string =>
+  /^smtp_4|^api_5/.test(reason) ? `Not accepted (${code})` : `Refused by server (${code})`
+
+/** Of a code alone, such as in filters. `reply`: the codes of the mail server, which say more. */
+export function shortenReason(reason: string, reply = ''): string {
+  const known = SHORT_REASONS.get(reason) ?? BY_CODE.get(reason)
   const code = codeOf(reason)
-  if (code !== undefined) return `Server replied ${code}`
+  if (code !== undefined) return BY_ENHANCED.get(enhancedOf(reply).slice(2)) ?? known ?? describeCode(reason, code)
+  if (known !== undefined) return known
   const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
   return refused === undefined ? reason : `Sender refused (${refused})`
 }
 
 type Shortened = Pick<
   DeliveryRow,
-  'state' | 'reason' | 'record' | 'triggeredAt' | 'dueAt' | 'handedAt' | 'sentAt' | 'cameBackAt' | 'openedAt' | 'byHand'
+  | 'state'
+  | 'reason'
+  | 'record'
+  | 'triggeredAt'
+  | 'dueAt'
+  | 'handedAt'
+  | 'sentAt'
+  | 'bouncedAt'
+  | 'cameBackAt'
+  | 'openedAt'
+  | 'byHand'
 >
 
 /** `countdown` follows the words. */
@@ -123,14 +187,14 @@ export const describeShortReason = ({ words, countdown }: ShortReason, now: numb
   countdown ? `${words} ${formatCountdown(countdown, now)}` : words
 
 function describeEnd(delivery: Shortened, state: Exclude<Shortened['state'], 'waiting' | 'deferred'>): string {
-  const { reason, triggeredAt, dueAt, handedAt } = delivery
+  const { reason, triggeredAt, dueAt, handedAt, bouncedAt } = delivery
   switch (state) {
     case 'claimed':
       return 'Being sent'
     case 'handed':
       return 'Waiting for the server'
     case 'sent':
-      return describeAfter(delivery) ?? `Sent after ${formatShortDuration((handedAt ?? dueAt) - triggeredAt)}`
+      return describeAfter(delivery) ?? describeDelay((handedAt ?? dueAt) - triggeredAt)
     case 'kept':
       return 'No mail server'
     case 'joined':
@@ -140,12 +204,16 @@ function describeEnd(delivery: Shortened, state: Exclude<Shortened['state'], 'wa
     case 'complained':
       return 'Reported spam'
     case 'bounced':
-      return 'Bounced'
+      return bouncedAt === null || handedAt === null
+        ? 'Reported as bounced'
+        : `${formatShortDuration(bouncedAt - handedAt)} after it was sent`
     case 'skipped':
     case 'failed':
       return describeCause(delivery, reason ?? 'error')
   }
 }
+
+const describeDelay = (ms: number): string => (ms < AT_ONCE_MS ? 'Right away' : `After ${formatShortDuration(ms)}`)
 
 /** What the person did after the email: "Came back 47 s later". */
 export function describeAfter({
@@ -167,7 +235,7 @@ function describeCause(delivery: Shortened, reason: string): string {
   if (reason === 'seen' && typeof found?.value === 'number') return describeOpening(found.value - delivery.triggeredAt)
   if (typeof found?.cameBackAt === 'number')
     return `Came back ${formatShortDuration(found.cameBackAt - delivery.triggeredAt)} after the event`
-  return shortenReason(reason)
+  return shortenReason(reason, record?.reply)
 }
 
 const describeOpening = (ms: number): string =>

@@ -54,6 +54,13 @@ test(
     const sample = page.frameLocator('.screen.phone iframe').locator('body')
     const isColoured = async () => (await sample.innerHTML()).includes(COLOUR)
     expect(await isColoured()).toBe(false)
+    const heights = await page.evaluate(() => {
+      const frame = document.querySelector<HTMLIFrameElement>('.screen.phone iframe')
+      return [frame?.contentDocument?.documentElement.scrollHeight, frame?.clientHeight]
+    })
+    expect(heights[0]).toBe(heights[1] ?? -1)
+    const { height = 0 } = (await page.locator('.screen.phone').boundingBox()) ?? {}
+    expect(Math.abs(height - (heights[0] ?? 0))).toBeLessThanOrEqual(2)
     await page.fill('#colour', COLOUR)
     await page.waitForSelector('.screen.phone iframe[src*="%230a7d4f"]')
     expect(await isColoured()).toBe(true)

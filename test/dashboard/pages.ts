@@ -141,7 +141,9 @@ export async function expectHarmless(html: string): Promise<void> {
   for (const src of await attributesOf(html, 'iframe', 'src'))
     expect(src).toMatch(/^\/(apps\/app_\w+\/(mail-frames\/\w{43}|deliveries\/dlv_\w+\/mail|sender\/sample))$/)
   const sandboxes = new Set(await attributesOf(html, 'iframe', 'sandbox'))
-  expect([...sandboxes].filter((rules) => rules !== 'allow-popups allow-popups-to-escape-sandbox')).toEqual([])
+  expect(
+    [...sandboxes].filter((rules) => rules !== 'allow-same-origin allow-popups allow-popups-to-escape-sandbox'),
+  ).toEqual([])
   expect(await attributesOf(html, 'img, object, embed, base, style, meta[http-equiv]', 'src')).toEqual([])
   expect(await attributesOf(html, '[style], [onerror], [onload], [onclick], [onfocus]', 'class')).toEqual([])
   expect((await textOf(html, 'script')).join('')).toBe('')

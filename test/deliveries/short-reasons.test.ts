@@ -21,7 +21,10 @@ describe('each reason code has a short text', () => {
     ['seen', 'Opened it'],
     ['perDay', 'Daily limit reached'],
     ['holdback', 'Held back'],
-    ['smtp_450', 'Server replied 450'],
+    ['smtp_450', 'Mailbox busy'],
+    ['smtp_451', 'Not accepted (451)'],
+    ['smtp_554', 'Refused by server (554)'],
+    ['api_422', 'Refused by server (422)'],
     ['no_mailbox', "Mailbox doesn't exist"],
     ['from_553', 'Sender refused (553)'],
     ['No such user', 'No such user'],
@@ -51,18 +54,26 @@ describe('each state has a short text', () => {
     [{ state: 'waiting', byHand: true }, 'Will be sent next'],
     [{ state: 'claimed' }, 'Being sent'],
     [{ state: 'handed', handedAt: at }, 'Waiting for the server'],
-    [{ state: 'sent', handedAt: at, sentAt: at }, 'Sent after 10 min'],
+    [{ state: 'sent', handedAt: at, sentAt: at }, 'After 10 min'],
+    [{ state: 'sent', handedAt: NOW + 2_000 }, 'Right away'],
     [{ state: 'sent', handedAt: at, cameBackAt: at + 20_000 }, 'Came back 20 s later'],
     [{ state: 'sent', handedAt: at, cameBackAt: at + 1, openedAt: at + 3 * HOUR }, 'Opened it 3 h later'],
     [{ state: 'kept', handedAt: at }, 'No mail server'],
     [{ state: 'joined' }, 'In another email'],
     [{ state: 'unknown', reason: 'stopped', handedAt: at }, 'May have arrived'],
     [{ state: 'unknown', reason: 'stopped', handedAt: at, cameBackAt: at + 5_000 }, 'Came back 5 s later'],
-    [{ state: 'bounced', reason: 'No such user' }, 'Bounced'],
+    [{ state: 'bounced', reason: 'No such user' }, 'Reported as bounced'],
+    [{ state: 'bounced', handedAt: at, bouncedAt: at + 2 * HOUR }, '2 h after it was sent'],
     [{ state: 'complained', reason: 'abuse' }, 'Reported spam'],
-    [{ state: 'deferred', reason: 'smtp_450' }, 'Server replied 450, due in 10 min'],
+    [{ state: 'deferred', reason: 'smtp_450' }, 'Mailbox busy, due in 10 min'],
     [{ state: 'deferred', reason: 'perDay', dueAt: NOW }, 'Daily limit reached, due now'],
   ])('%o: %s', (changes, text) => expect(say(changes)).toBe(text))
+
+  test("what the mail server's reply says, as on the page of the email", () => {
+    const record = JSON.stringify({ at: 1, verdicts: [], reply: '554 5.7.26' })
+    const failed = { ...deliveryOf({ state: 'failed', reason: 'smtp_554' }), record }
+    expect(shortenDelivery(failed).words).toBe('SPF, DKIM, DMARC failed')
+  })
 
   test('who opened the result before it was due, and when', () => {
     const seen = fail('notSeen', '/results/1', at - 3 * MINUTE)
@@ -95,5 +106,5 @@ test('an email that waits for someone who unsubscribed says when it will be skip
     describeShortReason(shortenDelivery(deliveryOf(changes), 'unsubscribed'), NOW)
   expect(refused({ state: 'waiting', dueAt: NOW + 600_000 })).toBe('Unsubscribed, skipped in 10 min')
   expect(refused({ state: 'waiting', dueAt: NOW })).toBe('Unsubscribed, skipped next')
-  expect(refused({ state: 'sent', handedAt: at, sentAt: at })).toBe('Sent after 10 min')
+  expect(refused({ state: 'sent', handedAt: at, sentAt: at })).toBe('After 10 min')
 })

@@ -14,6 +14,8 @@ import {
   type DeliveryRow,
   type DeliveryState,
   type FoundDelivery,
+  SUPPRESSION_REASONS,
+  type UnwantedReason,
   type JoinedEvent,
 } from '../../deliveries/delivery-lists.ts'
 import type { CapturedMail } from '../../mail/captured-mail.ts'
@@ -29,7 +31,7 @@ import { describeTemplateFault } from '../../deliveries/describe-verdict.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
 import { DeliveryBadge, deliveryPath, LimitLink, nameNext, statesOf } from './delivery-labels.tsx'
 import { messagePath, openPath } from '../messages/messages-page.tsx'
-import { DeliveryTimeline, RulesSection, ReplySection } from './delivery-record.tsx'
+import { DeliveryTimeline, ReplyFact, ReplySection, RulesSection } from './delivery-record.tsx'
 import { previewOf } from '../events/event-labels.ts'
 import { eventPath, personPath } from '../events/feed.tsx'
 import { Frame } from '../layout/frame.tsx'
@@ -64,6 +66,8 @@ export type DeliveryProps = {
   sentOnBy: string | null
   /** the member who sent it although it was blocked; null: nobody, or not known */
   overriddenBy: string | null
+  /** the person's address on Suppressions */
+  suppressionPath: string
   /** error of the last action */
   notice?: string
   now: number
@@ -125,7 +129,8 @@ export const AboutDelivery = (props: DeliveryProps) => (
 const describeState = ({ shown: { explained, work }, cancelled }: DeliveryProps): string =>
   cancelled && work.delivery.reason === CANCELLED ? `${cancelled.by} cancelled this email.` : explained.why
 
-const FactsSection = ({ viewer, shown: { work }, sentBy, sentOnBy }: DeliveryProps) => {
+const FactsSection = ({ viewer, shown, sentBy, sentOnBy }: DeliveryProps) => {
+  const { work } = shown
   const { delivery, contact, event, lead, send } = work
   const appId = viewer.app.publicId
   const deferrals = countDeferrals(delivery)
@@ -170,6 +175,7 @@ const FactsSection = ({ viewer, shown: { work }, sentBy, sentOnBy }: DeliveryPro
           <ExactTime at={delivery.dueAt} />
         </Fact>
         {deferrals > 0 && <Fact name="Deferred">{deferrals === 1 ? 'Once' : `${formatCount(deferrals)} times`}</Fact>}
+        <ReplyFact {...shown} />
         {delivery.byHand && (
           <Fact name="Sent by">
             <SentText>{sentOnBy ?? 'A member'}</SentText>
@@ -335,9 +341,7 @@ function ResendForm(props: DeliveryProps) {
   const { viewer, mailState, shown, mail } = props
   const { delivery, contact, message } = shown.work
   if (!mayResend(delivery, mailState) || !isEditor(props)) return null
-  // its first sentence says it
-  if (shown.unwanted !== null && delivery.reason === NO_MAILBOX) return null
-  if (shown.unwanted !== null) return <p class="hint">{UNWANTED[shown.unwanted]}</p>
+  if (shown.unwanted !== null) return <Unwanted {...props} unwanted={shown.unwanted} />
   if (isEventDeleted(shown.work)) return <p class="hint">{REFUSALS.event_deleted.message}</p>
   if (!mail || !('html' in mail)) {
     return message.content.isOwnText ? (
@@ -362,8 +366,30 @@ function ResendForm(props: DeliveryProps) {
   )
 }
 
-/** These people can't be emailed, so resending isn't offered. */
-const UNWANTED = {
+const SUPPRESSED: readonly string[] = SUPPRESSION_REASONS
+
+/** These people can't be emailed, so resending isn't offered. The page's first sentence may say why. */
+function Unwanted({
+  viewer,
+  shown: { work },
+  suppressionPath,
+  unwanted,
+}: DeliveryProps & { unwanted: UnwantedReason }) {
+  const { delivery, contact } = work
+  const isSaid = delivery.reason === unwanted || delivery.reason === NO_MAILBOX
+  return (
+    <p class="hint">
+      {isSaid ? "This email can't be sent. " : `${UNWANTED[unwanted]} `}
+      {SUPPRESSED.includes(unwanted) ? (
+        <a href={suppressionPath}>Suppressions</a>
+      ) : (
+        <a href={personPath(viewer.app.publicId, contact.id)}>Open the person</a>
+      )}
+    </p>
+  )
+}
+
+const UNWANTED: Record<UnwantedReason, string> = {
   unsubscribed: "This email can't be sent: the person unsubscribed.",
   pending: "This email can't be sent: the person hasn't confirmed their address.",
   topic: "This email can't be sent: the person unsubscribed from its topic.",

@@ -19,6 +19,7 @@ import { type Column, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import { type Moment, Timeline } from '../ui/timeline.tsx'
+import { Fact } from '../ui/values.tsx'
 
 type Rule = Explanation['rules'][number] & { id: string }
 
@@ -43,11 +44,20 @@ function moodOf({ rule, verdict, until }: Rule, isWaiting: boolean): { mood: Moo
 
 /** The mail server's answer to a refused email, unless the page's first sentence has it. */
 export const ReplySection = ({ explained: { serverReply }, work: { delivery } }: ShownDelivery) =>
-  serverReply !== undefined && (
+  serverReply !== undefined &&
+  !namesReply(delivery.reason ?? '') && (
     <section>
       <h2>Mail server</h2>
-      <p>{!namesReply(delivery.reason ?? '') && `${serverReply} `}The full reply is in this installation's log.</p>
+      <p>{serverReply}</p>
     </section>
+  )
+
+export const ReplyFact = ({ explained: { serverReply }, work: { delivery } }: ShownDelivery) =>
+  serverReply !== undefined && (
+    <Fact name="Server's reply">
+      <code>{readRecord(delivery)?.reply}</code>
+      <p class="hint">The full reply is in the log.</p>
+    </Fact>
   )
 
 export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: { delivery } }: ShownDelivery) => (

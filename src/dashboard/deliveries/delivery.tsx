@@ -32,6 +32,7 @@ import { Zone } from '../ui/time.tsx'
 import { READ_EVERY_MS } from './deliveries-live.tsx'
 import { deliveryPath } from './delivery-labels.tsx'
 import { AboutDelivery, Actions, DeliveryPage, DeliveryText, type ReadableMail, State } from './delivery-page.tsx'
+import { findSuppressionPath } from '../people/suppressions.tsx'
 import { mailAnswer } from './mail-frames.ts'
 import { readMailState } from './mail-state.ts'
 
@@ -137,13 +138,19 @@ type Facts = Awaited<ReturnType<typeof readFacts>>
 async function readFacts(deps: PageDependencies, viewer: Viewer, found: FoundDelivery) {
   const actors = await readActors(deps, viewer, found)
   const explained = explainDelivery({ ...toExplained(found.work), overriddenBy: actors.overriddenBy })
-  return { shown: { ...found, explained }, mailState: await readMailState(deps, viewer.app), ...actors }
+  return {
+    shown: { ...found, explained },
+    mailState: await readMailState(deps, viewer.app),
+    ...actors,
+  }
 }
 
 const addMail = async (deps: PageDependencies, viewer: Viewer, facts: Facts) => ({
   ...facts,
   viewer,
   mail: await findMail(deps, facts.shown),
+  // sealed anew each time, so it doesn't count as a change
+  suppressionPath: findSuppressionPath(deps.previewKey, viewer.app.publicId, facts.shown.work.contact.email),
   now: deps.clock.now(),
 })
 

@@ -1,3 +1,4 @@
+import { SANDBOX } from '../islands/mail-scheme.ts'
 import { makeToken } from '../../accounts/tokens.ts'
 
 /** At most 16 MB together; a browser requests a frame right after it was created. */
@@ -6,8 +7,7 @@ const FRAMES = 64
 /** The email is styled inline, so it needs its own URL and policy: pictures and links in a new window only. */
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy':
-    "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox",
+  'Content-Security-Policy': `default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox ${SANDBOX}`,
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-store',
 }

@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 import { formatCount } from '../../core/count.ts'
-import { inScheme } from './mail-scheme.ts'
+import { inScheme, SANDBOX } from './mail-scheme.ts'
 
 /** Delays after typing, by cost: the preview reads one event, the check up to thousands, the count a month of them. */
 const DELAYS_MS = { preview: 150, check: 600, reach: 1_500 }
@@ -207,7 +207,7 @@ function reload(screen: HTMLElement, src: string): void {
   for (const frame of outdated) frame.remove()
   const next = document.createElement('iframe')
   next.title = screen.dataset.mailFrame ?? ''
-  next.setAttribute('sandbox', 'allow-popups allow-popups-to-escape-sandbox')
+  next.setAttribute('sandbox', SANDBOX)
   next.loading = 'lazy'
   next.addEventListener('load', () => seen?.remove(), { once: true })
   next.src = inScheme(src, screen)

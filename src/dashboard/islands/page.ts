@@ -2,7 +2,7 @@
 /** Scripts of every page; the pages also work without them. */
 import { pageAbove } from '../layout/forms.ts'
 import './ages.ts'
-import { inScheme } from './mail-scheme.ts'
+import { fitHeight, inScheme } from './mail-scheme.ts'
 import './typed.ts'
 
 // "Back" and reloading lead to the page behind, because the form that made a secret can't be sent again
@@ -30,6 +30,15 @@ lookForm?.addEventListener('input', ({ target }) => {
   clearTimeout(lookPause)
   lookPause = setTimeout(showLook, LOOK_MS, lookForm)
 })
+
+const isMail = (target: EventTarget | null): target is HTMLIFrameElement =>
+  target instanceof HTMLIFrameElement && target.matches('.screen > iframe')
+
+document.addEventListener('load', ({ target }) => isMail(target) && fitHeight(target), true)
+// loaded before this script
+for (const frame of document.querySelectorAll<HTMLIFrameElement>('.screen > iframe')) {
+  if (frame.contentDocument?.URL === frame.src) fitHeight(frame)
+}
 
 /** Emails in dark mode. */
 document.addEventListener('change', ({ target }) => {

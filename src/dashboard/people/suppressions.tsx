@@ -96,6 +96,10 @@ function createPaths(key: string, appId: string) {
   }
 }
 
+/** The list, searched for one address. */
+export const findSuppressionPath = (key: string, appId: string, email: string): string =>
+  createPaths(key, appId).pathOf({ reason: null, search: email, before: null })
+
 const toFilter = ({ reason, search }: SuppressionsView): SuppressionFilter => ({
   reason,
   start: search === '' ? null : readStart(search),

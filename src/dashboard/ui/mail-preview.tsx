@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { SANDBOX } from '../islands/mail-scheme.ts'
 import { Tabs } from './tabs.tsx'
 import { SentText } from './text.tsx'
 
@@ -63,13 +64,6 @@ const SCROLLED = { tabindex: 0, role: 'region', 'aria-label': 'Desktop width' } 
 /** Sandboxed. islands/message.ts reuses the title. */
 const MailFrame = ({ kind, src }: { kind: 'phone' | 'desktop'; src?: string }) => (
   <div class={`screen ${kind}`} data-mail-frame={`Email on a ${kind}`} {...(kind === 'desktop' && SCROLLED)}>
-    {src && (
-      <iframe
-        src={src}
-        title={`Email on a ${kind}`}
-        sandbox="allow-popups allow-popups-to-escape-sandbox"
-        loading="lazy"
-      />
-    )}
+    {src && <iframe src={src} title={`Email on a ${kind}`} sandbox={SANDBOX} loading="lazy" />}
   </div>
 )

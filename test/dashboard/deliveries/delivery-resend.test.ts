@@ -116,7 +116,10 @@ describe('resending is not offered, with a reason,', () => {
     const path = await trigger({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
     expect(await offeredOn(path)).toEqual(['Send it anyway'])
     await suppress(reason)
-    expect([await offeredOn(path), await textOf(await see(path), '.page-head p.hint')]).toEqual([[], [sentence]])
+    expect([await offeredOn(path), await textOf(await see(path), '.page-head p.hint')]).toEqual([
+      [],
+      [`${sentence} Suppressions`],
+    ])
   })
 
   test('but a transactional email still goes to an unsubscribed person', async () => {

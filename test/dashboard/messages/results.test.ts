@@ -164,7 +164,7 @@ test('the reasons, the most frequent first, and the rest behind a link', async (
   await add(3, { state: 'failed', reason: 'smtp_550' })
   await add(1, { state: 'kept' })
   const [, reasons] = await barsOf(await show())
-  expect(reasons).toEqual(['Opened it 45% 5', 'Server replied 550 27% 3', 'Held back 18% 2', 'Captured 9% 1'])
+  expect(reasons).toEqual(['Opened it 45% 5', 'Refused by server (550) 27% 3', 'Held back 18% 2', 'Captured 9% 1'])
   const hints = await textOf(await show(), '.results .hint')
   expect(hints).toContain('Percentages of the 11 not sent.')
   expect(hints).toContain('Passed the rules, but not sent: 2 held back, 1 captured, 3 failed.')
