@@ -203,8 +203,9 @@ function describeMissingSpf(domain: string, server: string | null, provider: Mai
   }
   const term = provider?.spf ?? (server === null ? 'mx' : spfTerm(server))
   if (term === null) {
-    const sentence = `${missing} Your mail server is on a private network, so its public address is unknown. Add a record with that address, such as v=spf1 ip4:203.0.113.5 ~all, or your email provider's record.`
-    return { ...absent, state: 'bad', sentence, record: null }
+    const sentence = `${missing} Your mail server is on a private network, so its public address is unknown. Add this record with that address, or your email provider's record.`
+    const value = 'v=spf1 ip4:YOUR_PUBLIC_ADDRESS ~all'
+    return { ...absent, state: 'bad', sentence, record: { name: domain, type: 'TXT', value } }
   }
   const sentence = provider === null ? `${missing} Add this one, or your email provider's.` : `${missing} Add this one.`
   return { ...absent, state: 'bad', sentence, record: { name: domain, type: 'TXT', value: `v=spf1 ${term} ~all` } }

@@ -66,9 +66,10 @@ describe('SPF', () => {
     'mailhost',
     'mail.internal',
     'relay.local.',
-  ])('is missing, and %s is not a public server: no record names it', async (server) => {
+  ])('is missing, and %s is not a public server: the record has a place for its address', async (server) => {
     const found = await check({}, 'SPF', { ...SENDER, server })
-    expect(found).toMatchObject({ state: 'bad', record: null })
+    const value = 'v=spf1 ip4:YOUR_PUBLIC_ADDRESS ~all'
+    expect(found).toMatchObject({ state: 'bad', record: { name: DOMAIN, type: 'TXT', value } })
     expect(found.sentence).toContain('its public address is unknown')
     expect(JSON.stringify(found)).not.toContain(server)
   })

@@ -80,12 +80,12 @@ const State = ({ facts: { mailRoute }, checked: [first] }: DomainProps) =>
     'No sender yet, so there is no domain to check.'
   ) : (
     <>
-      Emails come from <SentText>{domainOf(mailRoute.from.address)}</SentText>. {describeRecords(first?.last ?? null)}
+      Emails come from <SentText>{domainOf(mailRoute.from.address)}</SentText>. {first && describeRecords(first)}
     </>
   )
 
-function describeRecords(last: LastCheck | null): string {
-  if (last === null) return "Its DNS records haven't been checked yet."
+function describeRecords({ last, isChecking }: CheckedDomain): string {
+  if (last === null) return `Its DNS records ${isChecking ? 'are being checked' : "haven't been checked yet"}.`
   const open = last.checks.filter(({ state }) => state === 'bad' || state === 'caution')
   if (open.length > 0) return `Its DNS records are incomplete: ${nameChecks(open)}.`
   if (last.checks.every(({ state }) => state === 'good' || state === 'unseen')) return 'Its DNS records are correct.'
@@ -153,13 +153,13 @@ const DkimKeys = (props: DomainProps) => {
       <OtherDomain {...props.facts} />
       {isOwner(viewer) && (
         <>
-          <KeyForm {...props} />
           {hasKey && (
             <div class="buttons">
               {waiting !== null && <WaitingKey {...props} isFirst={signing === null} />}
               {signing !== null && <RemoveKey {...props} />}
             </div>
           )}
+          <KeyForm {...props} />
         </>
       )}
     </div>
@@ -297,7 +297,7 @@ const RecordsSection = (props: DomainProps) => {
       {others.map((one) => (
         <details key={one.sender.domain}>
           <summary>
-            {one.sender.domain}: {describeRecords(one.last)}
+            {one.sender.domain}: {describeRecords(one)}
           </summary>
           <Records {...one} id={`check-${one.sender.domain}`} />
         </details>
@@ -343,7 +343,7 @@ const Records = ({ sender, last, isChecking, id, children }: RecordsProps) => {
             </>
           )}
           {isChecking
-            ? 'The records are being checked again. Reload the page in a moment.'
+            ? `The records are being checked${last && ' again'}. Reload the page in a moment.`
             : `Checked again ${sender.nextDkim === null ? 'daily' : 'every hour'} while emails are sent or someone views this page.`}
         </p>
       )}
