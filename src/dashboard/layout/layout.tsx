@@ -23,13 +23,18 @@ export const AppLayout = ({ appName, logoUrl, lang, look, title, lead, children 
         {logoUrl ? <img src={logoUrl} alt={appName ?? ''} height={32} /> : appName !== null && <span>{appName}</span>}
       </header>
       <main id="main">
-        <h1>{title}</h1>
+        <h1>{title.split(HYPHENATED).map((part, index) => (index % 2 === 0 ? part : <Unbroken>{part}</Unbroken>))}</h1>
         <p class="lead">{lead}</p>
         {children}
       </main>
     </div>
   </Document>
 )
+
+/** A letter with a hyphen, as in "E-Mail". */
+const HYPHENATED = /(?<!\p{L})(\p{L}-\p{L}+)/u
+
+const Unbroken = ({ children }: { children: string }) => <span class="unbroken">{children}</span>
 
 /** Frame of pages that need no sign-in. */
 export const Layout = ({ title, lead, isNarrow, children }: LayoutProps) => (

@@ -226,16 +226,22 @@ const UndoForm = ({ topic, ...found }: Found) => (
   <ActionForm action={topic ? `${found.path}/undo` : `${found.path}/all/undo`}>{say(found, 'undoButton')}</ActionForm>
 )
 
-const UndonePage = ({ topic, ...found }: Found) => (
-  <RecipientPage
-    {...found}
-    title={topic ? say(found, 'topicUndoneTitle', topic.name) : say(found, 'undoneTitle')}
-    lead={say(found, 'undoneLead')}
-  >
-    <ActionForm action={found.path}>{say(found, 'askButton')}</ActionForm>
-    <TopicsForm {...found} topic={null} />
-  </RecipientPage>
-)
+const UndonePage = ({ topic, ...found }: Found) => {
+  const [title, lead, button] =
+    topic !== null
+      ? (['topicUndoneTitle', 'undoneLead', 'topicButton'] as const)
+      : (['undoneTitle', found.topics.length > 0 ? 'chosenLead' : 'undoneLead', 'askButton'] as const)
+  return (
+    <RecipientPage {...found} title={say(found, title, topic?.name)} lead={say(found, lead)}>
+      {topic === null && found.topics.length > 0 ? (
+        <EverythingForm {...found} topic={topic} />
+      ) : (
+        <ActionForm action={found.path}>{say(found, button, topic?.name)}</ActionForm>
+      )}
+      <TopicsForm {...found} topic={null} />
+    </RecipientPage>
+  )
+}
 
 const ChosenPage = ({ stillSending, ...found }: Found & StoppedEmails) => (
   <RecipientPage

@@ -60,14 +60,22 @@ test('one click ends the topic of the email, and the page takes it back, or ends
 
   const again = await post(`${url}/undo`)
   expect(await titleOf(again.clone())).toEqual([200, "You're subscribed to Tips again"])
-  expect(await again.text()).toContain(`action="${new URL(url).pathname}/topics"`)
+  const html = await again.text()
+  expect(html).toContain(`action="${new URL(url).pathname}/topics"`)
+  expect(await textOf(html, 'main form > .button')).toContain('Unsubscribe from Tips')
   expect((await sendAll()).subjects).toEqual(['News', TIPS])
 
   expect(await titleOf(await post(`${url}/all`))).toEqual([200, "You're unsubscribed"])
   expect(await (await get(url)).text()).toContain("won't send any more emails to a•••@example.com, except")
   expect([await ended(), await statusOf()]).toEqual([[], 'unsubscribed'])
   expect((await sendAll()).subjects).toEqual([])
-  expect(await undone(`${url}/all/undo`)).toEqual(["You're subscribed again", [], 'subscribed'])
+  const everything = await (await post(`${url}/all/undo`)).clone().text()
+  expect(await textOf(everything, 'h1, .lead')).toEqual([
+    "You're subscribed again",
+    'first sends emails to a•••@example.com as you chose.',
+  ])
+  expect(await textOf(everything, 'main form > .button')).toContain('Unsubscribe from everything')
+  expect(await statusOf()).toBe('subscribed')
 })
 
 test('undo takes back what that unsubscribe changed, and nothing else, however often it is repeated', async () => {
