@@ -12,7 +12,7 @@ import { withFirstTrigger } from '../messages/sequences.ts'
 import { collectMsOf } from '../messages/again.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import { findFrom } from '../accounts/senders.ts'
-import { makeSampleFor, pickFilled, SEVERAL } from '../messages/message-samples.ts'
+import { listUsed, makeSampleFor, pickFilled, SEVERAL } from '../messages/message-samples.ts'
 import { listSamples, type PersonSample } from './person-samples.ts'
 import { publicId } from '../core/ids.ts'
 import type { TemplateFault } from '../messages/template-faults.ts'
@@ -30,7 +30,10 @@ export type Preview = {
   sample: SampleChoice | null
   /** the trigger can have a person's data; what your server sends has none before */
   isTriggered: boolean
+  /** of recent events; before there are any, those that the texts use */
   properties: string[]
+  /** of people, used in the texts */
+  fields: string[]
   /** the language of the text; null: the message's own */
   variant: string | null
   from: Mailbox | null
@@ -45,7 +48,11 @@ type Asked = { content: MessageContent; sampleId: string; language?: string }
 export async function previewMessage(deps: Dependencies, app: AppRow, asked: Asked): Promise<Preview> {
   const { choices, sample, work } = await prepareSample(deps, app, asked)
   const real = choices.filter(({ isMadeUp }) => !isMadeUp)
-  const properties = real.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null)))
+  const used = await listUsed(deps.templates, app, asked.content)
+  const ofTexts = used.flatMap(({ name, isField }) => (isField ? [] : name))
+  const properties =
+    real.length > 0 ? real.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null))) : ofTexts
+  const fields = used.flatMap(({ name, isField }) => (isField ? name : []))
   const from = findFrom({
     mail: asked.content.mail,
     settings: work.settings,
@@ -57,7 +64,8 @@ export async function previewMessage(deps: Dependencies, app: AppRow, asked: Ask
   const problems = isFaulty ? await findTemplateFaults({ ...deps, app }, asked.content.mail) : []
   const isTriggered = !('api' in asked.content.trigger)
   const { variant = null } = work
-  return { choices, sample, isTriggered, properties: [...new Set(properties)].sort(), variant, from, mail, problems }
+  const names = { properties: [...new Set(properties)].sort(), fields: [...new Set(fields)].sort() }
+  return { choices, sample, isTriggered, ...names, variant, from, mail, problems }
 }
 
 /** To a member, without any rule. `whose`: null for sample data. */

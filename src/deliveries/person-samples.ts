@@ -103,10 +103,11 @@ async function findUnsent(
 const describeUnsent = (contact: ContactRow, reason: UnwantedReason): string =>
   describeReason(reason, displayName(contact), 'skipped')
 
-/** The last email of each of the latest people. */
+/** The last email of each of the latest people. Those who can be emailed come first. */
 export async function listSamples(store: Store, app: AppRow, content: MessageContent): Promise<PersonSample[]> {
   const moments = await listMoments(store, app, content)
-  return Promise.all(moments.map((moment) => findUnsent(store, app, content, moment)))
+  const samples = await Promise.all(moments.map((moment) => findUnsent(store, app, content, moment)))
+  return samples.toSorted((a, b) => Number(a.unsent !== null) - Number(b.unsent !== null))
 }
 
 async function listMoments(store: Store, app: AppRow, content: MessageContent): Promise<SampleMoment[]> {

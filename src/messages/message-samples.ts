@@ -115,7 +115,15 @@ export async function makeSampleFor(
   app: AppRow,
   { content, at, events }: { content: MessageContent; at: number; events?: number },
 ): Promise<SampleMoment> {
-  const sources = listTexts(content.mail).flatMap(({ text }) => Object.values(writeTexts(text)))
-  const inspected = await templates.inspect(app.id, sources)
-  return makeSample(app, content, { properties: inspected?.properties ?? [], at, events })
+  return makeSample(app, content, { properties: await listUsed(templates, app, content), at, events })
+}
+
+/** Properties of events and fields of people that the texts use; none if a text can't be parsed. */
+export async function listUsed(
+  templates: TemplateWorker,
+  app: AppRow,
+  { mail }: Pick<MessageContent, 'mail'>,
+): Promise<readonly UsedProperty[]> {
+  const sources = listTexts(mail).flatMap(({ text }) => Object.values(writeTexts(text)))
+  return (await templates.inspect(app.id, sources))?.properties ?? []
 }

@@ -229,7 +229,7 @@ describe('the editor', () => {
       expect(await unsaved.isVisible()).toBe(false)
       await page.click('#languages > summary')
       await page.fill(named('newVariant'), 'de')
-      await page.click('button[value="add mail.variants"]')
+      await page.press(named('newVariant'), 'Enter')
       const subject = page.locator(named('mail.variants.de.subject'))
       await subject.waitFor()
       expect(await subject.evaluate((field) => field === document.activeElement)).toBe(true)

@@ -54,7 +54,21 @@ test('prefers the latest event with all values', async () => {
   expect((await preview()).sample?.contact.email).toBe('eve@example.com')
 })
 
-test('shows a made-up person if there is no one', async () => {
+test('prefers people who can be emailed', async () => {
+  for (const email of ['ada@example.com', 'bob@example.com'])
+    await messaging.event({ email, properties: { headline: email } })
+  const { store, app } = messaging
+  await store().suppress({ appId: app.id, email: 'bob@example.com', reason: 'unsubscribed', at: server.clock.now() })
+  const { choices, sample } = await preview()
+  expect([sample?.contact.email, choices.map(({ unsent }) => unsent)]).toEqual([
+    'ada@example.com',
+    [null, 'bob@example.com unsubscribed.'],
+  ])
+})
+
+test('shows a made-up person if there is no one, and the variables of the texts', async () => {
+  const used = await preview({ ...CONTENT, mail: { subject: '{{ event.plan }}', body: '{{ contact.fields.team }}' } })
+  expect([used.properties, used.fields]).toEqual([['plan'], ['team']])
   const { choices, sample, mail } = await preview()
   expect([choices, sample]).toEqual([[], null])
   expect(mail).toMatchObject({ subject: 'Your 12 pictures are ready' })

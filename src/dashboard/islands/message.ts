@@ -105,10 +105,15 @@ function followEditor(form: HTMLFormElement): void {
   }
 }
 
-/** In a part of the sentence, Enter is done, and doesn't save. */
+/** In a part of the sentence, Enter is done, and doesn't save. In the field of a new language, it adds the language. */
 function closeWithEnter(event: KeyboardEvent): void {
   const { key, target } = event
   if (key !== 'Enter' || !(target instanceof HTMLInputElement)) return
+  const adding = target.closest('.beside')?.querySelector<HTMLButtonElement>('button[value="add mail.variants"]')
+  if (adding) {
+    event.preventDefault()
+    return adding.click()
+  }
   const part = target.closest<HTMLDetailsElement>('.part')
   if (!part) return
   event.preventDefault()

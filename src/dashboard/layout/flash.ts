@@ -1,4 +1,3 @@
-import { describeCount } from '../../accounts/app-texts.ts'
 import { formatCount } from '../../core/count.ts'
 import type { StoppedEmails } from '../../core/hand-overs.ts'
 import type { AppAccess } from '../../accounts/members.ts'
@@ -114,12 +113,6 @@ const COUNTED = {
   lines_as_unsubscribed: (count) => describeAssumed(count, 'unsubscribed'),
   lines_as_bounced: (count) => describeAssumed(count, 'bounced'),
   lines_as_complained: (count) => describeAssumed(count, 'complained'),
-  texts_footer_en: (count, [all = 0]) => describeCount({ place: 'footer', count, all, rest: 'en' }),
-  texts_footer_own: (count, [all = 0]) => describeCount({ place: 'footer', count, all, rest: 'own' }),
-  texts_unsubscribe_en: (count, [all = 0]) => describeCount({ place: 'unsubscribe', count, all, rest: 'en' }),
-  texts_unsubscribe_own: (count, [all = 0]) => describeCount({ place: 'unsubscribe', count, all, rest: 'own' }),
-  texts_confirm_en: (count, [all = 0]) => describeCount({ place: 'confirm', count, all, rest: 'en' }),
-  texts_confirm_own: (count, [all = 0]) => describeCount({ place: 'confirm', count, all, rest: 'own' }),
   lines_skipped: (count, lines) =>
     countOf(
       count,
@@ -191,12 +184,6 @@ const CAUTIONS: readonly string[] = [
   'lines_as_complained',
   'lines_skipped',
   'wrong_dates',
-  'texts_footer_en',
-  'texts_footer_own',
-  'texts_unsubscribe_en',
-  'texts_unsubscribe_own',
-  'texts_confirm_en',
-  'texts_confirm_own',
 ] satisfies (FlashCode | keyof typeof COUNTED)[]
 
 export type FlashText = { kind: 'done' | 'caution'; text: string }

@@ -82,7 +82,12 @@ function EditorForm(props: EditorProps) {
       <div class="editor">
         <div>
           {!message && <NameField ask={ask} />}
-          <MailSection ask={ask} properties={shown.preview.properties} date={dateOf(fields)} />
+          <MailSection
+            ask={ask}
+            properties={shown.preview.properties}
+            personFields={shown.preview.fields}
+            date={dateOf(fields)}
+          />
         </div>
         <PreviewSection
           {...shown}

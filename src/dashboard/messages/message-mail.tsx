@@ -12,13 +12,14 @@ import { SentText } from '../ui/text.tsx'
 
 type MailProps = {
   ask: Ask
-  /** properties of recent events */
   properties: string[]
+  /** of people */
+  personFields: string[]
   /** the field with the date of the trigger, or empty */
   date: string
 }
 
-export const MailSection = ({ ask, properties, date }: MailProps) => (
+export const MailSection = ({ ask, properties, personFields, date }: MailProps) => (
   <section id="mail" aria-label="Email">
     <Field {...ask('mail.subject')} label="Subject" />
     <Field {...ask('mail.preheader')} label="Preview text" optional />
@@ -34,7 +35,7 @@ export const MailSection = ({ ask, properties, date }: MailProps) => (
     />
     {ask('mail.body').isLocked !== true && (
       <div id="properties">
-        <Properties names={properties} date={date} />
+        <Properties names={properties} fields={personFields} date={date} />
       </div>
     )}
   </section>
@@ -48,12 +49,17 @@ const ofDate = (date: string) =>
     ? [{ name: `contact.fields.${date}`, inserts: `{{ contact.fields.${date} | date: "long" }}` }]
     : []
 
-/** Variables of recent events, of the date and of the person. islands/message.ts inserts them at the cursor. */
-export const Properties = ({ names, date }: { names: string[]; date: string }) => (
+type NamesProps = { names: string[]; fields: string[]; date: string }
+
+/** Variables of events, of the date and of the person. islands/message.ts inserts them at the cursor. */
+export const Properties = ({ names, fields, date }: NamesProps) => (
   <ul class="chips" aria-label="Variables">
     {[
       ...names.map((name) => ({ name: `event.${name}`, inserts: `{{ event.${name} }}` })),
       ...ofDate(date),
+      ...fields
+        .filter((name) => name !== date)
+        .map((name) => ({ name: `contact.fields.${name}`, inserts: `{{ contact.fields.${name} }}` })),
       ...OF_PERSON,
     ].map(({ name, inserts }) => (
       <li key={name}>

@@ -82,7 +82,7 @@ export const previewParts = ({ viewer, preview, mail, says, date, now }: ShownPr
     ...(says === null ? {} : { [SAYS]: render(<Says lines={says} />) }),
     'preview-said': render(<Said viewer={viewer} preview={preview} />),
     sample: render(<SampleOptions preview={preview} now={now} />),
-    properties: render(<Properties names={preview.properties} date={date} />),
+    properties: render(<Properties names={preview.properties} fields={preview.fields} date={date} />),
     'property-names': render(<NameOptions names={preview.properties} />),
   },
   mail: mail && {

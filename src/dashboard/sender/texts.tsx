@@ -2,7 +2,6 @@
 import { Elysia } from 'elysia'
 import {
   countTexts,
-  isMixed,
   listLanguages,
   listMixed,
   readTexts,
@@ -12,7 +11,7 @@ import {
   writeTexts,
 } from '../../accounts/app-texts.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { type Flash, flashCookie } from '../layout/flash.ts'
+import { flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
@@ -73,19 +72,15 @@ async function saveTexts(
     : readTexts(text, { stored, language })
   if ('errors' in reading) return show({ status: 400, errors: reading.errors })
   const { settings } = reading
-  const counts = isRemoved ? [] : countTexts(settings.texts, language, await readCounted(deps, viewer))
-  const mixed = counts
-    .filter(isMixed)
-    .map(({ place, count, all, rest }): Flash => [`texts_${place}_${rest}`, count, all])
   return saveSettings(deps, viewer, {
     form: 'texts',
     settings,
     basedOn,
     show,
     done: () => {
-      if (isRemoved || language === '') return doneAnswer(deps, viewer, 'sender/texts', 'texts_saved', ...mixed)
+      if (isRemoved || language === '') return doneAnswer(deps, viewer, 'sender/texts', 'texts_saved')
       const path = languagePath(pathOf(viewer.app.publicId, 'sender/texts'), language)
-      return redirectAnswer(path, [flashCookie(deps.baseUrl, 'texts_saved', ...mixed)])
+      return redirectAnswer(path, [flashCookie(deps.baseUrl, 'texts_saved')])
     },
   })
 }

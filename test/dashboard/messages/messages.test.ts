@@ -327,7 +327,11 @@ describe('a message by date', () => {
     const typed = await pages.browser.post(`${pages.path}/preview`, { ...(await fieldsOf(html)), show: 'preview' })
     expect(typed.html).toContain('contact.fields.trialEndsAt | date')
     const other = await pages.press(pages.path, 'preview', { 'trigger.date': 'trialEndsAt' })
-    expect(await attributesOf(other.html, '#properties .chip', 'data-insert')).toEqual(chips.slice(1))
+    expect(await attributesOf(other.html, '#properties .chip', 'data-insert')).toEqual([
+      '{{ event.headline }}',
+      '{{ event.url }}',
+      ...chips.slice(1),
+    ])
   })
 
   test('links to the people whose value may be no date', async () => {
