@@ -254,9 +254,16 @@ async function describeFault(deps: Dependencies, app: AppRow, { fault, mail, fou
 
 function describeMissing(missing: string, app: AppRow): FieldError {
   const { variable, lacks } = readMissing(missing)
-  const [source = '', name = ''] = variable.split('.')
+  const [source = '', ...path] = variable.split('.')
+  const name = path.join('.')
   const isName = source === 'contact' && (name === 'firstName' || name === 'lastName')
-  const field = isName ? name : source === 'contact' ? 'email' : 'properties'
+  const field = isName
+    ? name
+    : source === 'contact'
+      ? 'email'
+      : source === 'event'
+        ? `properties.${name}`
+        : 'properties'
   const where = field === 'email' ? 'Add it to the person' : `Send it${isName ? '' : ' in `properties`'}`
   const message = `\`${variable}\` has ${lacks}. ${where}, or write \`${proposeFallback(variable, app)}\` in the text.`
   return { field, code: 'missing_value', message }

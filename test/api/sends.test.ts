@@ -213,7 +213,7 @@ describe('is refused, and sends nothing,', () => {
     const { total: _, ...values } = VALUES
     await expectField(
       { message: 'Receipt', properties: values },
-      'properties',
+      'properties.total',
       '`event.total` has neither a value nor a fallback. Send it in `properties`, or write `{{ event.total | default: "..." }}` in the text.',
     )
     const body = '{{ contact.lastName }} {{ contact.fields.plan }}'

@@ -216,6 +216,7 @@ test(
       await page.locator('[data-live]').allInnerTexts(),
       await page.isVisible('text="Check and send now"'),
     ]).toEqual([['This person was erased.', '', '', ''], false])
+    expect([await page.title(), await page.innerText('h1')]).toEqual(['Email', 'Email'])
     // longer than the delay of a retry
     await page.waitForTimeout(3_500)
     expect(reads).toEqual(['GET'])
@@ -229,6 +230,7 @@ test(
     await openFirst()
     await live
     await reason.getByText('This page is no longer available.').waitFor()
+    expect([await page.title(), await page.innerText('h1')]).toEqual(['Email', 'Email'])
     await page.waitForTimeout(3_500)
     expect(reads).toEqual(['GET', 'HEAD'])
     await close()

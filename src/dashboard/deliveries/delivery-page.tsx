@@ -92,6 +92,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
     <div
       class="columns text-first"
       data-live-from={`${deliveryPath(props.viewer.app.publicId, props.shown.work.delivery.id)}/live`}
+      data-live-gone="Email"
     >
       <div data-live="text">
         <DeliveryText {...props} />

@@ -167,9 +167,6 @@ async function showDelivery(
   return pageAnswer(request, notice?.status ?? 200, <DeliveryPage {...props} notice={notice?.message} />)
 }
 
-/** Nothing but the place for the reason why the stream ended. */
-const ERASED = { state: render(<span data-stream-reason />), action: '', text: '', about: '' }
-
 /** Streams the elements with `data-live`, rendered as on the page, after what they show changed. */
 async function followDelivery(deps: PageDependencies, request: Request, viewer: Viewer, id: string): Promise<Response> {
   if (!(await readDelivery(deps, viewer, id))) return problemAnswer(request, 'delivery_unknown')
@@ -198,7 +195,7 @@ async function followDelivery(deps: PageDependencies, request: Request, viewer: 
       // what was erased meanwhile can't be shown
       if (await readDelivery(deps, viewer, id)) throw error
     }
-    send({ name: 'parts', data: ERASED })
+    send({ name: 'gone', data: null })
     // only an erasure deletes deliveries
     endFor('This person was erased.')
   }

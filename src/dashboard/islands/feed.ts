@@ -21,6 +21,7 @@ const STATES: Record<StreamState | 'paused', { mood: string; word: string }> = {
   interrupted: { mood: 'caution', word: 'Reconnecting' },
   'signed-out': { mood: 'bad', word: 'Signed out' },
   ended: { mood: 'caution', word: 'Stopped' },
+  gone: { mood: 'caution', word: 'Stopped' },
 }
 
 const list = document.querySelector<HTMLOListElement>('[data-feed]')

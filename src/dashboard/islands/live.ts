@@ -2,7 +2,8 @@
 import { openStream, type StreamState } from './stream.ts'
 
 /** Keeps elements with `data-live` up to date. */
-const source = document.querySelector<HTMLElement>('[data-live-from]')?.dataset.liveFrom
+const { liveFrom: source, liveGone: nameOfGone } =
+  document.querySelector<HTMLElement>('[data-live-from]')?.dataset ?? {}
 
 /** HTML of each element as it came, because scripts and readers change it on the page. */
 const shown = new Map<string, string>()
@@ -22,14 +23,29 @@ function show(data: unknown): void {
   }
 }
 
+/** Nothing of it stays on the page but the place for the reason. */
+function clear(): void {
+  const heading = document.querySelector('h1')
+  if (nameOfGone === undefined || !heading) return
+  const place = document.createElement('span')
+  place.dataset.streamReason = ''
+  for (const part of document.querySelectorAll<HTMLElement>('[data-live]'))
+    part.replaceChildren(...(part.dataset.live === 'state' ? [place] : []))
+  heading.textContent = nameOfGone
+  heading.removeAttribute('title')
+  document.title = nameOfGone
+}
+
 const LABELS: Record<StreamState, [word: string, mood: string]> = {
   open: ['Refreshing', 'good'],
   interrupted: ['Reconnecting', 'caution'],
   'signed-out': ['Signed out', 'bad'],
   ended: ['Stopped', 'caution'],
+  gone: ['Stopped', 'caution'],
 }
 
 function tell(state: StreamState): void {
+  if (state === 'gone') clear()
   const badge = document.querySelector('[data-live-state]')
   const [word, mood] = LABELS[state]
   if (!badge || badge.textContent === word) return
@@ -37,4 +53,4 @@ function tell(state: StreamState): void {
   badge.textContent = word
 }
 
-if (source !== undefined) openStream({ url: () => source, on: { parts: show }, onState: tell })
+if (source !== undefined) openStream({ url: () => source, on: { parts: show, gone: clear }, onState: tell })

@@ -3,7 +3,8 @@
 /** Delay before a closed stream is retried. */
 const RETRY_MS = 3_000
 
-export type StreamState = 'open' | 'interrupted' | 'signed-out' | 'ended'
+/** `gone`: what the page shows no longer exists. */
+export type StreamState = 'open' | 'interrupted' | 'signed-out' | 'ended' | 'gone'
 
 type Listener = {
   /** current URL, with the last cursor */
@@ -53,11 +54,12 @@ export function openStream({ url, on, onState }: Listener): { close(): void } {
   const giveUp = async (failed: EventSource): Promise<void> => {
     if (failed !== source) return
     close()
-    const status = await readStatus(url())
-    if (status === 401) return onState('signed-out')
-    if (status === 404) {
+    const answer = await askHead(url())
+    if (answer?.status === 401) return onState('signed-out')
+    if (answer?.status === 404 && isOwn(answer)) {
+      onState('gone')
       if (!hasEnded) showReason('This page is no longer available.')
-      return onState('ended')
+      return
     }
     onState('interrupted')
     again = setTimeout(open, RETRY_MS)
@@ -74,10 +76,13 @@ function showReason(reason: string): void {
 }
 
 /** HEAD doesn't open a stream, which could replace another. null: no answer. */
-async function readStatus(url: string): Promise<number | null> {
+async function askHead(url: string): Promise<Response | null> {
   try {
-    return (await fetch(url, { method: 'HEAD' })).status
+    return await fetch(url, { method: 'HEAD' })
   } catch {
     return null
   }
 }
+
+/** While the server restarts, a proxy may answer. */
+const isOwn = ({ headers }: Response): boolean => headers.get('X-Request-Id')?.startsWith('req_') === true

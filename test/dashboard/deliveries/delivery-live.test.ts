@@ -77,8 +77,7 @@ test('ends when the person is erased, and says so', async () => {
   expect(await headOf(`${path}/live`)).toBe(200)
   const by = { accountId: app.accountId, actor: 'test', at: pages.clock.now() }
   await pages.store.eraseContact({ ...by, appId: app.id, email: BOB })
-  const { state, ...others } = await read<Parts>('parts')
-  expect([await textOf(state, '[data-stream-reason]'), others]).toEqual([[''], { action: '', text: '', about: '' }])
+  expect(await read<null>('gone')).toBeNull()
   expect(await read<string>('ended')).toBe('This person was erased.')
   await expect(read('anything else')).rejects.toThrow('the stream ended')
   expect([await headOf(`${path}/live`), (await browser.get(`${path}/live`)).status]).toEqual([404, 404])
@@ -92,7 +91,7 @@ test('says so, too, if the person is erased while the email is read', async () =
     throw new Error('the email is gone')
   })
   const { read } = await follow(path)
-  expect((await read<Parts>('parts')).action).toBe('')
+  expect(await read<null>('gone')).toBeNull()
   expect(await read<string>('ended')).toBe('This person was erased.')
   find.mockRestore()
 })
