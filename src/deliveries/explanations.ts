@@ -182,7 +182,7 @@ function describeState(delivery: DeliveryRow, subject: Subject, verdicts: readon
   switch (state) {
     case 'waiting':
       return delivery.byHand
-        ? `${describeChoice(verdicts)} It will be sent next.`
+        ? `${isOverridden(delivery) ? '' : `${describeChoice(verdicts)} `}It will be sent next.`
         : `It is waiting. Its rules are checked on ${describeDue(dueAt, subject)}.`
     case 'claimed':
       return 'It is being sent right now.'
@@ -237,6 +237,9 @@ function describeHold({ reason, state }: DeliveryRow, subject: DescribedSubject,
   const emails = value === 1 ? '1 email' : `${String(value)} emails`
   return `${name} already got ${emails} within ${reason === 'perDay' ? 'a day' : 'a week'} (limit: ${about}).`
 }
+
+/** The page then says what stopped it, and who sent it anyway. */
+const isOverridden = (delivery: DeliveryRow): boolean => readRecord(delivery)?.sentOn?.stopped !== undefined
 
 const describeChoice = (verdicts: readonly Verdict[]): string =>
   verdicts.some(({ verdict, rule }) => verdict === 'fail' && rule !== 'link')

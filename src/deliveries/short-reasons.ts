@@ -204,14 +204,15 @@ function describeEnd(delivery: Shortened, state: Exclude<Shortened['state'], 'wa
     case 'complained':
       return 'Reported spam'
     case 'bounced':
-      return bouncedAt === null || handedAt === null
-        ? 'Reported as bounced'
-        : `${formatShortDuration(bouncedAt - handedAt)} after it was sent`
+      return bouncedAt === null || handedAt === null ? 'Reported as bounced' : describeReturn(bouncedAt - handedAt)
     case 'skipped':
     case 'failed':
       return describeCause(delivery, reason ?? 'error')
   }
 }
+
+const describeReturn = (ms: number): string =>
+  ms < AT_ONCE_MS ? 'Right after it was sent' : `${formatShortDuration(ms)} after it was sent`
 
 const describeDelay = (ms: number): string => (ms < AT_ONCE_MS ? 'Right away' : `After ${formatShortDuration(ms)}`)
 

@@ -64,6 +64,7 @@ describe('each state has a short text', () => {
     [{ state: 'unknown', reason: 'stopped', handedAt: at, cameBackAt: at + 5_000 }, 'Came back 5 s later'],
     [{ state: 'bounced', reason: 'No such user' }, 'Reported as bounced'],
     [{ state: 'bounced', handedAt: at, bouncedAt: at + 2 * HOUR }, '2 h after it was sent'],
+    [{ state: 'bounced', handedAt: at, bouncedAt: at }, 'Right after it was sent'],
     [{ state: 'complained', reason: 'abuse' }, 'Reported spam'],
     [{ state: 'deferred', reason: 'smtp_450' }, 'Mailbox busy, due in 10 min'],
     [{ state: 'deferred', reason: 'perDay', dueAt: NOW }, 'Daily limit reached, due now'],

@@ -127,7 +127,7 @@ const Rate = ({ kind, rates, facts }: Pick<RatesProps, 'facts'> & { kind: BrakeK
   const state = rates[kind] === 0 && isUnheard(facts) ? 'unheard' : rateState(kind, rates)
   const { word, mood } = STATES[state]
   return (
-    <span class="with-badge">
+    <span class="with-badge unbroken">
       {shownRate(kind, rates)}
       <span class="hint">{`${formatCount(rates[kind])} of ${formatCount(rates.emails)}`}</span>
       <Badge mood={mood}>{word}</Badge>
@@ -160,11 +160,11 @@ const BrakeSection = ({ facts, refused, releasedAt, now }: RatesProps) => {
       {mail.brake && (
         <Notice kind="problem">
           {`${describeBrakeCause(mail.brake)}, so lifecycle emails have waited since `}
-          <ExactTime at={mail.brake.since} />. None are lost. They go on when the rate has fallen.
+          <ExactTime at={mail.brake.since} />. None are lost. They are sent when the rate has fallen.
         </Notice>
       )}
       <p>
-        {`If ${limit('complaints')} of the emails of ${BRAKE_DAYS} days are reported as spam, or ${limit('bounces')} bounce, lifecycle emails wait until the rate has fallen. Transactional emails go on. It takes at least ${FEWEST.emails} emails, with ${FEWEST.complaints} complaints or ${FEWEST.bounces} bounces.`}
+        {`If ${limit('complaints')} of the emails of ${BRAKE_DAYS} days are reported as spam, or ${limit('bounces')} bounce, lifecycle emails wait until the rate has fallen. Transactional emails are still sent. The brake needs at least ${FEWEST.emails} emails, and ${FEWEST.complaints} complaints or ${FEWEST.bounces} bounces.`}
       </p>
       {mail.brake && isOwner(viewer) && (
         <Dialog id="release" opener="Release the brake" title="Release the brake?">
