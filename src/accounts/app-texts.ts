@@ -145,7 +145,7 @@ export function writeTexts(stored: AppTexts | null, language: string): TextsForm
   return { ...texts, lang: stored?.lang ?? '' }
 }
 
-/** A page, or the footer: how many of its texts are in its language, if the rest is in English, or the app's own. */
+/** A page, or the footer: how many of its texts are in its language, whether the others are in English, or the app's own. */
 export type TextCount = { place: keyof typeof PAGE_NAMES | 'footer'; count: number; all: number; rest: 'en' | 'own' }
 
 /** `appLocale`: the language of the app's own texts, if it has said no other. */
@@ -185,10 +185,10 @@ const PLACES: Record<TextCount['place'], string> = {
   confirm: 'The page to confirm an address',
 }
 
-const RESTS: Record<TextCount['rest'], string> = { en: 'in English', own: 'your own text under Default' }
+const RESTS: Record<TextCount['rest'], string> = { en: 'in English', own: 'your own texts under Default' }
 
 export const describeCount = ({ place, count, all, rest }: TextCount): string =>
-  `${PLACES[place]} has ${count} of ${all} texts; the rest is ${RESTS[rest]}.`
+  `${PLACES[place]} has ${count} of ${all} texts; the rest are ${RESTS[rest]}.`
 
 export const isMixed = ({ count, all }: TextCount): boolean => count > 0 && count < all
 

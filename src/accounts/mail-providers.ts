@@ -48,7 +48,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     api: {
       name: 'ses',
       key: 'Secret access key',
-      hint: 'Create an access key for an IAM user that may only send.',
+      hint: 'Create an access key for an IAM user that can only send.',
       stream: { label: 'Configuration set', hint: 'Reports bounces and complaints to a topic.' },
       records:
         'In SES, open Identities, then your domain. It shows three DKIM records, and those of a MAIL FROM domain.',

@@ -96,7 +96,8 @@ function readCertificates(text: string): string[] | string {
   if (text.includes('PRIVATE KEY-----')) return 'This is a private key. Paste the certificate only.'
   const found = Array.from(text.matchAll(PEM), ([, base64 = '']) => readCertificate(base64))
   if (found.length > MAX_CERTIFICATES) return `Enter up to ${MAX_CERTIFICATES} certificates.`
-  if (found.length === 0 && text !== '') return 'Paste a certificate in PEM, from -----BEGIN CERTIFICATE----- on.'
+  if (found.length === 0 && text !== '')
+    return 'Paste a certificate in PEM format, starting with -----BEGIN CERTIFICATE-----.'
   const broken = found.indexOf(null)
   if (broken !== -1) return `Certificate ${broken + 1} can't be read. Copy all of its lines.`
   return found.flatMap((one) => one ?? [])

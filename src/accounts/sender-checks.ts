@@ -105,7 +105,7 @@ const RECORDS = {
     sentence: 'Where bounces go. SPF counts for DMARC only on the same domain.',
     reads: ['domain', 'server', 'seen'],
   },
-  DMARC: { sentence: 'Tells receivers what to do with emails that fail both.', reads: ['domain'] },
+  DMARC: { sentence: 'Tells receivers what to do with emails that fail SPF and DKIM.', reads: ['domain'] },
 } as const satisfies Partial<
   Record<SenderCheck['about'], { sentence: string; reads: readonly (keyof CheckedSender)[] }>
 >
@@ -329,7 +329,7 @@ async function checkKeyOfProvider(dns: Dns, sender: CheckedSender): Promise<Send
     return { about: 'DKIM', state: 'bad', sentence, record: null }
   }
   if (provider === null) {
-    const sentence = 'Emails are not signed. Create a key pair, unless your email provider signs them.'
+    const sentence = 'Emails are not signed. Create a DKIM key, unless your email provider signs them.'
     return { about: 'DKIM', state: 'caution', sentence, record: null }
   }
   const sentence = `${provider.name} signs emails itself, and only a received email shows its key. ${add}`

@@ -138,7 +138,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
       parse: 'none',
       detail: describeCall({
         summary: 'Send failed emails again',
-        description: `Sends the newest ${formatCount(MOST_RESENT)} failed emails that match, with the same version of the message. Rules aren't checked again. Suppressions still apply, and lifecycle emails wait while the brake is on. Sending this again is safe: it finds only emails that are failed then. Needs a key with scope \`manage\`.`,
+        description: `Sends the newest ${formatCount(MOST_RESENT)} failed emails that match, with the same version of the message. Rules aren't checked again. Suppressions still apply, and lifecycle emails wait while the brake is on. Sending this again is safe: it finds only emails that are still failed. Needs a key with scope \`manage\`.`,
         example: EXAMPLES.resendFailed,
         body: FailedEmails,
         answers: { 200: ResentAnswer },
@@ -188,8 +188,8 @@ const explainRefusal = (refusal: Refusal, inUse: Refusal): Refusal =>
   refusal.refusal === 'delivery_not_found' ? UNKNOWN_DELIVERY : refusal.refusal === 'delivery_in_use' ? inUse : refusal
 
 const UNTIL = Type.String({
-  description: '`next` of the last answer, to go on from there.',
-  say: 'Send `next` of the last answer.',
+  description: '`next` of the previous response, to continue from there.',
+  say: 'Send `next` of the previous response.',
 })
 
 /** POST /deliveries/resend-failed. */

@@ -52,7 +52,7 @@ const Compared = Type.Object(
     emailed: share('People who were emailed.'),
     heldBack: share('People who were held back.'),
     extra: orNull(Type.Integer(), 'How many more people did because of the email; null if there are too few to tell.'),
-    margin: Type.Optional(Type.Integer({ description: 'Of the 95 % interval of `extra`.' })),
+    margin: Type.Optional(Type.Integer({ description: 'The margin of `extra`, at 95% confidence.' })),
   },
   { title: 'ComparedPeople', description: 'Emailed people next to those who were held back.' },
 )
@@ -68,7 +68,10 @@ const MessageResults = Type.Object(
     reachedGoal: count('Sent emails whose people reached the goal.'),
     goals: Type.Optional(
       Type.Array(
-        Type.Object({ event: orNull(Type.String(), 'The event.'), until: timeOrNull('Null: it is the goal now.') }),
+        Type.Object({
+          event: orNull(Type.String(), 'The event.'),
+          until: timeOrNull('When it was replaced. Null: it is the current goal.'),
+        }),
         {
           description: 'If emails had different goals: the goals, oldest first.',
         },
@@ -110,7 +113,7 @@ export const MessageCreatedAnswer = savedAnswer(
 )
 export const MessageSavedAnswer = savedAnswer(
   'MessageSaved',
-  oneOf(['changed', 'unchanged'], '`unchanged`: it already was the same.'),
+  oneOf(['changed', 'unchanged'], '`unchanged`: it was already the same.'),
 )
 
 export const MessageStatusAnswer = Type.Object(
@@ -166,7 +169,7 @@ const SimulatedEmail = Type.Object(
     why: text('Why the person would have got it or not, in one sentence.'),
     rules: Type.Array(ExplainedRule, { description: 'Every check, in order.' }),
   },
-  { title: 'SimulatedEmail', description: 'What would have become of one trigger.' },
+  { title: 'SimulatedEmail', description: 'What would have happened for one trigger.' },
 )
 
 const { properties: simulated } = pageOf('', SimulatedEmail)

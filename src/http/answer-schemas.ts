@@ -181,7 +181,7 @@ export const ExplainedRule = Type.Object(
     verdict: oneOf(['pass', 'fail'], 'Whether it allowed the email.'),
     sentence: Type.String({ description: 'The result in one sentence.' }),
     isToday: Type.Optional(Type.Literal(true, { description: 'It was checked with what is stored now.' })),
-    isEstimated: Type.Optional(Type.Literal(true, { description: 'Only page views were left to decide it.' })),
+    isEstimated: Type.Optional(Type.Literal(true, { description: 'It was decided by page views only.' })),
   },
   { title: 'CheckedRule', description: 'One check before sending.' },
 )

@@ -51,9 +51,9 @@ const NO_MESSAGE = refuseSns(
 )
 const WRONG_TOPIC = refuseSns('`TopicArn` is not the topic that this app takes messages from. See Sender, Mail server.')
 const WRONG_MESSAGE = refuseSns(
-  '`Signature` is not by Amazon SNS over the fields of this message, with the certificate at `SigningCertURL`.',
+  '`Signature` does not match the fields of this message and the certificate at `SigningCertURL`.',
 )
-const WRONG_CONFIRMATION = refuseSns('`SubscribeURL` is not at Amazon SNS, or is about another topic.')
+const WRONG_CONFIRMATION = refuseSns('`SubscribeURL` does not lead to Amazon SNS, or is for another topic.')
 
 const isUnexplained = ({ refusal, hint }: Refusal): boolean => refusal === 'invalid_signature' && hint === undefined
 

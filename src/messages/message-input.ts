@@ -85,7 +85,7 @@ function findLanguageFault(name: string, index: number, names: string[]): FieldE
   if (readTag(name) === null)
     return [fault(field, `${quoteName(name)} is not a language, such as de or de-CH.${hintOfTag(name)}`)]
   const isRepeated = findTag(names.slice(0, index), name) !== undefined
-  return isRepeated ? [fault(field, 'This language is there twice. Remove one.')] : []
+  return isRepeated ? [fault(field, 'This language is listed twice. Remove one.')] : []
 }
 
 /** With the trigger `api`, the server decides what rules decide otherwise. */

@@ -12,7 +12,7 @@ import { TopicSchema } from './message-schema.ts'
 const MOST_TOPICS = 20
 const MOST_DESCRIPTION = 200
 
-const FULL = `An app has at most ${MOST_TOPICS} topics. Use one that there is, or delete one under Sender.`
+const FULL = `An app has at most ${MOST_TOPICS} topics. Use an existing one, or delete one under Sender.`
 
 /** Topics that the app lacks are added with the messages that are about them. */
 export async function findTopicFaults(

@@ -254,7 +254,7 @@ const HOW =
   'Your server makes it: the HMAC-SHA256 of the trimmed, lowercased email, in lowercase hexadecimal, with the identity secret of your account as the key.'
 
 const UNPROVEN = {
-  malformed: refuse('invalid_signature', { hint: `\`signature\` has no 64 hexadecimal characters. ${HOW}` }),
+  malformed: refuse('invalid_signature', { hint: `\`signature\` is not 64 hexadecimal characters. ${HOW}` }),
   uppercase: refuse('invalid_signature', {
     message: 'Invalid signature: it must be in lowercase hexadecimal.',
     hint: HOW,

@@ -37,7 +37,7 @@ const SIGNED =
 describe('401 Invalid signature', () => {
   const right = () => signEmail('ada@example.com', server.first.identitySecret)
   const uppercase = 'Invalid signature: it must be in lowercase hexadecimal.'
-  const malformed = '`signature` has no 64 hexadecimal characters. '
+  const malformed = '`signature` is not 64 hexadecimal characters. '
   test.each<[string, () => string, { message?: string; fault?: string }]>([
     ['of another person', () => signEmail('eve@example.com', server.first.identitySecret), { fault: WRONG }],
     ["of another account's secret", () => signEmail('ada@example.com', server.second.identitySecret), { fault: WRONG }],

@@ -51,7 +51,7 @@ describe('the form', () => {
   })
 
   test.each([
-    ['nonsense', 'Paste a certificate in PEM, from -----BEGIN CERTIFICATE----- on.'],
+    ['nonsense', 'Paste a certificate in PEM format, starting with -----BEGIN CERTIFICATE-----.'],
     [OWN.key, 'This is a private key. Paste the certificate only.'],
     [CA.replace('MII', 'XXX'), "Certificate 1 can't be read. Copy all of its lines."],
     [`${CA}\n`.repeat(6), 'Enter up to 5 certificates.'],

@@ -235,9 +235,7 @@ const WaitingKey = ({ facts: { viewer, marks }, isFirst }: KeyProps) => {
       </Dialog>
       <Dialog id="discard-key" opener="Discard the new key" kind="danger" title="Discard the new key?">
         <p>
-          {isFirst
-            ? 'Emails stay unsigned, unless your email provider signs them.'
-            : 'The current key goes on signing.'}
+          {isFirst ? 'Emails stay unsigned, unless your email provider signs them.' : 'The current key keeps signing.'}
         </p>
         <ActionForm action={`${path}/discard`} fields={{ basedOn: marks.dkim }} kind="danger">
           Discard the new key

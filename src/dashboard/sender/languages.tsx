@@ -51,7 +51,7 @@ export const NewLanguage = ({ path, wrong }: { path: string; wrong: string | nul
       name="language"
       id="new-language"
       label="Another language"
-      hint="For people whose locale it is, such as de."
+      hint="For people with this locale, such as de."
       error={wrong === null ? undefined : `Enter a language, such as de or pt-BR.${hintOfTag(wrong)}`}
       value={wrong ?? ''}
       autocomplete="off"

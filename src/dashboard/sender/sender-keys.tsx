@@ -99,7 +99,7 @@ const changeKeys =
       showDomain(deps, request, viewer, { status, notice })
     const keys = await readKeys(deps, viewer)
     if (keys.waiting === null && (needs === 'waiting' || keys.signing === null)) {
-      const missing = needs === 'waiting' ? 'No new DKIM key waits for its record.' : 'This app has no DKIM key.'
+      const missing = needs === 'waiting' ? 'No new DKIM key is waiting for its record.' : 'This app has no DKIM key.'
       return show({ status: 409, notice: `${missing} Nothing was changed.` })
     }
     return saveSettings(deps, viewer, {

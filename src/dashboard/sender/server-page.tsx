@@ -456,7 +456,7 @@ const LOGINS: Record<Extract<ServerCheck, { is: 'fine' }>['login'], string> = {
 }
 
 const NOTES: Record<AccountNote, string> = {
-  sandbox: 'The account is in the sandbox: it may send only to verified addresses, and 200 emails a day.',
+  sandbox: 'The account is in the sandbox: it can send only to verified addresses, and up to 200 emails a day.',
   paused: 'But Amazon SES has paused sending for this account.',
 }
 

@@ -145,7 +145,7 @@ function describeLanguage(language: string, counts: TextCount[]): string[] {
       ...counts.filter(isMixed).map(describeCount),
     ]
   if (language !== '' && counts.every(({ count }) => count === 0))
-    return [`No text is in ${nameLanguage(language)} yet. An empty text stays in English.`]
+    return [`No texts are in ${nameLanguage(language)} yet. Empty texts stay in English.`]
   return counts.filter(isMixed).map(describeCount)
 }
 

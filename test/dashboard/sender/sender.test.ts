@@ -299,8 +299,8 @@ describe('the signature', () => {
   })
 
   test.each([
-    ['use', 'No new DKIM key waits for its record. Nothing was changed.'],
-    ['discard', 'No new DKIM key waits for its record. Nothing was changed.'],
+    ['use', 'No new DKIM key is waiting for its record. Nothing was changed.'],
+    ['discard', 'No new DKIM key is waiting for its record. Nothing was changed.'],
     ['remove', 'This app has no DKIM key. Nothing was changed.'],
   ])('refuses to %s a key that is not there', async (what, message) => {
     await make()

@@ -50,13 +50,13 @@ test('a language without built-in texts says which pages mix it with English', a
   const swedish = `${PATH()}?language=sv`
   const hintsOf = async (html: string) => (await textOf(html, 'main p.hint')).filter((text) => /English/.test(text))
   expect(await hintsOf((await browser.get(swedish)).html)).toEqual([
-    'No text is in Swedish (sv) yet. An empty text stays in English.',
+    'No texts are in Swedish (sv) yet. Empty texts stay in English.',
   ])
   const { location } = await save({ unsubscribe: 'Avsluta', askTitle: 'Avsluta {app}?' }, '?language=sv')
   const { html } = await browser.get(location ?? '')
   const counts = [
-    'The footer of emails has 1 of 3 texts; the rest is in English.',
-    'The unsubscribe page has 1 of 13 texts; the rest is in English.',
+    'The footer of emails has 1 of 3 texts; the rest are in English.',
+    'The unsubscribe page has 1 of 13 texts; the rest are in English.',
   ]
   expect(await textOf(html, '[role=status]')).toEqual([SAVED])
   expect(await hintsOf(html)).toEqual(counts)
@@ -87,7 +87,7 @@ test("the app's own texts stay in built-in languages until they are translated",
     'ACME GmbH, HRB 1',
     'E-Mails abbestellen',
   ])
-  const mixed = 'The footer of emails has 2 of 3 texts; the rest is your own text under Default.'
+  const mixed = 'The footer of emails has 2 of 3 texts; the rest are your own texts under Default.'
   expect(await hintsOf(german)).toEqual([mixed])
   const { location } = await save({ askButton: 'Weg' }, german)
   const { html } = await browser.get(location ?? '')
