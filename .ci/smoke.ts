@@ -6,7 +6,16 @@
 import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { version } from '../package.json'
-import { type Begun, call, eventpost, eventpostJson, type How, makeFolder, startServer } from '../test/cli/process.ts'
+import {
+  type Begun,
+  call,
+  eventpost,
+  eventpostJson,
+  type How,
+  makeFolder,
+  type Running,
+  startServer,
+} from '../test/cli/process.ts'
 
 const DIST = join(import.meta.dir, '../dist')
 const MUSL = '/lib/ld-musl-x86_64.so.1'
@@ -57,20 +66,18 @@ async function check(how: How, data: string): Promise<void> {
   if (!(await eventpost(['licenses'], how)).out.includes('\nSQLite')) throw new Error('licenses does not name SQLite')
   const begun = await eventpostJson<Begun>(['init', '--data', data, '--email', 'a@example.com', '--app', 'Demo'], how)
   const server = await startServer({ ...how, data, readyMs: READY_MS })
-  try {
-    const event = { app: begun.appId, email: 'ada@example.com', event: 'results_ready', createContact: true }
-    const sent = await call(server.url, begun.apiKey, 'POST', '/api/v1/events', event)
-    const page = await fetch(`${server.url}/docs/start`)
-    if (sent.status !== 202) throw new Error(`the event was answered with ${sent.status}`)
-    if (!(await page.text()).includes('<h1')) throw new Error(`the page was answered with ${page.status}`)
-    const { code, err } = await eventpost(['health', '--port', new URL(server.url).port], how)
-    if (code !== 0) throw new Error(err)
-  } catch (error) {
-    await server.stop()
-    throw error
-  }
-  const { code } = await server.stop()
-  if (code !== 0) throw new Error(`it ended with ${code}`)
+  await use(server, begun, how).finally(() => server.stop())
+  if ((await server.ended()) !== 0) throw new Error('it did not stop with code 0')
+}
+
+async function use(server: Running, begun: Begun, how: How): Promise<void> {
+  const event = { app: begun.appId, email: 'ada@example.com', event: 'results_ready', createContact: true }
+  const sent = await call(server.url, begun.apiKey, 'POST', '/api/v1/events', event)
+  const page = await fetch(`${server.url}/docs/start`)
+  if (sent.status !== 202) throw new Error(`the event was answered with ${sent.status}`)
+  if (!(await page.text()).includes('<h1')) throw new Error(`the page was answered with ${page.status}`)
+  const { code, err } = await eventpost(['health', '--port', new URL(server.url).port], how)
+  if (code !== 0) throw new Error(err)
 }
 
 async function smoke(file: string, platform: string): Promise<string> {
