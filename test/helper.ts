@@ -104,6 +104,9 @@ export async function createTestServer(options: Options = {}) {
       templates: options.mail?.templates ?? TEMPLATES,
       noteSecurity: log.write,
       fetchSns: options.fetchSns,
+      folder,
+      callWebhook: null,
+      backupEveryMs: null,
     })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [], mcpOrigins = [...TEST_ORIGINS] } = options

@@ -13,6 +13,7 @@ import { createTemplateWorker } from '../messages/template-worker.ts'
 import { isLinkUnreachable } from '../people/unsubscribe.ts'
 import { createCnameResolver, createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
+import { createWebhook } from '../monitoring/webhook.ts'
 import { startMaintenance } from '../ops/maintenance.ts'
 import { drainOnSignals, onFault, type Stopping } from '../ops/drain.ts'
 import type { Health } from '../ops/health.ts'
@@ -106,14 +107,17 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       simulations,
       templates,
       noteSecurity: log.write,
+      folder: data,
+      callWebhook: config.alertWebhook && createWebhook(config.alertWebhook),
+      backupEveryMs: null,
     }),
   }
 }
 
-type MailConfig = Pick<Config, 'smtpUrl' | 'mailFrom' | 'mailPrivateHosts'>
-const sending = ({ smtpUrl, mailFrom, mailPrivateHosts }: MailConfig, log: Log) => ({
+type MailConfig = Pick<Config, 'smtpUrl' | 'mailFrom' | 'mailPrivateHosts' | 'alertSmtpUrl'>
+const sending = ({ smtpUrl, mailFrom, mailPrivateHosts, alertSmtpUrl }: MailConfig, log: Log) => ({
   claimedBy: crypto.randomUUID(),
-  defaults: { smtpUrl, from: mailFrom },
+  defaults: { smtpUrl, from: mailFrom, alertSmtpUrl },
   privateHosts: mailPrivateHosts,
   note: (line: LogFields) => log.write('info', 'delivery', line),
   noteServer: (line: LogFields) => log.write('warn', 'a mail server refused', line),

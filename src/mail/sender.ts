@@ -16,10 +16,10 @@ import { createHanded } from './hand-over.ts'
 import { createLanes, type Lanes, type Turn } from './lanes.ts'
 import { type Delivered, retry } from './marks.ts'
 import { noteAnswer, type Outcome, type Provider } from './provider.ts'
-import { findNoticeSender } from './notice.ts'
+import { findNoticeSender, listNoticeSenders } from './notice.ts'
 import { createRoutes, type MailDefaults, type StandIns } from './routes.ts'
 import { renderSample, testLinks } from './samples.ts'
-import { API_CHECK_LIMITS, checkServer } from './server-check.ts'
+import { API_CHECK_LIMITS, checkServer, probeServer } from './server-check.ts'
 import { SMTP_LIMITS } from './smtp.ts'
 import { findSuppressionList } from './suppression-lists.ts'
 import { sendTest } from './test-mail.ts'
@@ -88,6 +88,13 @@ export function createSender(sending: SenderDependencies): Sender {
     preview: (sample) => renderSample(templates, sample, testLinks(baseUrl)),
     sendTest: (sample, to) => sendTest({ ...sending, routes, senders }, sample, to),
     findNoticeSender: (apps) => findNoticeSender({ ...sending, routes }, apps),
+    listNoticeSenders: (apps) => listNoticeSenders({ ...sending, routes }, apps),
+    async probe(settings) {
+      const found = routes.findServer(settings)
+      if (found === null) return null
+      if (routes.findLogin(settings).breaker.successMsAgo() < SEEN_MS) return null
+      return probeServer(found.server, found.dial)
+    },
     async checkServer({ publicId: appId }, settings) {
       const found = routes.findServer(settings)
       if (found === null) return null
@@ -111,6 +118,9 @@ export function createSender(sending: SenderDependencies): Sender {
     findMailRoute: routes.describeRoute,
   }
 }
+
+/** A server that took an email so recently need not be asked. */
+const SEEN_MS = 15_000
 
 /** The installation's server, if several accounts share it. */
 async function findShared({ store, defaults: { smtpUrl } }: SenderDependencies) {

@@ -13,6 +13,10 @@ const SAVE_REQUESTS_MS = 250
 
 const SAVE_SIGN_INS_MS = 10_000
 
+/** A mail server that can't be reached is reported within a minute: after two failed looks, 20 seconds apart. */
+const CHECK_ALERTS_MS = 10_000
+const SEND_ALERTS_MS = 2_000
+
 /** How late dates and inactivity may trigger a message. */
 const RUN_SCHEDULES_MS = 5_000
 
@@ -34,13 +38,26 @@ type Maintained = {
   calls: Saved
   requests: Saved
   signInNotes: Saved
+  monitor: { check(): Promise<unknown>; sendDue(): Promise<unknown> }
   limits: Forgetful
   abuseLimits: Forgetful
   snippetLimits: Forgetful
 }
 
 export function startMaintenance(
-  { access, limits, abuseLimits, snippetLimits, notes, calls, requests, signInNotes, store, clock }: Maintained,
+  {
+    access,
+    limits,
+    abuseLimits,
+    snippetLimits,
+    notes,
+    calls,
+    requests,
+    signInNotes,
+    monitor,
+    store,
+    clock,
+  }: Maintained,
   log: Log,
 ): Maintenance {
   /** Not while the last run goes on. */
@@ -61,6 +78,8 @@ export function startMaintenance(
     every(SAVE_CALLS_MS, 'save calls', calls.save),
     every(SAVE_REQUESTS_MS, 'save requests', requests.save),
     every(SAVE_SIGN_INS_MS, 'save failed sign-ins', () => signInNotes.save()),
+    every(CHECK_ALERTS_MS, 'check alerts', monitor.check),
+    every(SEND_ALERTS_MS, 'send alerts', monitor.sendDue),
     every(RUN_SCHEDULES_MS, 'run schedules', async () => {
       let hasMore = await store.hasScheduledWork(patientNow())
       while (hasMore) {

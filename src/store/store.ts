@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { createAccountReads } from './accounts.ts'
 import { createActivationReads } from './activation.ts'
+import { createAlertReads } from './alerts.ts'
 import { createAppReads } from './apps.ts'
 import { createAuditReads } from './audit.ts'
 import { createBackupReads } from './backups.ts'
@@ -42,6 +43,8 @@ import { createSuppressionReads } from './suppressions.ts'
 import { createTopicReads } from './topics.ts'
 import { createTwoStepReads } from './two-step.ts'
 import { createReportReads } from './visit-reports.ts'
+import { createMonitoringReads } from './monitoring.ts'
+import { createOwnerReads } from './weekly-summaries.ts'
 import type { Refused } from './types.ts'
 import type { Job, Outcome, WriteName, Writes } from './writes.ts'
 import { createEngine } from './engine/engine.ts'
@@ -81,6 +84,9 @@ export type Store = {
 const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: DeliveryReads) => ({
   ...createAccountReads(db, sealer),
   ...createReportedReads(db),
+  ...createAlertReads(db),
+  ...createMonitoringReads(db),
+  ...createOwnerReads(db),
   ...createAppReads(db),
   ...createKeyReads(db, sealer),
   ...createLinkReads(db, rules),

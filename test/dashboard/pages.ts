@@ -20,6 +20,8 @@ import { apiRoutes } from '../../src/api/index.ts'
 import { createDashboard } from '../../src/dashboard/index.ts'
 import { createTakeHook } from '../../src/mail/hooks.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
+import { createMonitor } from '../../src/monitoring/monitor.ts'
+import { createWebhook, type WebhookTarget } from '../../src/monitoring/webhook.ts'
 import { openStore } from '../../src/store/store.ts'
 import { makeDataFolder } from '../data-folder.ts'
 import { createTestSender, TEMPLATES } from '../helper.ts'
@@ -37,6 +39,8 @@ type Options = {
   host?: string
   resolveTxt?: SenderDependencies['resolveTxt']
   mail?: Partial<SenderDependencies>
+  /** gets alerts */
+  webhook?: WebhookTarget
   /** by default a new one */
   folder?: string
 }
@@ -51,6 +55,8 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   const notes: SecurityNote[] = []
   const noteSecurity: NoteSecurity = (level, message, fields) => void notes.push({ level, message, ...fields })
   const mailer = createTestSender({ store, clock }, { resolveTxt, ...mail })
+  const callWebhook = given.webhook ? createWebhook(given.webhook) : null
+  const monitoring = { store, clock, mailer, baseUrl, folder, callWebhook, backupEveryMs: null, note: noteSecurity }
   const limits = createLimits({ clock })
   const access = createAccess({ store, clock })
   const activationNotes = createNotes({ store, clock, onNote: feed.notify })
@@ -76,6 +82,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     feed,
     calls: createCallLog({ store }),
     requests: createRequestLog({ store, clock, access }),
+    monitor: createMonitor(monitoring),
   }
   const app = new Elysia({ normalize: false }).use(createDashboard({ ...parts, openApi: openApiOf(parts), host }).app)
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
