@@ -6,6 +6,7 @@ import { appSet, appTag } from './cli/app-settings.ts'
 import { appCreate, appList } from './cli/apps.ts'
 import { type Command, CommandRefused, createUnknownCommand, readArguments } from './cli/command.ts'
 import { printHelp, printResult } from './cli/print.ts'
+import { doctor } from './cli/doctor.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './cli/keys.ts'
 import { licenses, version } from './cli/about.ts'
 import { masterKeyChange } from './cli/master-key.ts'
@@ -42,6 +43,7 @@ const COMMANDS: Command[] = [
   senderRemove,
   senderBind,
   senderUnbind,
+  doctor,
   version,
   licenses,
 ]

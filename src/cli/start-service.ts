@@ -3,7 +3,7 @@ import { addressOf, type Config } from '../config.ts'
 import { createSetupToken } from '../accounts/accounts.ts'
 import { STORE_RULES } from '../deliveries/deliveries.ts'
 import { isLoopback } from '../core/mail-addresses.ts'
-import { readMailUrl } from '../core/mail-apis.ts'
+import { describeService, isApi, readMailUrl } from '../core/mail-apis.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
 import { createDependencies, keepSecret } from '../dependencies.ts'
 import { systemClock } from '../core/clock.ts'
@@ -13,6 +13,8 @@ import { createTemplateWorker } from '../messages/template-worker.ts'
 import { isLinkUnreachable } from '../people/unsubscribe.ts'
 import { createCnameResolver, createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
+import { keepServerFacts, type ServerFacts } from '../monitoring/installation.ts'
+import { VERSION } from '../core/version.ts'
 import { createWebhook } from '../monitoring/webhook.ts'
 import { startMaintenance } from '../ops/maintenance.ts'
 import { drainOnSignals, onFault, type Stopping } from '../ops/drain.ts'
@@ -95,6 +97,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
   const making = { store, clock, baseUrl, unsubscribeKey, templates, ...dns }
   const sender = createSender({ ...making, ...sending(config, log) })
   await keepInstallation(store, sender.senders.installation)
+  await keepServerFacts(store, factsOf({ data, ...config }))
   const simulations = createSimulations(data)
   return {
     sender,
@@ -111,6 +114,19 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       callWebhook: config.alertWebhook && createWebhook(config.alertWebhook),
       backupEveryMs: null,
     }),
+  }
+}
+
+const factsOf = (config: Open & { baseUrl: string }): ServerFacts => {
+  const mail = config.smtpUrl === null ? null : readMailUrl(config.smtpUrl)
+  return {
+    version: VERSION,
+    startedAt: systemClock.now(),
+    baseUrl: config.baseUrl,
+    trustedProxies: config.trustedProxies,
+    mailServer: mail && { name: describeService(mail), host: mail.host, isApi: isApi(mail) },
+    hasSecondRoute: config.alertWebhook !== null || config.alertSmtpUrl !== null,
+    backupEveryMs: null,
   }
 }
 

@@ -3,6 +3,7 @@ import { MINUTE_MS } from '../core/clock.ts'
 import { createDnsChecks, type DnsChecks, readReceived } from '../accounts/dns-checks.ts'
 import { type CheckedSender, type Dns, listCheckedSenders } from '../accounts/sender-checks.ts'
 import type { Decided, DeliveryWork } from '../deliveries/deliveries.ts'
+import { describeReason } from '../deliveries/describe-reason.ts'
 import { publicId } from '../core/ids.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
 import { describeService, isApi, readMailUrl } from '../core/mail-apis.ts'
@@ -11,7 +12,7 @@ import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
 import { createSenders } from '../accounts/senders.ts'
 import { checkApi } from './api-provider.ts'
 import { deliver, type DeliverDependencies, type Prepared, prepareMail } from './deliver.ts'
-import { createGuardedDial, type Dial } from './dial.ts'
+import { createGuardedDial, type Dial, dialAny } from './dial.ts'
 import { createHanded } from './hand-over.ts'
 import { createLanes, type Lanes, type Turn } from './lanes.ts'
 import { type Delivered, retry } from './marks.ts'
@@ -45,6 +46,8 @@ export type SenderDependencies = Dns & {
 const SETTLE_MS = 5_000
 
 export type Sender = Mailer & {
+  /** Why the second server for alerts can't be used; null: it can, or there is none. */
+  checkAlertServer(): Promise<string | null>
   /** Emails handed over without a reply. */
   countHanded(): number
   /** Sends until nothing is due, or everything due waits for a pause or a rate. */
@@ -105,6 +108,14 @@ export function createSender(sending: SenderDependencies): Sender {
         ? await checkApi(server, { limits: API_CHECK_LIMITS, dial, onFailure })
         : await checkServer(server, { dial, onFailure })
       return settings.smtpUrl === null && check?.is === 'failed' ? { ...check, answer: undefined } : check
+    },
+    async checkAlertServer() {
+      const server = readMailUrl(sending.defaults.alertSmtpUrl ?? '')
+      if (server === null) return null
+      const check = isApi(server)
+        ? await checkApi(server, { limits: API_CHECK_LIMITS, dial: dialAny, onFailure: () => {} })
+        : await checkServer(server)
+      return check?.is === 'failed' ? describeReason(check.reason, '', 'deferred') : null
     },
     refusesServer: (url) => isRefusedHost(readMailUrl(url)?.host ?? '', sending.privateHosts),
     waitForReplies: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),

@@ -49,7 +49,7 @@ import type { Refused } from './types.ts'
 import type { Job, Outcome, WriteName, Writes } from './writes.ts'
 import { createEngine } from './engine/engine.ts'
 import { StoreError } from './engine/errors.ts'
-import { lockFolder } from './engine/folder-lock.ts'
+import { isFolderServed } from './engine/folder-lock.ts'
 import { openForWriting } from './engine/sealed-columns.ts'
 
 type Async<T extends Record<string, (...args: never[]) => unknown>> = {
@@ -273,11 +273,7 @@ function openInline(folder: string, { now, sealer, readEvent, rules }: InlineOpt
 
 /** A server without the key could not read what a command seals with it. */
 function refuseWhileServed(folder: string): void {
-  try {
-    lockFolder(folder).release()
-  } catch (error) {
-    if (!(error instanceof StoreError && error.code === 'folder_in_use')) throw error
-    const problem = `A server is running on ${folder} without the master key.`
-    throw new StoreError('folder_in_use', `${problem} Restart it with EVENTPOST_MASTER_KEY, then try again.`)
-  }
+  if (!isFolderServed(folder)) return
+  const problem = `A server is running on ${folder} without the master key.`
+  throw new StoreError('folder_in_use', `${problem} Restart it with EVENTPOST_MASTER_KEY, then try again.`)
 }
