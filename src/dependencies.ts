@@ -12,8 +12,7 @@ import { createLimits, type Limits } from './accounts/limits.ts'
 import { createTakeHook, type TakeHook } from './mail/hooks.ts'
 import type { FetchText } from './mail/sns.ts'
 import type { Mailer } from './messages/mailer.ts'
-import { createMonitor, type Monitor } from './monitoring/monitor.ts'
-import type { CallWebhook } from './monitoring/webhook.ts'
+import { createMonitor, type Monitor, type MonitorDependencies } from './monitoring/monitor.ts'
 import { giveFirstMessages } from './accounts/first-messages.ts'
 import type { Simulations } from './deliveries/simulation/index.ts'
 import { createSignInNotes, type NoteSecurity, type SignInNotes } from './accounts/sign-in-notes.ts'
@@ -52,15 +51,12 @@ export type Dependencies = {
 type Given = Pick<
   Dependencies,
   'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'simulations' | 'templates' | 'noteSecurity'
-> & { fetchSns?: FetchText; folder: string; callWebhook: CallWebhook | null; backupEveryMs: number | null }
+> & {
+  fetchSns?: FetchText
+  monitoring: Pick<MonitorDependencies, 'folder' | 'server' | 'callWebhook' | 'listErrors'>
+}
 
-export async function createDependencies({
-  fetchSns,
-  folder,
-  callWebhook,
-  backupEveryMs,
-  ...given
-}: Given): Promise<Dependencies> {
+export async function createDependencies({ fetchSns, monitoring, ...given }: Given): Promise<Dependencies> {
   const { store, clock } = given
   const feed = createFeed({ store })
   const addressKey = await keepSecret(store, 'address_key')
@@ -83,7 +79,7 @@ export async function createDependencies({
     calls: createCallLog({ store }),
     requests: createRequestLog({ store, clock, access }),
     signInNotes: createSignInNotes({ ...given, addressKey }),
-    monitor: createMonitor({ ...given, folder, callWebhook, backupEveryMs, note: given.noteSecurity }),
+    monitor: createMonitor({ ...given, ...monitoring, note: given.noteSecurity }),
   }
   await giveFirstMessages(store, clock.now())
   await restoreLimits(dependencies)

@@ -97,7 +97,8 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
   const making = { store, clock, baseUrl, unsubscribeKey, templates, ...dns }
   const sender = createSender({ ...making, ...sending(config, log) })
   await keepInstallation(store, sender.senders.installation)
-  await keepServerFacts(store, factsOf({ data, ...config }))
+  const server = factsOf({ data, ...config })
+  await keepServerFacts(store, server)
   const simulations = createSimulations(data)
   return {
     sender,
@@ -110,9 +111,12 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       simulations,
       templates,
       noteSecurity: log.write,
-      folder: data,
-      callWebhook: config.alertWebhook && createWebhook(config.alertWebhook),
-      backupEveryMs: null,
+      monitoring: {
+        folder: data,
+        server,
+        callWebhook: config.alertWebhook && createWebhook(config.alertWebhook),
+        listErrors: log.listErrors,
+      },
     }),
   }
 }

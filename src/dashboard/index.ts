@@ -36,6 +36,7 @@ import { setupRoutes } from './access/setup.tsx'
 import { signInCodeRoutes } from './access/sign-in-code.tsx'
 import { signInRoutes } from './access/sign-in.tsx'
 import { suppressionsRoutes } from './people/suppressions.tsx'
+import { systemRoutes } from './system/system.tsx'
 import { themeRoutes } from './layout/theme-switch.tsx'
 import { twoStepRoutes } from './access/two-step.tsx'
 import { youRoutes } from './access/you.tsx'
@@ -97,6 +98,7 @@ function dashboardRoutes(deps: DocsDependencies & { host?: string }) {
       .use(accountNameRoutes(deps))
       .use(auditRoutes(deps))
       .use(newAppRoutes(deps))
+      .use(systemRoutes(deps))
       .use(youRoutes(deps))
       .use(twoStepRoutes(deps))
       .use(themeRoutes(deps))

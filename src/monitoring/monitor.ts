@@ -4,10 +4,13 @@ import { makeMailbox } from '../core/mail-addresses.ts'
 import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
 import type { Notice, NoticeResult } from '../accounts/notices.ts'
 import type { Mailer } from '../messages/mailer.ts'
+import type { Backup } from '../store/backups.ts'
+import type { Queue } from '../store/monitoring.ts'
 import type { Store } from '../store/store.ts'
 import {
   type Alert,
   type AlertNotice,
+  type BackupFacts,
   type Condition,
   findConditions,
   listDue,
@@ -16,6 +19,9 @@ import {
   WEBHOOK,
 } from './alerts.ts'
 import { createAlertFacts } from './alert-facts.ts'
+import { diagnose, type Finding } from './doctor.ts'
+import { readDoctorFacts } from './doctor-facts.ts'
+import type { ServerFacts } from './installation.ts'
 import type { CallWebhook } from './webhook.ts'
 
 type Note = (level: 'info' | 'warn', message: string, fields: Record<string, string | number | boolean | null>) => void
@@ -26,10 +32,36 @@ export type MonitorDependencies = {
   mailer: Mailer
   baseUrl: string
   folder: string
-  backupEveryMs: number | null
+  server: ServerFacts
   /** null: there is none */
   callWebhook: CallWebhook | null
+  /** the newest first */
+  listErrors: () => LoggedError[]
   note: Note
+}
+
+/** `at`: ms UTC. `reason`: in one line. */
+export type LoggedError = { at: number; message: string; reason: string | null }
+
+/** What the System page shows. Reads nothing outside of this machine. */
+export type SystemState = {
+  server: ServerFacts
+  findings: Finding[]
+  sizes: {
+    databaseBytes: number
+    logBytes: number
+    freeBytes: number | null
+    waitingWrites: number
+    memoryBytes: number
+  }
+  schemaVersion: number
+  queue: Queue
+  backups: Backup[]
+  backupFacts: BackupFacts
+  alerts: Alert[]
+  /** addresses of owners, and the ways to them */
+  routes: { emails: string[]; servers: string[]; hasWebhook: boolean }
+  errors: LoggedError[]
 }
 
 /** `problem` null: it was sent. */
@@ -39,9 +71,9 @@ export type Monitor = ReturnType<typeof createMonitor>
 
 export function createMonitor(deps: MonitorDependencies) {
   const { store, clock, callWebhook, note } = deps
-  const facts = createAlertFacts(deps)
+  const facts = createAlertFacts({ ...deps, backupEveryMs: deps.server.backupEveryMs })
   const absentSince = new Map<string, number>()
-  const failingServers = new Set<string>()
+  const failingServers = new Map<string, string>()
   let alerts: Alert[] | null = null
   const unsaved = new Set<string>()
   let isSending = false
@@ -98,7 +130,7 @@ export function createMonitor(deps: MonitorDependencies) {
       const open = known.filter(({ resolvedAt }) => resolvedAt === null)
       const read = await facts.read(new Set(open.map(({ subject }) => subject)))
       failingServers.clear()
-      for (const { name, failing } of read.servers) if (failing) failingServers.add(name)
+      for (const { name, failing } of read.servers) if (failing) failingServers.set(name, failing.reason)
       const conditions = findConditions(read)
       const recipients = await listRecipients(conditions)
       const recipientsOf = (accountId: string | null): string[] => recipients.get(accountId) ?? []
@@ -130,14 +162,60 @@ export function createMonitor(deps: MonitorDependencies) {
       }
     },
 
-    /** Those that are not over first. */
-    listAlerts: async (limit: number): Promise<Alert[]> => (await load()).slice(0, limit),
+    readSystem: (): Promise<SystemState> => readSystem(deps, { failingServers, alerts: load }),
 
     /** By each mail server and the webhook, at once. */
     sendTest: (to: { memberId: string; email: string; accountId: string }): Promise<TestedRoute[]> =>
       sendTest(deps, to),
   }
 }
+
+type Known = { failingServers: ReadonlyMap<string, string>; alerts: () => Promise<Alert[]> }
+
+/** Rows of each list. */
+const SHOWN = 5
+
+async function readSystem(deps: MonitorDependencies, { failingServers, alerts }: Known): Promise<SystemState> {
+  const { store, clock, mailer, folder, server, callWebhook, listErrors } = deps
+  const given = { store, clock, folder, mailer, server, isServed: true, hasSecondRoute: server.hasSecondRoute }
+  const facts = await readDoctorFacts(given, {
+    tryAddress: async () => null,
+    checkSender: null,
+    async checkServer(_app, _settings, name) {
+      const reason = failingServers.get(name)
+      return reason === undefined ? SEEN : { is: 'failed', reason }
+    },
+    tryRoutes: async () => [],
+    isClockSynchronized: async () => null,
+  })
+  const owners = await listTold(store, null)
+  const { waiting, ...sizes } = store.stats()
+  const operator = await store.findAccount(null)
+  return {
+    server,
+    findings: diagnose(facts),
+    sizes: {
+      ...sizes,
+      freeBytes: facts.disk?.freeBytes ?? null,
+      waitingWrites: waiting,
+      memoryBytes: process.memoryUsage.rss(),
+    },
+    schemaVersion: store.schemaVersion,
+    queue: await store.summarizeQueue(clock.now()),
+    backups: await store.listBackups(SHOWN),
+    backupFacts: facts.backup,
+    alerts: (await alerts()).slice(0, SHOWN),
+    routes: {
+      emails: owners.map(({ email }) => email),
+      servers: operator ? (await listSenders(deps, operator.id)).map((one) => one.server) : [],
+      hasWebhook: callWebhook !== null,
+    },
+    errors: listErrors().slice(0, SHOWN),
+  }
+}
+
+/** The last probe was answered. */
+const SEEN = { is: 'fine', isSecure: false, login: 'none' } as const
 
 /** Of the installation: the owners of the first account, which operates it. */
 export async function listTold(store: Store, accountId: string | null) {
@@ -148,7 +226,7 @@ export async function listTold(store: Store, accountId: string | null) {
 /** Whoever was to be told is no longer an owner. */
 const GONE = 'no longer an owner'
 
-type Telling = { alert: Alert; notice: AlertNotice; failingServers: ReadonlySet<string> }
+type Telling = { alert: Alert; notice: AlertNotice; failingServers: ReadonlyMap<string, string> }
 
 /** By the first server that takes it; servers that can't be reached come last. */
 async function tellOwner(

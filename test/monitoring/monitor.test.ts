@@ -3,12 +3,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createMonitor } from '../../src/monitoring/monitor.ts'
 import { createWebhook } from '../../src/monitoring/webhook.ts'
 import { type AccountPages, openAccount } from '../dashboard/browser.ts'
-import { LOOPBACK_HOSTS } from '../helper.ts'
+import { LOOPBACK_HOSTS, TEST_SERVER } from '../helper.ts'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
 
 type Hook = { type: string; data: { kind?: string; title?: string }; text: string; id: string | null }
 
 const TICK = 10_000
+const QUIET = { server: TEST_SERVER, listErrors: () => [], note: () => {} }
 let [first, second]: MailServer[] = []
 let pages: AccountPages
 let hooks: Hook[]
@@ -60,7 +61,7 @@ const restart = (): void => {
   const url = `http://127.0.0.1:${webhook.port}/`
   const callWebhook = createWebhook({ url, secret: null, allowed: LOOPBACK_HOSTS })
   const { folder } = pages
-  monitor = createMonitor({ store, clock, mailer, baseUrl, folder, callWebhook, backupEveryMs: null, note: () => {} })
+  monitor = createMonitor({ store, clock, mailer, baseUrl, folder, callWebhook, ...QUIET })
 }
 const subjectsOf = (server: MailServer | undefined) =>
   (server?.received ?? []).map(({ raw }) => /^Subject: (.*(?:\r\n .*)*)$/m.exec(raw)?.[1]?.replaceAll('\r\n', ''))
@@ -118,7 +119,7 @@ test('a full disk keeps nobody from being told', async () => {
   const broken = { ...store, onFault: noFault, saveAlerts: async () => ({ refusal: 'unavailable' as const }) }
   const callWebhook = createWebhook({ url: `http://127.0.0.1:${webhook.port}/`, secret: null, allowed: LOOPBACK_HOSTS })
   const { folder } = pages
-  const given = { clock, mailer, baseUrl, folder, callWebhook, backupEveryMs: null, note: () => {} }
+  const given = { clock, mailer, baseUrl, folder, callWebhook, ...QUIET }
   monitor = createMonitor({ ...given, store: broken })
   await look(4)
   expect(hooks.map(({ data }) => data.title)).toEqual(['Nothing can be saved'])
