@@ -12,6 +12,7 @@ import { createLimits, type Limits } from './accounts/limits.ts'
 import { createTakeHook, type TakeHook } from './mail/hooks.ts'
 import type { FetchText } from './mail/sns.ts'
 import type { Mailer } from './messages/mailer.ts'
+import { createWeeklySummaries, type WeeklySummaries } from './monitoring/weekly-summary.ts'
 import { createMonitor, type Monitor, type MonitorDependencies } from './monitoring/monitor.ts'
 import { giveFirstMessages } from './accounts/first-messages.ts'
 import type { Simulations } from './deliveries/simulation/index.ts'
@@ -45,6 +46,7 @@ export type Dependencies = {
   takeHook: TakeHook
   templates: TemplateWorker
   monitor: Monitor
+  weeklySummaries: WeeklySummaries
 }
 
 /** `fetchSns`: replaced in tests. */
@@ -80,6 +82,7 @@ export async function createDependencies({ fetchSns, monitoring, ...given }: Giv
     requests: createRequestLog({ store, clock, access }),
     signInNotes: createSignInNotes({ ...given, addressKey }),
     monitor: createMonitor({ ...given, ...monitoring, note: given.noteSecurity }),
+    weeklySummaries: createWeeklySummaries({ ...given, note: given.noteSecurity }),
   }
   await giveFirstMessages(store, clock.now())
   await restoreLimits(dependencies)

@@ -13,9 +13,10 @@ const SAVE_REQUESTS_MS = 250
 
 const SAVE_SIGN_INS_MS = 10_000
 
-/** A mail server that can't be reached is reported within a minute: after two failed looks, 20 seconds apart. */
+/** A mail server that can't be reached is reported within a minute: after two failed looks. */
 const CHECK_ALERTS_MS = 10_000
 const SEND_ALERTS_MS = 2_000
+const SEND_SUMMARIES_MS = 5 * MINUTE_MS
 
 /** How late dates and inactivity may trigger a message. */
 const RUN_SCHEDULES_MS = 5_000
@@ -39,6 +40,7 @@ type Maintained = {
   requests: Saved
   signInNotes: Saved
   monitor: { check(): Promise<unknown>; sendDue(): Promise<unknown> }
+  weeklySummaries: { sendDue(): Promise<unknown> }
   limits: Forgetful
   abuseLimits: Forgetful
   snippetLimits: Forgetful
@@ -55,6 +57,7 @@ export function startMaintenance(
     requests,
     signInNotes,
     monitor,
+    weeklySummaries,
     store,
     clock,
   }: Maintained,
@@ -80,6 +83,7 @@ export function startMaintenance(
     every(SAVE_SIGN_INS_MS, 'save failed sign-ins', () => signInNotes.save()),
     every(CHECK_ALERTS_MS, 'check alerts', monitor.check),
     every(SEND_ALERTS_MS, 'send alerts', monitor.sendDue),
+    every(SEND_SUMMARIES_MS, 'send weekly summaries', weeklySummaries.sendDue),
     every(RUN_SCHEDULES_MS, 'run schedules', async () => {
       let hasMore = await store.hasScheduledWork(patientNow())
       while (hasMore) {

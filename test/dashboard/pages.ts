@@ -22,6 +22,7 @@ import { createTakeHook } from '../../src/mail/hooks.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
 import type { ServerFacts } from '../../src/monitoring/installation.ts'
 import { createMonitor, type LoggedError } from '../../src/monitoring/monitor.ts'
+import { createWeeklySummaries } from '../../src/monitoring/weekly-summary.ts'
 import { createWebhook, type WebhookTarget } from '../../src/monitoring/webhook.ts'
 import { openStore } from '../../src/store/store.ts'
 import { makeDataFolder } from '../data-folder.ts'
@@ -88,6 +89,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     calls: createCallLog({ store }),
     requests: createRequestLog({ store, clock, access }),
     monitor: createMonitor(monitoring),
+    weeklySummaries: createWeeklySummaries({ ...monitoring, unsubscribeKey: 'u' }),
   }
   const app = new Elysia({ normalize: false }).use(createDashboard({ ...parts, openApi: openApiOf(parts), host }).app)
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {

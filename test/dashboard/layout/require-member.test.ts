@@ -101,6 +101,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['members/two-step', 'owner', { required: 'no' }],
   ['new-app', 'owner', { app: '' }],
   ['system/test', 'owner', {}],
+  ['you/summary', 'owner', { on: 'yes' }],
   ['you/password', 'viewer', { newPassword: 'short' }],
   ['you/sessions', 'viewer', { session: 'ses_none' }],
   ['you/two-step', 'viewer', {}],
