@@ -227,7 +227,8 @@ export const createTestSender = (
 
 const begin = createBeginnings(async (folder) => {
   const store = await openStore(folder, { threads: false, now: () => NOW, rules: STORE_RULES })
-  const [first, second] = [await addAccount(store, NOW, 'first'), await addAccount(store, NOW, 'second')]
+  // the first one operates the installation
+  const [first, second] = [await addAccount(store, NOW - 1, 'first'), await addAccount(store, NOW, 'second')]
   await store.close()
   return { first, second }
 })

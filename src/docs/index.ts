@@ -30,6 +30,7 @@ import languages from './languages.md' with { type: 'text' }
 import layout from './layout.md' with { type: 'text' }
 import limits from './limits.md' with { type: 'text' }
 import manage from './manage.md' with { type: 'text' }
+import monitoring from './monitoring.md' with { type: 'text' }
 import mcp from './mcp.md' with { type: 'text' }
 import messages from './messages.md' with { type: 'text' }
 import optIn from './opt-in.md' with { type: 'text' }
@@ -114,6 +115,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       hosting,
       settings,
       backups,
+      monitoring,
       accounts,
       limits,
       errors,

@@ -9,6 +9,7 @@ import {
   readSummaryToken,
   writeSummary,
 } from '../../src/monitoring/weekly-summary.ts'
+import type { Owner } from '../../src/store/weekly-summaries.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { type AccountPages, appOf, createBrowser, openAccount } from '../dashboard/browser.ts'
 import { addDeliveries } from '../dashboard/messages/result-rows.ts'
@@ -31,7 +32,7 @@ describe('the time of the summary', () => {
   })
 
   test('is once a week, for those who were owners then and want it, until Thursday', () => {
-    const owner = {
+    const owner: Owner = {
       id: 'm',
       memberId: 'm',
       email: 'a@b.example',
@@ -40,8 +41,7 @@ describe('the time of the summary', () => {
       summarizedAt: null,
     }
     const due = MONDAY + 9 * HOUR
-    const isDue = (more: Partial<typeof owner> & { summarizedAt?: number | null }, at = due) =>
-      isSummaryDue({ ...owner, ...more }, due, at)
+    const isDue = (more: Partial<Owner>, at = due) => isSummaryDue({ ...owner, ...more }, due, at)
     expect([isDue({}), isDue({ summarizedAt: due - 7 * DAY }), isDue({}, due + 2 * DAY)]).toEqual([true, true, true])
     expect([isDue({ summarizedAt: due }), isDue({ weeklySummary: false }), isDue({ acceptedAt: due })]).toEqual([
       false,
