@@ -166,7 +166,7 @@ export const REFUSED_MS = 10 * MINUTE_MS
 export const MANY_REFUSED = 100
 
 /** Part of normal use: an event about someone who is not a contact, and a limit that the caller waits for. */
-export const EXPECTED_CODES: readonly string[] = ['contact_not_found', 'rate_limited', 'unavailable']
+const EXPECTED_CODES: readonly string[] = ['contact_not_found', 'rate_limited', 'unavailable']
 
 function aboutRefused({ accountId, appId, codes }: AlertFacts['refused'][number]): Condition[] {
   const unexpected = codes.filter(({ code }) => !EXPECTED_CODES.includes(code)).toSorted((a, b) => b.count - a.count)
@@ -189,9 +189,6 @@ function aboutRefused({ accountId, appId, codes }: AlertFacts['refused'][number]
     },
   ]
 }
-
-/** `id`: of the member. */
-export type Recipient = { route: string; accountId: string | null }
 
 export const WEBHOOK = 'webhook'
 

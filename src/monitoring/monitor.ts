@@ -218,7 +218,7 @@ async function readSystem(deps: MonitorDependencies, { failingServers, alerts }:
 const SEEN = { is: 'fine', isSecure: false, login: 'none' } as const
 
 /** Of the installation: the owners of the first account, which operates it. */
-export async function listTold(store: Store, accountId: string | null) {
+async function listTold(store: Store, accountId: string | null) {
   const id = accountId ?? (await store.findAccount(null))?.id
   return id === undefined ? [] : store.listOwners(id)
 }
@@ -274,7 +274,7 @@ const describeEnd = ({ openedAt, resolvedAt }: Alert): string =>
 
 const REASON = 'You get this email because you own the account of this Eventpost installation.'
 
-export function writeAlertMail(alert: Alert, notice: AlertNotice, baseUrl: string): Notice {
+function writeAlertMail(alert: Alert, notice: AlertNotice, baseUrl: string): Notice {
   const { title, detail, fix, path, openedAt } = alert
   const id = `${noticeId(alert, notice)}-${notice.route}`
   if (notice.isOver) {
