@@ -12,6 +12,7 @@ import { sendSoon } from './test-mail.ts'
 type Dependencies = { routes: Routes; clock: Clock; noteServer: NoteServer }
 
 const SENDER = 'Eventpost'
+const TURN_OFF = 'Turn off this email'
 
 /** By the installation's server, else by the first of the apps' own. */
 export function findNoticeSender(deps: Dependencies, apps: MailSettings[]) {
@@ -79,7 +80,8 @@ function writeMail({ subject, paragraphs, link, unsubscribeUrl, reason }: Notice
     appName: SENDER,
     homeUrl: null,
     lang: 'en',
-    texts: reason === undefined ? NO_TEXTS : { ...NO_TEXTS, texts: { ...NO_TEXTS.texts, reason } },
+    texts:
+      reason === undefined ? NO_TEXTS : { ...NO_TEXTS, texts: { ...NO_TEXTS.texts, reason, unsubscribe: TURN_OFF } },
     logoUrl: null,
     colour: null,
     address: [],

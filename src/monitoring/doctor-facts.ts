@@ -74,8 +74,8 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
     alerts: {
       routes,
       hasSecondRoute,
-      open: alerts.flatMap(({ resolvedAt, title, openedAt }) =>
-        resolvedAt === null ? [{ title, since: openedAt }] : [],
+      open: alerts.flatMap(({ resolvedAt, kind, title, fix, openedAt }) =>
+        resolvedAt === null ? [{ kind, title, fix, since: openedAt }] : [],
       ),
     },
   }

@@ -60,7 +60,11 @@ export type DoctorFacts = {
   /** `check` null: it was not asked for, or its password is unknown */
   mailServers: { name: string; check: ServerCheck | null }[]
   /** null: not tried; the webhook and the second mail server */
-  alerts: { routes: Tried[]; hasSecondRoute: boolean; open: { title: string; since: number }[] }
+  alerts: {
+    routes: Tried[]
+    hasSecondRoute: boolean
+    open: { kind: string; title: string; fix: string; since: number }[]
+  }
 }
 
 const good = (check: CheckName, text: string): Finding => ({ check, state: 'good', text, fix: null })
@@ -79,19 +83,30 @@ const unknown = (check: CheckName, text: string, fix: string | null): Finding =>
 })
 
 /** In the order in which problems are best solved. */
-export const diagnose = (facts: DoctorFacts): Finding[] => [
-  aboutFolder(facts),
-  aboutPermissions(facts),
-  aboutDisk(facts),
-  aboutClock(facts),
-  aboutAddress(facts),
-  aboutProxy(facts),
-  ...aboutSender(facts),
-  ...aboutRecords(facts),
-  aboutBackup(facts),
-  ...aboutMailServers(facts),
-  ...aboutAlerts(facts),
-]
+export function diagnose(facts: DoctorFacts): Finding[] {
+  const found = [
+    aboutFolder(facts),
+    aboutPermissions(facts),
+    aboutDisk(facts),
+    aboutClock(facts),
+    aboutAddress(facts),
+    aboutProxy(facts),
+    ...aboutSender(facts),
+    ...aboutRecords(facts),
+    aboutBackup(facts),
+    ...aboutMailServers(facts),
+  ]
+  const isFound = (kind: string): boolean =>
+    found.some((one) => one.state === 'bad' && one.check === CHECK_OF.get(kind))
+  return [...found, ...aboutAlerts(facts, isFound)]
+}
+
+/** What says the same as an alert of a kind. */
+const CHECK_OF: ReadonlyMap<string, CheckName> = new Map([
+  ['sending', 'Mail server'],
+  ['disk', 'Disk'],
+  ['backup', 'Backup'],
+])
 
 export const isProblem = ({ state }: Finding): boolean => state === 'bad'
 
@@ -300,11 +315,14 @@ function aboutMailServers({ mailServers, sender }: DoctorFacts): Finding[] {
   })
 }
 
-function aboutAlerts({ alerts: { routes, hasSecondRoute, open } }: DoctorFacts): Finding[] {
+function aboutAlerts(
+  { alerts: { routes, hasSecondRoute, open } }: DoctorFacts,
+  isFound: (kind: string) => boolean,
+): Finding[] {
   const found = [
-    ...open.map(({ title, since }) =>
-      bad('Alerts', `${title}, since ${formatTimeInZone(since, 'UTC')}.`, 'See the System page (/system).'),
-    ),
+    ...open
+      .filter(({ kind }) => !isFound(kind))
+      .map(({ title, fix, since }) => bad('Alerts', `${title}, since ${formatTimeInZone(since, 'UTC')}.`, fix)),
     ...routes.map(({ name, problem }) =>
       problem === null
         ? good('Alerts', `${name} answers.`)

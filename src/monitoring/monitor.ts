@@ -272,7 +272,7 @@ const noticeId = ({ id }: Alert, { isOver }: Pick<AlertNotice, 'isOver'>): strin
 const describeEnd = ({ openedAt, resolvedAt }: Alert): string =>
   `It began on ${formatTimeInZone(openedAt, 'UTC')} and lasted ${formatDuration((resolvedAt ?? openedAt) - openedAt)}.`
 
-const REASON = 'You get this email because you own the account of this Eventpost installation.'
+const REASON = 'You get this email because you own an account of this Eventpost installation.'
 
 function writeAlertMail(alert: Alert, notice: AlertNotice, baseUrl: string): Notice {
   const { title, detail, fix, path, openedAt } = alert

@@ -204,11 +204,16 @@ const MISTAKES: [
   ],
   [
     'an open alert',
-    { alerts: { ...well.alerts, open: [{ title: 'Many requests are refused', since: NOW }] } },
+    {
+      alerts: {
+        ...well.alerts,
+        open: [{ kind: 'refused', title: 'Many requests are refused', fix: 'Open Requests.', since: NOW }],
+      },
+    },
     'Alerts',
     'bad',
     'Many requests are refused, since',
-    '/system',
+    'Open Requests.',
   ],
   [
     'no way to hear of a broken mail server',
@@ -236,6 +241,12 @@ describe('finds', () => {
             fix?.length ?? 0,
             true,
           ])
+  })
+
+  test('a full disk once, although there is an alert about it', () => {
+    const open = [{ kind: 'disk', title: 'The disk is nearly full', fix: 'Delete files.', since: NOW }]
+    const found = diagnose({ ...well, disk: { freeBytes: 1, dataBytes: 1 }, alerts: { ...well.alerts, open } })
+    expect(found.filter(({ state }) => state === 'bad').map(({ check }) => check)).toEqual(['Disk'])
   })
 
   test('a public address that was not tried, because no server runs', () => {

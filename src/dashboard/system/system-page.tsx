@@ -9,6 +9,7 @@ import type { Alert } from '../../store/alerts.ts'
 import type { Backup } from '../../store/backups.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import { None } from '../people/tags.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { Icon } from '../ui/icon.tsx'
@@ -79,14 +80,14 @@ const Installation = ({ viewer: { now }, state: { server, sizes, schemaVersion }
     <h2>Installation</h2>
     <Values isCompact>
       <Fact name="Version">
-        {server.version} <span class="hint">schema {schemaVersion}</span>
+        {server.version}, schema {schemaVersion}
       </Fact>
       <Fact name="Started">
         <Time at={server.startedAt} now={now} />
       </Fact>
       <Fact name="Public address">{server.baseUrl}</Fact>
       <Fact name="Database">
-        {formatBytes(sizes.databaseBytes)} <span class="hint">and {formatBytes(sizes.logBytes)} write-ahead log</span>
+        {formatBytes(sizes.databaseBytes)}, and {formatBytes(sizes.logBytes)} of write-ahead log
       </Fact>
       <Fact name="Free disk space">{sizes.freeBytes === null ? 'Unknown' : formatBytes(sizes.freeBytes)}</Fact>
       <Fact name="Memory">{formatBytes(sizes.memoryBytes)}</Fact>
@@ -102,10 +103,9 @@ const Work = ({ viewer: { now }, state: { server, queue, sizes } }: SystemProps)
       <Fact name="Emails due now">
         {formatCounted(queue.due)}
         {queue.oldestDueAt !== null && (
-          <span class="hint">
-            {' '}
-            oldest due <Time at={queue.oldestDueAt} now={now} />
-          </span>
+          <>
+            , the oldest <Time at={queue.oldestDueAt} now={now} />
+          </>
         )}
       </Fact>
       <Fact name="Writes waiting">{formatCounted(sizes.waitingWrites)}</Fact>
@@ -196,17 +196,15 @@ const BACKUP_COLUMNS: Column<Backup>[] = [
     isUnlabelled: true,
     cell: ({ place, error }) => <SentText most={300}>{error === null ? place : `${place}: ${error}`}</SentText>,
   },
-  { name: 'Size', cell: ({ bytes }) => (bytes === 0 ? '' : formatBytes(bytes)) },
+  { name: 'Size', isWhole: true, cell: ({ bytes }) => (bytes === 0 ? <None /> : formatBytes(bytes)) },
   { name: 'Finished', cell: ({ finishedAt }) => <Moment at={finishedAt} /> },
 ]
 
-const Errors = ({ viewer: { now }, state: { errors, server } }: SystemProps) => (
+const Errors = ({ state: { errors } }: SystemProps) => (
   <section>
     <h2>Last errors</h2>
     {errors.length === 0 ? (
-      <p class="hint">
-        No errors since the server started <Time at={server.startedAt} now={now} />.
-      </p>
+      <p class="hint">None since the server started.</p>
     ) : (
       <Table
         label="Last errors"
