@@ -6,7 +6,7 @@ import type { Mailer } from '../messages/mailer.ts'
 import { NO_SETTINGS } from '../store/mail-settings.ts'
 import type { MailSettings } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
-import { type AlertFacts, type BackupFacts, type DiskFacts, REFUSED_MS, type ServerFacts } from './alerts.ts'
+import { type AlertFacts, type BackupFacts, type DiskFacts, REFUSED_MS, type ServerFacts, subjectOf } from './alerts.ts'
 
 type Dependencies = {
   store: Store
@@ -81,7 +81,7 @@ export function createAlertFacts({ store, clock, mailer, folder, backupEveryMs }
   }
 
   return {
-    /** `known`: names of the servers with an open alert. */
+    /** `known`: subjects of open alerts. */
     async read(known: ReadonlySet<string>): Promise<AlertFacts> {
       const at = clock.now()
       const isLong = fault !== null && clock.monotonicMs() - fault.since >= LONG_FAULT_MS
@@ -173,7 +173,7 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
     const troubles = await readTroubles()
     return [...used].map(([key, { name, accountId, apps }]): ServerFacts => {
       const { failures = 0, reason = null } = probes.get(key) ?? {}
-      const isFailing = reason !== null && failures >= (known.has(name) ? 1 : FAILED_PROBES)
+      const isFailing = reason !== null && failures >= (known.has(subjectOf({ name, accountId })) ? 1 : FAILED_PROBES)
       const waiting = troubles.get(key) ?? []
       const refused = waiting.filter(({ isRefused }) => isRefused)
       return {

@@ -47,6 +47,10 @@ export type AlertFacts = {
   refused: { accountId: string | null; appId: string | null; codes: { code: string; count: number }[] }[]
 }
 
+/** Two accounts may use the same server, each with a login of its own. */
+export const subjectOf = ({ name, accountId }: Pick<ServerFacts, 'name' | 'accountId'>): string =>
+  accountId === null ? name : `${accountId} ${name}`
+
 const SYSTEM = '/system'
 
 export const findConditions = (facts: AlertFacts): Condition[] => [
@@ -68,13 +72,13 @@ const nameApps = (apps: readonly App[]): string => new Intl.ListFormat('en').for
 function aboutServer({ name, accountId, apps, failing, refused, waiting }: ServerFacts): Condition[] {
   const [app] = refused?.apps ?? apps
   const path = app === undefined ? SYSTEM : `/apps/${app.publicId}/sender/server`
-  const base = { kind: 'sending', accountId, path } as const
+  const subject = subjectOf({ name, accountId })
+  const base = { kind: 'sending', subject, accountId, path } as const
   if (failing) {
     const reason = describeReason(failing.reason, '', 'deferred')
     return [
       {
         ...base,
-        subject: name,
         title: `The mail server ${name} can't be reached`,
         detail: `${reason} No email is sent, and none are lost.${describeWaiting(waiting)}`,
         fix: 'Start the mail server, or check its address and the network. Sending goes on by itself.',
@@ -86,7 +90,6 @@ function aboutServer({ name, accountId, apps, failing, refused, waiting }: Serve
   return [
     {
       ...base,
-      subject: name,
       title: `The mail server ${name} refuses emails`,
       detail: `Emails of ${nameApps(refused.apps)} wait, and none are lost.${why}${describeWaiting(waiting)}`,
       fix: 'Check the username, the password and the sender address under Sender, Mail server.',
@@ -230,7 +233,7 @@ export function planAlerts({ alerts, conditions, absentSince, recipientsOf, at }
     return resolve(alert, since, at)
   })
   const open = new Set(planned.filter(({ resolvedAt }) => resolvedAt === null).map(keyOf))
-  const opened = conditions
+  const opened = [...met.values()]
     .filter((one) => !open.has(keyOf(one)))
     .map((one) => openAlert(one, recipientsOf(one.accountId), at))
   const changed = [...opened, ...planned.filter((one, index) => one !== alerts[index])]

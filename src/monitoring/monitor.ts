@@ -76,7 +76,7 @@ export function createMonitor(deps: MonitorDependencies) {
   const failingServers = new Map<string, string>()
   let alerts: Alert[] | null = null
   const unsaved = new Set<string>()
-  let isSending = false
+  let sending: Promise<void> | null = null
 
   const load = async (): Promise<Alert[]> => (alerts ??= await store.listAlerts())
 
@@ -123,6 +123,13 @@ export function createMonitor(deps: MonitorDependencies) {
       note('warn', 'an alert was not sent', { ...line, reason: problem })
   }
 
+  const sendAll = async (): Promise<void> => {
+    const at = clock.now()
+    const due = (await load()).flatMap((alert) => listDue(alert, at).map((notice) => ({ alert, notice })))
+    if (due.length > 0) await Promise.all(due.map(({ alert, notice }) => tell(alert, notice)))
+    await save()
+  }
+
   return {
     /** Every ten seconds. */
     async check(): Promise<void> {
@@ -135,7 +142,7 @@ export function createMonitor(deps: MonitorDependencies) {
       const recipients = await listRecipients(conditions)
       const recipientsOf = (accountId: string | null): string[] => recipients.get(accountId) ?? []
       const planned = planAlerts({ alerts: alerts ?? known, conditions, absentSince, recipientsOf, at: clock.now() })
-      alerts = planned.alerts
+      alerts = planned.alerts.filter((one, index) => index < MOST_KEPT || isUnfinished(one))
       for (const { id, kind, resolvedAt, openedAt } of planned.changed) {
         if (!unsaved.has(id) && (resolvedAt !== null || !known.some((one) => one.id === id)))
           note(resolvedAt === null ? 'warn' : 'info', resolvedAt === null ? 'alert' : 'alert resolved', {
@@ -149,18 +156,10 @@ export function createMonitor(deps: MonitorDependencies) {
     },
 
     /** Tells whoever is to be told now. */
-    async sendDue(): Promise<void> {
-      if (isSending) return
-      isSending = true
-      try {
-        const at = clock.now()
-        const due = (await load()).flatMap((alert) => listDue(alert, at).map((notice) => ({ alert, notice })))
-        if (due.length > 0) await Promise.all(due.map(({ alert, notice }) => tell(alert, notice)))
-        await save()
-      } finally {
-        isSending = false
-      }
-    },
+    sendDue: (): Promise<void> => (sending ??= sendAll().finally(() => (sending = null))),
+
+    /** Before the store is closed, so that it knows who was told. */
+    settle: (): Promise<unknown> => Promise.race([sending, Bun.sleep(SETTLE_MS)]),
 
     readSystem: (): Promise<SystemState> => readSystem(deps, { failingServers, alerts: load }),
 
@@ -169,6 +168,13 @@ export function createMonitor(deps: MonitorDependencies) {
       sendTest(deps, to),
   }
 }
+
+/** Older ones stay in the database. */
+const MOST_KEPT = 200
+const SETTLE_MS = 5_000
+
+const isUnfinished = ({ resolvedAt, notices }: Alert): boolean =>
+  resolvedAt === null || notices.some(({ state }) => state === 'due')
 
 type Known = { failingServers: ReadonlyMap<string, string>; alerts: () => Promise<Alert[]> }
 

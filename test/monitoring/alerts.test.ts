@@ -130,6 +130,17 @@ describe('an alert', () => {
     expect(told).toEqual(['opened', 'resolved'])
   })
 
+  test('about the same server is one, and about that of another account another', () => {
+    const gone = { ...server, failing: { reason: 'erefused' } }
+    const own = { ...gone, accountId: 'acc_1', apps: [APP] }
+    const conditions = findConditions({ ...well, servers: [gone, own, own] })
+    const plan = { alerts: [], conditions, absentSince: new Map(), recipientsOf: () => [], at: NOW }
+    expect(planAlerts(plan).alerts.map(({ subject }) => subject)).toEqual([
+      'mail.example.com:587',
+      'acc_1 mail.example.com:587',
+    ])
+  })
+
   test('goes on over a moment without its cause', () => {
     const { look, told } = watch()
     for (const isMet of [true, false, true, false, true]) look(isMet)
