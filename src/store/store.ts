@@ -3,6 +3,7 @@ import { createAccountReads } from './accounts.ts'
 import { createActivationReads } from './activation.ts'
 import { createAppReads } from './apps.ts'
 import { createAuditReads } from './audit.ts'
+import { createBackupReads } from './backups.ts'
 import { createConsentReads } from './consents.ts'
 import { createChangeReads } from './contact-changes.ts'
 import { createContactSearch } from './search/contact-search.ts'
@@ -87,6 +88,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createSessionReads(db),
   ...createTwoStepReads(db, sealer),
   ...createAuditReads(db),
+  ...createBackupReads(db),
   ...createInstallReads(db),
   ...createActivationReads(db),
   ...createContactReads(db),

@@ -4,6 +4,7 @@ import { createAccountWrites } from './accounts.ts'
 import { createActivationWrites } from './activation.ts'
 import { createAppWrites } from './apps.ts'
 import { createAuditWrites } from './audit.ts'
+import { createBackupWrites } from './backups.ts'
 import { createContactIndex } from './search/contact-index.ts'
 import { createCounters } from './counters.ts'
 import { createComparing } from './compared-people.ts'
@@ -129,6 +130,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...createSessionWrites(db, rules),
     ...createTwoStepWrites({ db, sealer, rules }),
     ...createAuditWrites(db),
+    ...createBackupWrites(db),
     ...createInstallWrites(db),
     ...createActivationWrites(db),
     ...createErasure({ db, people, timeline }),

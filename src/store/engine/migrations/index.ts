@@ -49,6 +49,7 @@ import domainsOfApps from './0048_domain_checks.sql' with { type: 'text' }
 import unsubscribedBefore from './0049_unsubscribed_before.sql' with { type: 'text' }
 import unfinishedRetries from './0050_unfinished_retries.sql' with { type: 'text' }
 import failedDeliveries from './0051_failed_deliveries.sql' with { type: 'text' }
+import backups from './0052_backups.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -106,6 +107,7 @@ export const MIGRATIONS: readonly string[] = [
   unsubscribedBefore,
   unfinishedRetries,
   failedDeliveries,
+  backups,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

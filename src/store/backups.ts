@@ -1,0 +1,60 @@
+/** Finished and failed backups. Times are ms UTC. */
+import type { Database } from 'bun:sqlite'
+import { type Done, DONE } from './audit.ts'
+
+/** Stored as they are; see the migration. */
+export type BackupKind = 'manual' | 'scheduled'
+
+/** `place`: a path or an s3:// address, without credentials. `bytes`: 0 if it failed. `error`: null if it succeeded. */
+export type Backup = {
+  kind: BackupKind
+  place: string
+  startedAt: number
+  finishedAt: number
+  bytes: number
+  error: string | null
+}
+
+/** `removedPlaces`: of backups that were deleted after this one. */
+export type BackupWrite = Backup & { removedPlaces: readonly string[] }
+
+/** Rows kept of those that succeeded, and of those that failed. */
+const KEPT_ROWS = 100
+
+const COLUMNS = 'kind, place, started_at AS startedAt, finished_at AS finishedAt, bytes, error'
+
+export function createBackupReads(db: Database) {
+  const lastGood = db.prepare<Backup, []>(`SELECT ${COLUMNS} FROM backups WHERE error IS NULL ORDER BY id DESC LIMIT 1`)
+  const lastFailed = db.prepare<Backup, []>(
+    `SELECT ${COLUMNS} FROM backups WHERE error IS NOT NULL ORDER BY id DESC LIMIT 1`,
+  )
+  const recent = db.prepare<Backup, [number]>(`SELECT ${COLUMNS} FROM backups ORDER BY id DESC LIMIT ?`)
+  return {
+    findLastGoodBackup: (): Backup | null => lastGood.get(),
+
+    findLastFailedBackup: (): Backup | null => lastFailed.get(),
+
+    /** The newest first. */
+    listBackups: (limit: number): Backup[] => recent.all(limit),
+  }
+}
+
+export function createBackupWrites(db: Database) {
+  const insert = db.prepare<never, [BackupKind, string, number, number, number, string | null]>(
+    'INSERT INTO backups (kind, place, started_at, finished_at, bytes, error) VALUES (?, ?, ?, ?, ?, ?)',
+  )
+  const removeGone = db.prepare('DELETE FROM backups WHERE place IN (SELECT value FROM json_each(?))')
+  const removeOld = db.prepare(
+    `DELETE FROM backups WHERE id NOT IN (
+       SELECT id FROM (SELECT id FROM backups WHERE error IS NULL ORDER BY id DESC LIMIT ${KEPT_ROWS})
+       UNION ALL SELECT id FROM (SELECT id FROM backups WHERE error IS NOT NULL ORDER BY id DESC LIMIT ${KEPT_ROWS}))`,
+  )
+  return {
+    recordBackup({ kind, place, startedAt, finishedAt, bytes, error, removedPlaces }: BackupWrite): Done {
+      removeGone.run(JSON.stringify(removedPlaces))
+      insert.run(kind, place, startedAt, finishedAt, bytes, error)
+      removeOld.run()
+      return DONE
+    },
+  }
+}

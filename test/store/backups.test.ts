@@ -1,0 +1,46 @@
+import { expect, test } from 'bun:test'
+import { type Backup, createBackupReads, createBackupWrites } from '../../src/store/backups.ts'
+import { useFolder } from './databases.ts'
+
+const folder = useFolder()
+
+const backup = (startedAt: number, more: Partial<Backup> = {}): Backup => ({
+  kind: 'scheduled',
+  place: `/backups/${startedAt}.db`,
+  startedAt,
+  finishedAt: startedAt + 5,
+  bytes: 4096,
+  error: null,
+  ...more,
+})
+const open = () => {
+  const db = folder.open()
+  const { recordBackup } = createBackupWrites(db)
+  const record = (one: Backup, removedPlaces: string[] = []) => recordBackup({ ...one, removedPlaces })
+  return { ...createBackupReads(db), record }
+}
+
+test('finds the last good and the last failed backup, and lists the newest first', () => {
+  const { record, findLastGoodBackup, findLastFailedBackup, listBackups } = open()
+  expect([findLastGoodBackup(), findLastFailedBackup()]).toEqual([null, null])
+  const [manual, failed, good] = [backup(1, { kind: 'manual' }), backup(2, { bytes: 0, error: 'full' }), backup(3)]
+  for (const one of [manual, failed, good]) record(one)
+  expect(findLastGoodBackup()).toEqual(good)
+  expect(findLastFailedBackup()).toEqual(failed)
+  expect(listBackups(2)).toEqual([good, failed])
+})
+
+test('forgets backups whose files were deleted', () => {
+  const { record, listBackups } = open()
+  for (const at of [1, 2]) record(backup(at))
+  record(backup(3), [backup(1).place])
+  expect(listBackups(9)).toEqual([backup(3), backup(2)])
+})
+
+test('many failures do not push out the last good backup', () => {
+  const { record, findLastGoodBackup, listBackups } = open()
+  record(backup(1))
+  for (let at = 2; at < 152; at += 1) record(backup(at, { bytes: 0, error: 'full' }))
+  expect(findLastGoodBackup()).toEqual(backup(1))
+  expect(listBackups(999)).toHaveLength(101)
+})
