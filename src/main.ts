@@ -4,6 +4,7 @@ import './store/engine/begin-writer.ts'
 import { accountCreate, accountList, init } from './cli/accounts.ts'
 import { appSet, appTag } from './cli/app-settings.ts'
 import { appCreate, appList } from './cli/apps.ts'
+import { backup, restore } from './cli/backups.ts'
 import { type Command, CommandRefused, createUnknownCommand, readArguments } from './cli/command.ts'
 import { printHelp, printResult } from './cli/print.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './cli/keys.ts'
@@ -32,6 +33,8 @@ const COMMANDS: Command[] = [
   keyList,
   keyRevoke,
   secretRotate,
+  backup,
+  restore,
   masterKeyChange,
   planShow,
   planSet,

@@ -1,6 +1,9 @@
 /** Finished and failed backups. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
 import { type Done, DONE } from './audit.ts'
+import { openUnchanged } from './engine/database.ts'
+import { SCHEMA_VERSION } from './engine/migrations/index.ts'
+import { schemaVersion } from './engine/upgrades.ts'
 
 /** Stored as they are; see the migration. */
 export type BackupKind = 'manual' | 'scheduled'
@@ -56,5 +59,17 @@ export function createBackupWrites(db: Database) {
       removeOld.run()
       return DONE
     },
+  }
+}
+
+/** Without the master key. @returns false if the database is of another version, which may lack the table */
+export function recordBackupIn(folder: string, backup: Backup): boolean {
+  const db = openUnchanged(folder)
+  try {
+    if (schemaVersion(db) !== SCHEMA_VERSION) return false
+    db.transaction(() => createBackupWrites(db).recordBackup({ ...backup, removedPlaces: [] })).immediate()
+    return true
+  } finally {
+    db.close()
   }
 }
