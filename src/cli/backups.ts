@@ -1,8 +1,7 @@
 import { resolve } from 'node:path'
-import { setPriority } from 'node:os'
 import { UsageError } from '../config.ts'
 import { recordBackupIn } from '../store/backups.ts'
-import { openSource, writeBackup } from '../store/engine/backup-files.ts'
+import { openSource, writeBackup, yieldToServer } from '../store/engine/backup-files.ts'
 import { hasDatabase } from '../store/engine/database.ts'
 import { StoreError } from '../store/engine/errors.ts'
 import { restoreDatabase } from '../store/restores.ts'
@@ -17,9 +16,6 @@ import {
   warnOfUnknownSettings,
 } from './command.ts'
 
-/** So that a running server goes first. */
-const LOWEST_PRIORITY = 19
-
 export const backup: Command = {
   name: 'backup',
   words: 'FILE',
@@ -32,10 +28,9 @@ export const backup: Command = {
     if (!hasDatabase(folder)) {
       throw new StoreError('missing', `There is no database in ${folder}. Set --data to the folder of the database.`)
     }
-    setPriority(LOWEST_PRIORITY)
     const started = { kind: 'manual', place: file, startedAt: Date.now() } as const
     try {
-      const bytes = await writeBackup({ folder, descriptor: openSource(folder) }, file)
+      const bytes = await writeBackup({ folder, descriptor: openSource(folder) }, file, yieldToServer)
       recordBackupIn(folder, { ...started, finishedAt: Date.now(), bytes, error: null })
       return { file, bytes, checked: 'ok' }
     } catch (error) {

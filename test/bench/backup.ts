@@ -60,10 +60,11 @@ async function checkLedger(target: Target, data: string, folder: string) {
   ledger.stop()
   await Promise.all([ledger.ended, load])
   const db = new Database(file, { readonly: true })
-  const find = db.query(
-    'SELECT 1 FROM events JOIN contacts ON contacts.id = contact_id WHERE contacts.email = ? LIMIT 1',
+  const emailed = db.query<{ email: string }, []>(
+    'SELECT email FROM contacts WHERE id IN (SELECT contact_id FROM events)',
   )
-  const lacking = acknowledged.filter((email) => find.get(email) === null)
+  const stored = new Set(emailed.all().map(({ email }) => email))
+  const lacking = acknowledged.filter((email) => !stored.has(email))
   db.close()
   rmSync(file)
   return { acknowledged: acknowledged.length, lacking: lacking.length }

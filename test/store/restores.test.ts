@@ -52,7 +52,7 @@ async function restoreLater(ms: number) {
 test('an old copy sends nothing by itself, and only what was not due yet once its message is live', async () => {
   await messaging.put(messageOf({ name: 'Soon' }))
   const later = await messaging.put(messageOf({ name: 'Later', trigger: { event: 'later' }, wait: { minutes: 2_880 } }))
-  await messaging.put(messageOf({ name: 'Draft', trigger: { event: 'other' }, status: 'draft' }))
+  await messaging.put({ ...messageOf({ name: 'Draft', trigger: { event: 'other' } }), status: 'draft' })
   await messaging.event({ email: 'claimed@example.com' })
   done(await messaging.store().claimDeliveries(claimOf(server.clock.now() + HOUR)))
   await messaging.event({ email: 'due@example.com' })

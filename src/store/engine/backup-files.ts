@@ -18,6 +18,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs'
+import { setPriority } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { APPLICATION_ID, databasePath, hasDatabase, logPath, openForReading } from './database.ts'
 import { StoreError } from './errors.ts'
@@ -35,6 +36,9 @@ const HEADER_BYTES = 100
 const MAGIC = 'SQLite format 3\0'
 const APPLICATION_ID_AT = 68
 
+/** Of a check beside a server: a tenth of what a busy thread gets, so that it ends on a busy machine too. */
+const CHECK_NICENESS = 10
+
 const RESTORING = 'restoring-'
 
 /**
@@ -49,14 +53,16 @@ export type BackupSource = { folder: string; /** of `openSource` */ descriptor: 
  * Copies the database into `file`, which must not exist, while other connections write. The read transaction keeps the
  * frames of the write-ahead log that the copy of the file may lack, so both files together hold every commit that
  * preceded it, and the log's checksums end the copy at a whole commit (sqlite.org/walformat.html).
+ * `onCopied`: before the copy is checked, which takes longer and holds nothing up.
  * @returns its size
  * @throws StoreError with the reason and the remedy
  */
-export async function writeBackup(source: BackupSource, file: string): Promise<number> {
+export async function writeBackup(source: BackupSource, file: string, onCopied = (): void => {}): Promise<number> {
   refuseExisting(file)
   const draft = `${file}.${process.pid}.tmp`
   try {
     await copyDatabase(source, draft)
+    onCopied()
     finishCopy(draft, file)
     syncFile(draft)
     publish(draft, file)
@@ -68,7 +74,12 @@ export async function writeBackup(source: BackupSource, file: string): Promise<n
   }
 }
 
-/** Lists what a killed process left of `writeBackup`, by the name of its file. */
+/** On Linux, lowers the priority of this thread only. */
+export function yieldToServer(): void {
+  setPriority(0, CHECK_NICENESS)
+}
+
+/** Whether a killed process left this file of `writeBackup`. */
 export const isDraft = (name: string): boolean => /\.\d+\.tmp(-wal|-journal)?$/.test(name)
 
 async function copyDatabase({ folder, descriptor }: BackupSource, draft: string): Promise<void> {

@@ -51,16 +51,17 @@ describe('a backup', () => {
       insert.run(text, text)
     }
     // longer than a step of the copy, so that the others get their turns between two
-    while (statSync(databasePath(folder)).size < 12 * 1024 * 1024) {
+    while (statSync(databasePath(folder)).size < 6 * 1024 * 1024) {
       for (let count = 0; count < 500; count += 1) commit()
       copyLongLog(checkpointer)
     }
     const before = commits
     let isOver = false
     const work = (async () => {
-      for (let round = 0; !isOver; round += 1) {
-        commit()
-        if (round % 5 === 0) copyLongLog(checkpointer)
+      while (!isOver) {
+        // enough for the log to begin anew, which a copy without a read transaction would miss
+        for (let count = 0; count < 1_200; count += 1) commit()
+        copyLongLog(checkpointer)
         finishCheckpoint(writer)
         await Bun.sleep(0)
       }
