@@ -169,10 +169,10 @@ export const SETTINGS = {
   },
   checkpoints: {
     flag: 'checkpoints',
-    value: 'own|external',
+    value: 'MODE',
     env: 'EVENTPOST_CHECKPOINTS',
     default: 'own',
-    meaning: '`external` leaves the write-ahead log to [Litestream](replication).',
+    meaning: '`own`, or `external` to leave the write-ahead log to [Litestream](replication).',
   },
 } as const satisfies Record<string, Setting>
 

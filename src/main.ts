@@ -9,7 +9,7 @@ import { type Command, CommandRefused, createUnknownCommand, readArguments } fro
 import { printHelp, printResult } from './cli/print.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './cli/keys.ts'
 import { licenses, version } from './cli/about.ts'
-import { masterKeyChange } from './cli/master-key.ts'
+import { masterKeyChange, masterKeyRemove } from './cli/master-key.ts'
 import { memberInvite, memberResetPassword } from './cli/members.ts'
 import { messageExport, messageImport } from './cli/messages.ts'
 import { planSet, planShow } from './cli/plan.ts'
@@ -36,6 +36,7 @@ const COMMANDS: Command[] = [
   backup,
   restore,
   masterKeyChange,
+  masterKeyRemove,
   planShow,
   planSet,
   messageExport,

@@ -11,7 +11,7 @@ import { hasWrk, sendLoad, type Load, type Target } from './load.ts'
 import { type Seeded, seededFile } from './seeded.ts'
 import { createFolder, EXECUTABLE, runJson, startService } from './service.ts'
 
-const EVENTS = Number(process.env.BENCH_EVENTS ?? 2_400_000)
+const EVENTS = Number(process.env.BENCH_EVENTS ?? 4_000_000)
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 15)
 const CONNECTIONS = 64
