@@ -121,7 +121,7 @@ export const SETTINGS = {
     value: 'PLACE',
     env: 'EVENTPOST_BACKUP_TO',
     default: '',
-    meaning: 'Where scheduled [backups](backups) go: a folder, or `s3://bucket/prefix`. Without it, none are made.',
+    meaning: 'Where scheduled backups go: a folder, or `s3://bucket/prefix`. Without it, none are made.',
   },
   backupHours: {
     flag: 'backup-hours',
@@ -172,7 +172,7 @@ export const SETTINGS = {
     value: 'MODE',
     env: 'EVENTPOST_CHECKPOINTS',
     default: 'own',
-    meaning: '`own`, or `external` to leave the write-ahead log to [Litestream](replication).',
+    meaning: '`own`, or `external` to leave the write-ahead log to Litestream.',
   },
 } as const satisfies Record<string, Setting>
 
