@@ -1,7 +1,7 @@
 import { S3Client } from 'bun'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import type { BackupPlace, S3Access } from '../core/backup-places.ts'
+import { join, resolve } from 'node:path'
+import { type BackupPlace, readBackupPlace, type S3Access } from '../core/backup-places.ts'
 import { isDraft } from '../store/engine/backup-files.ts'
 
 /** A place that takes whole files. */
@@ -13,6 +13,9 @@ export type Place = {
   list(): Promise<string[]>
   remove(name: string): Promise<void>
 }
+
+/** In an error. */
+const NAMED = 5
 
 const NAME = /^eventpost-\d{8}T\d{6}Z\.db$/
 
@@ -28,7 +31,8 @@ export function openPlace(place: BackupPlace, dataFolder: string, access: S3Acce
   return openBucket(place, dataFolder, access)
 }
 
-function openFolder(folder: string): Place {
+function openFolder(given: string): Place {
+  const folder = resolve(given)
   return {
     draftFolder: folder,
     addressOf: (name) => join(folder, name),
@@ -40,7 +44,7 @@ function openFolder(folder: string): Place {
 
 type Bucket = Extract<BackupPlace, { bucket: string }>
 
-export function openClient(bucket: string, { endpoint, region, accessKey, secretKey }: S3Access): S3Client {
+function openClient(bucket: string, { endpoint, region, accessKey, secretKey }: S3Access): S3Client {
   const keys = { accessKeyId: accessKey, secretAccessKey: secretKey }
   // an empty token, because Bun would take one of another account from the environment
   return new S3Client({ bucket, region, ...keys, sessionToken: '', ...(endpoint === null ? {} : { endpoint }) })
@@ -75,6 +79,13 @@ function openBucket({ bucket, prefix }: Bucket, dataFolder: string, access: S3Ac
   }
 }
 
+/** Of storage that can't be reached, only the code says so. */
+export function describeFault(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const isOfStorage = error.name === 'S3Error' && 'code' in error
+  return isOfStorage ? `The storage could not be used: ${String(error.code)} (${error.message})` : error.message
+}
+
 /** Removes what a killed process left. In the data folder, no finished backup stays. */
 export function removeDrafts({ draftFolder }: Place, dataFolder: string): void {
   if (!existsSync(draftFolder)) return
@@ -91,3 +102,19 @@ export const listSurplus = (names: readonly string[], made: string, keep: number
     .sort()
     .toReversed()
     .slice(Math.max(0, keep - 1))
+
+/** @throws Error with the newest backups of the place if there is no such file */
+export async function download(address: string, access: S3Access, to: string): Promise<void> {
+  const place = readBackupPlace(address)
+  if (place === null || !('bucket' in place))
+    throw new Error(`${address} is not an address such as s3://bucket/name.db`)
+  const client = openClient(place.bucket, access)
+  const object = client.file(place.prefix.slice(0, -1))
+  if (!(await object.exists())) {
+    const names = (await openBucket(place, '', access).list()).sort().toReversed().slice(0, NAMED)
+    const found = names.map((name) => `s3://${place.bucket}/${place.prefix}${name}`)
+    const hint = found.length === 0 ? '' : ` The newest backups there: ${found.join(', ')}`
+    throw new Error(`There is no file ${address}.${hint}`)
+  }
+  await Bun.write(to, new Response(object.stream()))
+}

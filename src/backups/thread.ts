@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { BackupPlace, S3Access } from '../core/backup-places.ts'
 import { type BackupSource, writeBackup, yieldToServer } from '../store/engine/backup-files.ts'
-import { listSurplus, openPlace, removeDrafts } from './places.ts'
+import { describeFault, listSurplus, openPlace, removeDrafts } from './places.ts'
 
 declare const self: Worker
 
@@ -9,8 +9,6 @@ export type ToBackup = { source: BackupSource; place: BackupPlace; access: S3Acc
 /** `removed`: addresses of the old ones. `warning`: they could not be removed. */
 export type MadeBackup = { bytes: number; removed: string[]; warning: string | null }
 export type FromBackup = { made: MadeBackup } | { failure: string }
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 async function make({ source, place: given, access, name, keep }: ToBackup): Promise<MadeBackup> {
   const place = openPlace(given, source.folder, access)
@@ -25,14 +23,14 @@ async function make({ source, place: given, access, name, keep }: ToBackup): Pro
     }
     return { bytes, removed, warning: null }
   } catch (error) {
-    return { bytes, removed, warning: reasonOf(error) }
+    return { bytes, removed, warning: describeFault(error) }
   }
 }
 
 self.onmessage = async ({ data }: MessageEvent<ToBackup>) => {
   const answer: FromBackup = await make(data).then(
     (made) => ({ made }),
-    (error: unknown) => ({ failure: reasonOf(error) }),
+    (error: unknown) => ({ failure: describeFault(error) }),
   )
   self.postMessage(answer)
 }

@@ -1,5 +1,7 @@
+import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { UsageError } from '../config.ts'
+import { describeFault, download } from '../backups/places.ts'
+import { readConfig, UsageError } from '../config.ts'
 import { recordBackupIn } from '../store/backups.ts'
 import { openSource, writeBackup, yieldToServer } from '../store/engine/backup-files.ts'
 import { hasDatabase } from '../store/engine/database.ts'
@@ -7,7 +9,9 @@ import { StoreError } from '../store/engine/errors.ts'
 import { restoreDatabase } from '../store/restores.ts'
 import {
   type Command,
+  CommandRefused,
   DATA,
+  type Environment,
   folderOf,
   type Given,
   JSON_OUTPUT,
@@ -22,7 +26,8 @@ export const backup: Command = {
   summary: 'copies the database into a new file while the server runs, and checks it',
   options: { ...DATA, ...JSON_OUTPUT },
   run: async (given, env) => {
-    const file = readFileName(given, 'backup')
+    // an absolute path still means the same when it is read later
+    const file = resolve(readPlace(given, 'backup'))
     const folder = folderOf(given, env)
     warnOfUnknownSettings(env)
     if (!hasDatabase(folder)) {
@@ -57,14 +62,17 @@ const RESUME = 'Start the server, look at what was waiting under Deliveries, the
 
 export const restore: Command = {
   name: 'restore',
-  words: 'FILE',
+  words: 'FILE|s3://...',
   summary: 'checks a backup and puts it into a data folder without a database; pauses all live messages',
   options: { ...DATA, ...JSON_OUTPUT },
   run: async (given, env) => {
-    const file = readFileName(given, 'restore')
+    const place = readPlace(given, 'restore')
     const folder = folderOf(given, env)
     warnOfUnknownSettings(env)
-    const restored = await restoreDatabase(file, { folder, masterKey: masterKeyOf(env), at: Date.now() })
+    const target = { folder, masterKey: masterKeyOf(env), at: Date.now() }
+    const restored = place.startsWith(S3)
+      ? await withDownload(place, folder, env, (file) => restoreDatabase(file, target))
+      : await restoreDatabase(resolve(place), target)
     const { newestEventAt, paused, ended, waiting } = restored
     return {
       folder,
@@ -77,10 +85,35 @@ export const restore: Command = {
   },
 }
 
-/** An absolute path, which still means the same when it is read later. */
-function readFileName(given: Given, name: string): string {
-  const [file, ...more] = given.words
-  if (file === undefined || file === '' || more.length > 0)
+const S3 = 's3://'
+
+/** Next to the data folder, which must stay empty. */
+async function withDownload<T>(
+  address: string,
+  folder: string,
+  env: Environment,
+  work: (file: string) => Promise<T>,
+): Promise<T> {
+  const file = `${resolve(folder)}.${process.pid}.download`
+  const { access } = readConfig({}, { ...s3SettingsOf(env), EVENTPOST_BACKUP_TO: address }).backups ?? {}
+  try {
+    if (access) await download(address, access, file).catch(refuseDownload)
+    return await work(file)
+  } finally {
+    rmSync(file, { force: true })
+  }
+}
+
+const s3SettingsOf = (env: Environment): Environment =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('EVENTPOST_S3_')))
+
+function refuseDownload(error: unknown): never {
+  throw new CommandRefused(describeFault(error))
+}
+
+function readPlace(given: Given, name: string): string {
+  const [place, ...more] = given.words
+  if (place === undefined || place === '' || more.length > 0)
     throw new UsageError(`Specify one file: eventpost ${name} FILE.`)
-  return resolve(file)
+  return place
 }

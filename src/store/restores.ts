@@ -1,6 +1,9 @@
 import type { Database } from 'bun:sqlite'
+import { dirname } from 'node:path'
 import { createAudit, writeMessageSubject } from './audit.ts'
 import { restoreBackup } from './engine/backup-files.ts'
+import { databasePath, hasDatabase } from './engine/database.ts'
+import { StoreError } from './engine/errors.ts'
 import { lockFolder } from './engine/folder-lock.ts'
 import { openForWriting } from './engine/sealed-columns.ts'
 import { createSealer } from './engine/sealing.ts'
@@ -20,6 +23,7 @@ export async function restoreDatabase(
   file: string,
   { folder, masterKey, at }: { folder: string; masterKey: string | null; at: number },
 ): Promise<Restored> {
+  refuseServed(file)
   const lock = lockFolder(folder)
   try {
     const restored = await restoreBackup(file, folder, (drafts) => {
@@ -35,6 +39,17 @@ export async function restoreDatabase(
   } catch (error) {
     lock.abandon()
     throw error
+  }
+}
+
+/** Its log changes while it is copied. */
+function refuseServed(file: string): void {
+  const folder = dirname(file)
+  if (file !== databasePath(folder) || !hasDatabase(folder)) return
+  try {
+    lockFolder(folder).release()
+  } catch {
+    throw new StoreError('folder_in_use', `A server is using ${file}. Make a backup of it first: eventpost backup FILE`)
   }
 }
 

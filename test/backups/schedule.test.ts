@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { isBackupName, listSurplus, nameOf } from '../../src/backups/places.ts'
+import { download, isBackupName, listSurplus, nameOf } from '../../src/backups/places.ts'
 import { type BackupSettings, createBackups, isDue } from '../../src/backups/schedule.ts'
 import type { S3Access } from '../../src/core/backup-places.ts'
 import { restoreDatabase } from '../../src/store/restores.ts'
@@ -126,8 +126,13 @@ describe('scheduled backups', () => {
       const kept = names.slice(2).map((name) => `eventpost/${name}`)
       expect([...storage.objects.keys()].sort()).toEqual([...kept, 'eventpost/notes.txt', `other/${names[0]}`])
       expect((await list()).map(({ place: at }) => at)).toEqual(kept.map((key) => `s3://${BUCKET}/${key}`).reverse())
-      writeFileSync(`${made.folder}/loaded.db`, storage.objects.get(kept[1] ?? '') ?? '')
-      await canRestore(`${made.folder}/loaded.db`)
+      const loaded = `${made.folder}/loaded.db`
+      await download(`s3://${BUCKET}/${kept[1]}`, storage.access, loaded)
+      await canRestore(loaded)
+      const none = download(`s3://${BUCKET}/eventpost`, storage.access, loaded)
+      await expect(none).rejects.toThrow(
+        `The newest backups there: s3://${BUCKET}/${kept[1]}, s3://${BUCKET}/${kept[0]}`,
+      )
 
       storage.fault.status = 503
       await backups.runIfDue()

@@ -19,6 +19,8 @@ const LEDGER_CLIENTS = 8
 const LEDGER_MS = 2_000
 const MOST_RATIO = 2
 
+let mostLogMb = 0
+
 const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
 const describe = ({ requestsPerSecond, p99Ms, failed }: Load): string =>
@@ -47,8 +49,11 @@ async function backUp(data: string, folder: string, isOver: () => boolean): Prom
 async function measureWithBackups(target: Target, data: string, folder: string): Promise<Load & { times: number[] }> {
   let isOver = false
   const backups = backUp(data, folder, () => isOver)
+  const log = join(data, 'eventpost.db-wal')
+  const watching = setInterval(() => (mostLogMb = Math.max(mostLogMb, statSync(log).size / 1e6)), 200)
   const load = await sendLoad(target, 'events', CONNECTIONS, SECONDS)
   isOver = true
+  clearInterval(watching)
   return { ...load, times: await backups }
 }
 
@@ -106,6 +111,7 @@ try {
     ['p99 of events during backups', `${median(during).toFixed(1)} ms`, ''],
     ['ratio', ratio.toFixed(2), `at most ${MOST_RATIO}`],
     ['events refused without and during backups', `${refused.without} and ${refused.during}`, ''],
+    ['largest write-ahead log', `${mostLogMb.toFixed(0)} MB`, ''],
     ['time of a backup', `${(median(times) / 1000).toFixed(1)} s`, ''],
     [`acknowledged events that it lacks, of ${acknowledged}`, String(lacking), '0'],
   ]

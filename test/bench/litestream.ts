@@ -4,7 +4,7 @@
  * names another program.
  */
 import { Database } from 'bun:sqlite'
-import { rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startLoad } from '../faults/load.ts'
 import { createFolder, EXECUTABLE, runJson, startService } from './service.ts'
@@ -62,9 +62,13 @@ try {
   }
   const check = async (name: string): Promise<void> => {
     await Bun.sleep(SETTLE_MS)
-    const [copy, restored] = [path('copy.db'), path('restored')]
+    const own = path(`check-${round}`)
+    mkdirSync(own)
+    const [copy, restored] = [join(own, 'copy.db'), join(own, 'restored')]
     const words = [program, 'restore', '-config', config, '-o', copy, database]
-    if ((await Bun.spawn(words, { stdout: 'ignore' }).exited) !== 0) throw new Error('Litestream could not restore')
+    const child = Bun.spawn(words, { stdout: 'pipe', stderr: 'inherit' })
+    const said = await new Response(child.stdout).text()
+    if ((await child.exited) !== 0) throw new Error(`Litestream could not restore (${name}): ${said}`)
     await runJson([EXECUTABLE, 'restore', copy, '--data', restored, '--json'], folder.path)
     const db = new Database(join(restored, 'eventpost.db'), { readonly: true })
     const rows = db.query<{ email: string }, []>(
@@ -73,7 +77,7 @@ try {
     const stored = new Set(rows.all().map(({ email }) => email))
     db.close()
     missing[`${name} (of ${acknowledged.length})`] = acknowledged.filter((email) => !stored.has(email)).length
-    for (const name of [copy, `${copy}-wal`, `${copy}-shm`, restored]) rmSync(name, { recursive: true, force: true })
+    rmSync(own, { recursive: true })
   }
 
   let copying = startCopying()

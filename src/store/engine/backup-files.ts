@@ -19,7 +19,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { setPriority } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { APPLICATION_ID, databasePath, hasDatabase, logPath, openForReading } from './database.ts'
 import { StoreError } from './errors.ts'
 import { SCHEMA_VERSION } from './migrations/index.ts'
@@ -59,16 +59,17 @@ export type BackupSource = { folder: string; /** of `openSource` */ descriptor: 
  */
 export async function writeBackup(source: BackupSource, file: string, onCopied = (): void => {}): Promise<number> {
   refuseExisting(file)
+  removeLeftDrafts(file)
   const draft = `${file}.${process.pid}.tmp`
   try {
     await copyDatabase(source, draft)
     onCopied()
-    finishCopy(draft, file)
+    finishCopy(draft, databasePath(source.folder))
     syncFile(draft)
     publish(draft, file)
     return statSync(file).size
   } catch (error) {
-    throw toBackupError(error, file)
+    throw toBackupError(error, { source: databasePath(source.folder), target: file })
   } finally {
     removeCopy(draft)
   }
@@ -79,8 +80,29 @@ export function yieldToServer(): void {
   setPriority(0, CHECK_NICENESS)
 }
 
-/** Whether a killed process left this file of `writeBackup`. */
-export const isDraft = (name: string): boolean => /\.\d+\.tmp(-wal|-journal)?$/.test(name)
+const DRAFT = /\.(\d+)\.tmp(-wal|-journal)?$/
+
+/** Whether it is, or a killed process left it. */
+export const isDraft = (name: string): boolean => DRAFT.test(name)
+
+/** Of earlier attempts with the same name. */
+function removeLeftDrafts(file: string): void {
+  const folder = dirname(resolve(file))
+  if (!existsSync(folder)) return
+  for (const name of readdirSync(folder)) {
+    const pid = Number(DRAFT.exec(name)?.[1])
+    const isOfFile = name.startsWith(`${basename(file)}.`) && isDraft(name)
+    if (isOfFile && !isRunning(pid)) rmSync(join(folder, name), { force: true })
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH'
+  }
+}
 
 async function copyDatabase({ folder, descriptor }: BackupSource, draft: string): Promise<void> {
   const db = openForReading(folder)
@@ -200,22 +222,22 @@ const exists = (file: string): StoreError =>
 const fileReplaced = (folder: string): StoreError =>
   new StoreError('file_replaced', `${databasePath(folder)} was replaced while it was in use. Restart the server.`)
 
-function toBackupError(error: unknown, file: string): unknown {
+function toBackupError(error: unknown, { source, target }: { source: string; target: string }): unknown {
   const code = codeOf(error)
   if (error instanceof StoreError) return error
   if (/^(ENOSPC|EDQUOT|SQLITE_FULL)$/.test(code)) {
     return new StoreError(
       'folder_unwritable',
-      `There is not enough space for ${file}. Free some, or choose another disk.`,
+      `There is not enough space for ${target}. Free some, or use another disk.`,
     )
   }
   if (code === 'ENOENT' || code === 'ENOTDIR') {
-    return new StoreError('folder_unwritable', `The folder of ${file} does not exist. Create it first.`)
+    return new StoreError('folder_unwritable', `The folder of ${target} does not exist. Create it first.`)
   }
   if (/^(EACCES|EPERM|EROFS)$/.test(code)) {
-    return new StoreError('folder_unwritable', `This user can't write ${file} (${code}). Choose another folder.`)
+    return new StoreError('folder_unwritable', `This user can't write ${target} (${code}). Choose another folder.`)
   }
-  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return new StoreError('corrupt', `${file} is damaged (${code}).`)
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return new StoreError('corrupt', `${source} is damaged (${code}).`)
   return error
 }
 
@@ -272,7 +294,7 @@ export async function restoreBackup<T>(file: string, folder: string, prepare: (f
     publish(draft, databasePath(folder))
     return prepared
   } catch (error) {
-    throw toBackupError(error, file)
+    throw toBackupError(error, { source: file, target: databasePath(folder) })
   } finally {
     rmSync(drafts, { recursive: true, force: true })
   }

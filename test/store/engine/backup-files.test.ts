@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, truncate
 import { copyLongLog, finishCheckpoint } from '../../../src/store/engine/checkpoints.ts'
 import { isDraft, openSource, writeBackup } from '../../../src/store/engine/backup-files.ts'
 import { databasePath, logPath, openDatabase, openForReading } from '../../../src/store/engine/database.ts'
+import { lockFolder } from '../../../src/store/engine/folder-lock.ts'
 import { SCHEMA_VERSION } from '../../../src/store/engine/migrations/index.ts'
 import { restoreDatabase } from '../../../src/store/restores.ts'
 import { findTemplate, makeFolder } from '../../data-folder.ts'
@@ -104,6 +105,14 @@ describe('a backup', () => {
     expect(others()).toEqual([])
   })
 
+  test('removes what a killed one with the same name left', async () => {
+    const ended = Bun.spawnSync(['true']).pid
+    for (const name of [`backup.db.${ended}.tmp`, `backup.db.${ended}.tmp-wal`, `backup.db.${process.ppid}.tmp`])
+      writeFileSync(`${folder}/${name}`, 'half')
+    await backUp()
+    expect(others().sort()).toEqual(['backup.db', `backup.db.${process.ppid}.tmp`])
+  })
+
   test('names what a killed one leaves', () => {
     expect(['a.db.12.tmp', 'a.db.12.tmp-wal', 'a.db', 'a.tmp'].filter(isDraft)).toEqual([
       'a.db.12.tmp',
@@ -192,6 +201,13 @@ describe('a restore', () => {
       expect(existsSync(target)).toBe(false)
     }
     expect(await codeOf(restore(sealed, 'the first key that is long enough'))).toBe('none')
+  })
+
+  test('refuses the database of a running server, whose log changes meanwhile', async () => {
+    const lock = lockFolder(folder)
+    expect(await codeOf(restore(databasePath(folder)))).toBe('folder_in_use')
+    lock.release()
+    expect(await codeOf(restore(databasePath(folder)))).toBe('none')
   })
 
   test('takes a database that was copied together with its log', async () => {
