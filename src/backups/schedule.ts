@@ -24,8 +24,6 @@ type Parts = {
   note: Note
 }
 
-export type Backups = ReturnType<typeof createBackups>
-
 /** Whether the last good one is older than the interval. A clock that was set back makes one early rather than late. */
 export const isDue = (last: Pick<Backup, 'startedAt'> | undefined, now: number, everyMs: number): boolean =>
   last === undefined || Math.abs(now - last.startedAt) >= everyMs

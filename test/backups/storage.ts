@@ -1,7 +1,7 @@
 /** S3-compatible storage in memory: the calls that backups use, each with its signature verified. */
 import { AwsV4Signer } from 'aws4fetch'
 
-export const KEYS = { accessKey: 'AKTEST', secretKey: 'the-secret-of-the-storage' }
+const KEYS = { accessKey: 'AKTEST', secretKey: 'the-secret-of-the-storage' }
 export const BUCKET = 'backups'
 const REGION = 'eu-test-1'
 

@@ -187,7 +187,7 @@ function syncFile(path: string): void {
 }
 
 /** Makes a new or removed name survive a power cut. */
-export function syncFolder(folder: string): void {
+function syncFolder(folder: string): void {
   if (process.platform === 'win32') return
   const opened = openSync(folder, constants.O_RDONLY)
   try {
