@@ -7,6 +7,7 @@ import data from './data.md' with { type: 'text' }
 import sessions from './sessions.md' with { type: 'text' }
 import accounts from './accounts.md' with { type: 'text' }
 import backups from './backups.md' with { type: 'text' }
+import masterKey from './master-key.md' with { type: 'text' }
 import replication from './replication.md' with { type: 'text' }
 import calls from './calls.md' with { type: 'text' }
 import commands from './commands.md' with { type: 'text' }
@@ -116,6 +117,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       settings,
       backups,
       replication,
+      'master-key': masterKey,
       accounts,
       limits,
       errors,
