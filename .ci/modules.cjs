@@ -15,6 +15,7 @@ const IMPORTS = {
   ),
   http: ['core', 'accounts', 'store', 'assets'],
   ops: ['core'],
+  backups: ['core', 'store'],
   config: ['core'],
   docs: [],
   assets: [],
@@ -24,7 +25,7 @@ const IMPORTS = {
   dashboard: [...DOMAIN, 'core', 'http', 'assets', 'docs'],
   dependencies: [...DOMAIN, 'core', 'http'],
   server: [...DOMAIN, 'core', 'http', 'assets', 'ops', 'dependencies', 'api', 'mcp', 'dashboard'],
-  cli: [...DOMAIN, 'core', 'assets', 'config', 'ops', 'dependencies', 'server'],
+  cli: [...DOMAIN, 'core', 'assets', 'config', 'ops', 'backups', 'dependencies', 'server'],
   main: ['core', 'cli', 'config', 'store'],
 }
 

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isProxyRange } from './core/addresses.ts'
+import { BACKUP_PLACE_MESSAGE, type BackupPlace, readBackupPlace, type S3Access } from './core/backup-places.ts'
+import { HOUR_MS } from './core/clock.ts'
 import { readMailbox } from './core/mail-addresses.ts'
 import { MAIL_URL_MESSAGE, readMailUrl } from './core/mail-apis.ts'
 import { isRefusedHost, type PrivateHosts, readPrivateHosts } from './core/public-addresses.ts'
@@ -148,9 +150,69 @@ export const SETTINGS = {
     meaning:
       'How many seconds a stopping server waits for mail servers to reply to emails that were just sent (0 to 600). Without the reply, an email may be sent twice.',
   },
+  backupTo: {
+    flag: 'backup-to',
+    value: 'PLACE',
+    env: 'EVENTPOST_BACKUP_TO',
+    default: '',
+    meaning: 'Where scheduled backups go: a folder, or `s3://bucket/prefix`. Without it, none are made.',
+  },
+  backupHours: {
+    flag: 'backup-hours',
+    value: 'HOURS',
+    env: 'EVENTPOST_BACKUP_HOURS',
+    default: '24',
+    meaning: 'Hours between scheduled backups (1 to 720).',
+  },
+  backupKeep: {
+    flag: 'backup-keep',
+    value: 'COUNT',
+    env: 'EVENTPOST_BACKUP_KEEP',
+    default: '14',
+    meaning: 'How many scheduled backups are kept (1 to 1,000).',
+  },
+  s3Endpoint: {
+    flag: 's3-endpoint',
+    value: 'URL',
+    env: 'EVENTPOST_S3_ENDPOINT',
+    default: '',
+    meaning: 'Address of the S3-compatible storage. Default: Amazon S3.',
+  },
+  s3Region: {
+    flag: 's3-region',
+    value: 'REGION',
+    env: 'EVENTPOST_S3_REGION',
+    default: 'us-east-1',
+    meaning: 'Region of the storage.',
+  },
+  s3AccessKey: {
+    flag: 's3-access-key',
+    value: 'KEY',
+    env: 'EVENTPOST_S3_ACCESS_KEY',
+    default: '',
+    meaning: 'Access key ID of the storage.',
+    isSecret: true,
+  },
+  s3SecretKey: {
+    flag: 's3-secret-key',
+    value: 'KEY',
+    env: 'EVENTPOST_S3_SECRET_KEY',
+    default: '',
+    meaning: 'Secret access key of the storage.',
+    isSecret: true,
+  },
+  checkpoints: {
+    flag: 'checkpoints',
+    value: 'MODE',
+    env: 'EVENTPOST_CHECKPOINTS',
+    default: 'own',
+    meaning: '`own`, or `external` to leave the write-ahead log to Litestream.',
+  },
 } as const satisfies Record<string, Setting>
 
 const MASTER_KEY_MIN = 32
+const BACKUP_HOURS_MAX = 720
+const BACKUP_KEEP_MAX = 1_000
 
 export type SettingName = keyof typeof SETTINGS
 
@@ -171,6 +233,9 @@ export type Config = {
   alertSmtpUrl: string | null
   /** null: no webhook gets alerts */
   alertWebhook: { url: string; secret: string | null; allowed: PrivateHosts } | null
+  /** null: none are scheduled */
+  backups: { place: BackupPlace; access: S3Access | null; everyMs: number; keep: number } | null
+  hasExternalCheckpoints: boolean
 }
 
 type Environment = Record<string, string | undefined>
@@ -216,7 +281,43 @@ export function readConfig(flags: Flags, env: Environment): Config {
       readHosts('--alert-private-hosts', list('alertPrivateHosts')),
     ),
     stopMailMs: readSeconds('--stop-mail-s', text('stopMail'), STOP_MAIL_MAX_S),
+    backups: readBackups(text),
+    hasExternalCheckpoints: readCheckpoints(text('checkpoints')),
   }
+}
+
+function readBackups(text: (name: SettingName) => string): Config['backups'] {
+  const every = readCount('--backup-hours', text('backupHours'), BACKUP_HOURS_MAX)
+  const keep = readCount('--backup-keep', text('backupKeep'), BACKUP_KEEP_MAX)
+  const access = readS3Access(text)
+  if (text('backupTo') === '') return null
+  const place = readBackupPlace(text('backupTo'))
+  if (place === null) throw new UsageError(`--backup-to ${BACKUP_PLACE_MESSAGE}`)
+  if ('bucket' in place && (access.accessKey === '' || access.secretKey === '')) {
+    throw new UsageError('Backups to s3:// need EVENTPOST_S3_ACCESS_KEY and EVENTPOST_S3_SECRET_KEY.')
+  }
+  return { place, access: 'bucket' in place ? access : null, everyMs: every * HOUR_MS, keep }
+}
+
+function readS3Access(text: (name: SettingName) => string): S3Access {
+  const endpoint = text('s3Endpoint')
+  const url = URL.parse(endpoint)
+  if (endpoint !== '' && !(url && /^https?:$/.test(url.protocol) && url.username === '')) {
+    throw new UsageError('--s3-endpoint takes an address such as https://s3.example.com.')
+  }
+  const keys = { accessKey: text('s3AccessKey'), secretKey: text('s3SecretKey') }
+  return { endpoint: endpoint || null, region: text('s3Region'), ...keys }
+}
+
+function readCheckpoints(text: string): boolean {
+  if (text === 'own' || text === 'external') return text === 'external'
+  throw new UsageError('--checkpoints takes own or external.')
+}
+
+function readCount(flag: string, text: string, most: number): number {
+  const count = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN
+  if (count >= 1 && count <= most) return count
+  throw new UsageError(`${flag} takes a number from 1 to ${most}.`)
 }
 
 /** A misspelt setting would silently have no effect. */

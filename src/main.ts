@@ -4,12 +4,13 @@ import './store/engine/begin-writer.ts'
 import { accountCreate, accountList, init } from './cli/accounts.ts'
 import { appSet, appTag } from './cli/app-settings.ts'
 import { appCreate, appList } from './cli/apps.ts'
+import { backup, restore } from './cli/backups.ts'
 import { type Command, CommandRefused, createUnknownCommand, readArguments } from './cli/command.ts'
 import { printHelp, printResult } from './cli/print.ts'
 import { doctor } from './cli/doctor.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './cli/keys.ts'
 import { licenses, version } from './cli/about.ts'
-import { masterKeyChange } from './cli/master-key.ts'
+import { masterKeyChange, masterKeyRemove } from './cli/master-key.ts'
 import { memberInvite, memberResetPassword } from './cli/members.ts'
 import { messageExport, messageImport } from './cli/messages.ts'
 import { planSet, planShow } from './cli/plan.ts'
@@ -33,7 +34,10 @@ const COMMANDS: Command[] = [
   keyList,
   keyRevoke,
   secretRotate,
+  backup,
+  restore,
   masterKeyChange,
+  masterKeyRemove,
   planShow,
   planSet,
   messageExport,

@@ -31,7 +31,41 @@ describe('readConfig', () => {
       stopMailMs: 60_000,
       alertSmtpUrl: null,
       alertWebhook: null,
+      backups: null,
+      hasExternalCheckpoints: false,
     })
+  })
+
+  test('scheduled backups go to a folder or to a bucket with keys', () => {
+    const daily = { everyMs: 24 * 3_600_000, keep: 14 }
+    expect(readConfig({ 'backup-to': '/mnt/backups' }, {}).backups).toEqual({
+      place: { folder: '/mnt/backups' },
+      access: null,
+      ...daily,
+    })
+    const keys = { EVENTPOST_S3_ACCESS_KEY: 'id', EVENTPOST_S3_SECRET_KEY: 'hush' }
+    const bucket = {
+      ...keys,
+      EVENTPOST_BACKUP_TO: 's3://b-1/eventpost/',
+      EVENTPOST_S3_ENDPOINT: 'http://127.0.0.1:9000',
+    }
+    expect(readConfig({ 'backup-hours': '6', 'backup-keep': '3' }, bucket).backups).toEqual({
+      place: { bucket: 'b-1', prefix: 'eventpost/' },
+      access: { endpoint: 'http://127.0.0.1:9000', region: 'us-east-1', accessKey: 'id', secretKey: 'hush' },
+      everyMs: 6 * 3_600_000,
+      keep: 3,
+    })
+  })
+
+  test.each([
+    [{ EVENTPOST_BACKUP_TO: 's3://B' }, '--backup-to takes a folder'],
+    [{ EVENTPOST_BACKUP_TO: 'https://b/c' }, '--backup-to takes a folder'],
+    [{ EVENTPOST_BACKUP_TO: 's3://b-1' }, 'EVENTPOST_S3_ACCESS_KEY'],
+    [{ EVENTPOST_BACKUP_TO: '/b', EVENTPOST_BACKUP_HOURS: '0' }, '--backup-hours takes a number from 1 to 720'],
+    [{ EVENTPOST_BACKUP_TO: '/b', EVENTPOST_BACKUP_KEEP: '1.5' }, '--backup-keep takes a number from 1 to 1000'],
+    [{ EVENTPOST_CHECKPOINTS: 'litestream' }, '--checkpoints takes own or external'],
+  ])('wrong settings of backups are refused: %o', (env, message) => {
+    expect(() => readConfig({}, env)).toThrow(message)
   })
 
   test('flags override the environment, then a file, then the default', () => {

@@ -231,13 +231,6 @@ describe('the documentation', () => {
     expect(read('src/docs/consent.md')).toContain(`\n${written(makeSnippetPolicy(tag))}\n`)
   })
 
-  // a copy in the repository's folder would be a file at the top that nobody knows
-  test('puts the backup in an ignored folder, for its user only', () => {
-    const [, command = ''] = /\*\*Backup\*\*.*?`(.*?)`/.exec(read('src/docs/backups.md')) ?? []
-    expect(command).toMatch(/^\(umask 077; sqlite3 data\/eventpost\.db "\.backup data\/\w+\.db"\)$/)
-    expect(read('.gitignore').split('\n')).toContain('data/*')
-  })
-
   test('lets systemd wait long enough for a stop', () => {
     const [, seconds = ''] = /^TimeoutStopSec=(\d+)$/m.exec(read('src/docs/hosting.md')) ?? []
     expect(Number(seconds)).toBeGreaterThanOrEqual(Number(SETTINGS.stopMail.default) + 10)

@@ -104,11 +104,11 @@ export function required(given: Given, name: string): string {
   return text
 }
 
-const folderOf = (given: Given, { EVENTPOST_DATA }: Environment): string =>
+export const folderOf = (given: Given, { EVENTPOST_DATA }: Environment): string =>
   readConfig({ data: given.text('data') }, { EVENTPOST_DATA }).data
 
 /** Other server settings don't matter to commands. */
-const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }: Environment): string | null =>
+export const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }: Environment): string | null =>
   readConfig({}, { EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }).masterKey
 
 /** From the options or environment, else where the data folder's server is or last was. */

@@ -110,7 +110,7 @@ async function completeFacts(config: Config, store: Store): Promise<ServerFacts>
       ? { name: describeService(mail), host: mail.host, isApi: isApi(mail) }
       : (stored?.mailServer ?? null),
     hasSecondRoute: stored?.hasSecondRoute ?? false,
-    backupEveryMs: stored?.backupEveryMs ?? null,
+    backupEveryMs: config.backups?.everyMs ?? stored?.backupEveryMs ?? null,
   }
 }
 

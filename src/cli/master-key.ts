@@ -3,7 +3,7 @@ import { lockFolder } from '../store/engine/folder-lock.ts'
 import { changeMasterKey } from '../store/engine/sealed-columns.ts'
 import { createSealer } from '../store/engine/sealing.ts'
 import { hasDatabase } from '../store/engine/database.ts'
-import { type Command, CommandRefused, DATA, JSON_OUTPUT, required } from './command.ts'
+import { type Command, CommandRefused, DATA, type Environment, type Given, JSON_OUTPUT, required } from './command.ts'
 
 export const masterKeyChange: Command = {
   name: 'master-key change',
@@ -19,20 +19,40 @@ export const masterKeyChange: Command = {
     },
   },
   run: async (given, env) => {
-    const { EVENTPOST_DATA, EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE } = env
-    const key = { EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }
-    const { data, masterKey } = readConfig({ data: given.text('data') }, { EVENTPOST_DATA, ...key })
-    if (masterKey === null)
-      throw new UsageError('No master key is set. Start the server with EVENTPOST_MASTER_KEY to encrypt the secrets.')
+    const { data, masterKey } = readCurrent(given, env)
     const newKey = readSecret('--new-key-file', required(given, 'new-key-file'))
     readConfig({}, { EVENTPOST_MASTER_KEY: newKey })
-    if (!hasDatabase(data)) throw new CommandRefused(`There is no database in ${data}.`)
-    const lock = lockFolder(data)
-    try {
-      const sealed = changeMasterKey(data, createSealer(masterKey), createSealer(newKey))
-      return { sealed, next: 'Start the server with the new key as EVENTPOST_MASTER_KEY.' }
-    } finally {
-      lock.release()
-    }
+    const sealed = changeAlone(data, masterKey, newKey)
+    return { sealed, next: 'Start the server with the new key as EVENTPOST_MASTER_KEY.' }
   },
+}
+
+export const masterKeyRemove: Command = {
+  name: 'master-key remove',
+  summary: 'decrypts the secrets in the database; stop the server first',
+  options: { ...DATA, ...JSON_OUTPUT },
+  run: async (given, env) => {
+    const { data, masterKey } = readCurrent(given, env)
+    return { decrypted: changeAlone(data, masterKey, null), next: 'Start the server without EVENTPOST_MASTER_KEY.' }
+  },
+}
+
+function readCurrent(given: Given, env: Environment): { data: string; masterKey: string } {
+  const { EVENTPOST_DATA, EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE } = env
+  const key = { EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }
+  const { data, masterKey } = readConfig({ data: given.text('data') }, { EVENTPOST_DATA, ...key })
+  if (masterKey === null)
+    throw new UsageError('No master key is set. Start the server with EVENTPOST_MASTER_KEY to encrypt the secrets.')
+  return { data, masterKey }
+}
+
+/** @returns the number of values */
+function changeAlone(data: string, from: string, to: string | null): number {
+  if (!hasDatabase(data)) throw new CommandRefused(`There is no database in ${data}.`)
+  const lock = lockFolder(data)
+  try {
+    return changeMasterKey(data, createSealer(from), createSealer(to))
+  } finally {
+    lock.release()
+  }
 }

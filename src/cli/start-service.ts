@@ -1,5 +1,6 @@
 import type { Server } from 'bun'
 import { addressOf, type Config } from '../config.ts'
+import { createBackups } from '../backups/schedule.ts'
 import { createSetupToken } from '../accounts/accounts.ts'
 import { STORE_RULES } from '../deliveries/deliveries.ts'
 import { isLoopback } from '../core/mail-addresses.ts'
@@ -41,7 +42,9 @@ export async function startService({ masterKey, ...config }: Config): Promise<vo
     undo.unshift(() => http.stop(true))
     const isNew = !hasDatabase(config.data)
     const exposed = restrictDatabase(config.data)
-    const store = await openStore(config.data, { threads: true, masterKey, rules: STORE_RULES })
+    const { hasExternalCheckpoints } = config
+    const opening = { threads: true, masterKey, rules: STORE_RULES, hasExternalCheckpoints }
+    const store = await openStore(config.data, opening)
     undo.unshift(store.close)
     if (isNew) console.log(createdLine(config.data))
     await run(config, { lock, http, store, exposed })
@@ -66,13 +69,18 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   store.onCommit(metrics.countCommit)
   store.onForeignWrite(dependencies.access.forget)
   store.onBroken((reason) => onFault(log, 'stopped because the disk failed', reason))
-  const maintenance = startMaintenance(dependencies, log)
+  const backups =
+    config.backups &&
+    createBackups({ folder: config.data, store, clock: systemClock, settings: config.backups, note: log.write })
+  const watchesLog = config.hasExternalCheckpoints
+  const maintenance = startMaintenance({ ...dependencies, backups, watchesLog }, log)
   drainOnSignals({
     http,
     answer: handle,
     health,
     log,
     maintenance,
+    backups,
     lock,
     dependencies,
     sender,
@@ -130,7 +138,7 @@ const factsOf = (config: Open & { baseUrl: string }): ServerFacts => {
     trustedProxies: config.trustedProxies,
     mailServer: mail && { name: describeService(mail), host: mail.host, isApi: isApi(mail) },
     hasSecondRoute: config.alertWebhook !== null || config.alertSmtpUrl !== null,
-    backupEveryMs: null,
+    backupEveryMs: config.backups?.everyMs ?? null,
   }
 }
 

@@ -53,6 +53,7 @@ const BY_REASON = {
   not_saved: 'Could not be saved',
   error: 'Internal error',
   stopped: 'Stopped while sending',
+  restored: 'Restored from a backup',
   no_mailbox: "Mailbox doesn't exist",
   provider_suppressed: 'Suppressed by provider',
   econnection: 'Server unreachable',

@@ -7,6 +7,8 @@ import data from './data.md' with { type: 'text' }
 import sessions from './sessions.md' with { type: 'text' }
 import accounts from './accounts.md' with { type: 'text' }
 import backups from './backups.md' with { type: 'text' }
+import masterKey from './master-key.md' with { type: 'text' }
+import replication from './replication.md' with { type: 'text' }
 import calls from './calls.md' with { type: 'text' }
 import commands from './commands.md' with { type: 'text' }
 import consent from './consent.md' with { type: 'text' }
@@ -115,6 +117,8 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       hosting,
       settings,
       backups,
+      replication,
+      'master-key': masterKey,
       monitoring,
       accounts,
       limits,

@@ -278,7 +278,11 @@ function aboutBackup({ backup, at }: DoctorFacts): Finding {
       'Check that the backup folder or bucket exists, has room and can be written to.',
     )
   if (everyMs === null && (lastGood === null || at - lastGood.finishedAt > OLD_BACKUP_MS))
-    return caution('Backup', `${last}${failed}`, 'Run eventpost backup FILE regularly, or set up scheduled backups.')
+    return caution(
+      'Backup',
+      `${last}${failed}`,
+      'Set EVENTPOST_BACKUP_TO for scheduled backups, or run eventpost backup FILE regularly.',
+    )
   return failed === ''
     ? good('Backup', last)
     : caution('Backup', `${last}${failed}`, 'See the log of the server for the cause.')

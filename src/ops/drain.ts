@@ -17,6 +17,7 @@ export type Stopping = {
   health: Health
   log: Log
   maintenance: Maintenance
+  backups: { stop(): Promise<unknown> } | null
   lock: { release(): void }
   dependencies: {
     feed: { end(): void }
@@ -68,6 +69,7 @@ async function drain({
   health,
   log,
   maintenance,
+  backups,
   lock,
   dependencies,
   sender,
@@ -77,13 +79,15 @@ async function drain({
   health.isDraining = true
   dependencies.feed.end()
   maintenance.stop()
-  // its read transaction blocks the checkpoint
+  // their read transactions block the checkpoint
   const simulated = dependencies.simulations.stop(FINISH_MS)
+  const backedUp = backups?.stop()
   const answered = stopSending(sender, stopMailMs, log)
   await closeServer(http, answer)
   await answered
   await simulated
   await dependencies.monitor.settle()
+  await backedUp
   await dependencies.access.saveUses()
   await dependencies.notes.save()
   await dependencies.calls.save()

@@ -21,6 +21,12 @@ const SEND_SUMMARIES_MS = 5 * MINUTE_MS
 /** How late dates and inactivity may trigger a message. */
 const RUN_SCHEDULES_MS = 5_000
 
+const CHECK_BACKUPS_MS = MINUTE_MS
+
+const CHECK_LOG_MS = 10 * MINUTE_MS
+const LONG_LOG_BYTES = 1024 ** 3
+const LONG_LOG = 'the write-ahead log is over 1 GB: start Litestream, or remove EVENTPOST_CHECKPOINTS'
+
 export type Maintenance = { stop(): void }
 
 type Saved = { save(): Promise<unknown> }
@@ -32,7 +38,12 @@ type Maintained = {
     hasScheduledWork(at: number): Promise<boolean>
     runSchedules(at: { at: number }): Promise<{ hasMore: boolean } | { refusal: string }>
     checkBrakes(at: { at: number }): Promise<{ isMore: boolean } | { refusal: string }>
+    stats(): { logBytes: number }
   }
+  /** null: none are scheduled */
+  backups?: { runIfDue(): Promise<unknown> } | null
+  /** another program must keep the write-ahead log short */
+  watchesLog?: boolean
   clock: Clock
   access: { saveUses(): Promise<void> }
   notes: Saved
@@ -60,6 +71,8 @@ export function startMaintenance(
     weeklySummaries,
     store,
     clock,
+    backups = null,
+    watchesLog = false,
   }: Maintained,
   log: Log,
 ): Maintenance {
@@ -109,5 +122,14 @@ export function startMaintenance(
       }
     }),
   ]
+  if (backups !== null) timers.push(every(CHECK_BACKUPS_MS, 'back up', backups.runIfDue))
+  if (watchesLog) {
+    timers.push(
+      every(CHECK_LOG_MS, 'check the log', async () => {
+        const { logBytes } = store.stats()
+        if (logBytes > LONG_LOG_BYTES) log.write('warn', LONG_LOG, { logBytes })
+      }),
+    )
+  }
   return { stop: () => timers.forEach(clearInterval) }
 }

@@ -1,6 +1,9 @@
 /** Finished and failed backups. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
 import { type Done, DONE } from './audit.ts'
+import { openUnchanged } from './engine/database.ts'
+import { SCHEMA_VERSION } from './engine/migrations/index.ts'
+import { schemaVersion } from './engine/upgrades.ts'
 
 /** Stored as they are; see the migration. */
 export type BackupKind = 'manual' | 'scheduled'
@@ -18,7 +21,7 @@ export type Backup = {
 /** `removedPlaces`: of backups that were deleted after this one. */
 export type BackupWrite = Backup & { removedPlaces: readonly string[] }
 
-/** Rows kept of those that succeeded, and of those that failed. */
+/** Rows kept of each kind, of those that succeeded and of those that failed. */
 const KEPT_ROWS = 100
 
 const COLUMNS = 'kind, place, started_at AS startedAt, finished_at AS finishedAt, bytes, error'
@@ -45,9 +48,10 @@ export function createBackupWrites(db: Database) {
   )
   const removeGone = db.prepare('DELETE FROM backups WHERE place IN (SELECT value FROM json_each(?))')
   const removeOld = db.prepare(
-    `DELETE FROM backups WHERE id NOT IN (
-       SELECT id FROM (SELECT id FROM backups WHERE error IS NULL ORDER BY id DESC LIMIT ${KEPT_ROWS})
-       UNION ALL SELECT id FROM (SELECT id FROM backups WHERE error IS NOT NULL ORDER BY id DESC LIMIT ${KEPT_ROWS}))`,
+    `DELETE FROM backups WHERE id IN (
+       SELECT id FROM (
+         SELECT id, row_number() OVER (PARTITION BY kind, error IS NULL ORDER BY id DESC) AS place FROM backups)
+       WHERE place > ${KEPT_ROWS})`,
   )
   return {
     recordBackup({ kind, place, startedAt, finishedAt, bytes, error, removedPlaces }: BackupWrite): Done {
@@ -56,5 +60,17 @@ export function createBackupWrites(db: Database) {
       removeOld.run()
       return DONE
     },
+  }
+}
+
+/** Without the master key. @returns false if the database is of another version, which may lack the table */
+export function recordBackupIn(folder: string, backup: Backup): boolean {
+  const db = openUnchanged(folder)
+  try {
+    if (schemaVersion(db) !== SCHEMA_VERSION) return false
+    db.transaction(() => createBackupWrites(db).recordBackup({ ...backup, removedPlaces: [] })).immediate()
+    return true
+  } finally {
+    db.close()
   }
 }

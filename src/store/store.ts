@@ -133,6 +133,8 @@ type OpenOptions = {
   readEvent?: ReadEvent
   rules: Rules
   masterKey?: string | null
+  /** another program copies and restarts the write-ahead log */
+  hasExternalCheckpoints?: boolean
 }
 
 /**
@@ -140,10 +142,10 @@ type OpenOptions = {
  * @throws StoreError with the reason and the remedy
  */
 export async function openStore(folder: string, options: OpenOptions): Promise<Store> {
-  const { threads, now = Date.now, masterKey = null, readEvent, rules } = options
+  const { threads, now = Date.now, masterKey = null, readEvent, rules, hasExternalCheckpoints = false } = options
   const sealer = createSealer(masterKey)
   const channel = threads
-    ? await startThreads(folder, masterKey)
+    ? await startThreads(folder, { masterKey, hasExternalCheckpoints })
     : openInline(folder, { now, sealer, readEvent, rules })
   try {
     return createStore(folder, channel, { sealer, rules })

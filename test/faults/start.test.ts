@@ -51,7 +51,7 @@ const BAD: { what: string; make: () => void; says: string }[] = [
   {
     what: 'a file of nothing',
     make: () => truncateSync(database),
-    says: 'is damaged or is not a database.*eventpost\\.db-wal.*cp BACKUP',
+    says: 'is damaged or is not a database.*eventpost\\.db-wal.*eventpost restore FILE',
   },
   { what: 'noise', make: () => writeFileSync(database, Buffer.alloc(50_000, 0xa5)), says: 'is damaged' },
   { what: 'text', make: () => writeFileSync(database, 'Dear diary,\n'.repeat(500)), says: 'is damaged' },

@@ -12,11 +12,11 @@ let server: TestServer
 let maintenance: Maintenance
 let lines: string[] = []
 let batches: (number | Error)[] = []
-const calls = { saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [] as number[], schedules: [] as number[] }
+const calls = { backups: 0, saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [] as number[], schedules: [] as number[] }
 
 beforeEach(async () => {
   server = await createTestServer()
-  Object.assign(calls, { saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [], schedules: [] })
+  Object.assign(calls, { backups: 0, saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [], schedules: [] })
   lines = []
   batches = []
   const parts = server.parts()
@@ -40,7 +40,10 @@ beforeEach(async () => {
           if (deleted instanceof Error) throw deleted
           return { deleted }
         },
+        stats: () => ({ ...parts.store.stats(), logBytes: 2 ** 31 }),
       },
+      backups: { runIfDue: async () => void calls.backups++ },
+      watchesLog: true,
     },
     log,
   )
@@ -58,6 +61,17 @@ async function pass(ms: number): Promise<void> {
 }
 
 describe('startMaintenance', () => {
+  test('looks every minute whether a backup is due', async () => {
+    for (const _ of [1, 2, 3]) await pass(CLEAN_UP_MS)
+    expect(calls.backups).toBe(3)
+  })
+
+  test('warns of a write-ahead log that another program must shorten and does not', async () => {
+    await pass(10 * CLEAN_UP_MS)
+    await pass(1_000)
+    expect(lines.join('')).toContain('the write-ahead log is over 1 GB')
+  })
+
   test('saves key usage every 30 seconds', async () => {
     await pass(SAVE_USES_MS - 1)
     expect(calls.saveUses).toBe(0)

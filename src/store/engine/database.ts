@@ -9,7 +9,7 @@ import { applyMigrations, upgrade } from './upgrades.ts'
 
 const DATABASE_FILE = 'eventpost.db'
 /** "EVPT": distinguishes our files from other SQLite databases. */
-const APPLICATION_ID = 0x45565054
+export const APPLICATION_ID = 0x45565054
 export const BUSY_TIMEOUT_MS = 5_000
 /**
  * Page cache per connection, for the hot ends of the indexes. The system caches the rest; a larger cache made nothing
@@ -98,8 +98,11 @@ export function openDatabase(folder: string, migrations: readonly string[] = MIG
   return db
 }
 
+/** As it is: an older schema is not migrated. */
+export const openUnchanged = (folder: string): Database => openFile(databasePath(folder))
+
 export function openForReading(folder: string): Database {
-  const db = openFile(databasePath(folder))
+  const db = openUnchanged(folder)
   db.run('PRAGMA query_only = ON')
   return db
 }
@@ -169,7 +172,7 @@ function toStoreError(error: unknown, path: string): unknown {
 const corrupt = (path: string): StoreError =>
   new StoreError(
     'corrupt',
-    `${path} is damaged or is not a database. Nothing was changed. Move it away together with ${path}-wal and ${path}-shm, if they exist, and restore a backup: cp BACKUP ${path}`,
+    `${path} is damaged or is not a database. Nothing was changed. Move it away together with ${path}-wal and ${path}-shm, if they exist, and restore a backup: eventpost restore FILE`,
   )
 
 const locked = (path: string): StoreError =>

@@ -12,6 +12,7 @@ export class StoreError extends Error {
       | 'missing'
       | 'already_set_up'
       | 'file_replaced'
+      | 'file_exists'
       | 'sealed',
     message: string,
   ) {

@@ -75,7 +75,7 @@ function sealDatabase(db: Database, sealer: Sealer): void {
 }
 
 /**
- * In one transaction; the folder must not be served (folder-lock.ts).
+ * In one transaction; the folder must not be served (folder-lock.ts). Without a key in `to`, nothing stays encrypted.
  * @returns the number of values
  * @throws StoreError `sealed` if `from` is wrong
  */
@@ -91,7 +91,8 @@ export function changeMasterKey(folder: string, from: Sealer, to: Sealer): numbe
             row,
           ])
         }
-        db.run('UPDATE install SET value = ? WHERE name = ?', [to.seal(CHECK, CHECK), CHECK])
+        if (to.hasKey) db.run('UPDATE install SET value = ? WHERE name = ?', [to.seal(CHECK, CHECK), CHECK])
+        else db.run('DELETE FROM install WHERE name = ?', [CHECK])
         return sealed.length
       })
       .immediate()

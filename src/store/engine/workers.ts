@@ -1,11 +1,12 @@
 import { dirname, join } from 'node:path'
 
 /** Entry points of threads, relative to src. writer.ts is outside the store because it passes in the planners. */
-export const [WRITER_THREAD, CHECKPOINT_THREAD, TEMPLATE_THREAD, SIMULATION_THREAD] = [
+export const [WRITER_THREAD, CHECKPOINT_THREAD, TEMPLATE_THREAD, SIMULATION_THREAD, BACKUP_THREAD] = [
   'writer.ts',
   'store/engine/checkpoint-thread.ts',
   'mail/template-thread.ts',
   'deliveries/simulation/thread.ts',
+  'backups/thread.ts',
 ] as const
 
 const SOURCES = Bun.isStandaloneExecutable ? dirname(Bun.main) : join(import.meta.dir, '../..')

@@ -16,7 +16,7 @@ import type { Job, Outcome, WriteName } from '../writes.ts'
 
 declare const self: Worker
 
-type OpenMessage = { open: string; masterKey: string | null }
+type OpenMessage = { open: string; masterKey: string | null; hasExternalCheckpoints: boolean }
 export type ToWriter = string | OpenMessage | { close: true }
 type Failure = { code: StoreError['code'] | null; message: string }
 export type Opened = { writeNames: WriteName[] } | Failure
@@ -35,12 +35,13 @@ type Open = {
   engine: Engine
   isReplaced: () => boolean
   eraseLog: () => void
+  hasExternalCheckpoints: boolean
   stopTimers: () => void
 }
 
 type DomainRules = { readEvent: ReadEvent; rules: Rules }
 
-function open({ open: folder, masterKey }: OpenMessage, domainRules: DomainRules): Open {
+function open({ open: folder, masterKey, hasExternalCheckpoints }: OpenMessage, domainRules: DomainRules): Open {
   const sealer = createSealer(masterKey)
   const db = openForWriting(folder, sealer)
   const engine = createEngine(db, Date.now, sealer, domainRules)
@@ -53,22 +54,20 @@ function open({ open: folder, masterKey }: OpenMessage, domainRules: DomainRules
   const timer = setInterval(() => {
     isReplaced = inodeOf(path) !== file
     if (isReplaced) return
-    guard(() => runChecks(db, engine))
-    guard(trim)
-    guard(logErasure.run)
+    guard(() => runChecks(engine))
+    if (!hasExternalCheckpoints) for (const step of [() => finishCheckpoint(db), trim, logErasure.run]) guard(step)
     idleWork.begin()
   }, CHECK_EVERY_MS)
   const stopTimers = (): void => {
     clearInterval(timer)
     idleWork.end()
   }
-  return { db, engine, isReplaced: () => isReplaced, eraseLog: logErasure.demand, stopTimers }
+  return { db, engine, isReplaced: () => isReplaced, eraseLog: logErasure.demand, hasExternalCheckpoints, stopTimers }
 }
 
-function runChecks(db: Database, engine: Engine): void {
+function runChecks(engine: Engine): void {
   if (engine.hasForeignWrite()) post({ foreignWrite: true })
   engine.readEarlier()
-  finishCheckpoint(db)
 }
 
 function createIdleWork(engine: Engine, isReplaced: () => boolean) {
@@ -109,7 +108,7 @@ const inodeOf = (path: string): number | null => {
 
 const REPLACED: Outcome = { refusal: 'unavailable', reason: 'the database file was replaced or removed' }
 
-function runGroup({ db, engine, isReplaced, eraseLog }: Open, jobs: Job[]): void {
+function runGroup({ db, engine, isReplaced, eraseLog, hasExternalCheckpoints }: Open, jobs: Job[]): void {
   if (isReplaced()) return post(JSON.stringify(jobs.map(() => REPLACED)))
   try {
     post(JSON.stringify(engine.run(jobs)))
@@ -118,12 +117,12 @@ function runGroup({ db, engine, isReplaced, eraseLog }: Open, jobs: Job[]): void
   }
   if (jobs.some(({ name }) => name === 'eraseContact')) eraseLog()
   // after the answer, so that only the next group waits for it
-  guard(() => finishAfterCommit(db))
+  if (!hasExternalCheckpoints) guard(() => finishAfterCommit(db))
 }
 
-function close({ db, stopTimers }: Open): void {
+function close({ db, hasExternalCheckpoints, stopTimers }: Open): void {
   stopTimers()
-  guard(() => void truncateLog(db))
+  if (!hasExternalCheckpoints) guard(() => void truncateLog(db))
   db.close()
   post({ answer: null })
 }

@@ -119,13 +119,18 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   }
 }
 
-export async function startThreads(folder: string, masterKey: string | null): Promise<Channel> {
+/** `hasExternalCheckpoints`: another program copies and restarts the write-ahead log. */
+export type ThreadOptions = { masterKey: string | null; hasExternalCheckpoints: boolean }
+
+export async function startThreads(folder: string, options: ThreadOptions): Promise<Channel> {
   const listeners = createListeners()
   const writer = createCaller<ToWriter>(WRITER_THREAD, listeners)
   // loads in parallel with the writer, but opens the folder after it
-  const checkpointer = createCaller<ToCheckpointer>(CHECKPOINT_THREAD, listeners)
-  const threads = [checkpointer, writer]
-  const writeNames = await openThreads(folder, { writer, checkpointer, masterKey }).catch((error: unknown) => {
+  const checkpointer = options.hasExternalCheckpoints
+    ? null
+    : createCaller<ToCheckpointer>(CHECKPOINT_THREAD, listeners)
+  const threads = [...(checkpointer === null ? [] : [checkpointer]), writer]
+  const writeNames = await openThreads(folder, { writer, checkpointer, ...options }).catch((error: unknown) => {
     for (const thread of threads) thread.end()
     throw error
   })
@@ -150,13 +155,13 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
   }
 }
 
-type ThreadsToOpen = { writer: Caller<ToWriter>; checkpointer: Caller<ToCheckpointer>; masterKey: string | null }
+type ThreadsToOpen = ThreadOptions & { writer: Caller<ToWriter>; checkpointer: Caller<ToCheckpointer> | null }
 
 /** The writer migrates the database before the checkpointer opens it. */
-async function openThreads(folder: string, { writer, checkpointer, masterKey }: ThreadsToOpen): Promise<WriteName[]> {
-  const opened = await writer.ask<Opened>({ open: folder, masterKey })
+async function openThreads(folder: string, { writer, checkpointer, ...options }: ThreadsToOpen): Promise<WriteName[]> {
+  const opened = await writer.ask<Opened>({ open: folder, ...options })
   if ('message' in opened) throw opened.code ? new StoreError(opened.code, opened.message) : new Error(opened.message)
-  await checkpointer.ask({ open: folder })
+  await checkpointer?.ask({ open: folder })
   return opened.writeNames
 }
 

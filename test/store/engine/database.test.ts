@@ -113,7 +113,7 @@ describe('a database that is refused and left unchanged', () => {
     [
       'a file that is not a database',
       'corrupt',
-      'restore a backup: cp BACKUP',
+      'restore a backup: eventpost restore FILE',
       () => writeFileSync(databasePath(folder), 'x'.repeat(8_192)),
     ],
     ['an empty file', 'corrupt', 'restore a backup', () => writeFileSync(databasePath(folder), '')],

@@ -122,6 +122,16 @@ describe('another master key', () => {
     expect(found()).toEqual([])
   })
 
+  test('removing it leaves every secret readable without a key', async () => {
+    await using(KEY, false, fill)
+    expect(changeMasterKey(folder, createSealer(KEY), createSealer(null))).toBe(SECRETS.length)
+    expect(await using(null, false, readAll)).toEqual(ALL)
+    expect(found()).toEqual(SECRETS)
+    // and a key can be set again
+    expect(await using(OTHER, false, readAll)).toEqual(ALL)
+    expect(found()).toEqual([])
+  })
+
   test('changes nothing if the current key is wrong or a value was tampered with', async () => {
     await using(KEY, false, fill)
     const change = (from: string) => () => changeMasterKey(folder, createSealer(from), createSealer(OTHER))

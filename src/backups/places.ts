@@ -1,0 +1,120 @@
+import { S3Client } from 'bun'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type BackupPlace, readBackupPlace, type S3Access } from '../core/backup-places.ts'
+import { isDraft } from '../store/engine/backup-files.ts'
+
+/** A place that takes whole files. */
+export type Place = {
+  /** Where the file is made; `take` moves it to the place. */
+  draftFolder: string
+  addressOf(name: string): string
+  take(name: string): Promise<void>
+  list(): Promise<string[]>
+  remove(name: string): Promise<void>
+}
+
+/** In an error. */
+const NAMED = 5
+
+const NAME = /^eventpost-\d{8}T\d{6}Z\.db$/
+
+/** Of a backup made at this time (ms UTC). Names sort by time. */
+export const nameOf = (at: number): string => `eventpost-${new Date(at).toISOString().replaceAll(/[-:]|\.\d+/g, '')}.db`
+
+/** Other files in the same place are left alone. */
+export const isBackupName = (name: string): boolean => NAME.test(name)
+
+export function openPlace(place: BackupPlace, dataFolder: string, access: S3Access | null): Place {
+  if ('folder' in place) return openFolder(place.folder)
+  if (access === null) throw new Error('no keys for the storage')
+  return openBucket(place, dataFolder, access)
+}
+
+function openFolder(given: string): Place {
+  const folder = resolve(given)
+  return {
+    draftFolder: folder,
+    addressOf: (name) => join(folder, name),
+    take: async () => {},
+    list: async () => readdirSync(folder).filter(isBackupName),
+    remove: async (name) => rmSync(join(folder, name), { force: true }),
+  }
+}
+
+type Bucket = Extract<BackupPlace, { bucket: string }>
+
+function openClient(bucket: string, { endpoint, region, accessKey, secretKey }: S3Access): S3Client {
+  const keys = { accessKeyId: accessKey, secretAccessKey: secretKey }
+  // an empty token, because Bun would take one of another account from the environment
+  return new S3Client({ bucket, region, ...keys, sessionToken: '', ...(endpoint === null ? {} : { endpoint }) })
+}
+
+function openBucket({ bucket, prefix }: Bucket, dataFolder: string, access: S3Access): Place {
+  const client = openClient(bucket, access)
+  return {
+    draftFolder: dataFolder,
+    addressOf: (name) => `s3://${bucket}/${prefix}${name}`,
+    async take(name) {
+      const draft = Bun.file(join(dataFolder, name))
+      try {
+        await client.write(prefix + name, draft)
+        const { size } = await client.stat(prefix + name)
+        if (size !== draft.size) throw new Error(`the storage has ${size} of ${draft.size} bytes`)
+      } finally {
+        rmSync(join(dataFolder, name), { force: true })
+      }
+    },
+    async list() {
+      const names: string[] = []
+      let continuationToken: string | undefined
+      do {
+        const page = await client.list({ prefix, ...(continuationToken ? { continuationToken } : {}) })
+        names.push(...(page.contents ?? []).map(({ key }) => key.slice(prefix.length)))
+        continuationToken = page.isTruncated ? page.nextContinuationToken : undefined
+      } while (continuationToken !== undefined)
+      return names.filter(isBackupName)
+    },
+    remove: (name) => client.delete(prefix + name),
+  }
+}
+
+/** Of storage that can't be reached, only the code says so. */
+export function describeFault(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const isOfStorage = error.name === 'S3Error' && 'code' in error
+  return isOfStorage ? `The storage could not be used: ${String(error.code)} (${error.message})` : error.message
+}
+
+/** Removes what a killed process left. In the data folder, no finished backup stays. */
+export function removeDrafts({ draftFolder }: Place, dataFolder: string): void {
+  if (!existsSync(draftFolder)) return
+  for (const name of readdirSync(draftFolder)) {
+    const isLeft = NAME.test(name.replace(/\.\d+\.tmp.*$/, '')) && (isDraft(name) || draftFolder === dataFolder)
+    if (isLeft) rmSync(join(draftFolder, name), { force: true })
+  }
+}
+
+/** The oldest, so that the new one and `keep - 1` others stay, whatever the clock said when it was made. */
+export const listSurplus = (names: readonly string[], made: string, keep: number): string[] =>
+  names
+    .filter((name) => name !== made)
+    .sort()
+    .toReversed()
+    .slice(Math.max(0, keep - 1))
+
+/** @throws Error with the newest backups of the place if there is no such file */
+export async function download(address: string, access: S3Access, to: string): Promise<void> {
+  const place = readBackupPlace(address)
+  if (place === null || !('bucket' in place))
+    throw new Error(`${address} is not an address such as s3://bucket/name.db`)
+  const client = openClient(place.bucket, access)
+  const object = client.file(place.prefix.slice(0, -1))
+  if (!(await object.exists())) {
+    const names = (await openBucket(place, '', access).list()).sort().toReversed().slice(0, NAMED)
+    const found = names.map((name) => `s3://${place.bucket}/${place.prefix}${name}`)
+    const hint = found.length === 0 ? '' : ` The newest backups there: ${found.join(', ')}`
+    throw new Error(`There is no file ${address}.${hint}`)
+  }
+  await Bun.write(to, new Response(object.stream()))
+}

@@ -1,0 +1,119 @@
+import { rmSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { describeFault, download } from '../backups/places.ts'
+import { readConfig, UsageError } from '../config.ts'
+import { recordBackupIn } from '../store/backups.ts'
+import { openSource, writeBackup, yieldToServer } from '../store/engine/backup-files.ts'
+import { hasDatabase } from '../store/engine/database.ts'
+import { StoreError } from '../store/engine/errors.ts'
+import { restoreDatabase } from '../store/restores.ts'
+import {
+  type Command,
+  CommandRefused,
+  DATA,
+  type Environment,
+  folderOf,
+  type Given,
+  JSON_OUTPUT,
+  masterKeyOf,
+  toIso,
+  warnOfUnknownSettings,
+} from './command.ts'
+
+export const backup: Command = {
+  name: 'backup',
+  words: 'FILE',
+  summary: 'copies the database into a new file while the server runs, and checks it',
+  options: { ...DATA, ...JSON_OUTPUT },
+  run: async (given, env) => {
+    // an absolute path still means the same when it is read later
+    const file = resolve(readPlace(given, 'backup'))
+    const folder = folderOf(given, env)
+    warnOfUnknownSettings(env)
+    if (!hasDatabase(folder)) {
+      throw new StoreError('missing', `There is no database in ${folder}. Set --data to the folder of the database.`)
+    }
+    const started = { kind: 'manual', place: file, startedAt: Date.now() } as const
+    try {
+      const bytes = await writeBackup({ folder, descriptor: openSource(folder) }, file, yieldToServer)
+      recordBackupIn(folder, { ...started, finishedAt: Date.now(), bytes, error: null })
+      return { file, bytes, checked: 'ok' }
+    } catch (error) {
+      const isRefused = error instanceof StoreError && error.code === 'file_exists'
+      if (!isRefused)
+        noteFailure(() =>
+          recordBackupIn(folder, { ...started, finishedAt: Date.now(), bytes: 0, error: reasonOf(error) }),
+        )
+      throw error
+    }
+  },
+}
+
+/** The database may be what failed. */
+function noteFailure(note: () => void): void {
+  try {
+    note()
+  } catch {}
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+const RESUME = 'Start the server, look at what was waiting under Deliveries, then set messages live again.'
+
+export const restore: Command = {
+  name: 'restore',
+  words: 'FILE|s3://...',
+  summary: 'checks a backup and puts it into a data folder without a database; pauses all live messages',
+  options: { ...DATA, ...JSON_OUTPUT },
+  run: async (given, env) => {
+    const place = readPlace(given, 'restore')
+    const folder = folderOf(given, env)
+    warnOfUnknownSettings(env)
+    const target = { folder, masterKey: masterKeyOf(env), at: Date.now() }
+    const restored = place.startsWith(S3)
+      ? await withDownload(place, folder, env, (file) => restoreDatabase(file, target))
+      : await restoreDatabase(resolve(place), target)
+    const { newestEventAt, paused, ended, waiting } = restored
+    return {
+      folder,
+      newestEvent: newestEventAt === null ? null : toIso(newestEventAt),
+      pausedMessages: paused,
+      emailsNotSent: ended,
+      emailsWaiting: waiting,
+      next: RESUME,
+    }
+  },
+}
+
+const S3 = 's3://'
+
+/** Next to the data folder, which must stay empty. */
+async function withDownload<T>(
+  address: string,
+  folder: string,
+  env: Environment,
+  work: (file: string) => Promise<T>,
+): Promise<T> {
+  const file = `${resolve(folder)}.${process.pid}.download`
+  const { access } = readConfig({}, { ...s3SettingsOf(env), EVENTPOST_BACKUP_TO: address }).backups ?? {}
+  try {
+    if (access) await download(address, access, file).catch(refuseDownload)
+    return await work(file)
+  } finally {
+    rmSync(file, { force: true })
+  }
+}
+
+const s3SettingsOf = (env: Environment): Environment =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('EVENTPOST_S3_')))
+
+function refuseDownload(error: unknown): never {
+  throw new CommandRefused(describeFault(error))
+}
+
+function readPlace(given: Given, name: string): string {
+  const [place, ...more] = given.words
+  if (place === undefined || place === '' || more.length > 0)
+    throw new UsageError(`Specify one file: eventpost ${name} FILE.`)
+  return place
+}

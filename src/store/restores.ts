@@ -1,0 +1,93 @@
+import type { Database } from 'bun:sqlite'
+import { dirname } from 'node:path'
+import { createAudit, writeMessageSubject } from './audit.ts'
+import { restoreBackup } from './engine/backup-files.ts'
+import { databasePath, hasDatabase } from './engine/database.ts'
+import { StoreError } from './engine/errors.ts'
+import { lockFolder } from './engine/folder-lock.ts'
+import { openForWriting } from './engine/sealed-columns.ts'
+import { createSealer } from './engine/sealing.ts'
+import { TIMED_KEY } from './delivery-states.ts'
+import { OWN_TEXT_NAME } from './sends.ts'
+
+/** The reason of emails that were waiting in a backup and may have been sent since. */
+const RESTORED = 'restored'
+
+type Live = { id: number; accountId: string; name: string; updatedAt: number }
+
+/** `newestEventAt`: ms UTC. `waiting`: emails that are due later, when their messages are live again. */
+export type Restored = { paused: number; ended: number; waiting: number; newestEventAt: number | null }
+
+/** @throws StoreError with the reason and the remedy */
+export async function restoreDatabase(
+  file: string,
+  { folder, masterKey, at }: { folder: string; masterKey: string | null; at: number },
+): Promise<Restored> {
+  refuseServed(file)
+  const lock = lockFolder(folder)
+  try {
+    const restored = await restoreBackup(file, folder, (drafts) => {
+      const db = openForWriting(drafts, createSealer(masterKey))
+      try {
+        return db.transaction(() => holdEmails(db, at)).immediate()
+      } finally {
+        db.close()
+      }
+    })
+    lock.release()
+    return restored
+  } catch (error) {
+    lock.abandon()
+    throw error
+  }
+}
+
+/** Its log changes while it is copied. */
+function refuseServed(file: string): void {
+  const folder = dirname(file)
+  if (file !== databasePath(folder) || !hasDatabase(folder)) return
+  try {
+    lockFolder(folder).release()
+  } catch {
+    throw new StoreError('folder_in_use', `A server is using ${file}. Make a backup of it first: eventpost backup FILE`)
+  }
+}
+
+/**
+ * What was due by now may have been sent after the backup was made, so it is not sent again by itself. The emails of the
+ * API's own texts have no message that could be paused.
+ */
+function holdEmails(db: Database, at: number): Restored {
+  const audit = createAudit(db)
+  const live = db
+    .query<Live, [string]>(
+      `SELECT id, account_id AS accountId, name, updated_at AS updatedAt FROM messages
+       WHERE status = 'live' AND name <> ?`,
+    )
+    .all(OWN_TEXT_NAME)
+  const pause = db.query(`UPDATE messages SET status = 'paused', updated_at = ? WHERE id = ?`)
+  for (const { id, accountId, name, updatedAt } of live) {
+    pause.run(Math.max(at, updatedAt + 1), id)
+    audit({ accountId, actor: 'cli', at }, 'message.paused', writeMessageSubject(id, name))
+  }
+  const { changes } = db
+    .query<never, [string, number, string, string]>(
+      `UPDATE deliveries SET state = 'unknown', reason = ?1, handed_at = ifnull(handed_at, min(due_at, ?2)),
+         claimed_by = NULL, claimed_until = NULL, once_key = nullif(once_key, ?3), updated_at = ?2
+       WHERE state IN ('claimed', 'handed')
+         OR (state IN ('waiting', 'deferred')
+           AND (due_at <= ?2 OR message_id IN (SELECT id FROM messages WHERE name = ?4)))`,
+    )
+    .run(RESTORED, at, TIMED_KEY, OWN_TEXT_NAME)
+  return {
+    paused: live.length,
+    ended: changes,
+    waiting: count(db, `SELECT count(*) AS n FROM deliveries WHERE state IN ('waiting', 'deferred')`),
+    newestEventAt: newestEventOf(db),
+  }
+}
+
+const count = (db: Database, text: string): number => db.query<{ n: number }, []>(text).get()?.n ?? 0
+
+const newestEventOf = (db: Database): number | null =>
+  db.query<{ at: number }, []>('SELECT received_at AS at FROM events ORDER BY id DESC LIMIT 1').get()?.at ?? null

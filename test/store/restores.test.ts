@@ -1,0 +1,100 @@
+/** What a restored copy does with the messages and emails that it has. */
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
+import { openSource, writeBackup } from '../../src/store/engine/backup-files.ts'
+import { openForReading } from '../../src/store/engine/database.ts'
+import { restoreDatabase } from '../../src/store/restores.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import { API, createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
+import { createMessaging, messageOf, type Messaging, MINUTE } from '../messaging.ts'
+import { done, eventWrite, makeFolder } from './samples.ts'
+
+let server: TestServer
+let messaging: Messaging
+let target: ReturnType<typeof makeFolder>
+let store: Store | null = null
+beforeEach(async () => {
+  server = await createTestServer()
+  messaging = await createMessaging(server)
+  target = makeFolder()
+})
+afterEach(async () => {
+  await store?.close()
+  store = null
+  await server.close()
+  target.remove()
+})
+
+const claimOf = (now: number) => ({ claimedBy: 'a', now, leaseMs: MINUTE, most: 100, skipApps: [] })
+
+/** Backs up now, and restores after `ms`. */
+async function restoreLater(ms: number) {
+  const file = `${target.folder}/backup.db`
+  await writeBackup({ folder: server.folder, descriptor: openSource(server.folder) }, file)
+  const at = server.clock.now() + ms
+  const folder = `${target.folder}/restored`
+  const restored = await restoreDatabase(file, { folder, masterKey: null, at })
+  const opened = await openStore(folder, { threads: false, now: () => at, rules: STORE_RULES })
+  store = opened
+  const list = () => {
+    const db = openForReading(folder)
+    const rows = db
+      .query<{ email: string; state: string; reason: string | null }, []>(
+        'SELECT email, deliveries.state, reason FROM deliveries JOIN contacts ON contacts.id = contact_id',
+      )
+      .all()
+    db.close()
+    return Object.fromEntries(rows.map(({ email, state, reason }) => [email.split('@')[0] ?? '', [state, reason]]))
+  }
+  return { restored, opened, list, at }
+}
+
+test('an old copy sends nothing by itself, and only what was not due yet once its message is live', async () => {
+  await messaging.put(messageOf({ name: 'Soon' }))
+  const later = await messaging.put(messageOf({ name: 'Later', trigger: { event: 'later' }, wait: { minutes: 2_880 } }))
+  await messaging.put({ ...messageOf({ name: 'Draft', trigger: { event: 'other' } }), status: 'draft' })
+  await messaging.event({ email: 'claimed@example.com' })
+  done(await messaging.store().claimDeliveries(claimOf(server.clock.now() + HOUR)))
+  await messaging.event({ email: 'due@example.com' })
+  await messaging.event({ email: 'later@example.com', event: 'later' })
+  const own = { email: 'own@example.com', subject: 'S', body: 'B', createContact: true, properties: {} }
+  const sent = await server.call('POST', `${API}/send`, { body: { app: server.first.appId, ...own } })
+  expect(sent.status).toBe(202)
+
+  const { restored, opened, list, at } = await restoreLater(HOUR)
+  expect(restored).toMatchObject({ paused: 2, ended: 3, waiting: 1, newestEventAt: server.clock.now() })
+  const statuses = (await opened.listMessages(messaging.app.id)).map(({ name, status }) => [name, status])
+  expect(Object.fromEntries(statuses)).toMatchObject({ Soon: 'paused', Later: 'paused', Draft: 'draft' })
+  expect(list()).toEqual({
+    claimed: ['unknown', 'restored'],
+    due: ['unknown', 'restored'],
+    own: ['unknown', 'restored'],
+    later: ['waiting', null],
+  })
+  expect(done(await opened.claimDeliveries(claimOf(at + DAY))).works).toEqual([])
+
+  const { works, decisions } = done(await opened.claimDeliveries(claimOf(at + 3 * DAY)))
+  expect(works.map(({ contact }) => contact.email)).toEqual(['later@example.com'])
+  expect(decisions[0]).toMatchObject({ outcome: 'skip', reason: 'message_paused' })
+  const live = { ...messaging.by, at, id: later.id, status: 'live' as const }
+  done(await opened.setMessageStatus(live))
+  const again = done(await opened.claimDeliveries(claimOf(at + 4 * DAY)))
+  expect(again.decisions[0]).toMatchObject({ outcome: 'send' })
+})
+
+test('the same result is not emailed again by a restored copy', async () => {
+  const { id } = await messaging.put(messageOf({ again: { once: 'property', property: 'url' } }))
+  const properties = { url: 'https://first.example/results/9', headline: 'H' }
+  await messaging.event({ email: 'ada@example.com', properties })
+  const { opened, list, at } = await restoreLater(HOUR)
+  done(await opened.setMessageStatus({ ...messaging.by, at, id, status: 'live' }))
+  const { accountId, id: appId } = messaging.app
+  for (const [email, url] of [
+    ['ada@example.com', properties.url],
+    ['bob@example.com', 'https://first.example/results/10'],
+  ] as const) {
+    const sent = JSON.stringify({ ...properties, url })
+    done(await opened.recordEvent(eventWrite({ accountId, appId, email, properties: sent, at })))
+  }
+  expect(list()).toEqual({ ada: ['unknown', 'restored'], bob: ['waiting', null] })
+})
