@@ -32,6 +32,8 @@ import languages from './languages.md' with { type: 'text' }
 import layout from './layout.md' with { type: 'text' }
 import limits from './limits.md' with { type: 'text' }
 import manage from './manage.md' with { type: 'text' }
+import alerts from './alerts.md' with { type: 'text' }
+import commandLine from './command-line.md' with { type: 'text' }
 import monitoring from './monitoring.md' with { type: 'text' }
 import mcp from './mcp.md' with { type: 'text' }
 import messages from './messages.md' with { type: 'text' }
@@ -116,10 +118,12 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
     pages: toPages({
       hosting,
       settings,
+      'command-line': commandLine,
       backups,
       replication,
       'master-key': masterKey,
       monitoring,
+      alerts,
       accounts,
       limits,
       errors,

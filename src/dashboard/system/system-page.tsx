@@ -128,7 +128,7 @@ const Alerts = ({ viewer, state: { alerts, routes }, tested }: SystemProps) => (
       <ActionForm action={pathOf(viewer.app.publicId, 'system/test')}>Send a test alert</ActionForm>
     </div>
     <p class="hint">
-      <SentText>{listRoutes(routes)}</SentText> <a href="/docs/monitoring#alerts">How alerts work</a>
+      <SentText>{listRoutes(routes)}</SentText> <a href="/docs/alerts">How alerts work</a>
     </p>
     {tested !== null && <TestNotices tested={tested} />}
     {alerts.length > 0 && (
