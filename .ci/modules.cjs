@@ -1,7 +1,7 @@
 /** Which module may import which. Enforced by `bun run check`. */
 
 /** Each may import those after it, but `visits` and `events` are independent of each other. */
-const DOMAIN = ['mail', 'deliveries', 'messages', 'visits', 'events', 'people', 'accounts', 'store']
+const DOMAIN = ['monitoring', 'mail', 'deliveries', 'messages', 'visits', 'events', 'people', 'accounts', 'store']
 const below = (module) => DOMAIN.slice(DOMAIN.indexOf(module) + 1)
 
 /** Every module of src, with the others that it may import. */

@@ -4,7 +4,7 @@ import { BACKUP_PLACE_MESSAGE, type BackupPlace, readBackupPlace, type S3Access 
 import { HOUR_MS } from './core/clock.ts'
 import { readMailbox } from './core/mail-addresses.ts'
 import { MAIL_URL_MESSAGE, readMailUrl } from './core/mail-apis.ts'
-import { type PrivateHosts, readPrivateHosts } from './core/public-addresses.ts'
+import { isRefusedHost, type PrivateHosts, readPrivateHosts } from './core/public-addresses.ts'
 
 /** Wrong use of the command line or a setting: exit 2 with this line. */
 export class UsageError extends Error {
@@ -108,6 +108,40 @@ export const SETTINGS = {
     meaning:
       'Private mail servers that apps can use: comma-separated hosts, addresses or ranges, such as `mail.internal,10.0.0.0/8`.',
   },
+  alertSmtpUrl: {
+    flag: 'alert-smtp-url',
+    value: 'URL',
+    env: 'EVENTPOST_ALERT_SMTP_URL',
+    default: '',
+    meaning:
+      "Second mail server or email API, for alerts that can't be sent by the first. Use another provider. If the URL contains a password or key, use the variable or the file.",
+    isSecret: true,
+    isFlagSafe: (text) => !text.includes('@'),
+  },
+  alertWebhookUrl: {
+    flag: 'alert-webhook-url',
+    value: 'URL',
+    env: 'EVENTPOST_ALERT_WEBHOOK_URL',
+    default: '',
+    meaning: 'Webhook that gets alerts as JSON. Works with Slack and Mattermost.',
+    isSecret: true,
+  },
+  alertWebhookSecret: {
+    flag: 'alert-webhook-secret',
+    value: 'SECRET',
+    env: 'EVENTPOST_ALERT_WEBHOOK_SECRET',
+    default: '',
+    meaning: 'Signs the requests to the webhook for alerts: `whsec_` and base64.',
+    isSecret: true,
+  },
+  alertPrivateHosts: {
+    flag: 'alert-private-hosts',
+    value: 'HOSTS',
+    env: 'EVENTPOST_ALERT_PRIVATE_HOSTS',
+    default: '',
+    meaning:
+      'Private hosts that the webhook for alerts can be on: comma-separated hosts, addresses or ranges, such as `10.0.0.0/8`.',
+  },
   stopMail: {
     flag: 'stop-mail-s',
     value: 'SECONDS',
@@ -196,6 +230,9 @@ export type Config = {
   mailFrom: string | null
   mailPrivateHosts: PrivateHosts
   stopMailMs: number
+  alertSmtpUrl: string | null
+  /** null: no webhook gets alerts */
+  alertWebhook: { url: string; secret: string | null; allowed: PrivateHosts } | null
   /** null: none are scheduled */
   backups: { place: BackupPlace; access: S3Access | null; everyMs: number; keep: number } | null
   hasExternalCheckpoints: boolean
@@ -236,7 +273,13 @@ export function readConfig(flags: Flags, env: Environment): Config {
       readMailbox,
       '--mail-from takes one address, such as Example <hello@example.com>.',
     ),
-    mailPrivateHosts: readMailHosts(list('mailPrivateHosts')),
+    mailPrivateHosts: readHosts('--mail-private-hosts', list('mailPrivateHosts')),
+    alertSmtpUrl: readIf(text('alertSmtpUrl'), readMailUrl, `EVENTPOST_ALERT_SMTP_URL: ${MAIL_URL_MESSAGE}`),
+    alertWebhook: readWebhook(
+      text('alertWebhookUrl'),
+      text('alertWebhookSecret'),
+      readHosts('--alert-private-hosts', list('alertPrivateHosts')),
+    ),
     stopMailMs: readSeconds('--stop-mail-s', text('stopMail'), STOP_MAIL_MAX_S),
     backups: readBackups(text),
     hasExternalCheckpoints: readCheckpoints(text('checkpoints')),
@@ -336,11 +379,35 @@ function readMasterKey(text: string): string | null {
   )
 }
 
-function readMailHosts(entries: string[]): PrivateHosts {
+function readHosts(flag: string, entries: string[]): PrivateHosts {
   const read = readPrivateHosts(entries)
   if (!('wrong' in read)) return read
-  throw new UsageError('--mail-private-hosts takes host names, IP addresses or ranges such as 10.0.0.0/8.')
+  throw new UsageError(`${flag} takes host names, IP addresses or ranges such as 10.0.0.0/8.`)
 }
+
+/** Plain http would show alerts on the way, so it is for private hosts only. */
+function readWebhook(text: string, secret: string, allowed: PrivateHosts): Config['alertWebhook'] {
+  if (secret !== '' && !isWebhookSecret(secret))
+    throw new UsageError(
+      'EVENTPOST_ALERT_WEBHOOK_SECRET takes whsec_ and at least 24 bytes of base64. Create one with: echo "whsec_$(openssl rand -base64 32)"',
+    )
+  if (text === '') return null
+  const url = URL.parse(text)
+  const isFit = url !== null && /^https?:$/.test(url.protocol) && url.username === ''
+  if (!isFit) throw new UsageError('EVENTPOST_ALERT_WEBHOOK_URL takes an address such as https://hooks.example.com/x.')
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  if (isRefusedHost(host, allowed))
+    throw new UsageError(
+      'EVENTPOST_ALERT_WEBHOOK_URL is a private address. To allow it, add its host to EVENTPOST_ALERT_PRIVATE_HOSTS.',
+    )
+  if (url.protocol === 'http:' && allowed.ranges.length === 0 && !allowed.names.has(host))
+    throw new UsageError('EVENTPOST_ALERT_WEBHOOK_URL takes https, except for a host in EVENTPOST_ALERT_PRIVATE_HOSTS.')
+  return { url: url.href, secret: secret || null, allowed }
+}
+
+/** As https://www.standardwebhooks.com has them. */
+const isWebhookSecret = (text: string): boolean =>
+  /^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(text) && Buffer.from(text.slice('whsec_'.length), 'base64').length >= 24
 
 /** As browsers send them: lowercase, without path and default port. */
 function readOrigins(origins: string[]): string[] {

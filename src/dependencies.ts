@@ -12,6 +12,8 @@ import { createLimits, type Limits } from './accounts/limits.ts'
 import { createTakeHook, type TakeHook } from './mail/hooks.ts'
 import type { FetchText } from './mail/sns.ts'
 import type { Mailer } from './messages/mailer.ts'
+import { createWeeklySummaries, type WeeklySummaries } from './monitoring/weekly-summary.ts'
+import { createMonitor, type Monitor, type MonitorDependencies } from './monitoring/monitor.ts'
 import { giveFirstMessages } from './accounts/first-messages.ts'
 import type { Simulations } from './deliveries/simulation/index.ts'
 import { createSignInNotes, type NoteSecurity, type SignInNotes } from './accounts/sign-in-notes.ts'
@@ -43,15 +45,20 @@ export type Dependencies = {
   mailer: Mailer
   takeHook: TakeHook
   templates: TemplateWorker
+  monitor: Monitor
+  weeklySummaries: WeeklySummaries
 }
 
 /** `fetchSns`: replaced in tests. */
 type Given = Pick<
   Dependencies,
   'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'simulations' | 'templates' | 'noteSecurity'
-> & { fetchSns?: FetchText }
+> & {
+  fetchSns?: FetchText
+  monitoring: Pick<MonitorDependencies, 'folder' | 'server' | 'callWebhook' | 'listErrors'>
+}
 
-export async function createDependencies({ fetchSns, ...given }: Given): Promise<Dependencies> {
+export async function createDependencies({ fetchSns, monitoring, ...given }: Given): Promise<Dependencies> {
   const { store, clock } = given
   const feed = createFeed({ store })
   const addressKey = await keepSecret(store, 'address_key')
@@ -74,6 +81,8 @@ export async function createDependencies({ fetchSns, ...given }: Given): Promise
     calls: createCallLog({ store }),
     requests: createRequestLog({ store, clock, access }),
     signInNotes: createSignInNotes({ ...given, addressKey }),
+    monitor: createMonitor({ ...given, ...monitoring, note: given.noteSecurity }),
+    weeklySummaries: createWeeklySummaries({ ...given, note: given.noteSecurity }),
   }
   await giveFirstMessages(store, clock.now())
   await restoreLimits(dependencies)

@@ -8,6 +8,7 @@ import { backup, restore } from './cli/backups.ts'
 import { type Command, CommandRefused, createUnknownCommand, readArguments } from './cli/command.ts'
 import { printHelp, printResult } from './cli/print.ts'
 import { health } from './cli/health.ts'
+import { doctor } from './cli/doctor.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './cli/keys.ts'
 import { licenses, version } from './cli/about.ts'
 import { masterKeyChange, masterKeyRemove } from './cli/master-key.ts'
@@ -52,6 +53,7 @@ const COMMANDS: Command[] = [
   senderBind,
   senderUnbind,
   health,
+  doctor,
   version,
   licenses,
 ]

@@ -15,6 +15,7 @@ import { answerStarting, type Health, healthRoutes, isHealthPath } from './ops/h
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
 import { createLazy } from './core/lazy.ts'
+import { noteUntrustedProxy } from './monitoring/installation.ts'
 
 export type ServerDependencies = Dependencies & {
   log: Log
@@ -189,12 +190,17 @@ const isClientClosed = (request: Request, error: unknown): boolean =>
   request.signal.aborted && error instanceof Error && error.name === 'AbortError'
 
 /** Logs an untrusted proxy once. */
-function createAddressFinder({ log, trustedProxies }: Pick<ServerDependencies, 'log' | 'trustedProxies'>) {
+function createAddressFinder({
+  log,
+  store,
+  trustedProxies,
+}: Pick<ServerDependencies, 'log' | 'store' | 'trustedProxies'>) {
   let hasWarned = false
   return (socketAddress: string, forwardedFor: string | null): string => {
     if (forwardedFor !== null && !hasWarned && !isTrustedProxy(socketAddress, trustedProxies)) {
       hasWarned = true
       log.write('warn', 'X-Forwarded-For is ignored: its sender is not in --trusted-proxies')
+      void noteUntrustedProxy(store, socketAddress)
     }
     return clientAddress(socketAddress, forwardedFor, trustedProxies)
   }

@@ -29,6 +29,8 @@ describe('readConfig', () => {
       mailFrom: null,
       mailPrivateHosts: { names: new Set(), ranges: [] },
       stopMailMs: 60_000,
+      alertSmtpUrl: null,
+      alertWebhook: null,
       backups: null,
       hasExternalCheckpoints: false,
     })
@@ -89,6 +91,11 @@ describe('readConfig', () => {
 
   test('a master key has 32 characters or more', () => {
     expect(readConfig({}, { EVENTPOST_MASTER_KEY: 'x'.repeat(32) }).masterKey).toBe('x'.repeat(32))
+  })
+
+  test('the webhook for alerts may be private where the operator allows it', () => {
+    const env = { EVENTPOST_ALERT_WEBHOOK_URL: 'http://10.1.2.3:9093/x', EVENTPOST_ALERT_PRIVATE_HOSTS: '10.0.0.0/8' }
+    expect(readConfig({}, env).alertWebhook).toMatchObject({ url: 'http://10.1.2.3:9093/x', secret: null })
   })
 
   test('PORT applies without a setting of our own', () => {
@@ -170,6 +177,23 @@ describe('readConfig', () => {
       { EVENTPOST_MAIL_FROM: 'a@example.com, b@example.com' },
       '--mail-from takes one address, such as Example <hello@example.com>.',
     ],
+    [
+      { EVENTPOST_ALERT_WEBHOOK_URL: 'file:///etc/passwd' },
+      'EVENTPOST_ALERT_WEBHOOK_URL takes an address such as https://hooks.example.com/x.',
+    ],
+    [
+      { EVENTPOST_ALERT_WEBHOOK_URL: 'https://127.0.0.1/x' },
+      'EVENTPOST_ALERT_WEBHOOK_URL is a private address. To allow it, add its host to EVENTPOST_ALERT_PRIVATE_HOSTS.',
+    ],
+    [
+      { EVENTPOST_ALERT_WEBHOOK_URL: 'http://hooks.example.com/x' },
+      'EVENTPOST_ALERT_WEBHOOK_URL takes https, except for a host in EVENTPOST_ALERT_PRIVATE_HOSTS.',
+    ],
+    [
+      { EVENTPOST_ALERT_WEBHOOK_SECRET: 'hush' },
+      'EVENTPOST_ALERT_WEBHOOK_SECRET takes whsec_ and at least 24 bytes of base64. Create one with: echo "whsec_$(openssl rand -base64 32)"',
+    ],
+    [{ EVENTPOST_ALERT_SMTP_URL: 'mail' }, `EVENTPOST_ALERT_SMTP_URL: ${MAIL_URL_MESSAGE}`],
     [{ EVENTPOST_STOP_MAIL_S: '601' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
     [{ EVENTPOST_STOP_MAIL_S: '1.5' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
     [{ EVENTPOST_STOP_MAIL_S: '-1' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],

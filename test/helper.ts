@@ -8,6 +8,7 @@ import { createSenders, type Installation, type Senders } from '../src/accounts/
 import { createSimulations } from '../src/deliveries/simulation/index.ts'
 import { createTemplateWorker } from '../src/messages/template-worker.ts'
 import { createSender, type Sender, type SenderDependencies } from '../src/mail/sender.ts'
+import type { ServerFacts } from '../src/monitoring/installation.ts'
 import type { FetchText } from '../src/mail/sns.ts'
 import type { Health } from '../src/ops/health.ts'
 import { createLog } from '../src/ops/log.ts'
@@ -21,6 +22,16 @@ import { keepOutput } from './ops/keep-output.ts'
 export { DAY, HOUR, NOW } from './durations.ts'
 
 export const BASE_URL = 'http://localhost:8080'
+/** As a server on this machine notes about itself. */
+export const TEST_SERVER: ServerFacts = {
+  version: '0.1.0',
+  startedAt: NOW,
+  baseUrl: BASE_URL,
+  trustedProxies: [],
+  mailServer: null,
+  hasSecondRoute: false,
+  backupEveryMs: null,
+}
 const UNSUBSCRIBE_KEY = 'unsubscribe-key'
 /** May call the MCP server. */
 export const TEST_ORIGINS = ['https://tools.example']
@@ -56,6 +67,7 @@ export type Options = {
   mcpOrigins?: string[]
   baseUrl?: string
   fetchSns?: FetchText
+  server?: Partial<ServerFacts>
 }
 
 export type TestServer = Awaited<ReturnType<typeof createTestServer>>
@@ -104,6 +116,12 @@ export async function createTestServer(options: Options = {}) {
       templates: options.mail?.templates ?? TEMPLATES,
       noteSecurity: log.write,
       fetchSns: options.fetchSns,
+      monitoring: {
+        folder,
+        server: { ...TEST_SERVER, ...options.server },
+        callWebhook: null,
+        listErrors: log.listErrors,
+      },
     })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [], mcpOrigins = [...TEST_ORIGINS] } = options
@@ -209,7 +227,8 @@ export const createTestSender = (
 
 const begin = createBeginnings(async (folder) => {
   const store = await openStore(folder, { threads: false, now: () => NOW, rules: STORE_RULES })
-  const [first, second] = [await addAccount(store, NOW, 'first'), await addAccount(store, NOW, 'second')]
+  // the first one operates the installation
+  const [first, second] = [await addAccount(store, NOW - 1, 'first'), await addAccount(store, NOW, 'second')]
   await store.close()
   return { first, second }
 })

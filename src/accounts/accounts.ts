@@ -1,3 +1,4 @@
+import { NO_ACCOUNT } from '../store/requests.ts'
 import type { KeyRow, KeyScope, Plan, Refused, SnippetSettings } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
 import type { NewApp } from '../store/apps.ts'
@@ -152,3 +153,7 @@ const newKey = (name: string, scope: KeyScope, apiKey: string, now: number) => (
   scope,
   keyHash: hashApiKey(apiKey),
 })
+
+/** With several accounts, nobody sees calls without a valid key: they could be of any. */
+export const listShownAccounts = async (store: Pick<Store, 'listAccounts'>, accountId: string): Promise<string[]> =>
+  (await store.listAccounts()).length === 1 ? [accountId, NO_ACCOUNT] : [accountId]

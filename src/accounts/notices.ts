@@ -1,4 +1,4 @@
-/** Emails to members about their sign-in. They contain no token and link to the sign-in page only. */
+/** Emails to members. Those about their sign-in contain no token and link to the sign-in page only. */
 import type { MailSettings } from '../store/message-types.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Clock } from '../core/clock.ts'
@@ -12,7 +12,19 @@ export type NoticeKind =
   | 'recovery_codes_made'
   | 'recovery_code_used'
 
-export type Notice = { subject: string; paragraphs: string[]; link: { text: string; url: string } }
+/** A paragraph, a heading, or a list. */
+export type NoticePart = string | { heading: string } | { items: string[] }
+
+/** `id`: of the email, if it may be sent again. `unsubscribeUrl`: ends notices of its kind. */
+export type Notice = {
+  subject: string
+  paragraphs: NoticePart[]
+  link: { text: string; url: string }
+  id?: string
+  unsubscribeUrl?: string
+  /** why the member gets it */
+  reason?: string
+}
 
 export type NoticeFacts = {
   email: string
@@ -86,7 +98,12 @@ export function writeNotice(kind: NoticeKind, facts: NoticeFacts): Notice {
 
 export type NoticeResult = { is: 'sent' } | { is: 'failed' | 'unknown'; reason: string }
 
+/** `server`: as `findMailRoute` names it. */
+export type NoticeSender = { server: string; send(notice: Notice, to: Mailbox): Promise<NoticeResult> }
+
 export type NoticeMailer = {
+  /** Of each server in turn: the installation's, that for alerts, then those of the apps. */
+  listNoticeSenders(apps: MailSettings[]): NoticeSender[]
   /** Uses the installation's server, else the first app's own. null if there is none. */
   findNoticeSender(apps: MailSettings[]): ((notice: Notice, to: Mailbox) => Promise<NoticeResult>) | null
 }

@@ -4,7 +4,7 @@ import { createBackups } from '../backups/schedule.ts'
 import { createSetupToken } from '../accounts/accounts.ts'
 import { STORE_RULES } from '../deliveries/deliveries.ts'
 import { isLoopback } from '../core/mail-addresses.ts'
-import { readMailUrl } from '../core/mail-apis.ts'
+import { describeService, isApi, readMailUrl } from '../core/mail-apis.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
 import { createDependencies, keepSecret } from '../dependencies.ts'
 import { systemClock } from '../core/clock.ts'
@@ -14,6 +14,9 @@ import { createTemplateWorker } from '../messages/template-worker.ts'
 import { isLinkUnreachable } from '../people/unsubscribe.ts'
 import { createCnameResolver, createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
+import { keepServerFacts, type ServerFacts } from '../monitoring/installation.ts'
+import { VERSION } from '../core/version.ts'
+import { createWebhook } from '../monitoring/webhook.ts'
 import { startMaintenance } from '../ops/maintenance.ts'
 import { drainOnSignals, onFault, type Stopping } from '../ops/drain.ts'
 import type { Health } from '../ops/health.ts'
@@ -107,6 +110,8 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
   const making = { store, clock, baseUrl, unsubscribeKey, templates, ...dns }
   const sender = createSender({ ...making, ...sending(config, log) })
   await keepInstallation(store, sender.senders.installation)
+  const server = factsOf({ data, ...config })
+  await keepServerFacts(store, server)
   const simulations = createSimulations(data)
   return {
     sender,
@@ -119,14 +124,33 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       simulations,
       templates,
       noteSecurity: log.write,
+      monitoring: {
+        folder: data,
+        server,
+        callWebhook: config.alertWebhook && createWebhook(config.alertWebhook),
+        listErrors: log.listErrors,
+      },
     }),
   }
 }
 
-type MailConfig = Pick<Config, 'smtpUrl' | 'mailFrom' | 'mailPrivateHosts'>
-const sending = ({ smtpUrl, mailFrom, mailPrivateHosts }: MailConfig, log: Log) => ({
+const factsOf = (config: Open & { baseUrl: string }): ServerFacts => {
+  const mail = config.smtpUrl === null ? null : readMailUrl(config.smtpUrl)
+  return {
+    version: VERSION,
+    startedAt: systemClock.now(),
+    baseUrl: config.baseUrl,
+    trustedProxies: config.trustedProxies,
+    mailServer: mail && { name: describeService(mail), host: mail.host, isApi: isApi(mail) },
+    hasSecondRoute: config.alertWebhook !== null || config.alertSmtpUrl !== null,
+    backupEveryMs: config.backups?.everyMs ?? null,
+  }
+}
+
+type MailConfig = Pick<Config, 'smtpUrl' | 'mailFrom' | 'mailPrivateHosts' | 'alertSmtpUrl'>
+const sending = ({ smtpUrl, mailFrom, mailPrivateHosts, alertSmtpUrl }: MailConfig, log: Log) => ({
   claimedBy: crypto.randomUUID(),
-  defaults: { smtpUrl, from: mailFrom },
+  defaults: { smtpUrl, from: mailFrom, alertSmtpUrl },
   privateHosts: mailPrivateHosts,
   note: (line: LogFields) => log.write('info', 'delivery', line),
   noteServer: (line: LogFields) => log.write('warn', 'a mail server refused', line),

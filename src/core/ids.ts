@@ -67,7 +67,7 @@ const NO_ID = 0
 /** What is no ID answers like one that isn't stored. */
 export const idOf = (prefix: NumberedPrefix, text: string): number => readPublicId(prefix, text) ?? NO_ID
 
-export type TextPrefix = 'acc' | 'app' | 'site' | 'key' | 'mem' | 'sec' | 'aud' | 'ses'
+export type TextPrefix = 'acc' | 'app' | 'site' | 'key' | 'mem' | 'sec' | 'aud' | 'ses' | 'alt'
 
 /** Characters of the count. */
 const COUNT_DIGITS = 6

@@ -36,8 +36,10 @@ import { setupRoutes } from './access/setup.tsx'
 import { signInCodeRoutes } from './access/sign-in-code.tsx'
 import { signInRoutes } from './access/sign-in.tsx'
 import { suppressionsRoutes } from './people/suppressions.tsx'
+import { systemRoutes } from './system/system.tsx'
 import { themeRoutes } from './layout/theme-switch.tsx'
 import { twoStepRoutes } from './access/two-step.tsx'
+import { summaryLinkRoutes, summaryRoutes } from './access/weekly-summary.tsx'
 import { youRoutes } from './access/you.tsx'
 import { confirmRoutes } from './people/confirm.tsx'
 import { unsubscribeRoutes } from './people/unsubscribe.tsx'
@@ -58,6 +60,7 @@ function dashboardRoutes(deps: DocsDependencies & { host?: string }) {
       })
       // before the guard: mail programs post here without browser headers
       .use(unsubscribeRoutes(deps))
+      .use(summaryLinkRoutes(deps))
       .use(confirmRoutes(deps))
       .onBeforeHandle(({ request }) => {
         const fault = findFault(request)
@@ -97,7 +100,9 @@ function dashboardRoutes(deps: DocsDependencies & { host?: string }) {
       .use(accountNameRoutes(deps))
       .use(auditRoutes(deps))
       .use(newAppRoutes(deps))
+      .use(systemRoutes(deps))
       .use(youRoutes(deps))
+      .use(summaryRoutes(deps))
       .use(twoStepRoutes(deps))
       .use(themeRoutes(deps))
       .use(docsRoutes(deps))

@@ -35,6 +35,9 @@ import languages from './languages.md' with { type: 'text' }
 import layout from './layout.md' with { type: 'text' }
 import limits from './limits.md' with { type: 'text' }
 import manage from './manage.md' with { type: 'text' }
+import alerts from './alerts.md' with { type: 'text' }
+import commandLine from './command-line.md' with { type: 'text' }
+import monitoring from './monitoring.md' with { type: 'text' }
 import mcp from './mcp.md' with { type: 'text' }
 import messages from './messages.md' with { type: 'text' }
 import optIn from './opt-in.md' with { type: 'text' }
@@ -124,10 +127,13 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       docker,
       hosting,
       settings,
+      'command-line': commandLine,
       backups,
       replication,
       'master-key': masterKey,
       upgrades,
+      monitoring,
+      alerts,
       accounts,
       limits,
       errors,

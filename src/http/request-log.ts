@@ -196,7 +196,3 @@ function knownFields(refusal: Refusal): string | undefined {
   const more = names.size > MOST_FIELDS ? ` and ${names.size - MOST_FIELDS} more` : ''
   return [...names].slice(0, MOST_FIELDS).join(', ') + more
 }
-
-/** With several accounts, nobody sees calls without a valid key: they could be of any. */
-export const listShownAccounts = async (store: Pick<Store, 'listAccounts'>, accountId: string): Promise<string[]> =>
-  (await store.listAccounts()).length === 1 ? [accountId, NO_ACCOUNT] : [accountId]

@@ -16,6 +16,7 @@ export type Attempt = ReturnType<Breaker['begin']>
 /** Pauses use `steadyNow`, which clock changes don't affect; `findPause` returns wall-clock time. */
 export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow'>) {
   let [failures, pauses, until, reason, isProbing] = [0, 0, 0, '', false]
+  let succeededAt = Number.NEGATIVE_INFINITY
   /** Increases with each pause: results of earlier attempts are ignored. */
   let generation = 0
 
@@ -46,6 +47,7 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
         /** Whether a pause began since. */
         isInterrupted: (): boolean => isStale() && isBlocked(),
         succeed(): void {
+          succeededAt = steadyNow()
           if (isStale()) return
           abstain()
           failures = 0
@@ -63,6 +65,9 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
         abstain,
       }
     },
+
+    /** Since the last success; Infinity without one. */
+    successMsAgo: (): number => steadyNow() - succeededAt,
 
     /** The end is in ms UTC and may be past; null without a pause. */
     findPause: (): { reason: string; until: number } | null =>

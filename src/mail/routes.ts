@@ -17,7 +17,8 @@ import { createSmtpProvider, SMTP_LIMITS } from './smtp.ts'
 import { createWindow, type Window } from './window.ts'
 
 /** The installation's own settings. */
-export type MailDefaults = { smtpUrl: string | null; from: string | null }
+/** `alertSmtpUrl`: the second server for alerts. */
+export type MailDefaults = { smtpUrl: string | null; from: string | null; alertSmtpUrl?: string | null }
 
 type MailSettings = DeliveryWork['settings']
 
@@ -34,6 +35,9 @@ export type Login = {
 }
 
 export type Route = { from: Mailbox; replyTo: Mailbox | null; dkim: DkimKey | null; login: Login }
+
+/** `name`: of the server, for people. */
+type NoticeRoute = Omit<Route, 'replyTo'> & { name: string; provider: Provider }
 
 export type RouteFault = { fault: 'no_sender' | 'smtp_url' }
 
@@ -104,6 +108,13 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, standIns 
     return server === null ? outbox : openLogin(server)
   }
 
+  const routeOf = (server: Server, from: Mailbox | null, dkim: DkimKey | null): NoticeRoute | null => {
+    const login = openLogin(server)
+    const { provider } = login
+    if (from === null || provider === null) return null
+    return { name: describeUrl(server.url), from, dkim, login, provider }
+  }
+
   return {
     installation: { from: sender, hasServer: defaults.smtpUrl !== null },
     find({ message, settings, app }: Pick<DeliveryWork, 'message' | 'settings'> & Named): Route | RouteFault {
@@ -121,11 +132,16 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, standIns 
       }
     },
     /** For emails to members; null without a sender or server. */
-    findForNotice(settings: MailSettings | null): (Omit<Route, 'replyTo'> & { provider: Provider }) | null {
+    findForNotice(settings: MailSettings | null): NoticeRoute | null {
       const from = settings ? findFrom({ settings, fallback: sender, app: EVENTPOST }) : sender
-      const login = findLogin(settings ?? { smtpUrl: null })
-      if (from === null || login.provider === null) return null
-      return { from, dkim: settings && readDkimKeys(settings).signing, login, provider: login.provider }
+      const server = serverOf(settings ?? { smtpUrl: null })
+      return server && routeOf(server, from, settings && readDkimKeys(settings).signing)
+    },
+    /** By the second server for alerts. `settings`: of an app whose sender is used if the operator has set none. */
+    findForAlerts(settings: MailSettings | null): NoticeRoute | null {
+      const own = settings && findFrom({ settings, fallback: null, app: EVENTPOST })
+      const url = defaults.alertSmtpUrl ?? null
+      return url === null ? null : routeOf({ url, isOwn: false }, sender ?? own, null)
     },
     /** null without a server or with an invalid URL. */
     findServer(settings: MailSettings): { server: MailService; dial: Dial } | null {
@@ -173,6 +189,11 @@ function providerOf(server: MailService | null, dial: Dial): Provider | null {
 
 /** The same URL of an app and of the operator may reach different hosts. */
 const keyOf = ({ url, isOwn }: Server): string => `${isOwn ? 'app ' : ''}${url}`
+
+const describeUrl = (url: string): string => {
+  const read = readMailUrl(url)
+  return read === null ? '' : describeService(read)
+}
 
 /** Without the password. */
 const nameOf = ({ url, isOwn }: Server): string => {

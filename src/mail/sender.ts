@@ -3,6 +3,7 @@ import { MINUTE_MS } from '../core/clock.ts'
 import { createDnsChecks, type DnsChecks, readReceived } from '../accounts/dns-checks.ts'
 import { type CheckedSender, type Dns, listCheckedSenders } from '../accounts/sender-checks.ts'
 import type { Decided, DeliveryWork } from '../deliveries/deliveries.ts'
+import { describeReason } from '../deliveries/describe-reason.ts'
 import { publicId } from '../core/ids.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
 import { describeService, isApi, readMailUrl } from '../core/mail-apis.ts'
@@ -11,15 +12,15 @@ import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
 import { createSenders } from '../accounts/senders.ts'
 import { checkApi } from './api-provider.ts'
 import { deliver, type DeliverDependencies, type Prepared, prepareMail } from './deliver.ts'
-import { createGuardedDial, type Dial } from './dial.ts'
+import { createGuardedDial, type Dial, dialAny } from './dial.ts'
 import { createHanded } from './hand-over.ts'
 import { createLanes, type Lanes, type Turn } from './lanes.ts'
 import { type Delivered, retry } from './marks.ts'
 import { noteAnswer, type Outcome, type Provider } from './provider.ts'
-import { findNoticeSender } from './notice.ts'
+import { findNoticeSender, listNoticeSenders } from './notice.ts'
 import { createRoutes, type MailDefaults, type StandIns } from './routes.ts'
 import { renderSample, testLinks } from './samples.ts'
-import { API_CHECK_LIMITS, checkServer } from './server-check.ts'
+import { API_CHECK_LIMITS, checkServer, probeServer } from './server-check.ts'
 import { SMTP_LIMITS } from './smtp.ts'
 import { findSuppressionList } from './suppression-lists.ts'
 import { sendTest } from './test-mail.ts'
@@ -45,6 +46,8 @@ export type SenderDependencies = Dns & {
 const SETTLE_MS = 5_000
 
 export type Sender = Mailer & {
+  /** Why the second server for alerts can't be used; null: it can, or there is none. */
+  checkAlertServer(): Promise<string | null>
   /** Emails handed over without a reply. */
   countHanded(): number
   /** Sends until nothing is due, or everything due waits for a pause or a rate. */
@@ -88,6 +91,13 @@ export function createSender(sending: SenderDependencies): Sender {
     preview: (sample) => renderSample(templates, sample, testLinks(baseUrl)),
     sendTest: (sample, to) => sendTest({ ...sending, routes, senders }, sample, to),
     findNoticeSender: (apps) => findNoticeSender({ ...sending, routes }, apps),
+    listNoticeSenders: (apps) => listNoticeSenders({ ...sending, routes }, apps),
+    async probe(settings) {
+      const found = routes.findServer(settings)
+      if (found === null) return null
+      if (routes.findLogin(settings).breaker.successMsAgo() < SEEN_MS) return null
+      return probeServer(found.server, found.dial)
+    },
     async checkServer({ publicId: appId }, settings) {
       const found = routes.findServer(settings)
       if (found === null) return null
@@ -98,6 +108,14 @@ export function createSender(sending: SenderDependencies): Sender {
         ? await checkApi(server, { limits: API_CHECK_LIMITS, dial, onFailure })
         : await checkServer(server, { dial, onFailure })
       return settings.smtpUrl === null && check?.is === 'failed' ? { ...check, answer: undefined } : check
+    },
+    async checkAlertServer() {
+      const server = readMailUrl(sending.defaults.alertSmtpUrl ?? '')
+      if (server === null) return null
+      const check = isApi(server)
+        ? await checkApi(server, { limits: API_CHECK_LIMITS, dial: dialAny, onFailure: () => {} })
+        : await checkServer(server)
+      return check?.is === 'failed' ? describeReason(check.reason, '', 'deferred') : null
     },
     refusesServer: (url) => isRefusedHost(readMailUrl(url)?.host ?? '', sending.privateHosts),
     waitForReplies: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),
@@ -111,6 +129,9 @@ export function createSender(sending: SenderDependencies): Sender {
     findMailRoute: routes.describeRoute,
   }
 }
+
+/** A server that took an email so recently need not be asked. */
+const SEEN_MS = 15_000
 
 /** The installation's server, if several accounts share it. */
 async function findShared({ store, defaults: { smtpUrl } }: SenderDependencies) {

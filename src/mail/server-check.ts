@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { SmtpServer } from '../core/mail-addresses.ts'
+import { isApi, type MailService } from '../core/mail-apis.ts'
 import type { ServerCheck, Mailer } from '../messages/mailer.ts'
 import { type Dial, dialAny } from './dial.ts'
 import { loadConnection } from './nodemailer.ts'
@@ -68,6 +69,32 @@ async function checkConnection(server: SmtpServer, { socket, dial, limits, leftM
     connection.close()
   }
 }
+
+/** A connection without a login, which sends nothing. Returns why there is none, or null. */
+export async function probeServer(server: MailService, dial: Dial): Promise<string | null> {
+  try {
+    if (isApi(server)) {
+      const { host, port, key: password } = server
+      const socket = await dial({ host, port: port ?? API_PORT, login: { user: '', password } }, PROBE_LIMIT)
+      socket.destroy()
+      return null
+    }
+    const socket = await dial(server, PROBE_LIMIT)
+    // the server is reached as itself, but no password is sent
+    await checkConnection(
+      { ...server, login: null },
+      { socket, dial: dialAny, limits: CHECK_LIMITS, leftMs: PROBE_LIMIT.withinMs },
+    )
+    return null
+  } catch (error) {
+    const outcome = readConnectError(error, null)
+    // it answers: what it refuses shows with the next email
+    return outcome.is === 'refused' ? null : reasonOf(outcome)
+  }
+}
+
+const API_PORT = 443
+const PROBE_LIMIT = { withinMs: 6_000 } as const
 
 /** Per account: enough to set up a server, too few for a port scan. */
 export const SERVER_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit

@@ -132,6 +132,8 @@ export type Mailer = HandOvers &
     /** At once, without any rule. */
     sendTest(sample: Sample, to: Mailbox): Promise<TestResult>
     checkServer(app: Pick<AppRow, 'publicId'>, settings: MailSettings): Promise<ServerCheck | null>
+    /** Whether the mail server can be reached: connects without a login. A code such as `erefused`, or null. */
+    probe(settings: MailSettings): Promise<string | null>
     /** It is on this machine or a private network. */
     refusesServer(url: string): boolean
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null

@@ -26,6 +26,7 @@ export type Stopping = {
     notes: { save(): Promise<unknown> }
     calls: { save(): Promise<unknown> }
     requests: { save(): Promise<unknown> }
+    monitor: { settle(): Promise<unknown> }
     signInNotes: { save(options: { all: boolean }): Promise<unknown> }
     store: { close(): Promise<unknown> }
   }
@@ -85,6 +86,7 @@ async function drain({
   await closeServer(http, answer)
   await answered
   await simulated
+  await dependencies.monitor.settle()
   await backedUp
   await dependencies.access.saveUses()
   await dependencies.notes.save()

@@ -7,10 +7,18 @@ const STDOUT = 1
 
 type Level = 'info' | 'warn' | 'error'
 export type LogFields = Record<string, string | number | boolean | null>
+/** `at`: ms UTC. `reason`: in one line. */
+export type LoggedError = { at: number; message: string; reason: string | null }
+
+const KEPT_ERRORS = 20
+const REASON_CHARACTERS = 300
+
 export type Log = {
   write(level: Level, message: string, fields?: LogFields): void
   request(line: RequestLine): void
   flush(): void
+  /** The newest first. */
+  listErrors(): LoggedError[]
   /** Resolves when written, or when the reader is gone. */
   end(): Promise<void>
   endNow(): void
@@ -35,6 +43,7 @@ export function createLog(
   out: Output = createOutput(STDOUT, (lines) => droppedLine(now(), lines)),
 ): Log {
   const beginningOf = createBeginning()
+  const errors: LoggedError[] = []
   let lines = ''
   let timer: ReturnType<typeof setTimeout> | null = null
   const take = (): string => {
@@ -60,7 +69,9 @@ export function createLog(
       return out.end()
     },
     endNow: () => out.endNow(take()),
+    listErrors: () => errors.toReversed(),
     write(level, message, fields = {}) {
+      if (level === 'error') keepError(errors, { at: now(), message, reason: fields.reason ?? null })
       add(lineOf(now(), level, message, fields))
     },
     request(line) {
@@ -68,6 +79,12 @@ export function createLog(
       add(`${beginningOf(now(), line)}${line.requestId}","ms":${line.ms}${member}}\n`)
     },
   }
+}
+
+function keepError(errors: LoggedError[], error: { at: number; message: string; reason: LogFields[string] }): void {
+  const [line] = String(error.reason ?? '').split('\n')
+  errors.push({ ...error, reason: line ? line.slice(0, REASON_CHARACTERS) : null })
+  if (errors.length > KEPT_ERRORS) errors.shift()
 }
 
 const lineOf = (at: number, level: Level, message: string, fields: LogFields): string =>

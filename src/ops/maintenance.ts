@@ -15,6 +15,11 @@ const SAVE_REQUESTS_MS = 250
 
 const SAVE_SIGN_INS_MS = 10_000
 
+/** A mail server that can't be reached is reported within a minute: after two failed looks. */
+const CHECK_ALERTS_MS = 10_000
+const SEND_ALERTS_MS = 2_000
+const SEND_SUMMARIES_MS = 5 * MINUTE_MS
+
 /** How late dates and inactivity may trigger a message. */
 const RUN_SCHEDULES_MS = 5_000
 
@@ -53,6 +58,8 @@ type Maintained = {
   calls: Saved
   requests: Saved
   signInNotes: Saved
+  monitor: { check(): Promise<unknown>; sendDue(): Promise<unknown> }
+  weeklySummaries: { sendDue(): Promise<unknown> }
   limits: Forgetful
   abuseLimits: Forgetful
   snippetLimits: Forgetful
@@ -68,6 +75,8 @@ export function startMaintenance(
     calls,
     requests,
     signInNotes,
+    monitor,
+    weeklySummaries,
     store,
     clock,
     backups = null,
@@ -94,6 +103,9 @@ export function startMaintenance(
     every(SAVE_CALLS_MS, 'save calls', calls.save),
     every(SAVE_REQUESTS_MS, 'save requests', requests.save),
     every(SAVE_SIGN_INS_MS, 'save failed sign-ins', () => signInNotes.save()),
+    every(CHECK_ALERTS_MS, 'check alerts', monitor.check),
+    every(SEND_ALERTS_MS, 'send alerts', monitor.sendDue),
+    every(SEND_SUMMARIES_MS, 'send weekly summaries', weeklySummaries.sendDue),
     every(RUN_SCHEDULES_MS, 'run schedules', async () => {
       let hasMore = await store.hasScheduledWork(patientNow())
       while (hasMore) {

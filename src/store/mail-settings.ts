@@ -10,7 +10,7 @@ import type { Brakes } from './brakes.ts'
 import type { MessageSchedules } from './schedules.ts'
 import type { MailSettings } from './message-types.ts'
 import type { MessageChange } from './messages.ts'
-import { appMailSettings } from './schema.ts'
+import { appMailSettings, apps } from './schema.ts'
 import type { Refused } from './types.ts'
 import { prepareLazily } from './engine/statements.ts'
 
@@ -64,6 +64,26 @@ export function createMailSettingsReads(db: Database, sealer: Sealer) {
 
   return {
     mailSettings: (appId: number): MailSettings => toMailSettings(sealer, appId, oneSettings.get({ appId }) ?? null),
+
+    /** Apps with a mail server of their own. */
+    listOwnServers: (): { appId: number; publicId: string; name: string; accountId: string; smtpUrl: string }[] =>
+      orm
+        .select({
+          appId: apps.id,
+          publicId: apps.publicId,
+          name: apps.name,
+          accountId: apps.accountId,
+          smtpUrl: appMailSettings.smtpUrl,
+        })
+        .from(appMailSettings)
+        .innerJoin(apps, eq(apps.id, appMailSettings.appId))
+        .where(isNotNull(appMailSettings.smtpUrl))
+        .orderBy(apps.id)
+        .all()
+        .flatMap((app) => {
+          const { smtpUrl } = unsealMail(sealer, app.appId, { smtpUrl: app.smtpUrl })
+          return smtpUrl === null ? [] : [{ ...app, smtpUrl }]
+        }),
 
     listSmtpUrls: (): string[] =>
       orm

@@ -43,6 +43,8 @@ export const memberships = sqliteTable(
     role: text('role', { enum: ['owner', 'editor', 'viewer'] }).notNull(),
     createdAt: integer('created_at').notNull(),
     acceptedAt: integer('accepted_at'),
+    weeklySummary: integer('weekly_summary', { mode: 'boolean' }).notNull().default(true),
+    summarizedAt: integer('summarized_at'),
   },
   (t) => [primaryKey({ columns: [t.accountId, t.memberId] }), index('memberships_by_member').on(t.memberId)],
 )

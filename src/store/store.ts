@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { createAccountReads } from './accounts.ts'
 import { createActivationReads } from './activation.ts'
+import { createAlertReads } from './alerts.ts'
 import { createAppReads } from './apps.ts'
 import { createAuditReads } from './audit.ts'
 import { createBackupReads } from './backups.ts'
@@ -43,11 +44,13 @@ import { createSuppressionReads } from './suppressions.ts'
 import { createTopicReads } from './topics.ts'
 import { createTwoStepReads } from './two-step.ts'
 import { createReportReads } from './visit-reports.ts'
+import { createMonitoringReads } from './monitoring.ts'
+import { createOwnerReads } from './weekly-summaries.ts'
 import type { Refused } from './types.ts'
 import type { Job, Outcome, WriteName, Writes } from './writes.ts'
 import { createEngine } from './engine/engine.ts'
 import { isDamage, StoreError } from './engine/errors.ts'
-import { lockFolder } from './engine/folder-lock.ts'
+import { isFolderServed } from './engine/folder-lock.ts'
 import { openForWriting } from './engine/sealed-columns.ts'
 
 type Async<T extends Record<string, (...args: never[]) => unknown>> = {
@@ -84,6 +87,9 @@ export type Store = {
 const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: DeliveryReads) => ({
   ...createAccountReads(db, sealer),
   ...createReportedReads(db),
+  ...createAlertReads(db),
+  ...createMonitoringReads(db),
+  ...createOwnerReads(db),
   ...createAppReads(db),
   ...createKeyReads(db, sealer),
   ...createLinkReads(db, rules),
@@ -288,11 +294,7 @@ function openInline(folder: string, { now, sealer, readEvent, rules, onUpgrade }
 
 /** A server without the key could not read what a command seals with it. */
 function refuseWhileServed(folder: string): void {
-  try {
-    lockFolder(folder).release()
-  } catch (error) {
-    if (!(error instanceof StoreError && error.code === 'folder_in_use')) throw error
-    const problem = `A server is running on ${folder} without the master key.`
-    throw new StoreError('folder_in_use', `${problem} Restart it with EVENTPOST_MASTER_KEY, then try again.`)
-  }
+  if (!isFolderServed(folder)) return
+  const problem = `A server is running on ${folder} without the master key.`
+  throw new StoreError('folder_in_use', `${problem} Restart it with EVENTPOST_MASTER_KEY, then try again.`)
 }

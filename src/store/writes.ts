@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { createIdSequence } from '../core/ids.ts'
 import { createAccountWrites } from './accounts.ts'
 import { createActivationWrites } from './activation.ts'
+import { createAlertWrites } from './alerts.ts'
 import { createAppWrites } from './apps.ts'
 import { createAuditWrites } from './audit.ts'
 import { createBackupWrites } from './backups.ts'
@@ -58,6 +59,7 @@ import type {
 } from './types.ts'
 import { createUpkeep } from './upkeep.ts'
 import type { VisitReportWrite, StoredVisitReport } from './visit-reports.ts'
+import { createSummaryWrites } from './weekly-summaries.ts'
 
 export type Writes = ReturnType<typeof createWrites>['writes'] & PlannedWrites
 type PlannedWrites = {
@@ -131,6 +133,8 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...createSessionWrites(db, rules),
     ...createTwoStepWrites({ db, sealer, rules }),
     ...createAuditWrites(db),
+    ...createAlertWrites(db),
+    ...createSummaryWrites(db),
     ...createBackupWrites(db),
     ...createInstallWrites(db),
     ...createActivationWrites(db),

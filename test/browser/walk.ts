@@ -1,7 +1,8 @@
 /** Walks through every page, for the pictures and the page tests. */
 import type { Page } from 'playwright-core'
 import { createSetupToken } from '../../src/accounts/accounts.ts'
-import { ADA, seedEvents } from './seed.ts'
+import { makeSummaryToken } from '../../src/monitoring/weekly-summary.ts'
+import { ADA, HOSTILE, seedEvents, SLY } from './seed.ts'
 import { ACCOUNT_STEPS } from './walk-accounts.ts'
 import { ACTIVATION_STEPS, APP_STEPS, OVERVIEW_LIVE_STEPS, OVERVIEW_STEPS, REQUEST_STEPS } from './walk-app.ts'
 import { MESSAGE_STEPS } from './walk-messages.ts'
@@ -32,6 +33,33 @@ async function addCalls({ parts, first, clock }: Served): Promise<void> {
     { ...call, tool: 'send_event', outcome: 'contact_not_found', ms: 12 },
     { ...call, tool: 'set_message_status', outcome: 'ok', ms: 1_204 },
   ])
+}
+
+/** An alert, backups and an error of each kind. */
+async function fillSystem({ parts, clock }: Served): Promise<void> {
+  const at = clock.now()
+  const { store } = parts()
+  const alert = { kind: 'sending', accountId: null, path: '/system', notices: [] }
+  const title = "The mail server mail.example.com:587 can't be reached"
+  const fix = 'Start the mail server, or check its address and the network. Sending goes on by itself.'
+  await store.saveAlerts({
+    alerts: [
+      { ...alert, id: 'alt_1', subject: 'a', title, detail: SLY, fix, openedAt: at - 5_400_000, resolvedAt: null },
+      {
+        ...alert,
+        id: 'alt_2',
+        subject: 'b',
+        title: HOSTILE,
+        detail: '',
+        fix,
+        openedAt: at - 9e7,
+        resolvedAt: at - 8e7,
+      },
+    ],
+  })
+  const backup = { kind: 'scheduled' as const, place: `/var/backups/${SLY}.db`, startedAt: at, finishedAt: at }
+  await store.recordBackup({ ...backup, bytes: 4_800_000, error: null, removedPlaces: [] })
+  await store.recordBackup({ ...backup, place: 's3://backups', bytes: 0, error: HOSTILE, removedPlaces: [] })
 }
 
 /** In this order; `isOpen` pages need no sign-in. */
@@ -242,6 +270,25 @@ export const STEPS: Step[] = [
   },
   ...APP_STEPS,
   { name: 'you', go: (page, server) => page.goto(at(server, 'you')) },
+  {
+    name: 'system',
+    go: async (page, server) => {
+      await fillSystem(server)
+      await page.goto(at(server, 'system'))
+    },
+  },
+  { name: 'system-tested', go: (page) => page.click('#alerts button') },
+  {
+    name: 'weekly-summary',
+    isOpen: true,
+    go: async (page, server) => {
+      const [owner] = await server.parts().store.listOwners(server.first.accountId)
+      await page.goto(
+        `${server.url}/weekly-summary/${makeSummaryToken(server.parts().unsubscribeKey, owner?.id ?? '')}`,
+      )
+    },
+  },
+  { name: 'weekly-summary-off', isOpen: true, go: (page) => page.click('main button') },
   ...ACCOUNT_STEPS,
   ...TWO_STEP_STEPS,
   ...UNSUBSCRIBE_STEPS,

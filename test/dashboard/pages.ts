@@ -20,9 +20,13 @@ import { apiRoutes } from '../../src/api/index.ts'
 import { createDashboard } from '../../src/dashboard/index.ts'
 import { createTakeHook } from '../../src/mail/hooks.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
+import type { ServerFacts } from '../../src/monitoring/installation.ts'
+import { createMonitor, type LoggedError } from '../../src/monitoring/monitor.ts'
+import { createWeeklySummaries } from '../../src/monitoring/weekly-summary.ts'
+import { createWebhook, type WebhookTarget } from '../../src/monitoring/webhook.ts'
 import { openStore } from '../../src/store/store.ts'
 import { makeDataFolder } from '../data-folder.ts'
-import { createTestSender, TEMPLATES } from '../helper.ts'
+import { createTestSender, TEMPLATES, TEST_SERVER } from '../helper.ts'
 
 export const BASE = 'http://localhost:8080'
 export const NOW = Date.UTC(2026, 4, 3, 12)
@@ -37,6 +41,10 @@ type Options = {
   host?: string
   resolveTxt?: SenderDependencies['resolveTxt']
   mail?: Partial<SenderDependencies>
+  /** gets alerts */
+  webhook?: WebhookTarget
+  server?: Partial<ServerFacts>
+  errors?: LoggedError[]
   /** by default a new one */
   folder?: string
 }
@@ -51,6 +59,10 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   const notes: SecurityNote[] = []
   const noteSecurity: NoteSecurity = (level, message, fields) => void notes.push({ level, message, ...fields })
   const mailer = createTestSender({ store, clock }, { resolveTxt, ...mail })
+  const callWebhook = given.webhook ? createWebhook(given.webhook) : null
+  const server = { ...TEST_SERVER, baseUrl, startedAt: NOW, ...given.server }
+  const listErrors = () => given.errors ?? []
+  const monitoring = { store, clock, mailer, baseUrl, folder, server, callWebhook, listErrors, note: noteSecurity }
   const limits = createLimits({ clock })
   const access = createAccess({ store, clock })
   const activationNotes = createNotes({ store, clock, onNote: feed.notify })
@@ -76,6 +88,8 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     feed,
     calls: createCallLog({ store }),
     requests: createRequestLog({ store, clock, access }),
+    monitor: createMonitor(monitoring),
+    weeklySummaries: createWeeklySummaries({ ...monitoring, unsubscribeKey: 'u' }),
   }
   const app = new Elysia({ normalize: false }).use(createDashboard({ ...parts, openApi: openApiOf(parts), host }).app)
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {

@@ -27,7 +27,8 @@ type Done = (error?: Error | null) => void
 
 export type MailServer = Awaited<ReturnType<typeof startMailServer>>
 
-export async function startMailServer(behaviour: Behaviour = {}, options: SMTPServerOptions = {}) {
+/** `onPort`: default a free one. */
+export async function startMailServer(behaviour: Behaviour = {}, options: SMTPServerOptions = {}, onPort = 0) {
   const received: Received[] = []
   const server = new SMTPServer({
     authOptional: true,
@@ -72,7 +73,7 @@ export async function startMailServer(behaviour: Behaviour = {}, options: SMTPSe
     else if (doing !== 'hang') done(Object.assign(new Error(wordsOf()), { responseCode: doing }))
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(onPort, '127.0.0.1', resolve))
   const { port } = server.server.address() as AddressInfo
   return {
     port,

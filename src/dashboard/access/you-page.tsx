@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { SessionRow } from '../../accounts/sessions.ts'
 import type { TwoStepRow } from '../../accounts/two-step.ts'
+import type { Owner } from '../../store/weekly-summaries.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { ActionForm } from '../ui/button.tsx'
@@ -26,6 +27,8 @@ type YouProps = {
   twoStep: TwoStepRow | null
   /** accounts that require two-step sign-in */
   requiredBy: string[]
+  /** null: no owner of the account */
+  summary: Pick<Owner, 'weeklySummary'> | null
   now: number
 } & YouErrors
 
@@ -38,6 +41,7 @@ export const YouPage = (props: YouProps) => (
   >
     <PasswordSection {...props} />
     <TwoStepSection {...props} error={props.twoStepNotice} />
+    {props.summary && <SummarySection viewer={props.viewer} isOn={props.summary.weeklySummary} />}
     <SessionsSection {...props} />
   </Frame>
 )
@@ -56,6 +60,22 @@ const PasswordSection = ({ viewer, errors }: YouProps) => (
       <Field name="password" label="Current password" kind="password" autocomplete="current-password" />
       <Field name="newPassword" label="New password" kind="password" hint={PASSWORD_HINT} autocomplete="new-password" />
     </Form>
+  </section>
+)
+
+const SummarySection = ({ viewer, isOn }: { viewer: Viewer; isOn: boolean }) => (
+  <section id="summary">
+    <div class="section-head">
+      <h2>Weekly summary</h2>
+      <ActionForm action={`${pathOf(viewer.app.publicId, 'you')}/summary`} fields={{ on: isOn ? 'no' : 'yes' }}>
+        {isOn ? 'Turn off the weekly summary' : 'Turn on the weekly summary'}
+      </ActionForm>
+    </div>
+    <p class="hint">
+      {isOn
+        ? `You get an email on Mondays: whom the account ${viewer.account.name} emailed, who came back, and what needs attention.`
+        : 'Off. Alerts are still sent.'}
+    </p>
   </section>
 )
 

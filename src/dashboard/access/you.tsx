@@ -12,6 +12,7 @@ import { pageOf } from '../layout/paging.ts'
 import type { Confirm } from './confirm.tsx'
 import { checkOwnPassword } from './password-check.ts'
 import { knownCookie, sessionCookie } from './session-cookie.ts'
+import { findOwner } from './weekly-summary.tsx'
 import { type YouErrors, YouPage } from './you-page.tsx'
 
 /** Any role may submit these forms; they affect only the member. */
@@ -44,6 +45,7 @@ export async function showYou(
       currentId={who.signedIn.session.id}
       requiredBy={[...new Set(requiring)]}
       twoStep={await store.findTwoStep(who.signedIn.member.id)}
+      summary={await findOwner(store, who.viewer)}
       now={clock.now()}
       {...errors}
     />

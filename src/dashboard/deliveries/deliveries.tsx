@@ -31,7 +31,7 @@ import { flashCookie } from '../layout/flash.ts'
 import { describeResent } from './resend-all.tsx'
 import type { FormInput } from '../layout/forms.ts'
 import { NO_FILTER as EVERYONE, toFilter as toPeopleFilter } from '../people/people-view.ts'
-import { readMailState } from './mail-state.ts'
+import { readMailState } from '../../monitoring/mail-state.ts'
 
 export const deliveriesRoutes = (deps: PageDependencies) =>
   new Elysia()

@@ -22,7 +22,7 @@ import { type CapturedMail, readCaptured } from '../../mail/captured-mail.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { type FlashCode, flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
-import type { MailState } from '../layout/mail-notices.tsx'
+import type { MailState } from '../../monitoring/mail-state.ts'
 import { missingAnswer } from '../layout/missing-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 import { onForm, openStream, showPage } from '../layout/require-member.tsx'
@@ -34,7 +34,7 @@ import { deliveryPath } from './delivery-labels.tsx'
 import { AboutDelivery, Actions, DeliveryPage, DeliveryText, type ReadableMail, State } from './delivery-page.tsx'
 import { findSuppressionPath } from '../people/suppressions.tsx'
 import { mailAnswer } from './mail-frames.ts'
-import { readMailState } from './mail-state.ts'
+import { readMailState } from '../../monitoring/mail-state.ts'
 
 export const deliveryRoutes = (deps: PageDependencies) =>
   new Elysia()

@@ -10,7 +10,7 @@ import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { onForm, showPage } from '../layout/require-member.tsx'
 import { type PageDependencies, type Viewer, type Who } from '../layout/viewer.ts'
-import { readMailState } from './mail-state.ts'
+import { readMailState } from '../../monitoring/mail-state.ts'
 import { type Captured, OutboxPage } from './outbox-page.tsx'
 import { describeResent } from './resend-all.tsx'
 

@@ -16,6 +16,8 @@ const FLASHES = {
   welcome_joined: ({ accountName, role }: Where) =>
     `Your password is set, and you have joined the account ${accountName} as ${ROLE_PHRASES[role]}.`,
   password_changed: 'Your password was changed, and all your other sessions have ended.',
+  summary_on: 'The weekly summary is on. You get it on Mondays.',
+  summary_off: 'The weekly summary is off. Alerts are still sent.',
   session_ended: 'The session has ended.',
   sessions_ended: 'All your other sessions have ended.',
   two_step_required: ({ accountName }: Where) =>

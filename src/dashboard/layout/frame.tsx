@@ -24,6 +24,7 @@ const PAGES = {
   requests: { name: 'Requests', icon: 'requests' },
   settings: { name: 'Settings', icon: 'settings' },
   members: { name: 'Members', icon: 'members' },
+  system: { name: 'System', icon: 'server' },
 } as const satisfies Record<string, { name: string; icon: IconName }>
 
 export const isListedPage = (name: string): name is keyof typeof PAGES => Object.hasOwn(PAGES, name)
@@ -47,7 +48,7 @@ export type SenderPage =
   | 'sender/topics'
   | 'sender/rates'
 
-type SubPage = 'overview/people' | 'feed' | 'outbox' | 'suppressions' | 'audit' | SenderPage
+type SubPage = 'overview/people' | 'system/test' | 'feed' | 'outbox' | 'suppressions' | 'audit' | SenderPage
 
 export const pathOf = (appId: string, page: PageName | SubPage): string => `/apps/${appId}/${page}`
 
@@ -57,11 +58,13 @@ export const homePath = (appId: string, { isActivated }: { isActivated: boolean 
 
 /** Pages that exist in every app. Overview leads on to Activation where nothing arrived yet. */
 const pageElsewhere = (page: PageName): PageName =>
-  page === 'new-app' || page === 'activation' || page === 'unknown' ? 'overview' : page
+  page === 'new-app' || page === 'activation' || page === 'system' || page === 'unknown' ? 'overview' : page
 
 /** Activation makes room for Overview, which leads to it while steps are missing. The current page is listed. */
-const isListed = (name: string, page: PageName, { isActivated }: Viewer): boolean =>
-  name === page || name !== (isActivated ? 'activation' : 'overview')
+const isListed = (name: string, page: PageName, { isActivated, isOperator }: Viewer): boolean => {
+  if (name === 'system') return isOperator
+  return name === page || name !== (isActivated ? 'activation' : 'overview')
+}
 
 type FrameProps = {
   viewer: Viewer

@@ -1,11 +1,10 @@
 /** @jsxImportSource preact */
 import { UNREADABLE_SERVER } from '../../accounts/mail-server.ts'
-import { formatCount } from '../../core/count.ts'
 import { describeBrakeCause } from '../../deliveries/brake.ts'
 import { describeReason } from '../../deliveries/describe-reason.ts'
 import { describeLostUrl } from '../../people/unsubscribe.ts'
 import type { Brake } from '../../store/brake-rules.ts'
-import { MOST_QUEUED } from '../../store/message-results.ts'
+import { describeStuck, IS_PROBLEM, type MailState } from '../../monitoring/mail-state.ts'
 import { pathOf, type SenderPage } from './frame.tsx'
 import { Notice, type NoticeKind } from '../ui/notice.tsx'
 import { SectionLinks } from '../ui/sections.tsx'
@@ -18,38 +17,7 @@ export const PUBLIC_ADDRESS = '/docs/hosting#public-address'
 
 export const CAPTURED_COUNTS = 'Captured emails count towards “How often” and the limits per person, but not as sent.'
 
-/** Notices about sending, for every page about email. */
-export type MailState = {
-  isCapturing: boolean
-  isUnreadable: boolean
-  /** the app's default sender, or the installation's */
-  hasSender: boolean
-  /** the base URL, if recipients can't reach it */
-  lostUrl: string | null
-  /** domains that the account must verify first */
-  unverified: string[]
-  /** `isOwn`: only this app is refused, not the server as a whole */
-  pause: { server: string; isOwn: boolean; reason: string; until: number } | null
-  /** emails that wait because the mail server can't be used. `isSilent`: it doesn't answer. Null if none does */
-  stuck: { count: number; isSilent: boolean } | null
-  /** lifecycle emails wait, because too many emails bounced or were reported */
-  brake: Brake | null
-}
-
-/** Whether it must be solved, wherever it is shown: emails wait, aren't sent, or can't be unsubscribed from. */
-export const IS_PROBLEM: Readonly<
-  Record<'capturing' | 'unreadable' | 'unverified' | 'lostUrl' | 'pause' | 'stuck' | 'brake', boolean>
-> = { capturing: false, unreadable: true, unverified: true, lostUrl: true, pause: false, stuck: true, brake: true }
-
 const kindOf = (about: keyof typeof IS_PROBLEM): NoticeKind => (IS_PROBLEM[about] ? 'problem' : 'caution')
-
-export const describeStuck = ({ count, isSilent }: NonNullable<MailState['stuck']>): string => {
-  const waits = count === 1 ? '1 email is waiting' : `${formatMost(count)} emails are waiting`
-  return `Your mail server ${isSilent ? "doesn't answer" : "can't be used"}: ${waits}.`
-}
-
-export const formatMost = (count: number): string =>
-  count >= MOST_QUEUED ? `${formatCount(MOST_QUEUED)} or more` : formatCount(count)
 
 /** `on`: the current page, which needs no link. */
 type NoticesProps = { viewer: Viewer; state: MailState; on?: SenderPage | 'outbox' }

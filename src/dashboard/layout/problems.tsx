@@ -25,6 +25,7 @@ export type ProblemCode =
   | 'topic_unknown'
   | 'delivery_unknown'
   | 'role_too_low'
+  | 'not_operator'
   | 'done_before'
 
 export const TO_START = (
@@ -169,6 +170,12 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
     title: "Your role doesn't allow this",
     lead: 'Nothing was changed.',
     remedy: <p>Ask an owner of the account to do it, or to give you another role.</p>,
+  },
+  not_operator: {
+    status: 403,
+    title: "Your role doesn't allow this",
+    lead: 'Only owners of the first account see the state of the installation.',
+    remedy: <p>Ask whoever operates this installation.</p>,
   },
   done_before: {
     status: 409,

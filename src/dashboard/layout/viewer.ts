@@ -7,6 +7,7 @@ import type { NoteSecurity, SignInNotes } from '../../accounts/sign-in-notes.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Simulations } from '../../deliveries/simulation/index.ts'
 import type { Notes } from '../../events/activation.ts'
+import type { Monitor } from '../../monitoring/monitor.ts'
 import type { Feed } from '../../events/feed.ts'
 import type { Mailer } from '../../messages/mailer.ts'
 import type { TemplateWorker } from '../../messages/template-worker.ts'
@@ -22,6 +23,8 @@ export type Viewer = {
   /** all accounts of the member, including this one */
   accounts: OwnAccount[]
   app: AppRow
+  /** an owner of the account that operates the installation */
+  isOperator: boolean
   /** an event or a page view of the app has arrived */
   isActivated: boolean
   /** flash message */
@@ -52,7 +55,8 @@ export async function findViewer(
   }
   const member = { id, email, role: membership.role }
   const { isActivated } = membership
-  return { member, account, accounts: toAccounts(memberships), app, isActivated, flash, now: clock.now() }
+  const isOperator = membership.role === 'owner' && (await store.findAccount(null))?.id === membership.accountId
+  return { member, account, accounts: toAccounts(memberships), app, isOperator, isActivated, flash, now: clock.now() }
 }
 
 const byName = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
@@ -78,6 +82,7 @@ export type PageDependencies = {
   notes: Notes
   feed: Feed
   mailer: Mailer
+  monitor: Monitor
   templates: TemplateWorker
   simulations: Simulations
   sessions: Sessions

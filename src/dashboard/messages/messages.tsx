@@ -12,7 +12,7 @@ import { pageAnswer } from '../layout/answers.ts'
 import { onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
-import { readMailState } from '../deliveries/mail-state.ts'
+import { readMailState } from '../../monitoring/mail-state.ts'
 import { createMailFrames, mailAnswer } from '../deliveries/mail-frames.ts'
 import { pickSeen, takeEditor } from './message-actions.tsx'
 import {

@@ -18,9 +18,10 @@ import { Icon } from '../ui/icon.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
-import { describeResults, describeSimulated, describeStillWaiting, describeWaiting, sumWaiting } from './answer.ts'
+import { describeResults, describeWaiting, sumWaiting } from '../../deliveries/describe-results.ts'
+import { describeSimulated, describeStillWaiting } from './answer.ts'
 import { deliveriesPath } from '../deliveries/deliveries-view.ts'
-import type { AttentionItem } from './attention.ts'
+import type { LinkedItem } from './attention.ts'
 import type { Figure } from './figures.ts'
 
 export type Simulated = { message: MessageRow; found: Recent }
@@ -30,7 +31,7 @@ type OverviewProps = {
   activation: Activation
   /** null once all are done */
   steps: SetupStep[] | null
-  attention: AttentionItem[]
+  attention: LinkedItem[]
   messages: MessageRow[]
   results: AppResults
   /** null while a message is live, or where none can be simulated */
@@ -230,7 +231,7 @@ export const SimulatedAnswer = ({ viewer, simulated: { message, found }, now }: 
   )
 }
 
-const AttentionSection = ({ items }: { items: AttentionItem[] }) => (
+const AttentionSection = ({ items }: { items: LinkedItem[] }) => (
   <section>
     <h2>Needs attention</h2>
     <ul class="attention">

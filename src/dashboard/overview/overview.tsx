@@ -2,34 +2,28 @@
 import { Elysia } from 'elysia'
 import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
-import { checkOneClick } from '../../accounts/sender-checks.ts'
-import { findLastCheck } from '../../accounts/dns-checks.ts'
-import { listShownAccounts } from '../../http/request-log.ts'
-import { fromLocalTime, localTime } from '../../core/local-time.ts'
+import { localTime } from '../../core/local-time.ts'
 import { DAY_MS } from '../../core/clock.ts'
-import { BRAKE_DAYS, readRates } from '../../deliveries/brake.ts'
 import { lastDays, readAppResults } from '../../deliveries/results.ts'
 import { isSimulated } from '../../deliveries/simulation/index.ts'
 import { createRecentSimulations } from '../../deliveries/simulation/recent.ts'
 import type { MessageRow } from '../../messages/messages.ts'
+import { firstFailedDay, readAttentionFacts } from '../../monitoring/attention.ts'
 import { PAGE_NAME } from '../../store/visit-reports.ts'
 import { listSteps, nextStep, readSetup } from '../activation/checklist.ts'
-import { readMailState } from '../deliveries/mail-state.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { homePath, pathOf } from '../layout/frame.tsx'
-import { readCheckedSenders } from '../sender/checked-senders.ts'
 import { openStream, showPage } from '../layout/require-member.tsx'
 import { streamChanges } from '../layout/stream.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { writeDay } from '../layout/days.ts'
 import { Zone } from '../ui/time.tsx'
-import { type AttentionFacts, listAttention, UNFIT_REASONS } from './attention.ts'
+import { listAttention } from './attention.ts'
 import { listFigures } from './figures.ts'
 import { OverviewPage, SimulatedAnswer } from './overview-page.tsx'
 import { SimulatedPeoplePage, SimulatedPeople } from './simulated-people-page.tsx'
 
 const DAYS = 30
-const FAILED_DAYS = 7
 const SIMULATED_DAYS = 7
 
 export function overviewRoutes(deps: PageDependencies) {
@@ -56,25 +50,15 @@ type Shown = PageDependencies & { recent: ReturnType<typeof createRecentSimulati
 async function showOverview(deps: Shown, request: Request, viewer: Viewer): Promise<Response> {
   if (!viewer.isActivated) return redirectAnswer(homePath(viewer.app.publicId, viewer))
   const { store, clock } = deps
-  const { app, account } = viewer
+  const { app } = viewer
   const now = clock.now()
   const range = lastDays(DAYS, now)
   const yesterday = Math.floor(localTime(now, app.timezone) / DAY_MS) - 1
-  const failedRange = lastDays(FAILED_DAYS, now)
   const isUtc = app.timezone !== 'UTC'
-  const accountIds = await listShownAccounts(store, account.id)
-  const [setup, mail, records, results, problems, refused, rates, people, all, views] = await Promise.all([
+  const [setup, attention, results, people, all, views] = await Promise.all([
     readSetup(deps, viewer),
-    readMailState(deps, app),
-    readRecords(deps, viewer),
+    readAttentionFacts(deps, app, (sender, last) => deps.mailer.dnsChecks.refreshSeen(app, sender, last)),
     readAppResults(store, app.id, range),
-    store.countProblems(app.id, failedRange, UNFIT_REASONS),
-    store.summarizeRefusals({
-      accountIds,
-      appId: app.id,
-      since: fromLocalTime(yesterday * DAY_MS, app.timezone),
-    }),
-    readRates(store, app.id, BRAKE_DAYS, now),
     store.countPeopleByDay(app.id, range.from),
     store.countByDay(app.id, null, range.from),
     store.countByDay(app.id, PAGE_NAME, range.from),
@@ -86,16 +70,10 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
       activation={setup.activation}
       steps={setup.hasSentEmail || nextStep(steps) === null ? null : steps}
       attention={listAttention({
+        ...attention,
         appId: app.publicId,
-        mail,
-        records,
-        messages: setup.messages,
-        problems,
-        refused,
         refusedSince: writeDay(yesterday),
-        rates,
-        failedSince: { from: writeDay(failedRange.from), isUtc },
-        days: FAILED_DAYS,
+        failedSince: { from: writeDay(firstFailedDay(now)), isUtc },
       })}
       messages={setup.messages}
       results={results}
@@ -106,17 +84,6 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
     />
   )
   return pageAnswer(request, 200, page)
-}
-
-async function readRecords(deps: Shown, { app }: Viewer): Promise<AttentionFacts['records']> {
-  const { store, mailer } = deps
-  const settings = await store.mailSettings(app.id)
-  const route = mailer.findMailRoute({ settings, app })
-  const [sender] = route.from === null || route.server === null ? [] : await readCheckedSenders(deps, app, settings)
-  if (sender === undefined) return null
-  const last = await findLastCheck(store, app.id, sender)
-  mailer.dnsChecks.refreshSeen(app, sender, last)
-  return { domain: sender.domain, checks: last && [...last.checks, checkOneClick(sender)] }
 }
 
 /** Of the first message that can be simulated, while none is live; else null. */

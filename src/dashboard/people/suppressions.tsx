@@ -17,7 +17,7 @@ import {
   type SuppressionReason,
 } from '../../people/suppressions.ts'
 import { createSuppressionSyncs, type SuppressionSyncs } from '../../people/suppression-sync.ts'
-import { readMailState } from '../deliveries/mail-state.ts'
+import { readMailState } from '../../monitoring/mail-state.ts'
 import { type Exported, exportRoutes } from '../access/export.tsx'
 import { nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { countFlash, type Flash } from '../layout/flash.ts'

@@ -2,7 +2,7 @@
 import { Elysia } from 'elysia'
 import { render } from 'preact-render-to-string'
 import { writeCsvRow } from '../../core/csv.ts'
-import { listShownAccounts } from '../../http/request-log.ts'
+import { listShownAccounts } from '../../accounts/accounts.ts'
 import { NO_APP, type RequestQuery, type RequestRow as Row } from '../../store/requests.ts'
 import { type Exported, exportRoutes, nameFilters } from '../access/export.tsx'
 import { nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'

@@ -12,7 +12,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { CHECKS, DomainPage } from './domain-page.tsx'
-import { readCheckedSenders } from './checked-senders.ts'
+import { readCheckedSenders } from '../../monitoring/attention.ts'
 import { readSenderFacts } from './sender.tsx'
 import { isOwner, type Refused } from './sender-frame.tsx'
 

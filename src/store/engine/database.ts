@@ -37,14 +37,18 @@ const OTHER_USERS_BITS = 0o077
  * Sets mode 0600 on the database, its WAL and shared memory, and copies next to it. SQLite gives new -wal and -shm
  * files the database's mode, so call this before opening it.
  */
-export function restrictDatabase(folder: string): ExposedFile[] {
+export const restrictDatabase = (folder: string): ExposedFile[] =>
+  findExposed(folder).map((exposed) => ({ ...exposed, isRestricted: restrict(exposed.file) }))
+
+/** Files of the database, and copies next to it, that other users of the machine can open. */
+export function findExposed(folder: string): Omit<ExposedFile, 'isRestricted'>[] {
   if (process.platform === 'win32') return []
   const names = listNames(folder).filter((name) => name.startsWith(DATABASE_FILE) || /\.db(-wal|-shm)?$/.test(name))
   return names.flatMap((name) => {
     const file = join(folder, name)
     const mode = modeOf(file)
     if (mode === null || (mode & OTHER_USERS_BITS) === 0) return []
-    return [{ file, mode: mode.toString(8).padStart(4, '0'), isRestricted: restrict(file) }]
+    return [{ file, mode: mode.toString(8).padStart(4, '0') }]
   })
 }
 

@@ -46,6 +46,17 @@ export function lockFolder(folder: string): FolderLock {
   }
 }
 
+/** Whether a server runs on it. It must exist. */
+export function isFolderServed(folder: string): boolean {
+  try {
+    lockFolder(folder).release()
+    return false
+  } catch (error) {
+    if (error instanceof StoreError && error.code === 'folder_in_use') return true
+    throw error
+  }
+}
+
 export function readAddress(folder: string): string | null {
   try {
     return readFileSync(join(folder, ADDRESS_FILE), 'utf8').trim() || null

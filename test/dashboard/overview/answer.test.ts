@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
-import { describeResults, describeSimulated } from '../../../src/dashboard/overview/answer.ts'
+import { describeSimulated } from '../../../src/dashboard/overview/answer.ts'
+import { describeResults } from '../../../src/deliveries/describe-results.ts'
 import type { Recent } from '../../../src/deliveries/simulation/recent.ts'
 import type { MessageContent } from '../../../src/messages/messages.ts'
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import type { SenderCheck } from '../../../src/accounts/sender-checks.ts'
-import { type AttentionFacts, listAttention } from '../../../src/dashboard/overview/attention.ts'
+import { type LinkFacts, listAttention } from '../../../src/dashboard/overview/attention.ts'
+import type { AttentionFacts } from '../../../src/monitoring/attention.ts'
 import type { MessageContent } from '../../../src/messages/messages.ts'
 
 const content = FIRST_MESSAGES[0]?.content ?? ({} as MessageContent)
@@ -16,7 +17,7 @@ const mail = {
   stuck: null,
   brake: null,
 }
-const well: AttentionFacts = {
+const well: AttentionFacts & LinkFacts = {
   appId: 'app_1',
   mail,
   messages: [live],
@@ -320,7 +321,7 @@ test('drafts are not yet a problem', () => {
 })
 
 test('what loses emails comes first', () => {
-  const facts: AttentionFacts = {
+  const facts: AttentionFacts & LinkFacts = {
     ...well,
     mail: { ...mail, hasSender: false, isCapturing: true, unverified: ['a.example'] },
     problems: { ...well.problems, failed: 1, captured: 2, unknown: 3 },

@@ -50,6 +50,8 @@ import unsubscribedBefore from './0049_unsubscribed_before.sql' with { type: 'te
 import unfinishedRetries from './0050_unfinished_retries.sql' with { type: 'text' }
 import failedDeliveries from './0051_failed_deliveries.sql' with { type: 'text' }
 import backups from './0052_backups.sql' with { type: 'text' }
+import alerts from './0053_alerts.sql' with { type: 'text' }
+import weeklySummaries from './0054_weekly_summaries.sql' with { type: 'text' }
 import retention from './0055_retention.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
@@ -109,6 +111,8 @@ export const MIGRATIONS: readonly string[] = [
   unfinishedRetries,
   failedDeliveries,
   backups,
+  alerts,
+  weeklySummaries,
   retention,
 ]
 

@@ -1,0 +1,225 @@
+/** Runs the doctor beside a server or without one, and changes nothing. */
+import { existsSync } from 'node:fs'
+import { addressOf, type Config } from '../config.ts'
+import { checkSender } from '../accounts/sender-checks.ts'
+import { systemClock } from '../core/clock.ts'
+import { isApi, describeService, readMailUrl } from '../core/mail-apis.ts'
+import { VERSION } from '../core/version.ts'
+import { STORE_RULES } from '../deliveries/deliveries.ts'
+import { readInstallation } from '../accounts/senders.ts'
+import { writeMailbox } from '../mail/api.ts'
+import { createCnameResolver, createTxtResolver } from '../mail/dns.ts'
+import { createSender } from '../mail/sender.ts'
+import { createTemplateWorker } from '../messages/template-worker.ts'
+import { diagnose, type Finding, isProblem, summarize, type Tried } from '../monitoring/doctor.ts'
+import { type Lookups, readDoctorFacts } from '../monitoring/doctor-facts.ts'
+import { readServerFacts, type ServerFacts } from '../monitoring/installation.ts'
+import { checkWebhook } from '../monitoring/webhook.ts'
+import { findExposed, hasDatabase, openForReading } from '../store/engine/database.ts'
+import { StoreError } from '../store/engine/errors.ts'
+import { isFolderServed, readAddress } from '../store/engine/folder-lock.ts'
+import { SCHEMA_VERSION } from '../store/engine/migrations/index.ts'
+import { schemaVersion } from '../store/engine/upgrades.ts'
+import { openStore, type Store } from '../store/store.ts'
+
+/** `called`: what was reached outside of this program, whether or not it answered. */
+export type Examined = { isOk: boolean; summary: string; findings: Finding[]; called: string[] }
+
+export async function examine(config: Config, { isOffline }: { isOffline: boolean }): Promise<Examined> {
+  const { data: folder } = config
+  const called = new Set<string>()
+  const findings = findFolderProblem(folder) ?? (await examineFolder(config, { isOffline, called }))
+  return { isOk: !findings.some(isProblem), summary: summarize(findings), findings, called: [...called].toSorted() }
+}
+
+const ofFolder = (text: string, fix: string): Finding[] => [{ check: 'Data folder', state: 'bad', text, fix }]
+
+/** What keeps the server from starting on it. */
+function findFolderProblem(folder: string): Finding[] | null {
+  try {
+    if (!hasDatabase(folder))
+      return ofFolder(
+        `There is no database in ${folder}.`,
+        'Run eventpost serve, or set --data to the folder of the database.',
+      )
+    const db = openForReading(folder)
+    const version = schemaVersion(db)
+    db.close()
+    if (version > SCHEMA_VERSION)
+      return ofFolder(
+        `The database has schema version ${version}; this executable supports versions up to ${SCHEMA_VERSION}.`,
+        'Use a newer executable.',
+      )
+    // opening it would upgrade it
+    if (version < SCHEMA_VERSION)
+      return ofFolder(
+        `The database has schema version ${version}, and this executable has version ${SCHEMA_VERSION}.`,
+        'Start the server with this executable, which upgrades the database, or use the executable of the server.',
+      )
+    return null
+  } catch (error) {
+    if (error instanceof StoreError) return ofFolder(...splitAdvice(error.message))
+    throw error
+  }
+}
+
+/** The messages of the store say in their last sentences what to do. */
+function splitAdvice(message: string): [text: string, fix: string] {
+  const end = message.indexOf('. ')
+  return end < 0 ? [message, 'See above.'] : [message.slice(0, end + 1), message.slice(end + 2)]
+}
+
+type Examining = { isOffline: boolean; called: Set<string> }
+
+async function examineFolder(config: Config, examining: Examining): Promise<Finding[]> {
+  const { data: folder, masterKey } = config
+  const exposed = findExposed(folder)
+  const isServed = isFolderServed(folder)
+  try {
+    const store = await openStore(folder, { threads: false, masterKey, rules: STORE_RULES })
+    try {
+      const server = await completeFacts(config, store)
+      const stored = await readInstallation(store)
+      const from = config.mailFrom ?? (stored?.from ? writeMailbox(stored.from) : null)
+      const { mailer, close } = openMailer({ ...config, mailFrom: from }, { store, server })
+      const hasSecondRoute = server.hasSecondRoute || config.alertWebhook !== null || config.alertSmtpUrl !== null
+      const given = { store, clock: systemClock, folder, mailer, server, isServed, hasSecondRoute, exposed }
+      const findings = diagnose(await readDoctorFacts(given, createLookups(config, examining, mailer)))
+      await close()
+      return findings
+    } finally {
+      await store.close()
+    }
+  } catch (error) {
+    if (error instanceof StoreError) return ofFolder(...splitAdvice(error.message))
+    throw error
+  }
+}
+
+/** The settings of this process, else those of the server that ran last. */
+async function completeFacts(config: Config, store: Store): Promise<ServerFacts> {
+  const stored = await readServerFacts(store)
+  const url = config.baseUrl ?? stored?.baseUrl ?? readAddress(config.data)
+  const mail = config.smtpUrl === null ? null : readMailUrl(config.smtpUrl)
+  return {
+    version: stored?.version ?? VERSION,
+    startedAt: stored?.startedAt ?? systemClock.now(),
+    baseUrl: url ?? addressOf(config.host, config.port),
+    trustedProxies: config.trustedProxies.length > 0 ? config.trustedProxies : (stored?.trustedProxies ?? []),
+    mailServer: mail
+      ? { name: describeService(mail), host: mail.host, isApi: isApi(mail) }
+      : (stored?.mailServer ?? null),
+    hasSecondRoute: stored?.hasSecondRoute ?? false,
+    backupEveryMs: config.backups?.everyMs ?? stored?.backupEveryMs ?? null,
+  }
+}
+
+/** It sends nothing: its loop doesn't start. */
+function openMailer(config: Config, { store, server }: { store: Store; server: ServerFacts }) {
+  const { smtpUrl, mailFrom, mailPrivateHosts: privateHosts, alertSmtpUrl } = config
+  const mailer = createSender({
+    store,
+    clock: systemClock,
+    baseUrl: server.baseUrl,
+    unsubscribeKey: '',
+    templates: createTemplateWorker(),
+    claimedBy: crypto.randomUUID(),
+    defaults: { smtpUrl, from: mailFrom, alertSmtpUrl },
+    privateHosts,
+    resolveTxt: createTxtResolver(),
+    resolveCname: createCnameResolver(),
+    note: () => {},
+    noteServer: () => {},
+    onFault: () => {},
+  })
+  return { mailer, close: mailer.stop }
+}
+
+type Mailer = ReturnType<typeof openMailer>['mailer']
+
+function createLookups(config: Config, { isOffline, called }: Examining, mailer: Mailer): Lookups {
+  if (isOffline) {
+    return {
+      tryAddress: async () => null,
+      checkSender: null,
+      checkServer: async () => null,
+      tryRoutes: async () => [],
+      isClockSynchronized,
+    }
+  }
+  const dns = { resolveTxt: createTxtResolver(), resolveCname: createCnameResolver() }
+  return {
+    tryAddress: (baseUrl) => {
+      called.add(`${baseUrl}/healthz`)
+      return tryHealth(baseUrl)
+    },
+    checkSender: (sender) => {
+      called.add(`DNS records of ${sender.domain}`)
+      return checkSender(dns, sender)
+    },
+    async checkServer(app, settings, name) {
+      // the password of the installation's server is a setting of the server
+      if (settings.smtpUrl === null && config.smtpUrl === null) return null
+      called.add(name)
+      return mailer.checkServer(app, settings)
+    },
+    tryRoutes: () => tryRoutes(config, called, mailer),
+    isClockSynchronized,
+  }
+}
+
+async function tryRoutes(
+  { alertWebhook, alertSmtpUrl }: Config,
+  called: Set<string>,
+  mailer: Mailer,
+): Promise<Tried[]> {
+  const routes: Promise<Tried>[] = []
+  if (alertWebhook !== null) {
+    const { host } = new URL(alertWebhook.url)
+    called.add(host)
+    const name = `The webhook at ${host}`
+    routes.push(checkWebhook(alertWebhook).then((found) => ({ name, problem: found.isSent ? null : found.reason })))
+  }
+  if (alertSmtpUrl !== null) {
+    const server = readMailUrl(alertSmtpUrl)
+    const name = server === null ? '' : describeService(server)
+    called.add(name)
+    routes.push(mailer.checkAlertServer().then((problem) => ({ name: `The second mail server ${name}`, problem })))
+  }
+  return Promise.all(routes)
+}
+
+const ANSWER_MS = 10_000
+
+async function tryHealth(baseUrl: string): Promise<Tried> {
+  const name = baseUrl
+  try {
+    const answer = await fetch(`${baseUrl}/healthz`, { redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) })
+    const body = await answer.text()
+    if (answer.status === 200 && body.includes('"ok":true')) return { name, problem: null }
+    return { name, problem: `it answers with status ${answer.status}, and not as Eventpost does.` }
+  } catch (error) {
+    const { code, name: kind } = error as { code?: unknown; name?: string }
+    const reason = kind === 'TimeoutError' ? `no answer within ${ANSWER_MS / 1_000} seconds` : String(code ?? kind)
+    return { name, problem: `${reason}.` }
+  }
+}
+
+const TIMESYNC = '/run/systemd/timesync'
+
+/** By systemd-timesyncd, which creates the file (systemd-timesyncd.service(8)). Other programs leave it unknown. */
+const isClockSynchronized = async (): Promise<boolean | null> =>
+  existsSync(TIMESYNC) ? existsSync(`${TIMESYNC}/synchronized`) : null
+
+const SIGNS: Record<Finding['state'], string> = { good: 'ok', caution: 'advice', bad: 'PROBLEM', unknown: 'unknown' }
+
+export function printFindings({ findings, summary, called }: Examined): string {
+  const width = Math.max(...findings.map(({ check }) => check.length))
+  const indent = ' '.repeat(SIGNS.bad.length + width + 4)
+  const lines = findings.flatMap(({ check, state, text, fix }) => [
+    `${SIGNS[state].padEnd(SIGNS.bad.length)}  ${check.padEnd(width)}  ${text}`,
+    ...(fix === null ? [] : [`${indent}Fix: ${fix}`]),
+  ])
+  const calls = called.length === 0 ? 'No network calls were made.' : `Network calls: ${called.join(', ')}.`
+  return [...lines, '', summary, calls].join('\n')
+}

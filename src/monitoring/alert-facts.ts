@@ -1,0 +1,198 @@
+/** What the alerts are about, as it is now. Times are ms UTC. */
+import { statfs } from 'node:fs/promises'
+import type { Clock } from '../core/clock.ts'
+import { NO_ACCESS } from '../deliveries/describe-reason.ts'
+import type { Mailer } from '../messages/mailer.ts'
+import { NO_SETTINGS } from '../store/mail-settings.ts'
+import type { MailSettings } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
+import { type AlertFacts, type BackupFacts, type DiskFacts, REFUSED_MS, type ServerFacts, subjectOf } from './alerts.ts'
+
+type Dependencies = {
+  store: Store
+  clock: Clock
+  mailer: Pick<Mailer, 'probe' | 'findPause' | 'findMailRoute' | 'senders'>
+  folder: string
+  /** of scheduled backups; null without them */
+  backupEveryMs: number | null
+}
+
+type App = ServerFacts['apps'][number]
+type Used = { name: string; accountId: string | null; settings: MailSettings; apps: App[] }
+
+/** Servers of apps that are probed; emails show whether further ones work. */
+const MOST_PROBED = 50
+/** While a server answers. */
+const PROBE_EVERY_MS = 20_000
+/** In a row. */
+const FAILED_PROBES = 2
+/** A pause shorter than that is usual where a server limits emails. */
+const LONG_PAUSE_MS = 120_000
+/** A pause ends for a moment with each try. */
+const SAME_PAUSE_MS = 60_000
+/** One that is over sooner needs nobody. */
+const LONG_FAULT_MS = 10_000
+/** Apps read before requests are answered again. */
+const APPS_A_TURN = 20
+
+export async function readDisk(store: Pick<Store, 'stats'>, folder: string): Promise<DiskFacts | null> {
+  try {
+    const { bavail, bsize } = await statfs(folder)
+    const { databaseBytes, logBytes } = store.stats()
+    return { freeBytes: bavail * bsize, dataBytes: databaseBytes + logBytes }
+  } catch {
+    return null
+  }
+}
+
+/** `since`: when the server started, because no backup is made before. */
+export async function readBackups(
+  store: Store,
+  { everyMs, since }: Pick<BackupFacts, 'everyMs' | 'since'>,
+): Promise<BackupFacts> {
+  const [lastGood, lastFailed] = await Promise.all([store.findLastGoodBackup(), store.findLastFailedBackup()])
+  return { everyMs, since, lastGood, lastFailed }
+}
+
+export function createAlertFacts({ store, clock, mailer, folder, backupEveryMs }: Dependencies) {
+  const startedAt = clock.now()
+  const readServers = createServerWatch({ store, clock, mailer })
+  let fault: { reason: string; since: number } | null = null
+  store.onFault((reason) => (fault = reason === null ? null : { reason, since: clock.monotonicMs() }))
+
+  const readBrakes = async (): Promise<AlertFacts['brakes']> => {
+    const brakes = await store.listBrakes()
+    const apps = await Promise.all(brakes.map(({ appId }) => store.findApp(appId)))
+    return brakes.flatMap((cause, index) => {
+      const app = apps[index]
+      return app ? [{ app: shorten(app), cause }] : []
+    })
+  }
+
+  /** Refusals without a key are the operator's: with several accounts, they could be of any. */
+  const readRefused = async (at: number): Promise<AlertFacts['refused']> => {
+    const byAccount = Map.groupBy(await store.countRefusals(at - REFUSED_MS), ({ accountId }) => accountId)
+    const operator = await store.findAccount(null)
+    const read = async ([accountId, codes]: [string, { code: string; count: number }[]]) => {
+      const [app] = await store.listApps(accountId || (operator?.id ?? ''))
+      return { accountId: accountId || null, appId: app?.publicId ?? null, codes }
+    }
+    return Promise.all([...byAccount].map(read))
+  }
+
+  return {
+    /** `known`: subjects of open alerts. */
+    async read(known: ReadonlySet<string>): Promise<AlertFacts> {
+      const at = clock.now()
+      const isLong = fault !== null && clock.monotonicMs() - fault.since >= LONG_FAULT_MS
+      return {
+        at,
+        servers: await readServers(known),
+        brakes: await readBrakes(),
+        disk: await readDisk(store, folder),
+        writeFault: isLong && fault ? fault.reason : null,
+        backup: await readBackups(store, { everyMs: backupEveryMs, since: startedAt }),
+        refused: await readRefused(at),
+      }
+    },
+  }
+}
+
+const shorten = ({ publicId, name, accountId }: App): App => ({ publicId, name, accountId })
+
+type Probe = { failures: number; reason: string | null; at: number }
+type Paused = { since: number; lastAt: number }
+
+function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' | 'clock' | 'mailer'>) {
+  const probes = new Map<string, Probe>()
+  const pauses = new Map<string, Paused>()
+
+  const nameOf = (settings: MailSettings): string => mailer.findMailRoute({ settings, app: { name: '' } }).server ?? ''
+
+  const listUsed = async (): Promise<Map<string, Used>> => {
+    const used = new Map<string, Used>()
+    if (mailer.senders.installation.hasServer)
+      used.set('', { name: nameOf(NO_SETTINGS), accountId: null, settings: NO_SETTINGS, apps: [] })
+    for (const app of await store.listOwnServers()) {
+      const settings = { ...NO_SETTINGS, smtpUrl: app.smtpUrl }
+      const key = keyOf(app.accountId, app.smtpUrl)
+      const one = used.get(key) ?? { name: nameOf(settings), accountId: app.accountId, settings, apps: [] }
+      one.apps.push(shorten(app))
+      used.set(key, one)
+    }
+    return used
+  }
+
+  const probe = async (key: string, { settings }: Used): Promise<void> => {
+    const [last, now] = [probes.get(key), clock.monotonicMs()]
+    if (last && last.failures === 0 && now - last.at < PROBE_EVERY_MS) return
+    const reason = await mailer.probe(settings)
+    probes.set(key, { failures: reason === null ? 0 : (last?.failures ?? 0) + 1, reason, at: now })
+  }
+
+  /** Whether it is paused for so long that somebody should look. */
+  const isLongPaused = (key: string, isPaused: boolean): boolean => {
+    const [known, now] = [pauses.get(key), clock.monotonicMs()]
+    if (isPaused) {
+      const since = known && now - known.lastAt <= SAME_PAUSE_MS ? known.since : now
+      pauses.set(key, { since, lastAt: now })
+      return now - since >= LONG_PAUSE_MS
+    }
+    if (known && now - known.lastAt > SAME_PAUSE_MS) pauses.delete(key)
+    return known !== undefined && pauses.has(key) && known.lastAt - known.since >= LONG_PAUSE_MS
+  }
+
+  type Trouble = { app: App; waiting: number; isRefused: boolean; reason: string | null }
+
+  /** By the key of its server: apps whose emails wait for it. */
+  const readTroubles = async (): Promise<Map<string, Trouble[]>> => {
+    const found = new Map<string, Trouble[]>()
+    for (const [index, appId] of (await store.listWaitingApps()).entries()) {
+      if (index % APPS_A_TURN === APPS_A_TURN - 1) await Bun.sleep(0)
+      const [app, settings] = await Promise.all([store.findApp(appId), store.mailSettings(appId)])
+      if (app === null) continue
+      const pause = mailer.findPause(app, settings)
+      const refused = await store.countDeferred(appId, NO_ACCESS)
+      const isPausedLong = isLongPaused(app.publicId, pause !== null)
+      const key = keyOf(app.accountId, settings.smtpUrl)
+      const trouble = {
+        app: shorten(app),
+        waiting: refused,
+        isRefused: refused > 0 || isPausedLong,
+        reason: pause?.reason ?? null,
+      }
+      found.set(key, [...(found.get(key) ?? []), trouble])
+    }
+    return found
+  }
+
+  return async (known: ReadonlySet<string>): Promise<ServerFacts[]> => {
+    const used = await listUsed()
+    for (const key of probes.keys()) if (!used.has(key)) probes.delete(key)
+    await Promise.all([...used].slice(0, MOST_PROBED).map(([key, one]) => probe(key, one)))
+    const troubles = await readTroubles()
+    return [...used].map(([key, { name, accountId, apps }]): ServerFacts => {
+      const { failures = 0, reason = null } = probes.get(key) ?? {}
+      const isFailing = reason !== null && failures >= (known.has(subjectOf({ name, accountId })) ? 1 : FAILED_PROBES)
+      const waiting = troubles.get(key) ?? []
+      const refused = waiting.filter(({ isRefused }) => isRefused)
+      return {
+        name,
+        accountId,
+        apps,
+        failing: isFailing ? { reason } : null,
+        refused:
+          refused.length === 0
+            ? null
+            : {
+                apps: refused.map(({ app }) => app),
+                reason: refused.find((one) => one.reason !== null)?.reason ?? null,
+              },
+        waiting: waiting.reduce((sum, one) => sum + one.waiting, 0),
+      }
+    })
+  }
+}
+
+/** The same URL of two accounts is two servers: each is told about its own. */
+const keyOf = (accountId: string, smtpUrl: string | null): string => (smtpUrl === null ? '' : `${accountId} ${smtpUrl}`)

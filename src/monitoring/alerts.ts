@@ -1,0 +1,295 @@
+/** Which problems owners are told about, when they are over, and who is told. Times are ms UTC. */
+import { formatCount } from '../core/count.ts'
+import { HOUR_MS, MINUTE_MS } from '../core/clock.ts'
+import { makeTextId } from '../core/ids.ts'
+import { formatBytes } from '../core/bytes.ts'
+import { describeReason } from '../deliveries/describe-reason.ts'
+import { describeBrakeCause } from '../deliveries/brake.ts'
+import type { Alert, AlertNotice } from '../store/alerts.ts'
+import type { Backup } from '../store/backups.ts'
+import type { BrakeCause } from '../store/brake-rules.ts'
+
+export type { Alert, AlertNotice }
+
+export type AlertKind = 'sending' | 'rates' | 'disk' | 'backup' | 'refused'
+
+export type Condition = Pick<Alert, 'subject' | 'accountId' | 'title' | 'detail' | 'fix' | 'path'> & { kind: AlertKind }
+
+type App = { publicId: string; name: string; accountId: string }
+
+/**
+ * A mail server in use. `accountId` null: the installation's. `failing`: it can't be reached. `refused`: it refuses all
+ * emails of an app, or its login. `waiting`: emails that wait for it.
+ */
+export type ServerFacts = {
+  name: string
+  accountId: string | null
+  apps: App[]
+  failing: { reason: string } | null
+  refused: { reason: string | null; apps: App[] } | null
+  waiting: number
+}
+
+/** `everyMs` null: no scheduled backups. `since`: when the first one could have begun. */
+export type BackupFacts = { everyMs: number | null; since: number; lastGood: Backup | null; lastFailed: Backup | null }
+
+export type DiskFacts = { freeBytes: number; dataBytes: number }
+
+export type AlertFacts = {
+  at: number
+  servers: ServerFacts[]
+  brakes: { app: App; cause: BrakeCause }[]
+  disk: DiskFacts | null
+  /** why nothing can be saved */
+  writeFault: string | null
+  backup: BackupFacts
+  /** in the last minutes (REFUSED_MS). `accountId` null: without a valid key */
+  refused: { accountId: string | null; appId: string | null; codes: { code: string; count: number }[] }[]
+}
+
+/** Two accounts may use the same server, each with a login of its own. */
+export const subjectOf = ({ name, accountId }: Pick<ServerFacts, 'name' | 'accountId'>): string =>
+  accountId === null ? name : `${accountId} ${name}`
+
+const SYSTEM = '/system'
+
+export const findConditions = (facts: AlertFacts): Condition[] => [
+  ...facts.servers.flatMap(aboutServer),
+  ...facts.brakes.map(aboutRates),
+  ...aboutDisk(facts),
+  ...aboutBackup(facts.backup, facts.at),
+  ...facts.refused.flatMap(aboutRefused),
+]
+
+const countOf = (count: number, one: string, many: string): string =>
+  count === 1 ? one : `${formatCount(count)} ${many}`
+
+const describeWaiting = (count: number): string =>
+  count === 0 ? '' : ` ${countOf(count, 'One email is waiting.', 'emails are waiting.')}`
+
+const nameApps = (apps: readonly App[]): string => new Intl.ListFormat('en').format(apps.map(({ name }) => name))
+
+function aboutServer({ name, accountId, apps, failing, refused, waiting }: ServerFacts): Condition[] {
+  const [app] = refused?.apps ?? apps
+  const path = app === undefined ? SYSTEM : `/apps/${app.publicId}/sender/server`
+  const subject = subjectOf({ name, accountId })
+  const base = { kind: 'sending', subject, accountId, path } as const
+  if (failing) {
+    const reason = describeReason(failing.reason, '', 'deferred')
+    return [
+      {
+        ...base,
+        title: `The mail server ${name} can't be reached`,
+        detail: `${reason} No email is sent, and none are lost.${describeWaiting(waiting)}`,
+        fix: 'Start the mail server, or check its address and the network. Sending goes on by itself.',
+      },
+    ]
+  }
+  if (refused === null) return []
+  const why = refused.reason === null ? '' : ` ${describeReason(refused.reason, '', 'deferred')}`
+  return [
+    {
+      ...base,
+      title: `The mail server ${name} refuses emails`,
+      detail: `Emails of ${nameApps(refused.apps)} wait, and none are lost.${why}${describeWaiting(waiting)}`,
+      fix: 'Check the username, the password and the sender address under Sender, Mail server.',
+    },
+  ]
+}
+
+const aboutRates = ({ app, cause }: AlertFacts['brakes'][number]): Condition => ({
+  kind: 'rates',
+  subject: app.publicId,
+  accountId: app.accountId,
+  title: `Too many emails of ${app.name} ${cause.kind === 'bounces' ? 'bounce' : 'are reported as spam'}`,
+  detail: `${describeBrakeCause(cause)}. Lifecycle emails wait, so that mailbox providers don't block your domain.`,
+  fix: 'Find the cause under Sender, Rates, then release the brake.',
+  path: `/apps/${app.publicId}/sender/rates`,
+})
+
+const LEAST_FREE_BYTES = 512 * 1024 * 1024
+/** The write-ahead log, copies before an upgrade and sorting need room in proportion to the data. */
+const FREE_SHARE = 0.2
+
+export const neededBytes = ({ dataBytes }: Pick<DiskFacts, 'dataBytes'>): number =>
+  Math.max(LEAST_FREE_BYTES, Math.ceil(dataBytes * FREE_SHARE))
+
+export const isDiskLow = (disk: DiskFacts): boolean => disk.freeBytes < neededBytes(disk)
+
+function aboutDisk({ disk, writeFault }: AlertFacts): Condition[] {
+  const base = { kind: 'disk', subject: 'data', accountId: null, path: SYSTEM } as const
+  if (writeFault !== null) {
+    return [
+      {
+        ...base,
+        title: 'Nothing can be saved',
+        detail: `Events and contacts are refused with 503: ${writeFault}.${disk ? ` ${formatBytes(disk.freeBytes)} are free.` : ''}`,
+        fix: 'Free disk space, or check the disk and the permissions of the data folder. Saving goes on by itself.',
+      },
+    ]
+  }
+  if (disk === null || !isDiskLow(disk)) return []
+  return [
+    {
+      ...base,
+      title: 'The disk is nearly full',
+      detail: `${formatBytes(disk.freeBytes)} are free, and ${formatBytes(neededBytes(disk))} are needed. Without free space, nothing can be saved.`,
+      fix: 'Delete files, such as old backups, or use a larger disk.',
+    },
+  ]
+}
+
+/** A backup may take as long as this, and start a little later each time. */
+const BACKUP_GRACE_MS = HOUR_MS
+
+export const isBackupLate = ({ everyMs, since, lastGood }: BackupFacts, at: number): boolean =>
+  everyMs !== null && at - Math.max(since, lastGood?.startedAt ?? 0) > everyMs + BACKUP_GRACE_MS
+
+function aboutBackup(backup: BackupFacts, at: number): Condition[] {
+  if (!isBackupLate(backup, at)) return []
+  const { lastGood, lastFailed } = backup
+  const error = lastFailed !== null && lastFailed.finishedAt > (lastGood?.finishedAt ?? 0) ? lastFailed.error : null
+  const hours = lastGood === null ? null : Math.floor((at - lastGood.startedAt) / HOUR_MS)
+  const last = hours === null ? 'There is none yet' : `The last one was made ${countOf(hours, 'an hour', 'hours')} ago`
+  return [
+    {
+      kind: 'backup',
+      subject: 'scheduled',
+      accountId: null,
+      title: 'The backup is late',
+      detail: `${last}.${error === null ? '' : ` The last try failed: ${error}`}`,
+      fix: 'Check that the backup folder or bucket exists, has room and can be written to.',
+      path: SYSTEM,
+    },
+  ]
+}
+
+export const REFUSED_MS = 10 * MINUTE_MS
+/** In that time. */
+export const MANY_REFUSED = 100
+
+/** Part of normal use: an event about someone who is not a contact, and a limit that the caller waits for. */
+const EXPECTED_CODES: readonly string[] = ['contact_not_found', 'rate_limited', 'unavailable']
+
+function aboutRefused({ accountId, appId, codes }: AlertFacts['refused'][number]): Condition[] {
+  const unexpected = codes.filter(({ code }) => !EXPECTED_CODES.includes(code)).toSorted((a, b) => b.count - a.count)
+  const count = unexpected.reduce((sum, one) => sum + one.count, 0)
+  const [most] = unexpected
+  if (most === undefined || count < MANY_REFUSED) return []
+  const rest = most.count === count ? '' : `, ${formatCount(most.count)} of them`
+  const isKeyless = accountId === null
+  return [
+    {
+      kind: 'refused',
+      subject: accountId ?? 'unknown key',
+      accountId,
+      title: 'Many requests are refused',
+      detail: `${formatCount(count)} requests in the last 10 minutes were refused${rest} with ${most.code}${isKeyless ? ', without a valid API key' : ''}. What they would have recorded is missing.`,
+      fix: isKeyless
+        ? 'If they come from your server, check its API key.'
+        : 'Open Requests to see which calls are refused and why.',
+      path: appId === null ? SYSTEM : `/apps/${appId}/requests`,
+    },
+  ]
+}
+
+export const WEBHOOK = 'webhook'
+
+/** Over for so long before anybody is told; longer if it came back again and again. */
+const OVER_MS = 20 * 1_000
+const FLAPPING_OVER_MS = 30 * MINUTE_MS
+const FLAPPING = { times: 3, withinMs: HOUR_MS } as const
+
+export type AlertPlan = { alerts: Alert[]; changed: Alert[] }
+
+type Planning = {
+  alerts: readonly Alert[]
+  conditions: readonly Condition[]
+  /** since when the condition of an open alert is no longer met, by alert */
+  absentSince: Map<string, number>
+  /** who is to be told, now */
+  recipientsOf: (accountId: string | null) => string[]
+  at: number
+}
+
+const keyOf = ({ kind, subject }: Pick<Alert, 'kind' | 'subject'>): string => `${kind} ${subject}`
+
+/** `alerts`: newest first. Notes in `absentSince` what it saw. */
+export function planAlerts({ alerts, conditions, absentSince, recipientsOf, at }: Planning): AlertPlan {
+  const met = new Map(conditions.map((one) => [keyOf(one), one]))
+  const planned = alerts.map((alert): Alert => {
+    if (alert.resolvedAt !== null) return alert
+    const condition = met.get(keyOf(alert))
+    if (condition) {
+      absentSince.delete(alert.id)
+      // who opens the page sees how it is now; who was told isn't told again
+      const { title, detail, fix, path } = condition
+      return isSame(alert, condition) ? alert : { ...alert, title, detail, fix, path }
+    }
+    const since = absentSince.get(alert.id) ?? at
+    absentSince.set(alert.id, since)
+    if (at - since < overMs(alert, alerts, at)) return alert
+    absentSince.delete(alert.id)
+    return resolve(alert, since, at)
+  })
+  const open = new Set(planned.filter(({ resolvedAt }) => resolvedAt === null).map(keyOf))
+  const opened = [...met.values()]
+    .filter((one) => !open.has(keyOf(one)))
+    .map((one) => openAlert(one, recipientsOf(one.accountId), at))
+  const changed = [...opened, ...planned.filter((one, index) => one !== alerts[index])]
+  return { alerts: [...opened, ...planned], changed }
+}
+
+const isSame = (alert: Alert, condition: Condition): boolean =>
+  (['title', 'detail', 'fix', 'path'] as const).every((name) => alert[name] === condition[name])
+
+function overMs(alert: Alert, alerts: readonly Alert[], at: number): number {
+  const recent = alerts.filter((one) => keyOf(one) === keyOf(alert) && at - one.openedAt < FLAPPING.withinMs)
+  return recent.length >= FLAPPING.times ? FLAPPING_OVER_MS : OVER_MS
+}
+
+const due = (route: string, isOver: boolean, at: number): AlertNotice => ({
+  route,
+  isOver,
+  state: 'due',
+  tries: 0,
+  nextAt: at,
+})
+
+const openAlert = (condition: Condition, recipients: readonly string[], at: number): Alert => ({
+  id: makeTextId('alt', at),
+  ...condition,
+  openedAt: at,
+  resolvedAt: null,
+  notices: recipients.map((route) => due(route, false, at)),
+})
+
+/** Who was not told that it began learns once that it began and ended. */
+const resolve = (alert: Alert, resolvedAt: number, at: number): Alert => ({
+  ...alert,
+  resolvedAt,
+  notices: alert.notices.flatMap((notice) => [
+    notice.state === 'due' ? { ...notice, state: 'left_out' as const } : notice,
+    due(notice.route, true, at),
+  ]),
+})
+
+const FIRST_TRY_AGAIN_MS = 5_000
+const LAST_TRY_AGAIN_MS = 30 * MINUTE_MS
+/** About two days. */
+const MOST_TRIES = 100
+
+export function noteTry(notice: AlertNotice, isSent: boolean, at: number): AlertNotice {
+  const tries = notice.tries + 1
+  if (isSent) return { ...notice, state: 'sent', tries }
+  if (tries >= MOST_TRIES) return { ...notice, state: 'given_up', tries }
+  return {
+    ...notice,
+    tries,
+    nextAt: at + Math.min(FIRST_TRY_AGAIN_MS * 2 ** Math.min(tries - 1, 20), LAST_TRY_AGAIN_MS),
+  }
+}
+
+export const listDue = (alert: Alert, at: number): AlertNotice[] =>
+  // a clock that was set back must not delay it
+  alert.notices.filter(({ state, nextAt }) => state === 'due' && (nextAt <= at || nextAt > at + LAST_TRY_AGAIN_MS))

@@ -1,0 +1,304 @@
+/** What an app's owners should look at. */
+import type { AppRow } from '../accounts/access.ts'
+import { listShownAccounts } from '../accounts/accounts.ts'
+import { findLastCheck, readReceived } from '../accounts/dns-checks.ts'
+import { UNREADABLE_SERVER } from '../accounts/mail-server.ts'
+import {
+  type CheckedSender,
+  checkOneClick,
+  isMissing,
+  isUnknown,
+  type LastCheck,
+  listCheckedSenders,
+  nameChecks,
+  type SenderCheck,
+} from '../accounts/sender-checks.ts'
+import type { MailSettings } from '../accounts/sender-settings.ts'
+import { listSenderEmails } from '../accounts/senders.ts'
+import { type Clock, DAY_MS } from '../core/clock.ts'
+import { formatCount, formatCounted, MOST_COUNTED } from '../core/count.ts'
+import { fromLocalTime, localTime } from '../core/local-time.ts'
+import { upperFirst } from '../core/text.ts'
+import {
+  BRAKE_DAYS,
+  describeBrakeCause,
+  formatPercent,
+  type Rates,
+  rateState,
+  readRates,
+  TARGETS,
+} from '../deliveries/brake.ts'
+import { lastDays } from '../deliveries/results.ts'
+import type { Mailer } from '../messages/mailer.ts'
+import type { MessageRow } from '../messages/messages.ts'
+import { describeLostUrl } from '../people/unsubscribe.ts'
+import type { ProblemCounts } from '../store/message-results.ts'
+import type { RefusalGroup } from '../store/requests.ts'
+import type { Store } from '../store/store.ts'
+import { describeStuck, formatMost, IS_PROBLEM, type MailState, readMailState } from './mail-state.ts'
+
+/** `refused`: since yesterday. `days`: those in which emails failed. */
+export type AttentionFacts = {
+  mail: MailState
+  messages: Pick<MessageRow, 'id' | 'name' | 'status' | 'content'>[]
+  problems: ProblemCounts
+  /** the DNS records of the sender's domain; null without a sender or a mail server. `checks`: null if never looked up */
+  records: { domain: string; checks: SenderCheck[] | null } | null
+  refused: { groups: Pick<RefusalGroup, 'code' | 'count'>[]; isCut: boolean }
+  /** of the days that the brake looks at */
+  rates: Rates
+  days: number
+}
+
+export type About =
+  | 'sender'
+  | 'rates'
+  | 'unreadable'
+  | 'server'
+  | 'pause'
+  | 'stuck'
+  | 'captured'
+  | 'domains'
+  | 'unchecked'
+  | 'records'
+  | 'failed'
+  | 'unfit'
+  | 'unknown'
+  | 'refused'
+  | 'links'
+
+/** `isBad`: to be solved. `until`: end of a pause (ms UTC). `unfit`: of a message. */
+export type AttentionItem = {
+  about: About
+  isBad: boolean
+  text: string
+  until?: number
+  unfit?: { messageId: number; reason: string }
+}
+
+/** Empty when all is well. What loses emails comes first. */
+export const findAttention = (facts: AttentionFacts): AttentionItem[] =>
+  [
+    aboutSender(facts),
+    ...aboutServer(facts),
+    aboutRates(facts),
+    aboutDomains(facts),
+    aboutRecords(facts),
+    aboutFailed(facts),
+    ...aboutUnfit(facts),
+    aboutUnknown(facts),
+    aboutRefused(facts),
+    aboutLinks(facts),
+  ]
+    .filter((item) => item !== null)
+    .toSorted((a, b) => Number(b.isBad) - Number(a.isBad))
+
+type Item = AttentionItem | null
+
+const countOf = (count: number, one: string, many: string): string =>
+  count === 1 ? `1 ${one}` : `${formatMost(count)} ${many}`
+
+function aboutSender({ mail, messages }: AttentionFacts): Item {
+  const live = messages.filter(({ status, content }) => status === 'live' && content.mail.fromEmail === undefined)
+  if (mail.hasSender || live.length === 0) return null
+  return {
+    about: 'sender',
+    isBad: true,
+    text: `${countOf(live.length, 'live message has', 'live messages have')} no sender address, so nothing is sent.`,
+  }
+}
+
+/** The brake, or complaints that come close to it. */
+function aboutRates({ mail: { brake }, rates }: AttentionFacts): Item {
+  if (brake) {
+    return { about: 'rates', isBad: IS_PROBLEM.brake, text: `${describeBrakeCause(brake)}, so lifecycle emails wait.` }
+  }
+  const { complaints: failures, emails } = rates
+  const state = rateState('complaints', rates)
+  if (state === 'good' || state === 'few') return null
+  const cause = describeBrakeCause({ kind: 'complaints', failures, emails })
+  return {
+    about: 'rates',
+    isBad: false,
+    text: `${cause}. Gmail and Amazon SES expect less than ${formatPercent(TARGETS.complaints)}.`,
+  }
+}
+
+/** Captured emails wait for a server, or for somebody to send them. */
+function aboutServer({ mail, messages, problems: { captured } }: AttentionFacts): Item[] {
+  if (mail.isUnreadable) {
+    return [{ about: 'unreadable', isBad: IS_PROBLEM.unreadable, text: UNREADABLE_SERVER }]
+  }
+  const waiting = countOf(captured, 'email is captured', 'emails are captured')
+  if (mail.isCapturing) {
+    if (captured === 0 && messages.every(({ status }) => status !== 'live')) return []
+    const text = `No mail server yet. ${captured === 0 ? 'Emails are captured' : waiting}, not sent.`
+    return [{ about: 'server', isBad: IS_PROBLEM.capturing, text }]
+  }
+  const items: AttentionItem[] = []
+  if (mail.pause) {
+    const text = mail.pause.isOwn
+      ? 'The mail server refuses this app. Emails wait'
+      : 'The mail server is paused. Emails wait'
+    items.push({ about: 'pause', isBad: IS_PROBLEM.pause, text, until: mail.pause.until })
+  }
+  if (mail.stuck) items.push({ about: 'stuck', isBad: IS_PROBLEM.stuck, text: describeStuck(mail.stuck) })
+  if (captured > 0) items.push({ about: 'captured', isBad: false, text: `${waiting} and not sent.` })
+  return items
+}
+
+const aboutDomains = ({ mail: { unverified } }: AttentionFacts): Item =>
+  unverified.length === 0
+    ? null
+    : {
+        about: 'domains',
+        isBad: IS_PROBLEM.unverified,
+        text: `Emails from ${unverified.join(', ')} wait for a DNS record.`,
+      }
+
+function aboutRecords({ records }: AttentionFacts): Item {
+  if (records === null) return null
+  const { domain, checks } = records
+  const missing = checks?.filter(isMissing) ?? []
+  const unknown = checks?.filter(isUnknown) ?? []
+  if (missing.length === 0 && (checks === null || unknown.length > 0)) {
+    const isAll = checks === null || unknown.length === checks.length
+    const what = isAll ? 'The DNS records' : upperFirst(nameChecks(unknown))
+    const [verb, them] = unknown.length === 1 && !isAll ? ["hasn't", 'it'] : ["haven't", 'them']
+    const text = `${what} of ${domain} ${verb} been checked yet. Without ${them}, emails may go to spam.`
+    return { about: 'unchecked', isBad: false, text }
+  }
+  if (missing.length === 0) return null
+  const names = upperFirst(nameChecks(missing))
+  const text = `${names} of ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
+  return { about: 'records', isBad: missing.some(({ state }) => state === 'bad'), text }
+}
+
+function aboutFailed({ problems: { failed }, days }: AttentionFacts): Item {
+  if (failed === 0) return null
+  return {
+    about: 'failed',
+    isBad: true,
+    text: `${countOf(failed, 'email', 'emails')} failed in the last ${days} days.`,
+  }
+}
+
+const UNFIT: ReadonlyMap<string, string> = new Map([
+  ['missing_value', 'a value was missing'],
+  ['broken_template', 'the template has an error'],
+  ['empty_mail', 'the email had no text'],
+  ['template_too_slow', 'the email took too long to render'],
+  ['sender_not_listed', 'its sender address is not an address of the app'],
+])
+
+/** Reasons that lie in a message, not in its people. */
+const UNFIT_REASONS = [...UNFIT.keys()]
+
+const aboutUnfit = ({ messages, problems: { unfit }, days }: AttentionFacts): Item[] =>
+  unfit.flatMap(({ messageId, reason, emails }) => {
+    const message = messages.find(({ id }) => id === messageId)
+    if (!message) return []
+    const sent = `${countOf(emails, 'email', 'emails')} from “${message.name}” ${emails === 1 ? "wasn't" : "weren't"} sent`
+    return {
+      about: 'unfit' as const,
+      isBad: true,
+      text: `${sent} in the last ${days} days: ${UNFIT.get(reason) ?? reason}.`,
+      unfit: { messageId, reason },
+    }
+  })
+
+const aboutUnknown = ({ problems: { unknown } }: AttentionFacts): Item =>
+  unknown === 0
+    ? null
+    : {
+        about: 'unknown',
+        isBad: false,
+        text: `${countOf(unknown, 'email', 'emails')} may or may not have been sent: the mail server sent no confirmation.`,
+      }
+
+function aboutRefused({ refused }: AttentionFacts): Item {
+  const byCode = new Map<string, number>()
+  for (const { code, count } of refused.groups) byCode.set(code, (byCode.get(code) ?? 0) + count)
+  const [most, ...others] = [...byCode].toSorted(([, a], [, b]) => b - a)
+  if (most === undefined) return null
+  const [code, times] = most
+  const count = others.reduce((sum, [, n]) => sum + n, times)
+  const which = others.length === 0 ? `with ${code}` : `${formatCount(times)} of them with ${code}`
+  const text = refused.isCut
+    ? `${formatCounted(MOST_COUNTED + 1)} requests have been refused since yesterday, many of them with ${code}.`
+    : `${count === 1 ? '1 request has' : `${formatCount(count)} requests have`} been refused since yesterday, ${which}.`
+  return { about: 'refused', isBad: false, text }
+}
+
+/** While nothing is live, nobody gets the links. */
+const aboutLinks = ({ mail: { lostUrl }, messages }: AttentionFacts): Item =>
+  lostUrl === null
+    ? null
+    : {
+        about: 'links',
+        isBad: IS_PROBLEM.lostUrl && messages.some(({ status }) => status === 'live'),
+        text: describeLostUrl(lostUrl),
+      }
+
+type Dependencies = {
+  store: Store
+  mailer: Pick<Mailer, 'findMailRoute' | 'findPause' | 'senders'>
+  clock: Pick<Clock, 'now'>
+  baseUrl: string
+}
+
+const FAILED_DAYS = 7
+
+/** The first day (since 1970 UTC) of those in which emails failed. */
+export const firstFailedDay = (now: number): number => lastDays(FAILED_DAYS, now).from
+
+/** `onRecords`: the sender with its DNS records of the last look-up. */
+export async function readAttentionFacts(
+  deps: Dependencies,
+  app: AppRow,
+  onRecords: (sender: CheckedSender, last: LastCheck | null) => void = () => {},
+): Promise<AttentionFacts> {
+  const { store, clock } = deps
+  const now = clock.now()
+  const yesterday = Math.floor(localTime(now, app.timezone) / DAY_MS) - 1
+  const accountIds = await listShownAccounts(store, app.accountId)
+  const [mail, messages, problems, records, refused, rates] = await Promise.all([
+    readMailState(deps, app),
+    store.listMessages(app.id),
+    store.countProblems(app.id, lastDays(FAILED_DAYS, now), UNFIT_REASONS),
+    readRecords(deps, app, onRecords),
+    store.summarizeRefusals({ accountIds, appId: app.id, since: fromLocalTime(yesterday * DAY_MS, app.timezone) }),
+    readRates(store, app.id, BRAKE_DAYS, now),
+  ])
+  return { mail, messages, problems, records, refused, rates, days: FAILED_DAYS }
+}
+
+async function readRecords(
+  deps: Dependencies,
+  app: AppRow,
+  onRecords: (sender: CheckedSender, last: LastCheck | null) => void,
+): Promise<AttentionFacts['records']> {
+  const { store, mailer } = deps
+  const settings = await store.mailSettings(app.id)
+  const route = mailer.findMailRoute({ settings, app })
+  const [sender] = route.from === null || route.server === null ? [] : await readCheckedSenders(deps, app, settings)
+  if (sender === undefined) return null
+  const last = await findLastCheck(store, app.id, sender)
+  onRecords(sender, last)
+  return { domain: sender.domain, checks: last && [...last.checks, checkOneClick(sender)] }
+}
+
+/** The domains that an app sends from, the default one first. */
+export async function readCheckedSenders(
+  { store, mailer, baseUrl }: Omit<Dependencies, 'clock'>,
+  app: AppRow,
+  settings: MailSettings,
+): Promise<CheckedSender[]> {
+  const { installation } = mailer.senders
+  return listCheckedSenders(mailer.findMailRoute({ settings, app }), settings, {
+    // the operator's own, unless it is the default
+    emails: listSenderEmails(settings, installation).filter((email) => email !== installation.from?.address),
+    received: await readReceived(store, app.id),
+    baseUrl,
+  })
+}

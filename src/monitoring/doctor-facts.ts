@@ -1,0 +1,144 @@
+/** The facts of the doctor: from the data folder, and from outside only where they were asked for. */
+import { findLastCheck, readReceived } from '../accounts/dns-checks.ts'
+import { type CheckedSender, listCheckedSenders, type SenderCheck } from '../accounts/sender-checks.ts'
+import { findFrom } from '../accounts/senders.ts'
+import type { Clock } from '../core/clock.ts'
+import { isLinkUnreachable } from '../people/unsubscribe.ts'
+import type { Mailer, MailRoute, ServerCheck } from '../messages/mailer.ts'
+import { findExposed } from '../store/engine/database.ts'
+import { NO_SETTINGS } from '../store/mail-settings.ts'
+import type { MailSettings } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
+import type { AppRow } from '../store/types.ts'
+import { readBackups, readDisk } from './alert-facts.ts'
+import type { DoctorFacts, Tried } from './doctor.ts'
+import { readUntrustedProxy, type ServerFacts } from './installation.ts'
+
+/** What is asked outside of this machine. Null: it isn't. */
+export type Lookups = {
+  /** the public address */
+  tryAddress: (baseUrl: string) => Promise<Tried | null>
+  /** DNS records of a sender; null: as they were last time */
+  checkSender: ((sender: CheckedSender) => Promise<SenderCheck[]>) | null
+  checkServer: (app: Pick<AppRow, 'publicId'>, settings: MailSettings, name: string) => Promise<ServerCheck | null>
+  /** the webhook and the second mail server */
+  tryRoutes: () => Promise<Tried[]>
+  /** asks the system */
+  isClockSynchronized: () => Promise<boolean | null>
+}
+
+type Given = {
+  store: Store
+  clock: Pick<Clock, 'now'>
+  folder: string
+  mailer: Pick<Mailer, 'senders' | 'findMailRoute'>
+  server: ServerFacts
+  isServed: boolean
+  hasSecondRoute: boolean
+  /** modes before they were changed */
+  exposed?: DoctorFacts['exposed']
+}
+
+/** Domains whose records are looked up. */
+const MOST_DOMAINS = 20
+
+export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<DoctorFacts> {
+  const { store, clock, folder, server, isServed, hasSecondRoute, exposed } = given
+  const { databaseBytes, logBytes } = store.stats()
+  const apps = await listAllApps(given)
+  const hasServer = apps.some(({ route }) => route.host !== null) || server.mailServer !== null
+  const [tried, records, mailServers, routes, isSynchronized] = await Promise.all([
+    isServed && !isLinkUnreachable(server.baseUrl) ? lookups.tryAddress(server.baseUrl) : null,
+    readRecords(given, apps, lookups),
+    checkServers(given, lookups),
+    lookups.tryRoutes(),
+    lookups.isClockSynchronized(),
+  ])
+  const alerts = await store.listAlerts()
+  return {
+    at: clock.now(),
+    folder: { path: folder, bytes: databaseBytes + logBytes, schemaVersion: store.schemaVersion },
+    exposed: exposed ?? findExposed(folder),
+    disk: await readDisk(store, folder),
+    clock: { newestAt: await store.findNewestTime(), isSynchronized },
+    address: { baseUrl: server.baseUrl, isLocal: isLinkUnreachable(server.baseUrl), isServed, tried },
+    proxy: { trusted: server.trustedProxies, untrusted: await readUntrustedProxy(store) },
+    sender: {
+      hasServer,
+      hasSender: apps.some(({ route }) => route.from !== null),
+      without: await listWithout(given, apps),
+    },
+    records,
+    backup: await readBackups(store, { everyMs: server.backupEveryMs, since: server.startedAt }),
+    mailServers,
+    alerts: {
+      routes,
+      hasSecondRoute,
+      open: alerts.flatMap(({ resolvedAt, kind, title, fix, openedAt }) =>
+        resolvedAt === null ? [{ kind, title, fix, since: openedAt }] : [],
+      ),
+    },
+  }
+}
+
+type SendingApp = { app: AppRow; settings: MailSettings; route: MailRoute }
+
+async function listAllApps({ store, mailer, server }: Given): Promise<SendingApp[]> {
+  const accounts = await store.listAccounts()
+  const apps = (await Promise.all(accounts.map(({ id }) => store.listApps(id)))).flat()
+  return Promise.all(
+    apps.map(async (app) => {
+      const settings = await store.mailSettings(app.id)
+      const found = mailer.findMailRoute({ settings, app })
+      const { mailServer } = server
+      // a command doesn't have the settings of the server
+      const route = found.server === null && !found.isOwn && mailServer ? { ...found, ...mailServer } : found
+      const from = route.from ?? findFrom({ settings, fallback: mailer.senders.installation.from, app })
+      return { app, settings, route: { ...route, from } }
+    }),
+  )
+}
+
+async function listWithout({ mailer }: Given, apps: readonly SendingApp[]): Promise<DoctorFacts['sender']['without']> {
+  const found = await mailer.senders.listWithoutSender()
+  return found.map(({ appId, messages }) => ({
+    appName: apps.find(({ app }) => app.publicId === appId)?.app.name ?? appId,
+    messages,
+  }))
+}
+
+/** Each domain once for each server that sends for it. */
+async function readRecords({ store, server }: Given, apps: readonly SendingApp[], { checkSender }: Lookups) {
+  const found = new Map<string, { app: AppRow; sender: CheckedSender }>()
+  for (const { app, settings, route } of apps) {
+    if (route.from === null || route.host === null) continue
+    const received = await readReceived(store, app.id)
+    const [sender] = listCheckedSenders(route, settings, { emails: [], received, baseUrl: server.baseUrl })
+    if (sender) found.set(`${sender.domain} ${sender.server} ${sender.dkim?.selector}`, { app, sender })
+  }
+  const read = async ({ app, sender }: { app: AppRow; sender: CheckedSender }) => {
+    const last = await findLastCheck(store, app.id, sender)
+    const checks = checkSender === null ? (last?.checks ?? null) : await checkSender(sender)
+    return { appId: app.publicId, domain: sender.domain, checks }
+  }
+  return Promise.all([...found.values()].slice(0, MOST_DOMAINS).map(read))
+}
+
+async function checkServers(
+  { store, mailer, server }: Given,
+  { checkServer }: Lookups,
+): Promise<DoctorFacts['mailServers']> {
+  const own = new Map<string, { publicId: string; settings: MailSettings }>()
+  for (const { publicId, name, smtpUrl } of await store.listOwnServers()) {
+    const settings = { ...NO_SETTINGS, smtpUrl }
+    const shown = mailer.findMailRoute({ settings, app: { name } }).server ?? 'The mail server of an app'
+    if (own.size < MOST_DOMAINS) own.set(shown, { publicId, settings })
+  }
+  const shared = server.mailServer ? [[server.mailServer.name, { publicId: '', settings: NO_SETTINGS }] as const] : []
+  return Promise.all(
+    [...shared, ...own].map(async ([name, { publicId, settings }]) => ({
+      name,
+      check: await checkServer({ publicId }, settings, name),
+    })),
+  )
+}

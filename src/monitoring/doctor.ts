@@ -1,0 +1,349 @@
+/** The usual mistakes of an installation, each with its fix. Times are ms UTC. */
+import { nameChecks, type SenderCheck, isMissing, isUnknown } from '../accounts/sender-checks.ts'
+import { formatBytes } from '../core/bytes.ts'
+import { formatCount } from '../core/count.ts'
+import { DAY_MS, MINUTE_MS } from '../core/clock.ts'
+import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
+import { upperFirst } from '../core/text.ts'
+import { describeReason } from '../deliveries/describe-reason.ts'
+import type { ServerCheck } from '../messages/mailer.ts'
+import { type BackupFacts, type DiskFacts, isBackupLate, isDiskLow, neededBytes } from './alerts.ts'
+
+export type CheckName =
+  | 'Data folder'
+  | 'Permissions'
+  | 'Disk'
+  | 'Clock'
+  | 'Public address'
+  | 'Proxy'
+  | 'Sender'
+  | 'DNS records'
+  | 'Backup'
+  | 'Mail server'
+  | 'Alerts'
+
+/** `caution`: works, but not as well as it could. `unknown`: not checked. `fix` null: nothing to do. */
+export type Finding = {
+  check: CheckName
+  state: 'good' | 'caution' | 'bad' | 'unknown'
+  text: string
+  fix: string | null
+}
+
+/** An endpoint that was tried. `problem` null: it answered. */
+export type Tried = { name: string; problem: string | null }
+
+export type DoctorFacts = {
+  at: number
+  folder: { path: string; bytes: number; schemaVersion: number }
+  /** files and folders that other users of the machine can open */
+  exposed: { file: string; mode: string }[]
+  disk: DiskFacts | null
+  clock: {
+    newestAt: number | null
+    /** by the system; null: unknown */
+    isSynchronized: boolean | null
+  }
+  /** `isServed` null: unknown. `tried` null: it was not asked for */
+  address: { baseUrl: string; isLocal: boolean; isServed: boolean; tried: Tried | null }
+  proxy: { trusted: readonly string[]; untrusted: string | null }
+  sender: {
+    /** of the installation or an app */
+    hasServer: boolean
+    hasSender: boolean
+    /** live messages without a sender address, by app */
+    without: { appName: string; messages: number }[]
+  }
+  /** `checks` null: never looked up */
+  records: { appId: string; domain: string; checks: SenderCheck[] | null }[]
+  backup: BackupFacts
+  /** `check` null: it was not asked for, or its password is unknown */
+  mailServers: { name: string; check: ServerCheck | null }[]
+  /** null: not tried; the webhook and the second mail server */
+  alerts: {
+    routes: Tried[]
+    hasSecondRoute: boolean
+    open: { kind: string; title: string; fix: string; since: number }[]
+  }
+}
+
+const good = (check: CheckName, text: string): Finding => ({ check, state: 'good', text, fix: null })
+const bad = (check: CheckName, text: string, fix: string): Finding => ({ check, state: 'bad', text, fix })
+const caution = (check: CheckName, text: string, fix: string | null): Finding => ({
+  check,
+  state: 'caution',
+  text,
+  fix,
+})
+const unknown = (check: CheckName, text: string, fix: string | null): Finding => ({
+  check,
+  state: 'unknown',
+  text,
+  fix,
+})
+
+/** In the order in which problems are best solved. */
+export function diagnose(facts: DoctorFacts): Finding[] {
+  const found = [
+    aboutFolder(facts),
+    aboutPermissions(facts),
+    aboutDisk(facts),
+    aboutClock(facts),
+    aboutAddress(facts),
+    aboutProxy(facts),
+    ...aboutSender(facts),
+    ...aboutRecords(facts),
+    aboutBackup(facts),
+    ...aboutMailServers(facts),
+  ]
+  const isFound = (kind: string): boolean =>
+    found.some((one) => one.state === 'bad' && one.check === CHECK_OF.get(kind))
+  return [...found, ...aboutAlerts(facts, isFound)]
+}
+
+/** What says the same as an alert of a kind. */
+const CHECK_OF: ReadonlyMap<string, CheckName> = new Map([
+  ['sending', 'Mail server'],
+  ['disk', 'Disk'],
+  ['backup', 'Backup'],
+])
+
+export const isProblem = ({ state }: Finding): boolean => state === 'bad'
+
+/** "2 problems found.", "Everything works." */
+export function summarize(findings: readonly Finding[]): string {
+  const problems = findings.filter(isProblem).length
+  const cautions = findings.filter(({ state }) => state === 'caution').length
+  if (problems > 0) return problems === 1 ? '1 problem found.' : `${problems} problems found.`
+  if (cautions > 0)
+    return cautions === 1 ? 'No problems, 1 recommendation.' : `No problems, ${cautions} recommendations.`
+  return 'No problems found.'
+}
+
+const aboutFolder = ({ folder: { path, bytes, schemaVersion } }: DoctorFacts): Finding =>
+  good('Data folder', `${path} has a database of ${formatBytes(bytes)}, schema version ${schemaVersion}.`)
+
+function aboutPermissions({ exposed }: DoctorFacts): Finding {
+  if (exposed.length === 0) return good('Permissions', 'Only the user of the server can open the data.')
+  const [first] = exposed
+  const others = exposed.length === 1 ? '' : ` and ${exposed.length - 1} more`
+  return bad(
+    'Permissions',
+    `Other users of this machine can open ${first?.file} (mode ${first?.mode})${others}.`,
+    `Run chmod go-rwx ${exposed.map(({ file }) => file).join(' ')}`,
+  )
+}
+
+function aboutDisk({ disk }: DoctorFacts): Finding {
+  if (disk === null) return unknown('Disk', "The free disk space can't be read on this system.", null)
+  const free = `${formatBytes(disk.freeBytes)} are free`
+  if (!isDiskLow(disk)) return good('Disk', `${free}.`)
+  return bad(
+    'Disk',
+    `${free}, and ${formatBytes(neededBytes(disk))} are needed.`,
+    'Delete files, or use a larger disk.',
+  )
+}
+
+/** Rows are stored a little ahead while many come at once. */
+const CLOCK_MS = 2 * MINUTE_MS
+
+function aboutClock({ at, clock: { newestAt, isSynchronized } }: DoctorFacts): Finding {
+  const now = formatTimeInZone(at, 'UTC')
+  if (newestAt !== null && newestAt - at > CLOCK_MS) {
+    return bad(
+      'Clock',
+      `The clock says ${now}, but data was stored ${formatDuration(newestAt - at)} later than that.`,
+      'Set the clock, and turn on time synchronization, such as with timedatectl set-ntp true.',
+    )
+  }
+  if (isSynchronized === false) {
+    return caution('Clock', `The clock (${now}) is not synchronized.`, 'Run timedatectl set-ntp true.')
+  }
+  return good('Clock', `The clock says ${now}${isSynchronized ? ' and is synchronized' : ''}.`)
+}
+
+function aboutAddress({ address: { baseUrl, isLocal, isServed, tried }, sender }: DoctorFacts): Finding {
+  if (isLocal) {
+    const text = `Links in emails and to the dashboard lead to ${baseUrl}, which only this machine can open.`
+    const fix = 'Set EVENTPOST_BASE_URL to the public address, such as https://post.example.com.'
+    return sender.hasServer ? bad('Public address', text, fix) : caution('Public address', text, fix)
+  }
+  if (!isServed)
+    return unknown(
+      'Public address',
+      `No server is running on this data folder, so ${baseUrl} was not checked.`,
+      'Start the server with eventpost serve.',
+    )
+  if (tried?.problem) {
+    return bad(
+      'Public address',
+      `${baseUrl} can't be reached: ${tried.problem}`,
+      'Check its DNS record, the firewall, and that the reverse proxy passes requests to the server.',
+    )
+  }
+  if (baseUrl.startsWith('http:')) {
+    return caution(
+      'Public address',
+      `${baseUrl} is not encrypted: passwords and keys cross the network in plain text.`,
+      'Put a reverse proxy with TLS in front, and set EVENTPOST_BASE_URL to the https address.',
+    )
+  }
+  return good('Public address', tried === null ? `${baseUrl}.` : `${baseUrl} answers.`)
+}
+
+/** Eventpost speaks no TLS, so behind an https address there is a proxy. */
+function aboutProxy({ address: { baseUrl }, proxy: { trusted, untrusted } }: DoctorFacts): Finding {
+  const consequence = 'All visitors count as one, and rate limits apply to all of them together.'
+  if (untrusted !== null) {
+    return bad(
+      'Proxy',
+      `${untrusted} sends X-Forwarded-For but is not a trusted proxy. ${consequence}`,
+      `If it is your reverse proxy, set EVENTPOST_TRUSTED_PROXIES=${[...trusted, untrusted].join(',')} and restart the server.`,
+    )
+  }
+  if (baseUrl.startsWith('https:') && trusted.length === 0) {
+    return bad(
+      'Proxy',
+      `${baseUrl} is behind a reverse proxy, but no proxy is trusted. ${consequence}`,
+      "Set EVENTPOST_TRUSTED_PROXIES to the proxy's address, such as 127.0.0.1, and restart the server.",
+    )
+  }
+  return good('Proxy', trusted.length === 0 ? 'No reverse proxy is in use.' : `Trusted: ${trusted.join(', ')}.`)
+}
+
+function aboutSender({ sender: { hasServer, hasSender, without } }: DoctorFacts): Finding[] {
+  if (without.length > 0) {
+    return without.map(({ appName, messages }) =>
+      bad(
+        'Sender',
+        `${messages === 1 ? '1 live message' : `${formatCount(messages)} live messages`} of ${appName} can't be sent: no sender address is set.`,
+        'Add one on the Sender page of the app, or set EVENTPOST_MAIL_FROM.',
+      ),
+    )
+  }
+  if (!hasSender)
+    return [
+      caution(
+        'Sender',
+        'No sender address is set.',
+        'Add one on the Sender page of an app, or set EVENTPOST_MAIL_FROM.',
+      ),
+    ]
+  return [
+    hasServer ? good('Sender', 'Every live message has a sender address.') : good('Sender', 'A sender address is set.'),
+  ]
+}
+
+function aboutRecords({ records }: DoctorFacts): Finding[] {
+  if (records.length === 0) return [good('DNS records', 'No domain sends emails yet.')]
+  return records.map(({ appId, domain, checks }) => {
+    const page = `the Sender page (/apps/${appId}/sender/domain)`
+    if (checks === null)
+      return unknown('DNS records', `The records of ${domain} have not been looked up.`, `Check them on ${page}.`)
+    const missing = checks.filter(isMissing)
+    if (missing.length > 0) {
+      const text = `${upperFirst(nameChecks(missing))} of ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
+      const fix = `Add the records on ${page}: ${missing.map(({ sentence }) => sentence).join(' ')}`
+      return missing.some(({ state }) => state === 'bad')
+        ? bad('DNS records', text, fix)
+        : caution('DNS records', text, fix)
+    }
+    const unread = checks.filter(isUnknown)
+    if (unread.length > 0)
+      return unknown(
+        'DNS records',
+        `${upperFirst(nameChecks(unread))} of ${domain} could not be looked up.`,
+        "Check this machine's network and DNS.",
+      )
+    return good('DNS records', `The records of ${domain} are in place.`)
+  })
+}
+
+/** Without scheduled backups. */
+const OLD_BACKUP_MS = 7 * DAY_MS
+
+function aboutBackup({ backup, at }: DoctorFacts): Finding {
+  const { everyMs, lastGood, lastFailed } = backup
+  const failed =
+    lastFailed !== null && lastFailed.finishedAt > (lastGood?.finishedAt ?? 0)
+      ? ` The last try failed: ${lastFailed.error}`
+      : ''
+  const age = lastGood === null ? null : formatDuration(at - lastGood.finishedAt)
+  const last = age === null ? 'There is no backup.' : `The last backup is ${age} old.`
+  if (isBackupLate(backup, at))
+    return bad(
+      'Backup',
+      `${last}${failed}`,
+      'Check that the backup folder or bucket exists, has room and can be written to.',
+    )
+  if (everyMs === null && (lastGood === null || at - lastGood.finishedAt > OLD_BACKUP_MS))
+    return caution(
+      'Backup',
+      `${last}${failed}`,
+      'Set EVENTPOST_BACKUP_TO for scheduled backups, or run eventpost backup FILE regularly.',
+    )
+  return failed === ''
+    ? good('Backup', last)
+    : caution('Backup', `${last}${failed}`, 'See the log of the server for the cause.')
+}
+
+function aboutMailServers({ mailServers, sender }: DoctorFacts): Finding[] {
+  if (mailServers.length === 0 || !sender.hasServer)
+    return [
+      caution(
+        'Mail server',
+        'No mail server is set up: emails are captured, not sent.',
+        'Set EVENTPOST_SMTP_URL, or set one up on the Sender page of an app.',
+      ),
+    ]
+  return mailServers.map(({ name, check }) => {
+    if (check === null) return unknown('Mail server', `${name} was not checked.`, null)
+    if (check.is === 'failed') {
+      const reply = check.reply === undefined ? '' : ` It replied ${check.reply}.`
+      return bad(
+        'Mail server',
+        `${name} can't be used. ${describeReason(check.reason, '', 'deferred')}${reply}`,
+        'Check that it is running, and its address, username and password.',
+      )
+    }
+    if (check.note === 'sandbox')
+      return caution(
+        'Mail server',
+        `${name} is in the sandbox: it sends only to verified addresses.`,
+        'Ask the provider for production access.',
+      )
+    if (check.note === 'paused')
+      return bad('Mail server', `${name} has paused the account.`, 'See the messages of the provider.')
+    return good('Mail server', `${name} answers.`)
+  })
+}
+
+function aboutAlerts(
+  { alerts: { routes, hasSecondRoute, open } }: DoctorFacts,
+  isFound: (kind: string) => boolean,
+): Finding[] {
+  const found = [
+    ...open
+      .filter(({ kind }) => !isFound(kind))
+      .map(({ title, fix, since }) => bad('Alerts', `${title}, since ${formatTimeInZone(since, 'UTC')}.`, fix)),
+    ...routes.map(({ name, problem }) =>
+      problem === null
+        ? good('Alerts', `${name} answers.`)
+        : bad(
+            'Alerts',
+            `${name} can't be used. ${problem}`,
+            'Check its address, and send a test alert from the System page.',
+          ),
+    ),
+  ]
+  if (!hasSecondRoute)
+    found.push(
+      caution(
+        'Alerts',
+        'Nothing tells you when the mail server is down.',
+        'Set EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL.',
+      ),
+    )
+  return found.length > 0 ? found : [good('Alerts', 'No alert is open.')]
+}

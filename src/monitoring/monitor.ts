@@ -1,0 +1,367 @@
+/** Looks for problems, and tells owners and the webhook when one begins and ends. */
+import type { Clock } from '../core/clock.ts'
+import { makeMailbox } from '../core/mail-addresses.ts'
+import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
+import type { Notice, NoticeResult } from '../accounts/notices.ts'
+import type { Mailer } from '../messages/mailer.ts'
+import type { Backup } from '../store/backups.ts'
+import type { Queue } from '../store/monitoring.ts'
+import type { Store } from '../store/store.ts'
+import {
+  type Alert,
+  type AlertNotice,
+  type BackupFacts,
+  type Condition,
+  findConditions,
+  listDue,
+  noteTry,
+  planAlerts,
+  WEBHOOK,
+} from './alerts.ts'
+import { createAlertFacts } from './alert-facts.ts'
+import { diagnose, type Finding } from './doctor.ts'
+import { readDoctorFacts } from './doctor-facts.ts'
+import type { ServerFacts } from './installation.ts'
+import type { CallWebhook } from './webhook.ts'
+
+type Note = (level: 'info' | 'warn', message: string, fields: Record<string, string | number | boolean | null>) => void
+
+export type MonitorDependencies = {
+  store: Store
+  clock: Clock
+  mailer: Mailer
+  baseUrl: string
+  folder: string
+  server: ServerFacts
+  /** null: there is none */
+  callWebhook: CallWebhook | null
+  /** the newest first */
+  listErrors: () => LoggedError[]
+  note: Note
+}
+
+/** `at`: ms UTC. `reason`: in one line. */
+export type LoggedError = { at: number; message: string; reason: string | null }
+
+/** What the System page shows. Reads nothing outside of this machine. */
+export type SystemState = {
+  server: ServerFacts
+  findings: Finding[]
+  sizes: {
+    databaseBytes: number
+    logBytes: number
+    freeBytes: number | null
+    waitingWrites: number
+    memoryBytes: number
+  }
+  schemaVersion: number
+  queue: Queue
+  backups: Backup[]
+  backupFacts: BackupFacts
+  alerts: Alert[]
+  /** addresses of owners, and the ways to them */
+  routes: { emails: string[]; servers: string[]; hasWebhook: boolean }
+  errors: LoggedError[]
+}
+
+/** `problem` null: it was sent. */
+export type TestedRoute = { route: string; problem: string | null }
+
+export type Monitor = ReturnType<typeof createMonitor>
+
+export function createMonitor(deps: MonitorDependencies) {
+  const { store, clock, callWebhook, note } = deps
+  const facts = createAlertFacts({ ...deps, backupEveryMs: deps.server.backupEveryMs })
+  const absentSince = new Map<string, number>()
+  const failingServers = new Map<string, string>()
+  let alerts: Alert[] | null = null
+  const unsaved = new Set<string>()
+  let sending: Promise<void> | null = null
+
+  const load = async (): Promise<Alert[]> => (alerts ??= await store.listAlerts())
+
+  /** A full disk doesn't keep anyone from being told: it is saved later. */
+  const save = async (): Promise<void> => {
+    const changed = (alerts ?? []).filter(({ id }) => unsaved.has(id))
+    if (changed.length === 0) return
+    unsaved.clear()
+    const outcome = await store.saveAlerts({ alerts: changed })
+    if ('refusal' in outcome) for (const { id } of changed) unsaved.add(id)
+  }
+
+  const listRecipients = async (conditions: readonly Condition[]): Promise<Map<string | null, string[]>> => {
+    const accounts = new Set(conditions.map(({ accountId }) => accountId))
+    const read = async (accountId: string | null) => {
+      const owners = await listTold(store, accountId)
+      const routes = owners.map(({ memberId }) => memberId)
+      return [accountId, callWebhook === null ? routes : [WEBHOOK, ...routes]] as const
+    }
+    return new Map(await Promise.all([...accounts].map(read)))
+  }
+
+  const replace = (id: string, notice: AlertNotice): void => {
+    alerts = (alerts ?? []).map((alert) => {
+      if (alert.id !== id) return alert
+      const isIt = (one: AlertNotice): boolean => one.route === notice.route && one.isOver === notice.isOver
+      return { ...alert, notices: alert.notices.map((one) => (isIt(one) ? notice : one)) }
+    })
+    unsaved.add(id)
+  }
+
+  const tell = async (alert: Alert, notice: AlertNotice): Promise<void> => {
+    const problem =
+      notice.route === WEBHOOK
+        ? await tellWebhook(deps, writeWebhook(deps, alert, notice.isOver))
+        : await tellOwner(deps, { alert, notice, failingServers })
+    const noted =
+      problem === GONE ? { ...notice, state: 'given_up' as const } : noteTry(notice, problem === null, clock.now())
+    replace(alert.id, noted)
+    const route = notice.route === WEBHOOK ? WEBHOOK : 'email'
+    const line = { alertId: alert.id, kind: alert.kind, isOver: notice.isOver, route }
+    if (problem === null) note('info', 'alert sent', line)
+    else if (notice.tries === 0 || noted.state === 'given_up')
+      note('warn', 'an alert was not sent', { ...line, reason: problem })
+  }
+
+  const sendAll = async (): Promise<void> => {
+    const at = clock.now()
+    const due = (await load()).flatMap((alert) => listDue(alert, at).map((notice) => ({ alert, notice })))
+    if (due.length > 0) await Promise.all(due.map(({ alert, notice }) => tell(alert, notice)))
+    await save()
+  }
+
+  return {
+    /** Every ten seconds. */
+    async check(): Promise<void> {
+      const known = await load()
+      const open = known.filter(({ resolvedAt }) => resolvedAt === null)
+      const read = await facts.read(new Set(open.map(({ subject }) => subject)))
+      failingServers.clear()
+      for (const { name, failing } of read.servers) if (failing) failingServers.set(name, failing.reason)
+      const conditions = findConditions(read)
+      const recipients = await listRecipients(conditions)
+      const recipientsOf = (accountId: string | null): string[] => recipients.get(accountId) ?? []
+      const planned = planAlerts({ alerts: alerts ?? known, conditions, absentSince, recipientsOf, at: clock.now() })
+      alerts = planned.alerts.filter((one, index) => index < MOST_KEPT || isUnfinished(one))
+      for (const { id, kind, resolvedAt, openedAt } of planned.changed) {
+        if (!unsaved.has(id) && (resolvedAt !== null || !known.some((one) => one.id === id)))
+          note(resolvedAt === null ? 'warn' : 'info', resolvedAt === null ? 'alert' : 'alert resolved', {
+            alertId: id,
+            kind,
+            openedAt,
+          })
+        unsaved.add(id)
+      }
+      await save()
+    },
+
+    /** Tells whoever is to be told now. */
+    sendDue: (): Promise<void> => (sending ??= sendAll().finally(() => (sending = null))),
+
+    /** Before the store is closed, so that it knows who was told. */
+    settle: (): Promise<unknown> => Promise.race([sending, Bun.sleep(SETTLE_MS)]),
+
+    readSystem: (): Promise<SystemState> => readSystem(deps, { failingServers, alerts: load }),
+
+    /** By each mail server and the webhook, at once. */
+    sendTest: (to: { memberId: string; email: string; accountId: string }): Promise<TestedRoute[]> =>
+      sendTest(deps, to),
+  }
+}
+
+/** Older ones stay in the database. */
+const MOST_KEPT = 200
+const SETTLE_MS = 5_000
+
+const isUnfinished = ({ resolvedAt, notices }: Alert): boolean =>
+  resolvedAt === null || notices.some(({ state }) => state === 'due')
+
+type Known = { failingServers: ReadonlyMap<string, string>; alerts: () => Promise<Alert[]> }
+
+/** Rows of each list. */
+const SHOWN = 5
+
+async function readSystem(deps: MonitorDependencies, { failingServers, alerts }: Known): Promise<SystemState> {
+  const { store, clock, mailer, folder, server, callWebhook, listErrors } = deps
+  const given = { store, clock, folder, mailer, server, isServed: true, hasSecondRoute: server.hasSecondRoute }
+  const facts = await readDoctorFacts(given, {
+    tryAddress: async () => null,
+    checkSender: null,
+    async checkServer(_app, _settings, name) {
+      const reason = failingServers.get(name)
+      return reason === undefined ? SEEN : { is: 'failed', reason }
+    },
+    tryRoutes: async () => [],
+    isClockSynchronized: async () => null,
+  })
+  const owners = await listTold(store, null)
+  const { waiting, ...sizes } = store.stats()
+  const operator = await store.findAccount(null)
+  return {
+    server,
+    findings: diagnose(facts),
+    sizes: {
+      ...sizes,
+      freeBytes: facts.disk?.freeBytes ?? null,
+      waitingWrites: waiting,
+      memoryBytes: process.memoryUsage.rss(),
+    },
+    schemaVersion: store.schemaVersion,
+    queue: await store.summarizeQueue(clock.now()),
+    backups: await store.listBackups(SHOWN),
+    backupFacts: facts.backup,
+    alerts: (await alerts()).slice(0, SHOWN),
+    routes: {
+      emails: owners.map(({ email }) => email),
+      servers: operator ? (await listSenders(deps, operator.id)).map((one) => one.server) : [],
+      hasWebhook: callWebhook !== null,
+    },
+    errors: listErrors().slice(0, SHOWN),
+  }
+}
+
+/** The last probe was answered. */
+const SEEN = { is: 'fine', isSecure: false, login: 'none' } as const
+
+/** Of the installation: the owners of the first account, which operates it. */
+async function listTold(store: Store, accountId: string | null) {
+  const id = accountId ?? (await store.findAccount(null))?.id
+  return id === undefined ? [] : store.listOwners(id)
+}
+
+/** Whoever was to be told is no longer an owner. */
+const GONE = 'no longer an owner'
+
+type Telling = { alert: Alert; notice: AlertNotice; failingServers: ReadonlyMap<string, string> }
+
+/** By the first server that takes it; servers that can't be reached come last. */
+async function tellOwner(
+  deps: MonitorDependencies,
+  { alert, notice, failingServers }: Telling,
+): Promise<string | null> {
+  const { store, baseUrl } = deps
+  const owner = (await listTold(store, alert.accountId)).find(({ memberId }) => memberId === notice.route)
+  const to = owner && makeMailbox('', owner.email)
+  if (!to) return GONE
+  const accountId = alert.accountId ?? (await store.findAccount(null))?.id ?? ''
+  const senders = await listSenders(deps, accountId)
+  const inOrder = senders.toSorted(
+    (a, b) => Number(failingServers.has(a.server)) - Number(failingServers.has(b.server)),
+  )
+  const mail = writeAlertMail(alert, notice, baseUrl)
+  let problem = 'no mail server is set up'
+  for (const { send } of inOrder) {
+    const result = await send(mail, to)
+    if (result.is === 'sent') return null
+    problem = result.reason
+  }
+  return problem
+}
+
+async function listSenders({ store, mailer }: Pick<MonitorDependencies, 'store' | 'mailer'>, accountId: string) {
+  const apps = await store.listApps(accountId)
+  return mailer.listNoticeSenders(await Promise.all(apps.map(({ id }) => store.mailSettings(id))))
+}
+
+async function tellWebhook(
+  { callWebhook, clock }: MonitorDependencies,
+  { id, body }: { id: string; body: object },
+): Promise<string | null> {
+  if (callWebhook === null) return GONE
+  const result = await callWebhook({ id, at: clock.now(), body: JSON.stringify(body) })
+  return result.isSent ? null : result.reason
+}
+
+const noticeId = ({ id }: Alert, { isOver }: Pick<AlertNotice, 'isOver'>): string =>
+  `${id}-${isOver ? 'resolved' : 'opened'}`
+
+const describeEnd = ({ openedAt, resolvedAt }: Alert): string =>
+  `It began on ${formatTimeInZone(openedAt, 'UTC')} and lasted ${formatDuration((resolvedAt ?? openedAt) - openedAt)}.`
+
+const REASON = 'You get this email because you own an account of this Eventpost installation.'
+
+function writeAlertMail(alert: Alert, notice: AlertNotice, baseUrl: string): Notice {
+  const { title, detail, fix, path, openedAt } = alert
+  const id = `${noticeId(alert, notice)}-${notice.route}`
+  if (notice.isOver) {
+    return {
+      id,
+      subject: `Resolved: ${title}`,
+      paragraphs: [`This problem is over: ${title}.`, describeEnd(alert)],
+      link: { text: 'Open System', url: `${baseUrl}/system` },
+      reason: REASON,
+    }
+  }
+  return {
+    id,
+    subject: `Problem: ${title}`,
+    paragraphs: [
+      `${title}.`,
+      detail,
+      fix,
+      `Since ${formatTimeInZone(openedAt, 'UTC')}. You get one more email when it is over.`,
+    ],
+    link: { text: path === '/system' ? 'Open System' : 'Open the page that helps', url: baseUrl + path },
+    reason: REASON,
+  }
+}
+
+/** `text`: for chats, which show nothing else. */
+function writeWebhook({ clock, baseUrl }: MonitorDependencies, alert: Alert, isOver: boolean) {
+  const { id: alertId, kind, title, detail, fix, path, openedAt, resolvedAt } = alert
+  const toIso = (at: number): string => new Date(at).toISOString()
+  const id = noticeId(alert, { isOver })
+  const text = isOver ? `Resolved: ${title}. ${describeEnd(alert)}` : `Problem: ${title}. ${detail} ${fix}`
+  const data = {
+    alertId,
+    kind,
+    title,
+    detail,
+    fix,
+    openedAt: toIso(openedAt),
+    resolvedAt: isOver && resolvedAt !== null ? toIso(resolvedAt) : null,
+    url: baseUrl + path,
+  }
+  return { id, body: { type: isOver ? 'alert.resolved' : 'alert.opened', timestamp: toIso(clock.now()), data, text } }
+}
+
+const TEST_TEXT = 'This is a test. Alerts from this Eventpost installation arrive here.'
+
+/** Every route on its own, because alerts use the second one only when the first fails. */
+async function sendTest(
+  deps: MonitorDependencies,
+  { memberId, email, accountId }: { memberId: string; email: string; accountId: string },
+): Promise<TestedRoute[]> {
+  const { callWebhook, clock, baseUrl } = deps
+  const to = makeMailbox('', email)
+  const mail: Notice = {
+    subject: 'Test alert from Eventpost',
+    paragraphs: [TEST_TEXT],
+    link: { text: 'Open System', url: `${baseUrl}/system` },
+    reason: REASON,
+  }
+  const senders = await listSenders(deps, accountId)
+  const emails = senders.map(async ({ server, send }) => ({
+    route: `Email by ${server}`,
+    problem: to ? problemOf(await send(mail, to)) : 'the address is invalid',
+  }))
+  const body = { type: 'alert.test', timestamp: new Date(clock.now()).toISOString(), data: {}, text: TEST_TEXT }
+  const webhook =
+    callWebhook === null
+      ? []
+      : [
+          tellWebhook(deps, { id: `test-${crypto.randomUUID()}`, body }).then((problem) => ({
+            route: 'Webhook',
+            problem,
+          })),
+        ]
+  const tested = await Promise.all([...emails, ...webhook])
+  deps.note('info', 'test alert', {
+    memberId,
+    routes: tested.length,
+    failed: tested.filter(({ problem }) => problem).length,
+  })
+  return tested
+}
+
+const problemOf = (result: NoticeResult): string | null => (result.is === 'sent' ? null : result.reason)

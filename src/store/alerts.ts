@@ -1,0 +1,70 @@
+/** Alerts, with who was told about them. Times are ms UTC. */
+import type { Database } from 'bun:sqlite'
+import { type Done, DONE } from './audit.ts'
+
+/** `route`: a member's id, or "webhook". `isOver`: about the end of the problem. `nextAt`: of the next try, if it is due. */
+export type AlertNotice = {
+  route: string
+  isOver: boolean
+  state: 'due' | 'sent' | 'given_up' | 'left_out'
+  tries: number
+  nextAt: number
+}
+
+/** `accountId` null: of the installation. `path`: of the page that helps. */
+export type Alert = {
+  id: string
+  kind: string
+  subject: string
+  accountId: string | null
+  title: string
+  detail: string
+  fix: string
+  path: string
+  openedAt: number
+  resolvedAt: number | null
+  notices: AlertNotice[]
+}
+
+type StoredAlert = Omit<Alert, 'notices'> & { notices: string }
+
+/** Further ones that are over are deleted. */
+const KEPT = 200
+
+const COLUMNS = `id, kind, subject, account_id AS accountId, title, detail, fix, path, opened_at AS openedAt,
+  resolved_at AS resolvedAt, notices`
+
+export function createAlertReads(db: Database) {
+  const recent = db.prepare<StoredAlert, [number]>(
+    `SELECT ${COLUMNS} FROM alerts ORDER BY resolved_at IS NULL DESC, opened_at DESC, id DESC LIMIT ?`,
+  )
+  return {
+    /** Those that are not over first, then the newest. */
+    listAlerts: (limit: number = KEPT): Alert[] =>
+      recent.all(limit).map(({ notices, ...alert }) => ({ ...alert, notices: JSON.parse(notices) as AlertNotice[] })),
+  }
+}
+
+export function createAlertWrites(db: Database) {
+  const save = db.prepare(
+    `INSERT INTO alerts (id, kind, subject, account_id, title, detail, fix, path, opened_at, resolved_at, notices)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET title = excluded.title, detail = excluded.detail, fix = excluded.fix,
+       resolved_at = excluded.resolved_at, notices = excluded.notices`,
+  )
+  const forget = db.prepare(
+    `DELETE FROM alerts WHERE resolved_at IS NOT NULL AND id NOT IN
+       (SELECT id FROM alerts WHERE resolved_at IS NOT NULL ORDER BY opened_at DESC LIMIT ${KEPT})`,
+  )
+  return {
+    saveAlerts({ alerts }: { alerts: readonly Alert[] }): Done {
+      for (const one of alerts.toSorted((a, b) => Number(a.resolvedAt === null) - Number(b.resolvedAt === null))) {
+        const { id, kind, subject, accountId, title, detail, fix, path, openedAt, resolvedAt, notices } = one
+        const text = JSON.stringify(notices)
+        save.run(id, kind, subject, accountId, title, detail, fix, path, openedAt, resolvedAt, text)
+      }
+      forget.run()
+      return DONE
+    },
+  }
+}

@@ -1,0 +1,76 @@
+/** Facts about the whole installation. Times are ms UTC. */
+import type { Database } from 'bun:sqlite'
+import { MOST_COUNTED } from '../core/count.ts'
+import { timeOfId } from '../core/ids.ts'
+import type { Brake } from './brake-rules.ts'
+import { IS_WAITING } from './delivery-states.ts'
+
+/** Counted up to MOST_COUNTED + 1. `oldestDueAt`: null if none is due. */
+export type Queue = { waiting: number; due: number; oldestDueAt: number | null }
+
+/** `accountId` empty: without a valid key. */
+export type RefusalCount = { accountId: string; code: string; count: number }
+
+/** The newest requests that are looked at. */
+const MOST_REQUESTS = 5_000
+
+export function createMonitoringReads(db: Database) {
+  const brakes = db.prepare<Brake & { appId: number }, []>(
+    'SELECT app_id AS appId, kind, failures, emails, since FROM mail_brakes WHERE since IS NOT NULL ORDER BY app_id',
+  )
+  const waitingApps = db.prepare<{ appId: number }, []>(
+    `WITH RECURSIVE waiting(appId) AS (
+       SELECT min(app_id) FROM deliveries WHERE ${IS_WAITING}
+       UNION ALL
+       SELECT (SELECT min(app_id) FROM deliveries WHERE ${IS_WAITING} AND app_id > appId) FROM waiting WHERE appId IS NOT NULL
+     )
+     SELECT appId FROM waiting WHERE appId IS NOT NULL`,
+  )
+  const waiting = db.prepare<{ n: number }, []>(
+    `SELECT count(*) AS n FROM (SELECT 1 FROM deliveries WHERE ${IS_WAITING} LIMIT ${MOST_COUNTED + 1})`,
+  )
+  const due = db.prepare<{ n: number; dueAt: number | null }, [number, number]>(
+    `SELECT count(*) AS n, min(due_at) AS dueAt FROM
+       (SELECT due_at FROM deliveries WHERE ${IS_WAITING} AND app_id = ? AND due_at <= ? ORDER BY due_at
+        LIMIT ${MOST_COUNTED + 1})`,
+  )
+  const refused = db.prepare<RefusalCount, [number]>(
+    `SELECT account_id AS accountId, code, sum(count) AS count FROM
+       (SELECT account_id, code, count, received_at FROM requests ORDER BY id DESC LIMIT ${MOST_REQUESTS})
+     WHERE code IS NOT NULL AND received_at > ? GROUP BY account_id, code`,
+  )
+  const newest = db.prepare<{ id: number | null }, []>(
+    `SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
+       ifnull((SELECT max(id) FROM deliveries), 0)) AS id`,
+  )
+  const listWaitingApps = (): number[] => waitingApps.all().map(({ appId }) => appId)
+  return {
+    /** Brakes that are on. */
+    listBrakes: (): (Brake & { appId: number })[] => brakes.all(),
+
+    /** Apps with an email that waits for anything. */
+    listWaitingApps,
+
+    summarizeQueue(now: number): Queue {
+      const byApp = listWaitingApps().flatMap((appId) => due.get(appId, now) ?? [])
+      const times = byApp.flatMap(({ dueAt }) => dueAt ?? [])
+      return {
+        waiting: waiting.get()?.n ?? 0,
+        due: Math.min(
+          byApp.reduce((sum, { n }) => sum + n, 0),
+          MOST_COUNTED + 1,
+        ),
+        oldestDueAt: times.length === 0 ? null : Math.min(...times),
+      }
+    },
+
+    /** Of the newest requests, those refused after `since`. */
+    countRefusals: (since: number): RefusalCount[] => refused.all(since),
+
+    /** When the newest row was stored; null without rows. */
+    findNewestTime(): number | null {
+      const id = newest.get()?.id ?? 0
+      return id === 0 ? null : timeOfId(id)
+    },
+  }
+}

@@ -1,0 +1,72 @@
+/** Who gets the weekly summary of an account. Times are ms UTC. */
+import type { Database } from 'bun:sqlite'
+import { and, asc, eq, isNotNull, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { type Done, DONE } from './audit.ts'
+import { members, memberships } from './schema.ts'
+import type { Refused } from './types.ts'
+
+/** `id`: of the membership. `summarizedAt`: for when the last summary was sent; null: none was. */
+export type Owner = {
+  id: string
+  memberId: string
+  email: string
+  acceptedAt: number
+  weeklySummary: boolean
+  summarizedAt: number | null
+}
+
+const owner = {
+  id: memberships.id,
+  memberId: memberships.memberId,
+  email: members.email,
+  acceptedAt: sql<number>`${memberships.acceptedAt}`,
+  weeklySummary: memberships.weeklySummary,
+  summarizedAt: memberships.summarizedAt,
+}
+
+export function createOwnerReads(db: Database) {
+  const orm = drizzle(db)
+  return {
+    /** Without those who have not accepted. */
+    listOwners: (accountId: string): Owner[] =>
+      orm
+        .select(owner)
+        .from(memberships)
+        .innerJoin(members, eq(members.id, memberships.memberId))
+        .where(
+          and(eq(memberships.accountId, accountId), eq(memberships.role, 'owner'), isNotNull(memberships.acceptedAt)),
+        )
+        .orderBy(asc(memberships.acceptedAt), asc(members.email))
+        .all(),
+
+    /** Whether a membership's summary is on; null: there is no such membership. */
+    findWeeklySummary(membershipId: string): { isOn: boolean; accountId: string } | null {
+      const found = orm.select().from(memberships).where(eq(memberships.id, membershipId)).get()
+      return found ? { isOn: found.weeklySummary, accountId: found.accountId } : null
+    },
+  }
+}
+
+export function createSummaryWrites(db: Database) {
+  const orm = drizzle(db)
+  return {
+    setWeeklySummary({ membershipId, isOn }: { membershipId: string; isOn: boolean }): Done | Refused {
+      const set = { weeklySummary: isOn }
+      const changed = orm.update(memberships).set(set).where(eq(memberships.id, membershipId)).returning().all()
+      return changed.length === 0 ? { refusal: 'not_found' } : DONE
+    },
+
+    /** Before it is sent, so that it is sent once. `from`: what was stored. Refusals: already_done. */
+    claimSummary({ membershipId, from, to }: { membershipId: string; from: number | null; to: number | null }) {
+      const isAsRead = sql`${memberships.summarizedAt} IS ${from}`
+      const claimed = orm
+        .update(memberships)
+        .set({ summarizedAt: to })
+        .where(and(eq(memberships.id, membershipId), isAsRead))
+        .returning()
+        .all()
+      return claimed.length === 0 ? ({ refusal: 'already_done' } satisfies Refused) : DONE
+    },
+  }
+}

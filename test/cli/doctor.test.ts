@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chmodSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Examined } from '../../src/cli/examine.ts'
+import { startMailServer } from '../mail/mail-server.ts'
+import { eventpost, makeFolder, setUp, startServer } from './process.ts'
+
+let place: ReturnType<typeof makeFolder>
+let data = ''
+beforeAll(async () => {
+  place = makeFolder()
+  data = join(place.folder, 'data')
+  await setUp(data)
+})
+afterAll(() => place.remove())
+
+const examine = async (words: string[] = [], env: Record<string, string> = {}) => {
+  const { code, out, err } = await eventpost(['doctor', '--data', data, '--json', ...words], { env })
+  return { code, err, ...(JSON.parse(out) as Examined) }
+}
+const badOf = ({ findings }: Examined) => findings.filter(({ state }) => state === 'bad').map(({ check }) => check)
+
+describe('eventpost doctor', () => {
+  test('without a server and offline exits 0, and names no call', async () => {
+    const found = await examine(['--offline'])
+    expect([found.code, found.called, badOf(found)]).toEqual([0, [], []])
+  })
+
+  test('exits 1 with a line on stderr if there are problems, and changes nothing', async () => {
+    const file = join(data, 'eventpost.db')
+    chmodSync(file, 0o644)
+    const found = await examine(['--offline', '--base-url', 'https://post.example.com'])
+    expect([found.code, badOf(found)]).toEqual([1, ['Permissions', 'Proxy']])
+    expect(found.err).toContain('eventpost: 2 problems found.')
+    expect(statSync(file).mode & 0o777).toBe(0o644)
+    chmodSync(file, 0o600)
+  })
+
+  test('exits 1 where there is no database, and creates none', async () => {
+    const nowhere = join(place.folder, 'nowhere')
+    const { code, out } = await eventpost(['doctor', '--data', nowhere])
+    expect(code).toBe(1)
+    expect(out).toContain(`There is no database in ${nowhere}.`)
+    expect(readdirSync(place.folder)).toEqual(['data'])
+  })
+
+  test('exits 2 on wrong use', async () => {
+    expect((await eventpost(['doctor', '--data', data, '--fix'])).code).toBe(2)
+  })
+
+  test('beside a running server checks what it was started with, and says what it called', async () => {
+    const mail = await startMailServer()
+    const env = { EVENTPOST_SMTP_URL: mail.url, EVENTPOST_MAIL_FROM: 'Post <post@example.com>' }
+    const server = await startServer({ data, env })
+    const fine = await examine([], env)
+    await mail.stop()
+    const broken = await examine([], env)
+    await server.stop()
+    const name = `127.0.0.1:${mail.port}`
+    expect(fine.called).toContain(name)
+    const about = (found: Examined) => found.findings.find(({ check }) => check === 'Mail server')
+    expect(about(fine)).toMatchObject({ state: 'good', text: `${name} answers.` })
+    expect(about(broken)).toMatchObject({ state: 'bad' })
+    expect(broken.code).toBe(1)
+  })
+})

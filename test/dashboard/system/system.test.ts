@@ -1,0 +1,88 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { startMailServer } from '../../mail/mail-server.ts'
+import { type AccountPages, openAccount } from '../browser.ts'
+import { HOSTILE, NOW, textOf } from '../pages.ts'
+
+let pages: AccountPages
+afterEach(() => pages.close())
+
+const bodyOf = async (html: string) => (await textOf(html, 'main')).join(' ').replaceAll(/\s+/g, ' ')
+
+describe('System', () => {
+  test('says what is wrong and how to fix it, and shows the state of the installation', async () => {
+    pages = await openAccount({ errors: [{ at: NOW, message: 'a request failed', reason: `TypeError: ${HOSTILE}` }] })
+    const place = {
+      kind: 'scheduled' as const,
+      place: '/backups/a.db',
+      startedAt: NOW,
+      finishedAt: NOW,
+      bytes: 5_000_000,
+    }
+    await pages.store.recordBackup({ ...place, error: null, removedPlaces: [] })
+    const browser = await pages.signedIn()
+    const { status, html } = await browser.get(pages.at('system'))
+    expect(status).toBe(200)
+    const text = await bodyOf(html)
+    expect(text).toContain('Set EVENTPOST_BASE_URL to the public address')
+    for (const words of ['Version', 'schema 54', 'Free disk space', 'Emails waiting', '/backups/a.db', '4.8 MB'])
+      expect(text).toContain(words)
+    expect(text).toContain('a request failed')
+    expect(html).not.toContain('<script>alert(1)')
+  })
+
+  test('is linked and open for owners of the first account only', async () => {
+    pages = await openAccount()
+    const owner = await pages.signedIn()
+    expect((await owner.get(pages.at('settings'))).html).toContain(pages.at('system'))
+    await pages.addMember('eve@example.com', 'editor')
+    pages.clock.ms += 1
+    const other = await pages.addAccount('zoe@example.com', 'Zoe')
+    for (const [email, appId] of [
+      ['eve@example.com', pages.begun.appId],
+      ['zoe@example.com', other.appId],
+    ] as const) {
+      const browser = await pages.signedIn(email)
+      const path = `/apps/${appId}/system`
+      expect((await browser.get(`/apps/${appId}/settings`)).html).not.toContain(path)
+      const { status, html } = await browser.get(path)
+      expect([email, status]).toEqual([email, 403])
+      expect(await bodyOf(html)).not.toContain('Free disk space')
+      expect((await browser.post(`${path}/test`)).status).toBe(403)
+    }
+  })
+
+  test('is where links of alerts lead, also of those without an app', async () => {
+    pages = await openAccount()
+    const browser = await pages.signedIn()
+    expect((await browser.get('/system')).location).toBe(pages.at('system'))
+    browser.cookies.clear()
+    expect((await browser.get('/system')).location).toBe('/sign-in?next=%2Fsystem')
+  })
+
+  test('lists alerts, open ones first', async () => {
+    pages = await openAccount()
+    const alert = { kind: 'disk', subject: 'data', accountId: null, detail: '', fix: '', path: '/system', notices: [] }
+    const alerts = [
+      { ...alert, id: 'alt_1', title: 'Nothing can be saved', openedAt: NOW - 7_200_000, resolvedAt: null },
+      { ...alert, id: 'alt_2', title: 'The backup is late', openedAt: NOW - 60_000, resolvedAt: NOW },
+    ]
+    await pages.store.saveAlerts({ alerts })
+    const browser = await pages.signedIn()
+    const rows = await textOf((await browser.get(pages.at('system'))).html, '#alerts tbody tr')
+    expect(rows.map((row) => row.replaceAll(/\s+/g, ' ').trim())).toEqual([
+      'OpenNothing can be saved2 hours ago2 hours',
+      'ResolvedThe backup is late1 minute ago1 minute',
+    ])
+  })
+
+  test('sends a test alert, and says by which way', async () => {
+    const server = await startMailServer()
+    const defaults = { smtpUrl: server.url, from: 'Post <post@example.com>' }
+    pages = await openAccount({ mail: { defaults } })
+    const browser = await pages.signedIn()
+    const { html } = await browser.submit(pages.at('system'), pages.at('system/test'))
+    expect(await bodyOf(html)).toContain(`Email by 127.0.0.1:${server.port}: the test alert was sent.`)
+    expect(server.received.map(({ to }) => to)).toEqual([['ada@example.com']])
+    await server.stop()
+  })
+})

@@ -1,0 +1,209 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import {
+  type Alert,
+  type AlertFacts,
+  type Condition,
+  findConditions,
+  listDue,
+  MANY_REFUSED,
+  noteTry,
+  planAlerts,
+} from '../../src/monitoring/alerts.ts'
+import { DAY, HOUR, NOW } from '../helper.ts'
+
+const GB = 1024 ** 3
+const APP = { publicId: 'app_1', name: 'Engine', accountId: 'acc_1' }
+const server: AlertFacts['servers'][number] = {
+  name: 'mail.example.com:587',
+  accountId: null,
+  apps: [],
+  failing: null,
+  refused: null,
+  waiting: 0,
+}
+const backup = { kind: 'scheduled', place: 'x', startedAt: NOW, finishedAt: NOW, bytes: 1, error: null } as const
+const well: AlertFacts = {
+  at: NOW,
+  servers: [server],
+  brakes: [],
+  disk: { freeBytes: 10 * GB, dataBytes: GB },
+  writeFault: null,
+  backup: { everyMs: null, since: NOW, lastGood: null, lastFailed: null },
+  refused: [],
+}
+
+const only = (facts: Partial<AlertFacts>): Condition => {
+  const [found, ...others] = findConditions({ ...well, ...facts })
+  if (!found || others.length > 0) throw new Error('expected one condition')
+  return found
+}
+const kindsOf = (facts: Partial<AlertFacts>) => findConditions({ ...well, ...facts }).map(({ kind }) => kind)
+
+describe('owners are told', () => {
+  test('nothing when all is well', () => {
+    expect(findConditions(well)).toEqual([])
+  })
+
+  test('that the mail server is gone, and how many emails wait', () => {
+    const found = only({ servers: [{ ...server, failing: { reason: 'erefused' }, waiting: 3 }] })
+    expect(found).toMatchObject({ kind: 'sending', accountId: null, subject: 'mail.example.com:587' })
+    expect(found.title).toBe("The mail server mail.example.com:587 can't be reached")
+    expect(found.detail).toContain('No email is sent, and none are lost. 3 emails are waiting.')
+  })
+
+  test("the app's owners that its own mail server refuses it", () => {
+    const refused = { reason: 'eauth', apps: [APP] }
+    const found = only({ servers: [{ ...server, accountId: 'acc_1', apps: [APP], refused }] })
+    expect(found).toMatchObject({ kind: 'sending', accountId: 'acc_1', path: '/apps/app_1/sender/server' })
+    expect(found.detail).toContain('The mail server rejected the username and password.')
+  })
+
+  test('that a brake is on', () => {
+    const cause = { kind: 'complaints', failures: 4, emails: 900 } as const
+    const found = only({ brakes: [{ app: APP, cause }] })
+    expect(found).toMatchObject({ kind: 'rates', title: 'Too many emails of Engine are reported as spam' })
+    expect(found.detail).toStartWith('4 of the last 900 emails were reported as spam.')
+  })
+
+  test('that the disk has less free than the data needs', () => {
+    expect(kindsOf({ disk: { freeBytes: 0.6 * GB, dataBytes: GB } })).toEqual([])
+    expect(kindsOf({ disk: { freeBytes: 0.4 * GB, dataBytes: 0 } })).toEqual(['disk'])
+    expect(kindsOf({ disk: { freeBytes: 1.9 * GB, dataBytes: 10 * GB } })).toEqual(['disk'])
+    expect(kindsOf({ disk: null })).toEqual([])
+    expect(only({ writeFault: 'disk I/O error' }).title).toBe('Nothing can be saved')
+  })
+
+  test('that a scheduled backup is late, and why', () => {
+    const late = (more: Partial<AlertFacts['backup']>) =>
+      kindsOf({ backup: { ...well.backup, everyMs: DAY, since: NOW - 2 * DAY, ...more } })
+    expect(late({})).toEqual(['backup'])
+    expect(late({ everyMs: null })).toEqual([])
+    expect(late({ since: NOW - DAY })).toEqual([])
+    expect(late({ lastGood: { ...backup, startedAt: NOW - DAY - HOUR / 2 } })).toEqual([])
+    expect(late({ lastGood: { ...backup, startedAt: NOW - DAY - 2 * HOUR } })).toEqual(['backup'])
+    const lastFailed = { ...backup, error: 'The disk is full.' }
+    expect(only({ backup: { ...well.backup, everyMs: DAY, since: 0, lastFailed } }).detail).toBe(
+      'There is none yet. The last try failed: The disk is full.',
+    )
+  })
+
+  test('that many requests are refused, but not those that are part of normal use', () => {
+    const refused = (code: string, count: number) =>
+      kindsOf({ refused: [{ accountId: 'acc_1', appId: 'app_1', codes: [{ code, count }] }] })
+    expect(refused('invalid_field', MANY_REFUSED)).toEqual(['refused'])
+    expect(refused('invalid_field', MANY_REFUSED - 1)).toEqual([])
+    expect(refused('contact_not_found', 10 * MANY_REFUSED)).toEqual([])
+    const codes = [{ code: 'invalid_api_key', count: MANY_REFUSED }]
+    expect(only({ refused: [{ accountId: null, appId: null, codes }] })).toMatchObject({
+      accountId: null,
+      path: '/system',
+    })
+  })
+})
+
+const TICK = 10_000
+const CONDITION: Condition = only({ disk: { freeBytes: 0, dataBytes: 0 } })
+
+/** Plans one look after another; what is due is sent at once. */
+function watch() {
+  const absentSince = new Map<string, number>()
+  const told: string[] = []
+  let [alerts, at]: [Alert[], number] = [[], NOW]
+  const look = (isMet: boolean): void => {
+    at += TICK
+    const conditions = isMet ? [CONDITION] : []
+    alerts = planAlerts({ alerts, conditions, absentSince, recipientsOf: () => ['webhook'], at }).alerts
+    alerts = alerts.map((alert) => {
+      const due = listDue(alert, at)
+      told.push(...due.map(({ isOver }) => (isOver ? 'resolved' : 'opened')))
+      return { ...alert, notices: alert.notices.map((one) => (due.includes(one) ? noteTry(one, true, at) : one)) }
+    })
+  }
+  return { look, told, restart: () => absentSince.clear(), alerts: () => alerts, pass: (ms: number) => void (at += ms) }
+}
+
+describe('an alert', () => {
+  test('is sent once, followed by "resolved" once', () => {
+    const { look, told } = watch()
+    for (const isMet of [false, true, true, true, false, false, false, false]) look(isMet)
+    expect(told).toEqual(['opened', 'resolved'])
+  })
+
+  test('about the same server is one, and about that of another account another', () => {
+    const gone = { ...server, failing: { reason: 'erefused' } }
+    const own = { ...gone, accountId: 'acc_1', apps: [APP] }
+    const conditions = findConditions({ ...well, servers: [gone, own, own] })
+    const plan = { alerts: [], conditions, absentSince: new Map(), recipientsOf: () => [], at: NOW }
+    expect(planAlerts(plan).alerts.map(({ subject }) => subject)).toEqual([
+      'mail.example.com:587',
+      'acc_1 mail.example.com:587',
+    ])
+  })
+
+  test('goes on over a moment without its cause', () => {
+    const { look, told } = watch()
+    for (const isMet of [true, false, true, false, true]) look(isMet)
+    expect(told).toEqual(['opened'])
+  })
+
+  test('that comes back again and again stays open for longer', () => {
+    const { look, told } = watch()
+    for (let turn = 0; turn < 20; turn++) for (const isMet of [true, false, false, false]) look(isMet)
+    expect(told).toEqual(['opened', 'resolved', 'opened', 'resolved', 'opened'])
+  })
+
+  test('that nobody could be told about is told about once, when it is over', () => {
+    const plan = (alerts: Alert[], conditions: Condition[], at: number) =>
+      planAlerts({
+        alerts,
+        conditions,
+        absentSince: new Map([[alerts[0]?.id ?? '', NOW]]),
+        recipientsOf: () => ['webhook'],
+        at,
+      })
+    const opened = plan([], [CONDITION], NOW).alerts
+    const [over] = plan(opened, [], NOW + HOUR).alerts
+    expect(over?.notices.map(({ isOver, state }) => [isOver, state])).toEqual([
+      [false, 'left_out'],
+      [true, 'due'],
+    ])
+  })
+
+  test('whatever happens, each problem is told as opened, then resolved, never twice', () => {
+    const events = fc.array(fc.oneof(fc.boolean(), fc.constant('restart' as const)), { maxLength: 60 })
+    fc.assert(
+      fc.property(events, (steps) => {
+        const { look, told, restart } = watch()
+        for (const step of steps) {
+          if (step === 'restart') restart()
+          else look(step)
+        }
+        expect(told).toEqual(told.map((_, index) => (index % 2 === 0 ? 'opened' : 'resolved')))
+      }),
+    )
+  })
+})
+
+describe('a notice that fails', () => {
+  const due = { route: 'webhook', isOver: false, state: 'due', tries: 0, nextAt: NOW } as const
+
+  test('is tried again, less and less often, and given up after two days', () => {
+    let [notice, at, times] = [noteTry(due, false, NOW), NOW, 1]
+    const waits: number[] = []
+    while (notice.state === 'due') {
+      waits.push((notice.nextAt - at) / 1000)
+      at = notice.nextAt
+      notice = noteTry(notice, false, at)
+      times += 1
+    }
+    expect(waits.slice(0, 4)).toEqual([5, 10, 20, 40])
+    expect([notice.state, times]).toEqual(['given_up', 100])
+    expect(at - NOW).toBeGreaterThan(44 * HOUR)
+  })
+
+  test('does not wait for a clock that was set back', () => {
+    const alert = { notices: [noteTry(due, false, NOW + DAY)] } as unknown as Alert
+    expect(listDue(alert, NOW)).toHaveLength(1)
+  })
+})

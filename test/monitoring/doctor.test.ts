@@ -1,0 +1,258 @@
+import { describe, expect, test } from 'bun:test'
+import type { SenderCheck } from '../../src/accounts/sender-checks.ts'
+import { type CheckName, diagnose, type DoctorFacts, type Finding, summarize } from '../../src/monitoring/doctor.ts'
+import { DAY, HOUR, NOW } from '../helper.ts'
+
+const GB = 1024 ** 3
+const backup = { kind: 'manual', place: 'x', startedAt: NOW, finishedAt: NOW, bytes: 1, error: null } as const
+const SPF: SenderCheck = { about: 'SPF', state: 'good', sentence: '', record: null }
+const ADDRESS = { baseUrl: 'https://post.example.com', isLocal: false, isServed: true, tried: null }
+const well: DoctorFacts = {
+  at: NOW,
+  folder: { path: '/data', bytes: GB, schemaVersion: 54 },
+  exposed: [],
+  disk: { freeBytes: 10 * GB, dataBytes: GB },
+  clock: { newestAt: NOW, isSynchronized: true },
+  address: { ...ADDRESS, tried: { name: ADDRESS.baseUrl, problem: null } },
+  proxy: { trusted: ['127.0.0.1'], untrusted: null },
+  sender: { hasServer: true, hasSender: true, without: [] },
+  records: [{ appId: 'app_1', domain: 'acme.example', checks: [SPF] }],
+  backup: { everyMs: DAY, since: NOW - 9 * DAY, lastGood: backup, lastFailed: null },
+  mailServers: [{ name: 'mail.example.com:587', check: { is: 'fine', isSecure: true, login: 'taken' } }],
+  alerts: { routes: [], hasSecondRoute: true, open: [] },
+}
+
+const CHECKS: CheckName[] = [
+  'Data folder',
+  'Permissions',
+  'Disk',
+  'Clock',
+  'Public address',
+  'Proxy',
+  'Sender',
+  'DNS records',
+  'Backup',
+  'Mail server',
+  'Alerts',
+]
+
+test('says for each check that all is well', () => {
+  const findings = diagnose(well)
+  expect(findings.map(({ check }) => check)).toEqual(CHECKS)
+  expect(findings.filter(({ state }) => state !== 'good')).toEqual([])
+  expect(summarize(findings)).toBe('No problems found.')
+})
+
+const FAILED = { is: 'failed', reason: 'eauth', reply: '535 5.7.8' } as const
+const isMissing: SenderCheck = { ...SPF, state: 'bad', sentence: 'acme.example has no SPF record. Add this one.' }
+
+const MISTAKES: [
+  what: string,
+  facts: Partial<DoctorFacts>,
+  check: CheckName,
+  state: Finding['state'],
+  text: string,
+  fix: string,
+][] = [
+  [
+    'files that others can open',
+    { exposed: [{ file: '/data/eventpost.db', mode: '0644' }] },
+    'Permissions',
+    'bad',
+    'Other users of this machine can open /data/eventpost.db (mode 0644).',
+    'chmod go-rwx /data/eventpost.db',
+  ],
+  [
+    'a full disk',
+    { disk: { freeBytes: GB / 4, dataBytes: GB } },
+    'Disk',
+    'bad',
+    '256 MB are free, and 512 MB are needed.',
+    'Delete files',
+  ],
+  [
+    'a clock that is behind the data',
+    { clock: { newestAt: NOW + 3 * HOUR, isSynchronized: null } },
+    'Clock',
+    'bad',
+    'data was stored 3 hours later than that',
+    'timedatectl set-ntp true',
+  ],
+  [
+    'a clock that drifts',
+    { clock: { newestAt: null, isSynchronized: false } },
+    'Clock',
+    'caution',
+    'is not synchronized',
+    'timedatectl',
+  ],
+  [
+    'links that only this machine can open',
+    { address: { ...ADDRESS, baseUrl: 'http://127.0.0.1:8080', isLocal: true } },
+    'Public address',
+    'bad',
+    'lead to http://127.0.0.1:8080, which only this machine can open',
+    'EVENTPOST_BASE_URL',
+  ],
+  [
+    'a public address that does not answer',
+    { address: { ...ADDRESS, tried: { name: '', problem: 'ECONNREFUSED.' } } },
+    'Public address',
+    'bad',
+    "https://post.example.com can't be reached: ECONNREFUSED.",
+    'the firewall',
+  ],
+  [
+    'an address without TLS',
+    { address: { ...ADDRESS, baseUrl: 'http://post.example.com' } },
+    'Public address',
+    'caution',
+    'is not encrypted',
+    'reverse proxy with TLS',
+  ],
+  [
+    'a proxy that is not trusted',
+    { proxy: { trusted: [], untrusted: '10.0.0.2' } },
+    'Proxy',
+    'bad',
+    '10.0.0.2 sends X-Forwarded-For but is not a trusted proxy.',
+    'EVENTPOST_TRUSTED_PROXIES=10.0.0.2',
+  ],
+  [
+    'TLS without a trusted proxy',
+    { proxy: { trusted: [], untrusted: null } },
+    'Proxy',
+    'bad',
+    'no proxy is trusted',
+    'EVENTPOST_TRUSTED_PROXIES',
+  ],
+  [
+    'a live message without a sender',
+    { sender: { ...well.sender, without: [{ appName: 'Engine', messages: 2 }] } },
+    'Sender',
+    'bad',
+    "2 live messages of Engine can't be sent: no sender address is set.",
+    'EVENTPOST_MAIL_FROM',
+  ],
+  [
+    'missing DNS records',
+    { records: [{ appId: 'app_1', domain: 'acme.example', checks: [isMissing] }] },
+    'DNS records',
+    'bad',
+    'SPF of acme.example is missing or wrong, so emails may go to spam.',
+    '/apps/app_1/sender/domain',
+  ],
+  [
+    'no backup',
+    { backup: { everyMs: null, since: NOW, lastGood: null, lastFailed: null } },
+    'Backup',
+    'caution',
+    'There is no backup.',
+    'eventpost backup',
+  ],
+  [
+    'an old backup by hand',
+    { backup: { everyMs: null, since: NOW, lastGood: { ...backup, finishedAt: NOW - 9 * DAY }, lastFailed: null } },
+    'Backup',
+    'caution',
+    'The last backup is 9 days old.',
+    'eventpost backup',
+  ],
+  [
+    'a late scheduled backup',
+    {
+      backup: {
+        everyMs: DAY,
+        since: 0,
+        lastGood: { ...backup, startedAt: NOW - 3 * DAY, finishedAt: NOW - 3 * DAY },
+        lastFailed: { ...backup, error: 'Access denied.' },
+      },
+    },
+    'Backup',
+    'bad',
+    'The last backup is 3 days old. The last try failed: Access denied.',
+    'bucket',
+  ],
+  [
+    'a mail server that refuses the password',
+    { mailServers: [{ name: 'mail.example.com:587', check: FAILED }] },
+    'Mail server',
+    'bad',
+    'The mail server rejected the username and password. It replied 535 5.7.8.',
+    'password',
+  ],
+  [
+    'no mail server',
+    { mailServers: [], sender: { ...well.sender, hasServer: false } },
+    'Mail server',
+    'caution',
+    'emails are captured, not sent',
+    'EVENTPOST_SMTP_URL',
+  ],
+  [
+    'a webhook that does not answer',
+    {
+      alerts: {
+        ...well.alerts,
+        routes: [{ name: 'The webhook at hooks.example.com', problem: 'It answered with status 500.' }],
+      },
+    },
+    'Alerts',
+    'bad',
+    "The webhook at hooks.example.com can't be used.",
+    'test alert',
+  ],
+  [
+    'an open alert',
+    {
+      alerts: {
+        ...well.alerts,
+        open: [{ kind: 'refused', title: 'Many requests are refused', fix: 'Open Requests.', since: NOW }],
+      },
+    },
+    'Alerts',
+    'bad',
+    'Many requests are refused, since',
+    'Open Requests.',
+  ],
+  [
+    'no way to hear of a broken mail server',
+    { alerts: { ...well.alerts, hasSecondRoute: false } },
+    'Alerts',
+    'caution',
+    'Nothing tells you when the mail server is down.',
+    'EVENTPOST_ALERT_WEBHOOK_URL',
+  ],
+]
+
+describe('finds', () => {
+  test.each(MISTAKES)('%s', (_, facts, check, state, text, fix) => {
+    const others = diagnose({ ...well, ...facts }).filter((one) => one.state !== 'good')
+    expect(others.map((one) => [one.check, one.state])).toEqual([[check, state]])
+    expect(others[0]?.text).toContain(text)
+    expect(others[0]?.fix).toContain(fix)
+  })
+
+  test('each mistake with a fix in one or two lines', () => {
+    for (const [, facts] of MISTAKES)
+      for (const { state, fix } of diagnose({ ...well, ...facts }))
+        if (state === 'bad')
+          expect([fix?.length ?? 0, (fix?.length ?? 0) > 0 && (fix?.length ?? 0) <= 200]).toEqual([
+            fix?.length ?? 0,
+            true,
+          ])
+  })
+
+  test('a full disk once, although there is an alert about it', () => {
+    const open = [{ kind: 'disk', title: 'The disk is nearly full', fix: 'Delete files.', since: NOW }]
+    const found = diagnose({ ...well, disk: { freeBytes: 1, dataBytes: 1 }, alerts: { ...well.alerts, open } })
+    expect(found.filter(({ state }) => state === 'bad').map(({ check }) => check)).toEqual(['Disk'])
+  })
+
+  test('a public address that was not tried, because no server runs', () => {
+    const [found] = diagnose({ ...well, address: { ...ADDRESS, isServed: false } }).filter(
+      ({ state }) => state !== 'good',
+    )
+    expect(found).toMatchObject({ check: 'Public address', state: 'unknown' })
+  })
+})

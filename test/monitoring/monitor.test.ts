@@ -1,0 +1,138 @@
+/** Real mail servers and a real webhook; the clock is moved. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createMonitor } from '../../src/monitoring/monitor.ts'
+import { createWebhook } from '../../src/monitoring/webhook.ts'
+import { type AccountPages, openAccount } from '../dashboard/browser.ts'
+import { LOOPBACK_HOSTS, TEST_SERVER } from '../helper.ts'
+import { type MailServer, startMailServer } from '../mail/mail-server.ts'
+
+type Hook = { type: string; data: { kind?: string; title?: string }; text: string; id: string | null }
+
+const TICK = 10_000
+const QUIET = { server: TEST_SERVER, listErrors: () => [], note: () => {} }
+let [first, second]: MailServer[] = []
+let pages: AccountPages
+let hooks: Hook[]
+let webhook: ReturnType<typeof Bun.serve>
+let isHookBroken = false
+
+beforeEach(async () => {
+  ;[first, second] = await Promise.all([startMailServer(), startMailServer()])
+  hooks = []
+  isHookBroken = false
+  webhook = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      if (isHookBroken) return new Response('', { status: 500 })
+      hooks.push({ ...((await request.json()) as Hook), id: request.headers.get('webhook-id') })
+      return new Response('')
+    },
+  })
+  const defaults = { smtpUrl: first?.url ?? '', from: 'Post <post@example.com>', alertSmtpUrl: second?.url ?? '' }
+  const url = `http://127.0.0.1:${webhook.port}/`
+  pages = await openAccount({
+    mail: { defaults, privateHosts: LOOPBACK_HOSTS, noteServer: () => {} },
+    webhook: { url, secret: null, allowed: LOOPBACK_HOSTS },
+  })
+})
+afterEach(async () => {
+  await pages.close()
+  await Promise.all([first?.stop(), second?.stop()])
+  await webhook.stop(true)
+})
+
+let monitor: ReturnType<typeof createMonitor>
+beforeEach(() => {
+  monitor = pages.parts.monitor
+})
+
+/** Looks so many times, ten seconds apart. */
+async function look(times: number): Promise<void> {
+  for (let count = 0; count < times; count++) {
+    pages.clock.ms += TICK
+    await monitor.check()
+    await monitor.sendDue()
+  }
+}
+/** As a new process would see it. */
+const restart = (): void => {
+  const { store, clock, mailer, baseUrl } = pages.parts
+  const url = `http://127.0.0.1:${webhook.port}/`
+  const callWebhook = createWebhook({ url, secret: null, allowed: LOOPBACK_HOSTS })
+  const { folder } = pages
+  monitor = createMonitor({ store, clock, mailer, baseUrl, folder, callWebhook, ...QUIET })
+}
+const subjectsOf = (server: MailServer | undefined) =>
+  (server?.received ?? []).map(({ raw }) => /^Subject: (.*(?:\r\n .*)*)$/m.exec(raw)?.[1]?.replaceAll('\r\n', ''))
+const typesOf = () => hooks.map(({ type }) => type)
+
+describe('a mail server that is taken away', () => {
+  test('is reported once, within a minute, by the second server and the webhook; its return once, after a restart', async () => {
+    await look(3)
+    expect([typesOf(), subjectsOf(first)]).toEqual([[], []])
+    await first?.stop()
+    await look(4)
+    const title = `The mail server 127.0.0.1:${first?.port} can't be reached`
+    expect(typesOf()).toEqual(['alert.opened'])
+    expect(hooks[0]).toMatchObject({ data: { kind: 'sending', title } })
+    expect(hooks[0]?.text).toStartWith(`Problem: ${title}. `)
+    expect(subjectsOf(second)).toEqual([`Problem: ${title}`])
+    expect(second?.received[0]?.to).toEqual(['ada@example.com'])
+    restart()
+    await look(8)
+    expect(typesOf()).toEqual(['alert.opened'])
+    first = await startMailServer({}, {}, first?.port)
+    await look(6)
+    restart()
+    await look(6)
+    expect(typesOf()).toEqual(['alert.opened', 'alert.resolved'])
+    expect(new Set(hooks.map(({ id }) => id)).size).toBe(2)
+    expect(subjectsOf(second)).toHaveLength(1)
+    expect(subjectsOf(first)).toEqual([`Resolved: ${title}`])
+  })
+
+  test('is not reported for a moment', async () => {
+    await look(2)
+    await first?.stop()
+    await look(1)
+    first = await startMailServer({}, {}, first?.port)
+    await look(6)
+    expect(typesOf()).toEqual([])
+  })
+})
+
+test('a webhook that fails is tried again, and learns of a problem once', async () => {
+  isHookBroken = true
+  await first?.stop()
+  await look(6)
+  isHookBroken = false
+  await look(8)
+  expect(typesOf()).toEqual(['alert.opened'])
+  const [alert] = await pages.store.listAlerts()
+  expect(alert?.notices.map(({ state }) => state)).toEqual(['sent', 'sent'])
+})
+
+test('a full disk keeps nobody from being told', async () => {
+  const { store, clock, mailer, baseUrl } = pages.parts
+  const noFault = (listener: (reason: string | null) => void) => listener('database or disk is full')
+  const broken = { ...store, onFault: noFault, saveAlerts: async () => ({ refusal: 'unavailable' as const }) }
+  const callWebhook = createWebhook({ url: `http://127.0.0.1:${webhook.port}/`, secret: null, allowed: LOOPBACK_HOSTS })
+  const { folder } = pages
+  const given = { clock, mailer, baseUrl, folder, callWebhook, ...QUIET }
+  monitor = createMonitor({ ...given, store: broken })
+  await look(4)
+  expect(hooks.map(({ data }) => data.title)).toEqual(['Nothing can be saved'])
+})
+
+test('a test goes by every route, and says what failed', async () => {
+  await first?.stop()
+  const { accountId } = pages.begun
+  const tested = await monitor.sendTest({ memberId: 'x', email: 'ada@example.com', accountId })
+  expect(tested.map(({ route, problem }) => [route, problem])).toEqual([
+    [`Email by 127.0.0.1:${first?.port}`, 'erefused'],
+    [`Email by 127.0.0.1:${second?.port}`, null],
+    ['Webhook', null],
+  ])
+  expect([typesOf(), subjectsOf(second)]).toEqual([['alert.test'], ['Test alert from Eventpost']])
+})
