@@ -34,10 +34,13 @@ test('the files that open connections are those of what it lists', () => {
   const files = [...new Bun.Glob('**/*.ts').scanSync(root)].filter((file) => !/^(docs|dashboard\/islands)\//.test(file))
   const found = files.filter((file) => callers.test(readFileSync(join(root, file), 'utf8')))
   expect(found.toSorted()).toEqual([
+    'cli/examine.ts',
+    'cli/health.ts',
     'mail/api-provider.ts',
     'mail/dial.ts',
     'mail/dns.ts',
     'mail/sns.ts',
     'mail/suppression-lists.ts',
+    'monitoring/webhook.ts',
   ])
 })

@@ -192,10 +192,11 @@ describe('the code', () => {
     expect(using(all, /\beval\(|new Function\(|node:vm/)).toEqual([])
   })
 
-  test('sends HTTP requests to email APIs, Amazon SNS, the webhook for alerts and, in the doctor, the public address only, and opens sockets to mail servers only', () => {
+  test('sends HTTP requests to email APIs, Amazon SNS and the webhook for alerts, by command to the server itself, and opens sockets to mail servers only', () => {
     // samples of code, which are text
     expect(using(server, /(?<![.\w])fetch\(|node:https?'/).toSorted()).toEqual([
       'src/cli/examine.ts',
+      'src/cli/health.ts',
       'src/docs/request-samples.ts',
       'src/mail/api-provider.ts',
       'src/mail/sns.ts',
