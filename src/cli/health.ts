@@ -17,6 +17,8 @@ export const health: Command = {
       { EVENTPOST_HOST, EVENTPOST_PORT, PORT },
     )
     const url = `http://${LOCAL[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}/readyz`
+    // fetch would ask the proxy of the environment
+    process.env.NO_PROXY = process.env.no_proxy = new URL(url).hostname
     const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => null)
     if (response === null)
       throw new CommandRefused(`No server answers at ${url}. Start it, or set --host and --port as for serve.`)

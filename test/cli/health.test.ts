@@ -42,6 +42,23 @@ test('health is refused with the reason of the server', async () => {
   )
 })
 
+test('health asks the server itself, whatever proxy the environment has', async () => {
+  const { HTTP_PROXY, NO_PROXY, no_proxy } = process.env
+  const before = { HTTP_PROXY, NO_PROXY, no_proxy }
+  Object.assign(process.env, { HTTP_PROXY: 'http://127.0.0.1:1', no_proxy: 'other.example' })
+  try {
+    await withServer(
+      () => Response.json({ ok: true }),
+      async (port) => expect(await run(['--port', port])).toBe('The server is ready.'),
+    )
+  } finally {
+    for (const [name, value] of Object.entries(before)) {
+      if (value === undefined) delete process.env[name]
+      else process.env[name] = value
+    }
+  }
+})
+
 test('health is refused without a server', async () => {
   await expect(run(['--host', '::', '--port', '1'])).rejects.toThrow(
     'No server answers at http://[::1]:1/readyz. Start it, or set --host and --port as for serve.',
