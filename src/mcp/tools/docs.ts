@@ -5,11 +5,12 @@ import { DOC_PAGES, writeDocPage } from '../../docs/index.ts'
 import { createReader } from '../../core/inputs.ts'
 import { withoutNulls } from '../arguments.ts'
 import { fitText, PAGE_BYTES } from '../budget.ts'
-import { oneOf, takes, type Tool } from './tool.ts'
+import { takes, type Tool } from './tool.ts'
 
 const SLUGS = DOC_PAGES.map(({ slug }) => slug)
 const WHICH = { field: 'page', code: 'invalid', message: `Send one of ${SLUGS.join(', ')}.` }
-const PAGES = takes({ page: Type.Optional(oneOf(SLUGS, WHICH.message)), cursor: PAGE.cursor })
+// a list of pages here would fill the list of tools; this tool returns one
+const PAGES = takes({ page: Type.Optional(Type.String({ description: 'From the list.' })), cursor: PAGE.cursor })
 const readPiece = createReader({
   schema: PAGES,
   clean: ({ page, cursor }) => {
@@ -31,7 +32,7 @@ export const getDocs: Tool = {
     if ('errors' in reading) return refuseFields(reading.errors)
     const { page: asked, from } = reading.input
     const page = DOC_PAGES.find(({ slug }) => slug === asked)
-    if (!page && from > 0) return refuseFields([WHICH])
+    if (!page && (asked !== undefined || from > 0)) return refuseFields([WHICH])
     const whole = page ? writeDocPage(page, baseUrl) : ''
     if (page && from >= whole.length) return refuseFields([BEYOND])
     if (!page) return { ok: true, pages: DOC_PAGES.map(({ slug, title, summary }) => ({ page: slug, title, summary })) }
