@@ -23,6 +23,8 @@ export type AppAccess = {
   accountName: string
   role: Role
   requiresTwoStep: boolean
+  /** the first account operates the installation */
+  isFirst: boolean
   appId: string
   appName: string
   /** an event or a page view of the app was stored, even if its person was erased since */
@@ -125,6 +127,9 @@ export function createMemberReads(db: Database, { isLinkOpen }: Pick<AccountRule
         accountName: accounts.name,
         role: memberships.role,
         requiresTwoStep: accounts.requiresTwoStep,
+        isFirst: sql<boolean>`${accounts.id} = (SELECT id FROM accounts ORDER BY created_at, id LIMIT 1)`.mapWith(
+          Boolean,
+        ),
         appId: apps.publicId,
         appName: apps.name,
         isActivated: sql<boolean>`EXISTS (SELECT 1 FROM daily_rollups WHERE app_id = ${apps.id})`.mapWith(Boolean),

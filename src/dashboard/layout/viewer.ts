@@ -55,7 +55,7 @@ export async function findViewer(
   }
   const member = { id, email, role: membership.role }
   const { isActivated } = membership
-  const isOperator = membership.role === 'owner' && (await store.findAccount(null))?.id === membership.accountId
+  const isOperator = membership.role === 'owner' && membership.isFirst
   return { member, account, accounts: toAccounts(memberships), app, isOperator, isActivated, flash, now: clock.now() }
 }
 

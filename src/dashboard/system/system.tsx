@@ -19,11 +19,8 @@ export const systemRoutes = (deps: PageDependencies) =>
     .get('/system', async ({ request }) => {
       const signedIn = await findSignedIn(deps, request)
       if (!signedIn) return redirectAnswer(`/sign-in?${new URLSearchParams({ next: '/system' })}`)
-      const operator = await deps.store.findAccount(null)
       const apps = await deps.store.listAppAccess(signedIn.member.id)
-      const access =
-        apps.find(({ accountId }) => accountId === operator?.id) ??
-        (await findLastApp(deps, request, signedIn.member.id))
+      const access = apps.find(({ isFirst }) => isFirst) ?? (await findLastApp(deps, request, signedIn.member.id))
       return redirectAnswer(access ? pathOf(access.appId, 'system') : '/')
     })
     .get('/apps/:app/system', ({ request, params: { app } }) =>

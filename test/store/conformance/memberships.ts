@@ -45,11 +45,13 @@ export function testMemberships(store: Fresh): void {
         accountName: 'Account 1',
         role: 'owner',
         requiresTwoStep: false,
+        isFirst: true,
         appId: 'app_1',
         appName: 'App 1',
         isActivated: false,
       },
     ])
+    expect((await store().listAppAccess('mem_2')).map(({ isFirst }) => isFirst)).toEqual([false])
     expect(await store().listAppAccess('mem_none')).toEqual([])
   })
 
