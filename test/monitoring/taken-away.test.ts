@@ -1,7 +1,7 @@
 /** `bun run lab:alerts`: the whole service in real time. Tests move the clock instead (monitor.test.ts). */
-import { expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { eventpost, makeFolder, startServer } from '../cli/process.ts'
+import { eventpost, makeFolder, type Running, startServer } from '../cli/process.ts'
 import { startMailServer } from '../mail/mail-server.ts'
 import { signWebhook } from '../../src/monitoring/webhook.ts'
 
@@ -14,6 +14,9 @@ async function until(isSo: () => boolean, withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs
   while (!isSo() && performance.now() < deadline) await Bun.sleep(100)
 }
+
+let server: Running | null = null
+afterAll(() => server?.stop('SIGKILL'))
 
 test.skipIf(process.env.ALERTS !== 'all')(
   'a mail server taken away is reported within a minute, and its return once, over restarts',
@@ -46,7 +49,7 @@ test.skipIf(process.env.ALERTS !== 'all')(
       EVENTPOST_ALERT_WEBHOOK_SECRET: SECRET,
       EVENTPOST_ALERT_PRIVATE_HOSTS: '127.0.0.1',
     }
-    let server = await startServer({ data, env })
+    server = await startServer({ data, env })
     await Bun.sleep(15_000)
     await first.stop()
     const goneAt = performance.now()
