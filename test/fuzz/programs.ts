@@ -303,6 +303,8 @@ function plain({ names }: World, { status, headers, text }: Answered): string {
   for (const whose of ['second', 'none'])
     for (const [name, values] of names)
       if (name.startsWith(whose)) for (const value of values) all = all.replaceAll(value, name.replace(whose, ''))
+  // a replay says what the first request did, whichever of the two it was
+  if (headers.has('idempotency-replayed')) all = all.replaceAll(/"created":(?:true|false)/g, '"created"')
   return all
     .replaceAll(/req_[0-9a-z]+/g, 'req')
     .replaceAll(/\b(con|evt|msg|dlv)_[0-9a-z]{11}/g, '$1')
