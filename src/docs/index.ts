@@ -11,9 +11,11 @@ import sessions from './sessions.md' with { type: 'text' }
 import accounts from './accounts.md' with { type: 'text' }
 import backups from './backups.md' with { type: 'text' }
 import masterKey from './master-key.md' with { type: 'text' }
+import releases from './releases.md' with { type: 'text' }
 import replication from './replication.md' with { type: 'text' }
 import calls from './calls.md' with { type: 'text' }
 import commands from './commands.md' with { type: 'text' }
+import connections from './connections.md' with { type: 'text' }
 import consent from './consent.md' with { type: 'text' }
 import cryptography from './cryptography.md' with { type: 'text' }
 import holdback from './holdback.md' with { type: 'text' }
@@ -87,6 +89,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       script,
       consent,
       privacy,
+      connections,
       mcp,
       tools,
     }),
@@ -149,6 +152,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       'asvs-v8': asvsV8,
       development,
       commands,
+      releases,
     }),
   },
 ]
