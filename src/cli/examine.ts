@@ -1,4 +1,4 @@
-/** Runs the doctor beside a server or without one, and changes nothing. */
+/** Runs the doctor beside a server or without one. It changes nothing, but removes old copies of upgrades. */
 import { existsSync } from 'node:fs'
 import { addressOf, type Config } from '../config.ts'
 import { checkSender } from '../accounts/sender-checks.ts'
@@ -83,7 +83,18 @@ async function examineFolder(config: Config, examining: Examining): Promise<Find
       const from = config.mailFrom ?? (stored?.from ? writeMailbox(stored.from) : null)
       const { mailer, close } = openMailer({ ...config, mailFrom: from }, { store, server })
       const hasSecondRoute = server.hasSecondRoute || config.alertWebhook !== null || config.alertSmtpUrl !== null
-      const given = { store, clock: systemClock, folder, mailer, server, isServed, hasSecondRoute, exposed }
+      const removedCopies = await store.removeOldCopies(systemClock.now())
+      const given = {
+        store,
+        clock: systemClock,
+        folder,
+        mailer,
+        server,
+        isServed,
+        hasSecondRoute,
+        exposed,
+        removedCopies,
+      }
       const findings = diagnose(await readDoctorFacts(given, createLookups(config, examining, mailer)))
       await close()
       return findings

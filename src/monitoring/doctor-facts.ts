@@ -37,13 +37,14 @@ type Given = {
   hasSecondRoute: boolean
   /** modes before they were changed */
   exposed?: DoctorFacts['exposed']
+  removedCopies?: string[]
 }
 
 /** Domains whose records are looked up. */
 const MOST_DOMAINS = 20
 
 export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<DoctorFacts> {
-  const { store, clock, folder, server, isServed, hasSecondRoute, exposed } = given
+  const { store, clock, folder, server, isServed, hasSecondRoute, exposed, removedCopies = [] } = given
   const { databaseBytes, logBytes } = store.stats()
   const apps = await listAllApps(given)
   const hasServer = apps.some(({ route }) => route.host !== null) || server.mailServer !== null
@@ -58,6 +59,7 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
   return {
     at: clock.now(),
     folder: { path: folder, bytes: databaseBytes + logBytes, schemaVersion: store.schemaVersion },
+    removedCopies,
     exposed: exposed ?? findExposed(folder),
     disk: await readDisk(store, folder),
     clock: { newestAt: await store.findNewestTime(), isSynchronized },

@@ -36,6 +36,8 @@ export type Tried = { name: string; problem: string | null }
 export type DoctorFacts = {
   at: number
   folder: { path: string; bytes: number; schemaVersion: number }
+  /** copies of upgrades that were old and have just been removed */
+  removedCopies: string[]
   /** files and folders that other users of the machine can open */
   exposed: { file: string; mode: string }[]
   disk: DiskFacts | null
@@ -88,6 +90,7 @@ export function diagnose(facts: DoctorFacts): Finding[] {
     aboutFolder(facts),
     aboutPermissions(facts),
     aboutDisk(facts),
+    ...aboutCopies(facts),
     aboutClock(facts),
     aboutAddress(facts),
     aboutProxy(facts),
@@ -100,6 +103,14 @@ export function diagnose(facts: DoctorFacts): Finding[] {
     found.some((one) => one.state === 'bad' && one.check === CHECK_OF.get(kind))
   return [...found, ...aboutAlerts(facts, isFound)]
 }
+
+const aboutCopies = ({ removedCopies }: DoctorFacts): Finding[] =>
+  removedCopies.map((file) => ({
+    check: 'Disk',
+    state: 'good',
+    text: `Removed ${file}, a copy made before an upgrade more than a week ago.`,
+    fix: null,
+  }))
 
 /** What says the same as an alert of a kind. */
 const CHECK_OF: ReadonlyMap<string, CheckName> = new Map([

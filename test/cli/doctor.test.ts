@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, readdirSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Examined } from '../../src/cli/examine.ts'
 import { startMailServer } from '../mail/mail-server.ts'
@@ -34,6 +34,17 @@ describe('eventpost doctor', () => {
     expect(found.err).toContain('eventpost: 2 problems found.')
     expect(statSync(file).mode & 0o777).toBe(0o644)
     chmodSync(file, 0o600)
+  })
+
+  test('removes the copy of an upgrade of a week ago, and says so', async () => {
+    const copy = join(data, 'eventpost.db.before-7')
+    writeFileSync(copy, '', { mode: 0o600 })
+    expect((await examine(['--offline'])).findings.map(({ text }) => text).join('\n')).not.toContain('before-7')
+    utimesSync(copy, 0, 0)
+    const { code, findings } = await examine(['--offline'])
+    expect([code, existsSync(copy)]).toEqual([0, false])
+    const text = `Removed ${copy}, a copy made before an upgrade more than a week ago.`
+    expect(findings).toContainEqual({ check: 'Disk', state: 'good', text, fix: null })
   })
 
   test('exits 1 where there is no database, and creates none', async () => {

@@ -5,7 +5,7 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { MIGRATIONS } from '../../src/store/engine/migrations/index.ts'
 import { databasePath, openDatabase } from '../../src/store/engine/database.ts'
 import { schemaVersion } from '../../src/store/engine/upgrades.ts'
@@ -157,7 +157,6 @@ const ALL_WORKS: Work[] = [
 ]
 
 const MAIN = join(import.meta.dir, '../../src/main.ts')
-const HAS_BACKUPS = existsSync(join(dirname(MAIN), 'cli/backups.ts'))
 const copy = join(folder, 'copy')
 const eventpost = (...words: string[]): string[] => [process.execPath, MAIN, ...words, '--data', data]
 
@@ -173,35 +172,33 @@ const checkCopy = async (path: string): Promise<string | null> => {
   return isWhole(found) && found.people.length === COPIED_PEOPLE ? null : `${path} has ${found.people.length} events`
 }
 
-if (HAS_BACKUPS) {
-  ALL_WORKS.push(
-    {
-      name: 'a backup',
-      prepare: async () => void Bun.spawnSync(store(COPIED_PEOPLE, 1_000).with(2, before)),
-      reset: () => rmSync(copy, { recursive: true, force: true }),
-      command: eventpost('backup', copy),
-      check: async () => (await checkStore([])) ?? (await checkCopy(copy)),
+ALL_WORKS.push(
+  {
+    name: 'a backup',
+    prepare: async () => void Bun.spawnSync(store(COPIED_PEOPLE, 1_000).with(2, before)),
+    reset: () => rmSync(copy, { recursive: true, force: true }),
+    command: eventpost('backup', copy),
+    check: async () => (await checkStore([])) ?? (await checkCopy(copy)),
+  },
+  {
+    name: 'a restore',
+    prepare: async () => {
+      rmSync(copy, { force: true })
+      Bun.spawnSync(store(COPIED_PEOPLE, 1_000).with(2, before))
+      Bun.spawnSync(eventpost('backup', copy).with(-1, before))
+      rmSync(before, { recursive: true })
+      mkdirSync(before)
     },
-    {
-      name: 'a restore',
-      prepare: async () => {
-        rmSync(copy, { force: true })
-        Bun.spawnSync(store(COPIED_PEOPLE, 1_000).with(2, before))
-        Bun.spawnSync(eventpost('backup', copy).with(-1, before))
-        rmSync(before, { recursive: true })
-        mkdirSync(before)
-      },
-      command: eventpost('restore', copy),
-      check: async () => {
-        const wrong = (await checkCopy(databasePath(data))) ?? (await checkCopy(copy))
-        if (wrong !== null || existsSync(databasePath(data))) return wrong
-        // what a killed one left must not stand in the way of the next
-        const { stderr } = Bun.spawnSync(eventpost('restore', copy))
-        return existsSync(databasePath(data)) ? await checkCopy(databasePath(data)) : stderr.toString()
-      },
+    command: eventpost('restore', copy),
+    check: async () => {
+      const wrong = (await checkCopy(databasePath(data))) ?? (await checkCopy(copy))
+      if (wrong !== null || existsSync(databasePath(data))) return wrong
+      // what a killed one left must not stand in the way of the next
+      const { stderr } = Bun.spawnSync(eventpost('restore', copy))
+      return existsSync(databasePath(data)) ? await checkCopy(databasePath(data)) : stderr.toString()
     },
-  )
-}
+  },
+)
 
 const WORKS = ALL_WORKS.filter(({ name }) => CRASH_POINTS !== undefined || name === 'a migration')
 

@@ -10,6 +10,7 @@ const ADDRESS = { baseUrl: 'https://post.example.com', isLocal: false, isServed:
 const well: DoctorFacts = {
   at: NOW,
   folder: { path: '/data', bytes: GB, schemaVersion: 54 },
+  removedCopies: [],
   exposed: [],
   disk: { freeBytes: 10 * GB, dataBytes: GB },
   clock: { newestAt: NOW, isSynchronized: true },

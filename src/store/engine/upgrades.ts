@@ -110,7 +110,7 @@ function newerSchema(path: string, version: number, supported: number): StoreErr
   const problem = `${path} has schema version ${version}; this executable supports versions up to ${supported}. Use a newer executable`
   const copy = listUpgradeCopies(dirname(path)).findLast((one) => one.schemaVersion <= supported)
   const wayBack = copy
-    ? `, or go back to the copy of ${new Date(copy.madeAt).toISOString().slice(0, 16)}Z: move ${path}, ${path}-wal and ${path}-shm away, then run: cp ${copy.file} ${path}`
+    ? `, or go back to the copy of ${new Date(copy.madeAt).toISOString().slice(0, 16)}Z: move ${path}, ${path}-wal and ${path}-shm away, then run: eventpost restore ${copy.file} --data ${dirname(path)}`
     : ', or restore a backup that was made before the upgrade.'
   return new StoreError('newer_schema', problem + wayBack)
 }
@@ -130,13 +130,24 @@ export function listUpgradeCopies(folder: string): UpgradeCopy[] {
 
 const KEEP_COPIES_MS = 7 * DAY_MS
 
-/** @returns the copies made before an upgrade that were a week old, and are removed now */
+/** @returns the copies made before an upgrade that were a week old, whole or not, and are removed now */
 export async function removeOldCopies(folder: string, now: number): Promise<string[]> {
-  const old = listUpgradeCopies(folder).filter(({ madeAt }) => now - madeAt >= KEEP_COPIES_MS)
+  const copies = [...listUpgradeCopies(folder), ...listDrafts(folder)]
+  const old = copies.filter(({ madeAt }) => now - madeAt >= KEEP_COPIES_MS)
   // on another thread: removing gigabytes takes a while
   await Promise.all(old.map(({ file }) => rm(file, { force: true })))
   return old.map(({ file }) => file)
 }
+
+/** Copies that were not finished, because the process was killed. */
+const listDrafts = (folder: string): { file: string; madeAt: number }[] =>
+  readdirSync(folder).flatMap((name) => {
+    const file = join(folder, name)
+    const madeAt = /^eventpost\.db\.\d+\.copy$/.test(name)
+      ? statSync(file, { throwIfNoEntry: false })?.mtimeMs
+      : undefined
+    return madeAt === undefined ? [] : [{ file, madeAt }]
+  })
 
 /** Each migration commits together with its version number, so a crash leaves a valid version. */
 export function applyMigrations(

@@ -105,7 +105,7 @@ describe('an older schema', () => {
         return (error as Error).message
       }
     }
-    const named = `or go back to the copy of ${new Date(statSync(backup()).mtimeMs).toISOString().slice(0, 16)}Z: move ${path}, ${path}-wal and ${path}-shm away, then run: cp ${backup()} ${path}`
+    const named = `or go back to the copy of ${new Date(statSync(backup()).mtimeMs).toISOString().slice(0, 16)}Z: move ${path}, ${path}-wal and ${path}-shm away, then run: eventpost restore ${backup()} --data ${folder}`
     const newer = (most: number): string =>
       `${path} has schema version ${version + 1}; this executable supports versions up to ${most}. Use a newer executable, `
     expect(refused(MIGRATIONS)).toBe(newer(SCHEMA_VERSION) + named)
@@ -121,16 +121,19 @@ describe('an older schema', () => {
     writeFileSync(other, '')
     const kept = `${databasePath(folder)}.before-mine`
     writeFileSync(kept, '')
+    const draft = `${databasePath(folder)}.4711.copy`
+    writeFileSync(draft, '')
     const WEEK_MS = 7 * 86_400_000
     const { mtimeMs } = statSync(backup())
+    utimesSync(draft, new Date(mtimeMs), new Date(mtimeMs - 1_000))
     utimesSync(other, new Date(mtimeMs), new Date(mtimeMs - 1_000))
     utimesSync(kept, new Date(0), new Date(0))
     expect(listUpgradeCopies(folder).map(({ file, schemaVersion }) => [file, schemaVersion])).toEqual([
       [other, 6],
       [backup(), SCHEMA_VERSION],
     ])
-    expect(await removeOldCopies(folder, mtimeMs + WEEK_MS - 1)).toEqual([other])
-    expect([existsSync(other), existsSync(backup())]).toEqual([false, true])
+    expect(await removeOldCopies(folder, mtimeMs + WEEK_MS - 1)).toEqual([other, draft])
+    expect([other, draft, backup()].map((file) => existsSync(file))).toEqual([false, false, true])
     expect(await removeOldCopies(folder, mtimeMs + WEEK_MS)).toEqual([backup()])
     expect(readdirSync(folder).sort()).toEqual(['eventpost.db', 'eventpost.db.before-mine'])
   })
