@@ -7,6 +7,7 @@
  */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { report } from '../faults/figures.ts'
 import { type Get, listPages, type Page, type Post } from './pages-list.ts'
 import { SEEDED, type Seeded, seededFile } from './seeded.ts'
 import { createFolder, EXECUTABLE, processorMs, runJson, type Service, startService } from './service.ts'
@@ -200,6 +201,13 @@ try {
   const [p50, p99] = [atShare(times, 0.5), atShare(times, 0.99)]
   if (p99 > PAGE_BARS.p99) missed.push('the minute after an import')
   console.log(`in the minute after: ${times.length} pages, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`)
+  const slowest = Math.max(...pages.filter((page) => !isReach(page)).map(({ p50: median }) => median))
+  report({
+    target: 'Pages with 1 million people and 10 million events, from a start and after an import',
+    asked: `${PAGE_BARS.p50} ms median, ${PAGE_BARS.p99} ms p99`,
+    measured: missed.length === 0 ? `slowest median ${slowest.toFixed(1)} ms` : `missed by ${missed.join(', ')}`,
+    isReached: missed.length === 0,
+  })
   console.log(missed.length === 0 ? 'every bar is reached' : `MISSED: ${missed.join(', ')}`)
   process.exitCode = missed.length === 0 ? 0 : 1
 } finally {

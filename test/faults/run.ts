@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Figure } from './figures.ts'
 
-type Step = { name: string; files: string[]; env?: Record<string, string> }
+/** Runs tests of this folder, or a command. */
+type Step = { name: string; env?: Record<string, string> } & ({ files: string[] } | { command: string[] })
 
 const STEPS: Step[] = [
   {
@@ -29,6 +30,10 @@ const STEPS: Step[] = [
   { name: 'hostile-files', files: ['hostile-files'] },
   { name: 'soak', files: ['soak'], env: { SOAK_MINUTES: '30' } },
   { name: 'small-machine', files: ['small-machine'], env: { SMALL_SECONDS: '60' } },
+  { name: 'alerts', files: ['../monitoring/taken-away'], env: { ALERTS: 'all' } },
+  { name: 'backup', command: ['test/bench/backup.ts'] },
+  // takes what `bun run seed` made, or makes it
+  { name: 'pages', command: ['test/bench/pages.ts'] },
 ]
 
 const figures = join(tmpdir(), `fault-figures-${process.pid}`)
@@ -40,9 +45,14 @@ function takeFigures(): Figure[] {
   return lines.map((line) => JSON.parse(line) as Figure)
 }
 
-async function run({ name, files, env }: Step): Promise<Figure[]> {
-  const paths = files.map((file) => `./test/faults/${file}.test.ts`)
-  const child = Bun.spawn([process.execPath, 'test', '--timeout', '60000', ...paths], {
+const wordsOf = (step: Step): string[] =>
+  'files' in step
+    ? ['test', '--timeout', '60000', ...step.files.map((file) => `./${join('test/faults', file)}.test.ts`)]
+    : step.command
+
+async function run(step: Step): Promise<Figure[]> {
+  const { name, env } = step
+  const child = Bun.spawn([process.execPath, ...wordsOf(step)], {
     // a setting of the caller's counts: for example SOAK_MINUTES=6
     env: { EVENTPOST_TEST_PROGRAM: 'dist/eventpost', ...env, ...process.env, FAULT_FIGURES: figures },
     stdout: 'inherit',
@@ -51,7 +61,7 @@ async function run({ name, files, env }: Step): Promise<Figure[]> {
   const code = await child.exited
   const found = takeFigures()
   const isFailed = code !== 0 && found.every(({ isReached }) => isReached)
-  const all = { target: `All tests of ${name}`, asked: 'pass' }
+  const all = { target: `All of ${name}`, asked: 'pass' }
   return isFailed || found.length === 0
     ? [...found, { ...all, measured: `exit ${code}`, isReached: code === 0 }]
     : found
