@@ -74,8 +74,8 @@ type Examining = { isOffline: boolean; called: Set<string> }
 async function examineFolder(config: Config, examining: Examining): Promise<Finding[]> {
   const { data: folder, masterKey } = config
   const exposed = findExposed(folder)
-  const isServed = isFolderServed(folder)
   try {
+    const isServed = isFolderServed(folder)
     const store = await openStore(folder, { threads: false, masterKey, rules: STORE_RULES })
     try {
       const server = await completeFacts(config, store)

@@ -4,7 +4,7 @@ import { createAudit, writeMessageSubject } from './audit.ts'
 import { restoreBackup } from './engine/backup-files.ts'
 import { databasePath, hasDatabase } from './engine/database.ts'
 import { StoreError } from './engine/errors.ts'
-import { lockFolder } from './engine/folder-lock.ts'
+import { isFolderServed, lockFolder } from './engine/folder-lock.ts'
 import { openForWriting } from './engine/sealed-columns.ts'
 import { createSealer } from './engine/sealing.ts'
 import { TIMED_KEY } from './delivery-states.ts'
@@ -46,11 +46,8 @@ export async function restoreDatabase(
 function refuseServed(file: string): void {
   const folder = dirname(file)
   if (file !== databasePath(folder) || !hasDatabase(folder)) return
-  try {
-    lockFolder(folder).release()
-  } catch {
+  if (isFolderServed(folder))
     throw new StoreError('folder_in_use', `A server is using ${file}. Make a backup of it first: eventpost backup FILE`)
-  }
 }
 
 /**

@@ -3,6 +3,7 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -164,6 +165,30 @@ describe('serve refuses', () => {
         expect(await eventpost([...words, '--data', closed], { program: nobody })).toEqual(says)
       }
       chmodSync(closed, 0o700)
+    },
+    MANY_MS,
+  )
+
+  test.skipIf(!canBeNobody)(
+    'files that others may not read, in a folder that they may',
+    async () => {
+      const files = join(folder, 'files')
+      cpSync(good, files, { recursive: true })
+      const lock = join(files, 'serve.lock')
+      writeFileSync(lock, '')
+      for (const file of [join(files, 'eventpost.db'), lock]) chmodSync(file, asNobody.length > 0 ? 0o600 : 0)
+      chmodSync(folder, 0o711)
+      if (asNobody.length > 0) chownSync(files, 65_534, 65_534)
+      const run = (...words: string[]) => eventpost([...words, '--data', files], { program: nobody })
+      const advice =
+        asNobody.length > 0 ? '\\. Run this as .*: sudo chown -R 65534 /.*files' : '\\. Give this user permission'
+      expect(await run('serve', '--port', '0')).toEqual(refusedWith(`read and write .*serve\\.lock${advice}`))
+      rmSync(lock)
+      for (const words of [
+        ['serve', '--port', '0'],
+        ['backup', join(folder, 'none.db')],
+      ])
+        expect(await run(...words)).toEqual(refusedWith(`read and write .*eventpost\\.db${advice}`))
     },
     MANY_MS,
   )

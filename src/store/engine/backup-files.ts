@@ -22,6 +22,7 @@ import { setPriority } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { APPLICATION_ID, databasePath, hasDatabase, logPath, openForReading } from './database.ts'
 import { StoreError } from './errors.ts'
+import { requireAccess } from './folder.ts'
 import { SCHEMA_VERSION } from './migrations/index.ts'
 import { schemaVersion } from './upgrades.ts'
 
@@ -47,7 +48,10 @@ const RESTORING = 'restoring-'
  * Opens the database file as a plain file. Never close it: closing any descriptor of a file drops all of the process's
  * locks on it, SQLite's too (sqlite.org/howtocorrupt.html, section 2.2).
  */
-export const openSource = (folder: string): number => openSync(databasePath(folder), 'r')
+export function openSource(folder: string): number {
+  requireAccess([databasePath(folder)])
+  return openSync(databasePath(folder), 'r')
+}
 
 export type BackupSource = { folder: string; /** of `openSource` */ descriptor: number }
 

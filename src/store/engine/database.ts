@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { chmodSync, existsSync, linkSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from './errors.ts'
-import { ensureFolder, folderFault } from './folder.ts'
+import { ensureFolder, folderFault, requireAccess } from './folder.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { prepareLazily } from './statements.ts'
 import { applyMigrations, type OnUpgrade, upgrade } from './upgrades.ts'
@@ -143,6 +143,7 @@ const holdPlan = (text: string): string =>
   text.replaceAll(/'[^']*'|\?\d*/g, (found) => (found.startsWith('?') ? `+${found}` : found))
 
 function openFile(path: string): Database {
+  requireAccess([path, `${path}-wal`, `${path}-shm`])
   let db: Database
   try {
     db = new Database(path, { create: false, readwrite: true, strict: true })

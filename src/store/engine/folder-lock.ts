@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from './errors.ts'
-import { ensureFolder, removeEmpty } from './folder.ts'
+import { ensureFolder, removeEmpty, requireAccess } from './folder.ts'
 
 const LOCK_FILE = 'serve.lock'
 /** The base URL of the running or last server, used in links that commands print. */
@@ -23,6 +23,7 @@ export type FolderLock = {
 export function lockFolder(folder: string): FolderLock {
   const created = ensureFolder(folder)
   const lockFile = join(folder, LOCK_FILE)
+  requireAccess([lockFile])
   const db = new Database(lockFile, { create: true })
   try {
     db.run('PRAGMA locking_mode = EXCLUSIVE')

@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync, readdirSync, rmdirSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, readdirSync, rmdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { StoreError } from './errors.ts'
 
@@ -30,4 +30,26 @@ export function folderFault(folder: string, error: unknown): StoreError {
       ? `${folder} is not a folder. Set --data to the folder of the database.`
       : `Eventpost can't read from or write to the data folder ${folder}. Give this user permission, or choose another folder with --data.`,
   )
+}
+
+/** Files that don't exist are fine. @throws StoreError `folder_unwritable` if this user can't read and write one */
+export function requireAccess(files: string[]): void {
+  for (const file of files) {
+    try {
+      accessSync(file, constants.R_OK | constants.W_OK)
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && /^(EACCES|EPERM)$/.test(String(error.code)))
+        throw fileFault(file)
+    }
+  }
+}
+
+function fileFault(file: string): StoreError {
+  const user = process.getuid?.()
+  const owner = statSync(file, { throwIfNoEntry: false })?.uid
+  const advice =
+    user === undefined || user === owner
+      ? 'Give this user permission to do both.'
+      : `Run this as the user of the server, or give the files to this user: sudo chown -R ${user} ${resolve(dirname(file))}`
+  return new StoreError('folder_unwritable', `This user can't read and write ${file}. ${advice}`)
 }
