@@ -1,6 +1,6 @@
 import { readConfig, readSecret, UsageError } from '../config.ts'
 import { lockFolder } from '../store/engine/folder-lock.ts'
-import { changeMasterKey } from '../store/engine/sealed-columns.ts'
+import { changeMasterKey, refuseSealed } from '../store/engine/sealed-columns.ts'
 import { createSealer } from '../store/engine/sealing.ts'
 import { hasDatabase } from '../store/engine/database.ts'
 import { type Command, CommandRefused, DATA, type Environment, type Given, JSON_OUTPUT, required } from './command.ts'
@@ -41,8 +41,10 @@ function readCurrent(given: Given, env: Environment): { data: string; masterKey:
   const { EVENTPOST_DATA, EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE } = env
   const key = { EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }
   const { data, masterKey } = readConfig({ data: given.text('data') }, { EVENTPOST_DATA, ...key })
-  if (masterKey === null)
+  if (masterKey === null) {
+    if (hasDatabase(data)) refuseSealed(data)
     throw new UsageError('No master key is set. Start the server with EVENTPOST_MASTER_KEY to encrypt the secrets.')
+  }
   return { data, masterKey }
 }
 

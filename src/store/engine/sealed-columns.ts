@@ -1,10 +1,10 @@
 import type { Database } from 'bun:sqlite'
 import { truncateLog } from './checkpoints.ts'
-import { openDatabase } from './database.ts'
+import { openDatabase, openForReading } from './database.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import type { OnUpgrade } from './upgrades.ts'
 import type { MailSettings } from '../message-types.ts'
-import { SEALED_PREFIX, type Sealer } from './sealing.ts'
+import { createSealer, SEALED_PREFIX, type Sealer } from './sealing.ts'
 
 /** Sealed columns, with the column that identifies the row. */
 const SEALED = {
@@ -102,6 +102,16 @@ export function changeMasterKey(folder: string, from: Sealer, to: Sealer): numbe
         return sealed.length
       })
       .immediate()
+  } finally {
+    db.close()
+  }
+}
+
+/** @throws StoreError `sealed` if the secrets are encrypted */
+export function refuseSealed(folder: string): void {
+  const db = openForReading(folder)
+  try {
+    isSettled(db, createSealer(null))
   } finally {
     db.close()
   }
