@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { UsageError } from '../config.ts'
 import { systemClock } from '../core/clock.ts'
 import { readEmail } from '../core/email.ts'
@@ -60,6 +61,7 @@ export const peopleExport: Command = {
     const [path, ...more] = given.words
     if (more.length > 0) throw new UsageError('Specify one file: eventpost export people.csv.')
     const format = readFormat(given, path)
+    refuseExisting(path)
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findChosenApp(store, given)
       const by = { accountId: app.accountId, actor: 'cli', at: Date.now() }
@@ -73,7 +75,8 @@ export const peopleExport: Command = {
 export const peopleImport: Command = {
   name: 'import',
   words: 'FILE',
-  summary: 'adds people from a CSV or NDJSON file to an app, or updates them; starts no messages',
+  summary:
+    'adds people from a CSV or NDJSON file to an app, or updates them; starts no messages. In CSV, tags are separated by commas or semicolons',
   options: {
     ...DATA,
     ...ANY_ACCOUNT,
@@ -111,6 +114,12 @@ export const peopleImport: Command = {
       }
     })
   },
+}
+
+/** Not a device, such as /dev/stdout. */
+function refuseExisting(path: string | undefined): void {
+  if (path !== undefined && statSync(path, { throwIfNoEntry: false })?.isFile())
+    throw new CommandRefused(`${path} already exists. Choose another name, or delete it first.`)
 }
 
 function oneWord({ words }: Given, what: string, command: string): string {

@@ -97,7 +97,7 @@ function readCell(name: string, cell: string): unknown {
   const text = readCsvText(cell)
   if (text.trim() === '') return undefined
   if (name === 'email' || name === 'status') return text.trim()
-  if (name === 'tags') return text.trim().startsWith('[') ? parse(text) : text.split(',').map((tag) => tag.trim())
+  if (name === 'tags') return text.trim().startsWith('[') ? parse(text) : text.split(/[,;]/).map((tag) => tag.trim())
   return name === 'fields' ? parse(text) : text
 }
 

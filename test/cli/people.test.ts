@@ -40,6 +40,7 @@ describe('beside a running server', () => {
       expect(await run('export', at('people.csv'))).toEqual({ code: 0, out: '', err: '' })
       expect(statSync(at('people.csv')).mode & 0o777).toBe(0o600)
       expect(readFileSync(at('people.csv'), 'utf8')).toContain(`,'=Ada,`)
+      expect(await run('export', at('people.csv'))).toEqual(refused('people.csv already exists. Choose another name'))
       const other = await eventpostJson<{ appId: string }>(['app', 'create', '--name', 'Other', '--data', folder])
 
       writeFileSync(at('more.csv'), `${readFileSync(at('people.csv'), 'utf8')}x,nobody,,,,,,,,,,,\r\n`)

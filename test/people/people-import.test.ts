@@ -101,6 +101,11 @@ test('a spreadsheet runs nothing of it', async () => {
   expect(cells.filter((cell) => /^"?[=+\-@]/.test(cell))).toEqual([])
 })
 
+test('commas and semicolons separate tags; an array keeps them', async () => {
+  await put('email,tags\na@example.com,beta; vip\nb@example.com,"beta,vip"\nc@example.com,"[""a;b""]"\n')
+  expect((await peopleOf(to)).map(({ tags }) => tags)).toEqual([['beta', 'vip'], ['beta', 'vip'], ['a;b']])
+})
+
 test('lines with errors are named, and the others are imported', async () => {
   const text = [
     'Email;firstname;plan;status;tags;fields',
