@@ -7,9 +7,8 @@ import type { Retention } from '../store/types.ts'
 
 export type { Expired, Retention }
 
-/** Below a week, rules and results would miss what people did. */
-const LEAST_EVENT_DAYS = 7
-const LEAST_CAPTURED_DAYS = 1
+/** Below a week of events, rules and results would miss what people did. */
+const LEAST_DAYS = { eventDays: 7, pageViewDays: 7, capturedDays: 1 } satisfies Record<keyof Retention, number>
 const MOST_DAYS = 3_650
 /** So that a clock that is a day off deletes nothing early. */
 const CLOCK_ERROR_MS = DAY_MS
@@ -34,17 +33,20 @@ export const writeRetention = ({ eventDays, pageViewDays, capturedDays }: Retent
 })
 
 export const readRetention = (text: RetentionText, errors: FieldError[]): Retention => ({
-  eventDays: readDays('eventDays', text, LEAST_EVENT_DAYS, errors),
-  pageViewDays: readDays('pageViewDays', text, LEAST_EVENT_DAYS, errors),
-  capturedDays: readDays('capturedDays', text, LEAST_CAPTURED_DAYS, errors),
+  eventDays: readDays('eventDays', text, errors),
+  pageViewDays: readDays('pageViewDays', text, errors),
+  capturedDays: readDays('capturedDays', text, errors),
 })
 
-function readDays(field: keyof Retention, text: RetentionText, least: number, errors: FieldError[]): number | null {
+/** Such as "7 to 3,650". */
+export const describeDays = (field: keyof Retention): string => `${LEAST_DAYS[field]} to ${formatLimit(MOST_DAYS)}`
+
+function readDays(field: keyof Retention, text: RetentionText, errors: FieldError[]): number | null {
   const typed = text[field].trim()
   if (typed === '') return null
   const days = /^\d{1,5}$/.test(typed) ? Number(typed) : 0
-  if (days >= least && days <= MOST_DAYS) return days
-  const message = `Enter a whole number of days from ${least} to ${formatLimit(MOST_DAYS)}, or leave this empty to keep them.`
+  if (days >= LEAST_DAYS[field] && days <= MOST_DAYS) return days
+  const message = `Enter a whole number of days from ${describeDays(field)}, or leave this empty to keep them.`
   errors.push({ field, code: 'invalid', message })
   return null
 }

@@ -8,6 +8,7 @@ import {
   saveAppSettings,
   writeAppSettings,
 } from '../accounts/app-settings.ts'
+import { describeDays, type Retention } from '../accounts/retention.ts'
 import { systemClock } from '../core/clock.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../visits/snippet-tag.ts'
@@ -29,10 +30,10 @@ import {
 
 const list = (meaning: string): Options[string] => ({ type: 'string', value: 'HOST', multiple: true, meaning })
 
-const keep = (meaning: string): Options[string] => ({
+const keep = (what: string, field: keyof Retention): Options[string] => ({
   type: 'string',
   value: 'DAYS',
-  meaning: `${meaning} \`forever\` keeps them.`,
+  meaning: `Days that ${what} are kept: ${describeDays(field)}. \`forever\` keeps them.`,
 })
 
 const SETTINGS: Options = {
@@ -55,9 +56,9 @@ const SETTINGS: Options = {
     value: 'on|off',
     meaning: 'With `on`, reports from pages add unknown people.',
   },
-  'keep-events': keep('Days that events are kept.'),
-  'keep-page-views': keep('Days that page views are kept.'),
-  'keep-captured': keep('Days that captured emails are kept.'),
+  'keep-events': keep('events', 'eventDays'),
+  'keep-page-views': keep('page views', 'pageViewDays'),
+  'keep-captured': keep('captured emails', 'capturedDays'),
 }
 
 /** Until the person is erased. */

@@ -60,6 +60,7 @@ describe('help', () => {
       const origins = fallback === '' ? env : `default: ${fallback}; ${env}`
       expect(serve).toMatch(new RegExp(`^  --${flag} ${value} .*\\(${origins}\\)$`, 'm'))
     }
+    expect((await eventpost(['app', 'set', '--help'])).out.replaceAll(/\s+/g, ' ')).toContain('are kept: 7 to 3,650.')
     const create = (await eventpost(['key', 'create', '--help'])).out
     expect(create).toMatch(
       /--scope SCOPE .*standard \(reads, writes, erases and sends emails\), ingest \(only writes\), manage \(.+\)/,

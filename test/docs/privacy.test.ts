@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ACCOUNT_RULES, REQUESTS_KEPT_MS, SIGN_INS_KEPT_MS } from '../../src/accounts/account-rules.ts'
-import { DEFAULT_RETENTION, RETENTION_RULES } from '../../src/accounts/retention.ts'
+import { DEFAULT_RETENTION, describeDays, RETENTION_RULES } from '../../src/accounts/retention.ts'
 import { appSet } from '../../src/cli/app-settings.ts'
 import { DAY_MS, HOUR_MS } from '../../src/core/clock.ts'
 import { DOC_PAGES } from '../../src/docs/index.ts'
@@ -23,6 +23,7 @@ test('how long data is kept', () => {
     `| ${REQUESTS_KEPT_MS / DAY_MS} days later`,
     `sign-ins ${SIGN_INS_KEPT_MS / DAY_MS} days, calls of AI clients ${daysOf(callsAt)} days`,
     `for ${daysOf(RETENTION_RULES.notedSince(AT))} days after one was sent`,
+    `Events and page views can be kept for ${describeDays('eventDays')} days, captured emails for ${describeDays('capturedDays')}`,
   ])
     expect(privacy).toContain(sentence)
   for (const [, option = ''] of privacy.matchAll(/--(keep-[a-z-]+)/g)) expect(appSet.options).toHaveProperty(option)

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { type AppSettingsText, localesWith, timezonesWith } from '../../accounts/app-settings.ts'
 import { hasRole } from '../../accounts/members.ts'
+import { describeDays, type Retention } from '../../accounts/retention.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { formatZone } from '../../core/format-time.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
@@ -118,8 +119,15 @@ const RetentionFields = ({ input }: FieldsProps) => (
   </section>
 )
 
-const Days = (props: { name: string; label: string; value: string }) => (
-  <Field {...props} kind="number" placeholder="No limit" autocomplete="off" optional />
+const Days = (props: { name: keyof Retention; label: string; value: string }) => (
+  <Field
+    {...props}
+    hint={`${describeDays(props.name)} days`}
+    kind="number"
+    placeholder="No limit"
+    autocomplete="off"
+    optional
+  />
 )
 
 const IdSection = ({ viewer: { app } }: { viewer: Viewer }) => (
