@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { addressOf, findUnknownSettings, readConfig, SETTINGS, UsageError } from '../src/config.ts'
@@ -237,4 +237,15 @@ describe('addressOf', () => {
   ])('%s', (host, url) => {
     expect(addressOf(host, 8080)).toBe(url)
   })
+})
+
+test('the Compose file passes every setting, except where the container has its data and its port', () => {
+  const compose = readFileSync(join(import.meta.dir, '../src/docs/samples/install/compose.yaml'), 'utf8')
+  const passed = [...compose.matchAll(/^ {6}- (EVENTPOST_\w+)/gm)].map(([, name]) => name ?? '')
+  const own = ['EVENTPOST_DATA', 'EVENTPOST_HOST', 'EVENTPOST_PORT']
+  expect([...passed, ...own].toSorted()).toEqual(
+    Object.values(SETTINGS)
+      .map(({ env }) => env)
+      .toSorted(),
+  )
 })

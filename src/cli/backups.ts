@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describeFault, download } from '../backups/places.ts'
 import { readConfig, UsageError } from '../config.ts'
@@ -87,14 +87,15 @@ export const restore: Command = {
 
 const S3 = 's3://'
 
-/** Next to the data folder, which must stay empty. */
+/** In the data folder, or next to it: the restore creates it, and removes it if it fails. */
 async function withDownload<T>(
   address: string,
   folder: string,
   env: Environment,
   work: (file: string) => Promise<T>,
 ): Promise<T> {
-  const file = `${resolve(folder)}.${process.pid}.download`
+  const name = `${process.pid}.download`
+  const file = existsSync(folder) ? resolve(folder, name) : `${resolve(folder)}.${name}`
   const { access } = readConfig({}, { ...s3SettingsOf(env), EVENTPOST_BACKUP_TO: address }).backups ?? {}
   try {
     if (access) await download(address, access, file).catch(refuseDownload)

@@ -4,6 +4,7 @@ import delivery from './delivery.md' with { type: 'text' }
 import development from './development.md' with { type: 'text' }
 import hosting from './hosting.md' with { type: 'text' }
 import docker from './docker.md' with { type: 'text' }
+import dockerProduction from './docker-production.md' with { type: 'text' }
 import install from './install.md' with { type: 'text' }
 import upgrades from './upgrades.md' with { type: 'text' }
 import data from './data.md' with { type: 'text' }
@@ -45,6 +46,7 @@ import messages from './messages.md' with { type: 'text' }
 import optIn from './opt-in.md' with { type: 'text' }
 import privacy from './privacy.md' with { type: 'text' }
 import requests from './requests.md' with { type: 'text' }
+import restore from './restore.md' with { type: 'text' }
 import results from './results.md' with { type: 'text' }
 import script from './script.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
@@ -128,10 +130,12 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
     pages: toPages({
       install,
       docker,
+      'docker-production': dockerProduction,
       hosting,
       settings,
       'command-line': commandLine,
       backups,
+      restore,
       replication,
       'master-key': masterKey,
       upgrades,
