@@ -1,12 +1,32 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { download, isBackupName, listSurplus, nameOf } from '../../src/backups/places.ts'
 import { type BackupSettings, createBackups, isDue } from '../../src/backups/schedule.ts'
+import { restore } from '../../src/cli/backups.ts'
+import { readArguments } from '../../src/cli/command.ts'
 import type { S3Access } from '../../src/core/backup-places.ts'
 import { restoreDatabase } from '../../src/store/restores.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
 import { makeFolder } from '../store/samples.ts'
 import { BUCKET, startStorage } from './storage.ts'
+
+/** Nothing is written next to an existing folder, where the user of the server may not write. */
+async function restoreFrom(place: string, { endpoint, region, accessKey, secretKey }: S3Access): Promise<void> {
+  const to = makeFolder()
+  const data = join(to.folder, 'data')
+  mkdirSync(data)
+  const inTheWay = `${data}.${process.pid}.download`
+  mkdirSync(inTheWay)
+  await restore.run(readArguments(restore, [place, '--data', data]), {
+    EVENTPOST_S3_ENDPOINT: endpoint ?? undefined,
+    EVENTPOST_S3_REGION: region,
+    EVENTPOST_S3_ACCESS_KEY: accessKey,
+    EVENTPOST_S3_SECRET_KEY: secretKey,
+  })
+  expect(readdirSync(data).toSorted()).toEqual(['eventpost.db', 'serve.lock'])
+  to.remove()
+}
 
 describe('rules', () => {
   test('a backup is due an interval after the last good one, whichever way the clock was set', () => {
@@ -129,6 +149,7 @@ describe('scheduled backups', () => {
       const loaded = `${made.folder}/loaded.db`
       await download(`s3://${BUCKET}/${kept[1]}`, storage.access, loaded)
       await canRestore(loaded)
+      await restoreFrom(`s3://${BUCKET}/${kept[1]}`, storage.access)
       const none = download(`s3://${BUCKET}/eventpost`, storage.access, loaded)
       await expect(none).rejects.toThrow(
         `The newest backups there: s3://${BUCKET}/${kept[1]}, s3://${BUCKET}/${kept[0]}`,
