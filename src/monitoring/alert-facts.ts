@@ -1,11 +1,13 @@
 /** What the alerts are about, as it is now. Times are ms UTC. */
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
+import type { NoticeSender } from '../accounts/notices.ts'
 import { NO_ACCESS } from '../deliveries/describe-reason.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import { NO_SETTINGS } from '../store/mail-settings.ts'
 import type { MailSettings } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
+import type { Owner } from '../store/weekly-summaries.ts'
 import { type AlertFacts, type BackupFacts, type DiskFacts, REFUSED_MS, type ServerFacts, subjectOf } from './alerts.ts'
 
 type Dependencies = {
@@ -52,6 +54,26 @@ export async function readBackups(
 ): Promise<BackupFacts> {
   const [lastGood, lastFailed] = await Promise.all([store.findLastGoodBackup(), store.findLastFailedBackup()])
   return { everyMs, since, lastGood, lastFailed }
+}
+
+/**
+ * Of the installation: the owners of the first account, which operates it. Those invited count while nobody has joined:
+ * the first owner may not have a password yet.
+ */
+export async function listTold(store: Store, accountId: string | null): Promise<Pick<Owner, 'memberId' | 'email'>[]> {
+  const id = accountId ?? (await store.findAccount(null))?.id
+  if (id === undefined) return []
+  const joined = await store.listOwners(id)
+  return joined.length > 0 ? joined : store.listInvitedOwners(id)
+}
+
+/** Mail servers by which an account's owners are told, the first choice first. */
+export async function listAlertSenders(
+  { store, mailer }: { store: Store; mailer: Pick<Mailer, 'listNoticeSenders'> },
+  accountId: string,
+): Promise<NoticeSender[]> {
+  const apps = await store.listApps(accountId)
+  return mailer.listNoticeSenders(await Promise.all(apps.map(({ id }) => store.mailSettings(id))))
 }
 
 export function createAlertFacts({ store, clock, mailer, folder, backupEveryMs }: Dependencies) {

@@ -224,7 +224,8 @@ export function planAlerts({ alerts, conditions, absentSince, recipientsOf, at }
       absentSince.delete(alert.id)
       // who opens the page sees how it is now; who was told isn't told again
       const { title, detail, fix, path } = condition
-      return isSame(alert, condition) ? alert : { ...alert, title, detail, fix, path }
+      const noticed = noteJoined(alert, recipientsOf(alert.accountId), at)
+      return isSame(alert, condition) ? noticed : { ...noticed, title, detail, fix, path }
     }
     const since = absentSince.get(alert.id) ?? at
     absentSince.set(alert.id, since)
@@ -263,6 +264,13 @@ const openAlert = (condition: Condition, recipients: readonly string[], at: numb
   resolvedAt: null,
   notices: recipients.map((route) => due(route, false, at)),
 })
+
+/** Owners who joined while it is open, and a webhook that was set up since. */
+function noteJoined(alert: Alert, recipients: readonly string[], at: number): Alert {
+  const joined = recipients.filter((route) => alert.notices.every((notice) => notice.route !== route))
+  if (joined.length === 0) return alert
+  return { ...alert, notices: [...alert.notices, ...joined.map((route) => due(route, false, at))] }
+}
 
 /** Who was not told that it began learns once that it began and ended. */
 const resolve = (alert: Alert, resolvedAt: number, at: number): Alert => ({

@@ -10,7 +10,7 @@ import { NO_SETTINGS } from '../store/mail-settings.ts'
 import type { MailSettings } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
-import { readBackups, readDisk } from './alert-facts.ts'
+import { listAlertSenders, listTold, readBackups, readDisk } from './alert-facts.ts'
 import type { DoctorFacts, Tried } from './doctor.ts'
 import { readUntrustedProxy, type ServerFacts } from './installation.ts'
 
@@ -31,7 +31,7 @@ type Given = {
   store: Store
   clock: Pick<Clock, 'now'>
   folder: string
-  mailer: Pick<Mailer, 'senders' | 'findMailRoute'>
+  mailer: Pick<Mailer, 'senders' | 'findMailRoute' | 'listNoticeSenders'>
   server: ServerFacts
   isServed: boolean
   hasSecondRoute: boolean
@@ -76,11 +76,22 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
     alerts: {
       routes,
       hasSecondRoute,
+      unsent: await findUnsent(given, hasServer),
       open: alerts.flatMap(({ resolvedAt, kind, title, fix, openedAt }) =>
         resolvedAt === null ? [{ kind, title, fix, since: openedAt }] : [],
       ),
     },
   }
+}
+
+/** A command doesn't have the settings of the server, but knows whether it has a mail server and a sender address. */
+async function findUnsent(given: Given, hasServer: boolean): Promise<DoctorFacts['alerts']['unsent']> {
+  const { store, mailer, server, hasSecondRoute } = given
+  if ((await listTold(store, null)).length === 0) return 'no_owner'
+  if (!hasServer || hasSecondRoute) return null
+  if (server.mailServer !== null && mailer.senders.installation.from !== null) return null
+  const senders = await listAlertSenders(given, (await store.findAccount(null))?.id ?? '')
+  return senders.length === 0 ? 'no_sender' : null
 }
 
 type SendingApp = { app: AppRow; settings: MailSettings; route: MailRoute }

@@ -65,6 +65,8 @@ export type DoctorFacts = {
   alerts: {
     routes: Tried[]
     hasSecondRoute: boolean
+    /** why nobody gets alert emails; null: somebody does, or there is no mail server at all */
+    unsent: 'no_owner' | 'no_sender' | null
     open: { kind: string; title: string; fix: string; since: number }[]
   }
 }
@@ -330,8 +332,19 @@ function aboutMailServers({ mailServers, sender }: DoctorFacts): Finding[] {
   })
 }
 
+const UNSENT: Readonly<Record<'no_owner' | 'no_sender', [text: string, fix: string]>> = {
+  no_owner: [
+    'Nobody gets alert emails: the first account has no owner.',
+    'Open the setup link that the server prints at its start, or invite an owner with eventpost member invite.',
+  ],
+  no_sender: [
+    'Nobody gets alert emails: there is no sender address for them.',
+    'Set EVENTPOST_SMTP_URL and EVENTPOST_MAIL_FROM, or EVENTPOST_ALERT_WEBHOOK_URL, and restart the server.',
+  ],
+}
+
 function aboutAlerts(
-  { alerts: { routes, hasSecondRoute, open } }: DoctorFacts,
+  { alerts: { routes, hasSecondRoute, unsent, open } }: DoctorFacts,
   isFound: (kind: string) => boolean,
 ): Finding[] {
   const found = [
@@ -348,6 +361,7 @@ function aboutAlerts(
           ),
     ),
   ]
+  if (unsent !== null) found.push(bad('Alerts', ...UNSENT[unsent]))
   if (!hasSecondRoute)
     found.push(
       caution(

@@ -18,7 +18,7 @@ import {
   planAlerts,
   WEBHOOK,
 } from './alerts.ts'
-import { createAlertFacts } from './alert-facts.ts'
+import { createAlertFacts, listAlertSenders, listTold } from './alert-facts.ts'
 import { diagnose, type Finding } from './doctor.ts'
 import { readDoctorFacts } from './doctor-facts.ts'
 import type { ServerFacts } from './installation.ts'
@@ -213,7 +213,7 @@ async function readSystem(deps: MonitorDependencies, { failingServers, alerts }:
     alerts: (await alerts()).slice(0, SHOWN),
     routes: {
       emails: owners.map(({ email }) => email),
-      servers: operator ? (await listSenders(deps, operator.id)).map((one) => one.server) : [],
+      servers: operator ? (await listAlertSenders(deps, operator.id)).map((one) => one.server) : [],
       hasWebhook: callWebhook !== null,
     },
     errors: listErrors().slice(0, SHOWN),
@@ -222,12 +222,6 @@ async function readSystem(deps: MonitorDependencies, { failingServers, alerts }:
 
 /** The last probe was answered. */
 const SEEN = { is: 'fine', isSecure: false, login: 'none' } as const
-
-/** Of the installation: the owners of the first account, which operates it. */
-async function listTold(store: Store, accountId: string | null) {
-  const id = accountId ?? (await store.findAccount(null))?.id
-  return id === undefined ? [] : store.listOwners(id)
-}
 
 /** Whoever was to be told is no longer an owner. */
 const GONE = 'no longer an owner'
@@ -244,7 +238,7 @@ async function tellOwner(
   const to = owner && makeMailbox('', owner.email)
   if (!to) return GONE
   const accountId = alert.accountId ?? (await store.findAccount(null))?.id ?? ''
-  const senders = await listSenders(deps, accountId)
+  const senders = await listAlertSenders(deps, accountId)
   const inOrder = senders.toSorted(
     (a, b) => Number(failingServers.has(a.server)) - Number(failingServers.has(b.server)),
   )
@@ -256,11 +250,6 @@ async function tellOwner(
     problem = result.reason
   }
   return problem
-}
-
-async function listSenders({ store, mailer }: Pick<MonitorDependencies, 'store' | 'mailer'>, accountId: string) {
-  const apps = await store.listApps(accountId)
-  return mailer.listNoticeSenders(await Promise.all(apps.map(({ id }) => store.mailSettings(id))))
 }
 
 async function tellWebhook(
@@ -340,7 +329,7 @@ async function sendTest(
     link: { text: 'Open System', url: `${baseUrl}/system` },
     reason: REASON,
   }
-  const senders = await listSenders(deps, accountId)
+  const senders = await listAlertSenders(deps, accountId)
   const emails = senders.map(async ({ server, send }) => ({
     route: `Email by ${server}`,
     problem: to ? problemOf(await send(mail, to)) : 'the address is invalid',

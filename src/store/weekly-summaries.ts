@@ -1,6 +1,6 @@
 /** Who gets the weekly summary of an account. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
-import { and, asc, eq, isNotNull, sql } from 'drizzle-orm'
+import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Done, DONE } from './audit.ts'
 import { members, memberships } from './schema.ts'
@@ -38,6 +38,16 @@ export function createOwnerReads(db: Database) {
           and(eq(memberships.accountId, accountId), eq(memberships.role, 'owner'), isNotNull(memberships.acceptedAt)),
         )
         .orderBy(asc(memberships.acceptedAt), asc(members.email))
+        .all(),
+
+    /** Those who have not accepted. */
+    listInvitedOwners: (accountId: string): Pick<Owner, 'memberId' | 'email'>[] =>
+      orm
+        .select({ memberId: members.id, email: members.email })
+        .from(memberships)
+        .innerJoin(members, eq(members.id, memberships.memberId))
+        .where(and(eq(memberships.accountId, accountId), eq(memberships.role, 'owner'), isNull(memberships.acceptedAt)))
+        .orderBy(asc(memberships.createdAt), asc(members.email))
         .all(),
 
     /** Whether a membership's summary is on; null: there is no such membership. */

@@ -170,6 +170,15 @@ describe('an alert', () => {
     ])
   })
 
+  test('is sent to somebody who joins while it is open, and to nobody twice', () => {
+    const plan = (alerts: Alert[], recipients: string[]) =>
+      planAlerts({ alerts, conditions: [CONDITION], absentSince: new Map(), recipientsOf: () => recipients, at: NOW })
+    const opened = plan([], ['mem_1']).alerts
+    const joined = plan(opened, ['mem_1', 'mem_2'])
+    expect(joined.changed.flatMap(({ notices }) => notices.map(({ route }) => route))).toEqual(['mem_1', 'mem_2'])
+    expect(plan(joined.alerts, ['mem_1', 'mem_2']).changed).toEqual([])
+  })
+
   test('whatever happens, each problem is told as opened, then resolved, never twice', () => {
     const events = fc.array(fc.oneof(fc.boolean(), fc.constant('restart' as const)), { maxLength: 60 })
     fc.assert(

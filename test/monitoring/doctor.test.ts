@@ -20,7 +20,7 @@ const well: DoctorFacts = {
   records: [{ appId: 'app_1', domain: 'acme.example', checks: [SPF] }],
   backup: { everyMs: DAY, since: NOW - 9 * DAY, lastGood: backup, lastFailed: null },
   mailServers: [{ name: 'mail.example.com:587', check: { is: 'fine', isSecure: true, login: 'taken' } }],
-  alerts: { routes: [], hasSecondRoute: true, open: [] },
+  alerts: { routes: [], hasSecondRoute: true, unsent: null, open: [] },
 }
 
 const CHECKS: CheckName[] = [
@@ -215,6 +215,22 @@ const MISTAKES: [
     'bad',
     'Many requests are refused, since',
     'Open Requests.',
+  ],
+  [
+    'an installation without an owner',
+    { alerts: { ...well.alerts, unsent: 'no_owner' } },
+    'Alerts',
+    'bad',
+    'Nobody gets alert emails: the first account has no owner.',
+    'setup link',
+  ],
+  [
+    'no sender address for alerts',
+    { alerts: { ...well.alerts, unsent: 'no_sender' } },
+    'Alerts',
+    'bad',
+    'Nobody gets alert emails: there is no sender address for them.',
+    'EVENTPOST_MAIL_FROM',
   ],
   [
     'no way to hear of a broken mail server',

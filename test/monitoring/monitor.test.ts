@@ -1,5 +1,8 @@
 /** Real mail servers and a real webhook; the clock is moved. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createAccount } from '../../src/accounts/accounts.ts'
+import { inviteMember } from '../../src/accounts/members.ts'
+import { listTold } from '../../src/monitoring/alert-facts.ts'
 import { createMonitor } from '../../src/monitoring/monitor.ts'
 import { createWebhook } from '../../src/monitoring/webhook.ts'
 import { type AccountPages, openAccount } from '../dashboard/browser.ts'
@@ -111,6 +114,18 @@ test('a webhook that fails is tried again, and learns of a problem once', async 
   expect(typesOf()).toEqual(['alert.opened'])
   const [alert] = await pages.store.listAlerts()
   expect(alert?.notices.map(({ state }) => state)).toEqual(['sent', 'sent'])
+})
+
+test('an invited owner is told, until somebody has joined', async () => {
+  const { store, begun } = pages
+  const maker = { store, now: pages.clock.now(), actor: 'test' }
+  const account = { email: 'zoe@example.com', passwordHash: null, appName: 'Zoe', domains: [], home: null }
+  const made = await createAccount(maker, account, { onlyFirst: false, setupToken: null })
+  if ('refusal' in made) throw new Error(made.refusal)
+  await inviteMember(maker, made.accountId, { email: 'eve@example.com', role: 'viewer' })
+  await inviteMember(maker, begun.accountId, { email: 'zoe@example.com', role: 'owner' })
+  const toldOf = async (id: string | null) => (await listTold(store, id)).map(({ email }) => email)
+  expect([await toldOf(made.accountId), await toldOf(null)]).toEqual([['zoe@example.com'], ['ada@example.com']])
 })
 
 test('a full disk keeps nobody from being told', async () => {

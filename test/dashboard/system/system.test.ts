@@ -82,6 +82,12 @@ describe('System', () => {
     ])
   })
 
+  test('says that nobody gets alert emails, if they have no sender address', async () => {
+    pages = await openAccount({ mail: { defaults: { smtpUrl: 'smtp://127.0.0.1:1', from: null } } })
+    const browser = await pages.signedIn()
+    expect(await bodyOf((await browser.get(pages.at('system'))).html)).toContain('Nobody gets alert emails')
+  })
+
   test('sends a test alert, and says by which way', async () => {
     const server = await startMailServer()
     const defaults = { smtpUrl: server.url, from: 'Post <post@example.com>' }
