@@ -31,6 +31,7 @@ export const TEST_SERVER: ServerFacts = {
   mailServer: null,
   hasSecondRoute: false,
   backupEveryMs: null,
+  backupFolder: null,
 }
 const UNSUBSCRIBE_KEY = 'unsubscribe-key'
 /** May call the MCP server. */

@@ -12,7 +12,7 @@ import { createCnameResolver, createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
 import { createTemplateWorker } from '../messages/template-worker.ts'
 import { diagnose, type Finding, isProblem, summarize, type Tried } from '../monitoring/doctor.ts'
-import { type Lookups, readDoctorFacts } from '../monitoring/doctor-facts.ts'
+import { backupFolderOf, type Lookups, readDoctorFacts } from '../monitoring/doctor-facts.ts'
 import { readServerFacts, type ServerFacts } from '../monitoring/installation.ts'
 import { checkWebhook } from '../monitoring/webhook.ts'
 import { findExposed, hasDatabase, openForReading } from '../store/engine/database.ts'
@@ -122,6 +122,7 @@ async function completeFacts(config: Config, store: Store): Promise<ServerFacts>
       : (stored?.mailServer ?? null),
     hasSecondRoute: stored?.hasSecondRoute ?? false,
     backupEveryMs: config.backups?.everyMs ?? stored?.backupEveryMs ?? null,
+    backupFolder: config.backups ? backupFolderOf(config) : (stored?.backupFolder ?? null),
   }
 }
 

@@ -15,6 +15,8 @@ import { isLinkUnreachable } from '../people/unsubscribe.ts'
 import { createCnameResolver, createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
 import { keepServerFacts, type ServerFacts } from '../monitoring/installation.ts'
+import { describeBackupFolder } from '../monitoring/doctor.ts'
+import { backupFolderOf, readBackupFolder } from '../monitoring/doctor-facts.ts'
 import { VERSION } from '../core/version.ts'
 import { createWebhook } from '../monitoring/webhook.ts'
 import { startMaintenance } from '../ops/maintenance.ts'
@@ -93,6 +95,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   })
   warnOfPlainHttp(baseUrl, log)
   logNoticeSender(config, log)
+  warnOfBackupFolder(config, log)
   await warnOfUnreachableLinks(store, { ...config, baseUrl }, log)
   await warnOfPrivateServers(store, config, log)
   await warnOfUnverified(sender.senders, log)
@@ -144,6 +147,7 @@ const factsOf = (config: Open & { baseUrl: string }): ServerFacts => {
     mailServer: mail && { name: describeService(mail), host: mail.host, isApi: isApi(mail) },
     hasSecondRoute: config.alertWebhook !== null || config.alertSmtpUrl !== null,
     backupEveryMs: config.backups?.everyMs ?? null,
+    backupFolder: backupFolderOf(config),
   }
 }
 
@@ -164,6 +168,14 @@ function warnOfPlainHttp(baseUrl: string, log: Log): void {
   log.write('warn', 'the base URL is plain http: put a proxy with TLS in front and set --base-url https://...', {
     baseUrl,
   })
+}
+
+/** The first backup is tried a minute after the start. A bucket is not asked: it may take long to answer. */
+function warnOfBackupFolder({ data, backups }: Open, log: Log): void {
+  const found = readBackupFolder(backupFolderOf({ backups }), data)
+  if (!found?.fault) return
+  const { text, fix } = describeBackupFolder(found, found.fault)
+  log.write('warn', text, { fix })
 }
 
 /** An app's sender can't send notices: its domain may belong to another account. */

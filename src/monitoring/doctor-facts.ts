@@ -1,10 +1,13 @@
 /** The facts of the doctor: from the data folder, and from outside only where they were asked for. */
+import { resolve } from 'node:path'
 import { findLastCheck, readReceived } from '../accounts/dns-checks.ts'
 import { type CheckedSender, listCheckedSenders, type SenderCheck } from '../accounts/sender-checks.ts'
 import { findFrom } from '../accounts/senders.ts'
+import type { BackupPlace } from '../core/backup-places.ts'
 import type { Clock } from '../core/clock.ts'
 import { isLinkUnreachable } from '../people/unsubscribe.ts'
 import type { Mailer, MailRoute, ServerCheck } from '../messages/mailer.ts'
+import { findFolderFault, ownerOf } from '../store/engine/folder.ts'
 import { findExposed } from '../store/engine/database.ts'
 import { NO_SETTINGS } from '../store/mail-settings.ts'
 import type { MailSettings } from '../store/message-types.ts'
@@ -72,6 +75,7 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
     },
     records,
     backup: await readBackups(store, { everyMs: server.backupEveryMs, since: server.startedAt }),
+    backupFolder: readBackupFolder(server.backupFolder, folder),
     mailServers,
     alerts: {
       routes,
@@ -83,6 +87,14 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
     },
   }
 }
+
+/** As a full path: a command may run in another folder. Null: no scheduled backups, or in a bucket. */
+export const backupFolderOf = ({ backups }: { backups: { place: BackupPlace } | null }): string | null =>
+  backups && 'folder' in backups.place ? resolve(backups.place.folder) : null
+
+/** The data folder belongs to the user of the server. */
+export const readBackupFolder = (path: string | null, dataFolder: string): DoctorFacts['backupFolder'] =>
+  path ? { path, fault: findFolderFault(path), owner: ownerOf(dataFolder) } : null
 
 /** A command doesn't have the settings of the server, but knows whether it has a mail server and a sender address. */
 async function findUnsent(given: Given, hasServer: boolean): Promise<DoctorFacts['alerts']['unsent']> {

@@ -7,6 +7,8 @@ import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
 import { upperFirst } from '../core/text.ts'
 import { describeReason } from '../deliveries/describe-reason.ts'
 import type { ServerCheck } from '../messages/mailer.ts'
+import type { Backup } from '../store/backups.ts'
+import type { FolderFault } from '../store/engine/folder.ts'
 import { type BackupFacts, type DiskFacts, isBackupLate, isDiskLow, neededBytes } from './alerts.ts'
 
 export type CheckName =
@@ -59,6 +61,8 @@ export type DoctorFacts = {
   /** `checks` null: never looked up */
   records: { appId: string; domain: string; checks: SenderCheck[] | null }[]
   backup: BackupFacts
+  /** of scheduled backups, with the user of the server; null: there are none, or they go to a bucket */
+  backupFolder: { path: string; fault: FolderFault | null; owner: string } | null
   /** `check` null: it was not asked for, or its password is unknown */
   mailServers: { name: string; check: ServerCheck | null }[]
   /** null: not tried; the webhook and the second mail server */
@@ -276,29 +280,62 @@ function aboutRecords({ records }: DoctorFacts): Finding[] {
 /** Without scheduled backups. */
 const OLD_BACKUP_MS = 7 * DAY_MS
 
-function aboutBackup({ backup, at }: DoctorFacts): Finding {
+type BackupFolder = NonNullable<DoctorFacts['backupFolder']>
+
+export function describeBackupFolder(
+  { path, owner }: BackupFolder,
+  fault: NonNullable<BackupFolder['fault']>,
+): { text: string; fix: string } {
+  const text = `Scheduled backups can't be made: ${FOLDER_FAULTS[fault](path)}`
+  if (fault === 'not_folder') return { text, fix: 'Set EVENTPOST_BACKUP_TO to a folder.' }
+  if (fault === 'read_only')
+    return {
+      text,
+      fix: `Mount it writable, or add ReadWritePaths=${path} to the systemd unit, and restart the server.`,
+    }
+  return { text, fix: giveFolder(path, owner) }
+}
+
+const FOLDER_FAULTS: Readonly<Record<NonNullable<BackupFolder['fault']>, (path: string) => string>> = {
+  missing: (path) => `the folder ${path} does not exist.`,
+  not_folder: (path) => `${path} is not a folder.`,
+  read_only: (path) => `the folder ${path} is read-only.`,
+  denied: (path) => `the folder ${path} can't be written to.`,
+}
+
+/** Creates it if it is missing. */
+const giveFolder = (path: string, owner: string): string => `Run sudo install -d -m 700 -o ${owner} ${path}`
+
+const CHECK_PLACE = 'Check that the backup folder or bucket exists, has room and can be written to.'
+
+/** The doctor may run as another user than the server, so a folder may look fine to it. */
+function fixFailed({ kind, place }: Backup, folder: DoctorFacts['backupFolder']): string {
+  if (kind === 'manual') return 'Run eventpost backup FILE again.'
+  if (place.startsWith('s3://')) return 'Check EVENTPOST_BACKUP_TO, the EVENTPOST_S3_ settings, and the bucket.'
+  if (folder === null) return CHECK_PLACE
+  return `Free disk space if it is full. Otherwise, run sudo install -d -m 700 -o ${folder.owner} ${folder.path}`
+}
+
+function aboutBackup({ backup, backupFolder, at }: DoctorFacts): Finding {
   const { everyMs, lastGood, lastFailed } = backup
-  const failed =
-    lastFailed !== null && lastFailed.finishedAt > (lastGood?.finishedAt ?? 0)
-      ? ` The last try failed: ${lastFailed.error}`
-      : ''
+  const failed = lastFailed !== null && lastFailed.finishedAt > (lastGood?.finishedAt ?? 0) ? lastFailed : null
   const age = lastGood === null ? null : formatDuration(at - lastGood.finishedAt)
   const last = age === null ? 'There is no backup.' : `The last backup is ${age} old.`
-  if (isBackupLate(backup, at))
-    return bad(
-      'Backup',
-      `${last}${failed}`,
-      'Check that the backup folder or bucket exists, has room and can be written to.',
-    )
+  if (backupFolder?.fault) {
+    const { text, fix } = describeBackupFolder(backupFolder, backupFolder.fault)
+    return bad('Backup', `${text} ${last}`, fix)
+  }
+  const tried = failed === null ? last : `${last} The last try failed: ${failed.error}`
+  if (failed !== null && failed.kind === 'scheduled' && everyMs !== null)
+    return bad('Backup', tried, fixFailed(failed, backupFolder))
+  if (isBackupLate(backup, at)) return bad('Backup', tried, CHECK_PLACE)
   if (everyMs === null && (lastGood === null || at - lastGood.finishedAt > OLD_BACKUP_MS))
     return caution(
       'Backup',
-      `${last}${failed}`,
+      tried,
       'Set EVENTPOST_BACKUP_TO for scheduled backups, or run eventpost backup FILE regularly.',
     )
-  return failed === ''
-    ? good('Backup', last)
-    : caution('Backup', `${last}${failed}`, 'See the log of the server for the cause.')
+  return failed === null ? good('Backup', last) : caution('Backup', tried, fixFailed(failed, backupFolder))
 }
 
 function aboutMailServers({ mailServers, sender }: DoctorFacts): Finding[] {

@@ -13,6 +13,8 @@ export type ServerFacts = {
   /** alerts can go by another way than the mail server */
   hasSecondRoute: boolean
   backupEveryMs: number | null
+  /** of scheduled backups; null: there are none, or they go to a bucket */
+  backupFolder: string | null
 }
 
 const SERVER = 'server_facts'

@@ -107,6 +107,20 @@ describe('serve', () => {
     expect(server.url).toBe('https://post.example.com')
   })
 
+  test('warns of a backup folder that is missing, with the fix', async () => {
+    const backups = join(folder, 'no-backups')
+    const server = await serve({ words: ['--backup-to', backups] })
+    await server.stop()
+    const lines = server.said.out.split('\n').filter((line) => line.includes('Scheduled backups'))
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        level: 'warn',
+        message: `Scheduled backups can't be made: the folder ${backups} does not exist.`,
+        fix: expect.stringContaining(`${backups}`),
+      },
+    ])
+  })
+
   test('warns about a public base URL with plain http', async () => {
     const warns = async (baseUrl: string) => {
       const server = await serve({ words: ['--base-url', baseUrl] })

@@ -19,6 +19,7 @@ const well: DoctorFacts = {
   sender: { hasServer: true, hasSender: true, without: [] },
   records: [{ appId: 'app_1', domain: 'acme.example', checks: [SPF] }],
   backup: { everyMs: DAY, since: NOW - 9 * DAY, lastGood: backup, lastFailed: null },
+  backupFolder: { path: '/backups', fault: null, owner: 'eventpost' },
   mailServers: [{ name: 'mail.example.com:587', check: { is: 'fine', isSecure: true, login: 'taken' } }],
   alerts: { routes: [], hasSecondRoute: true, unsent: null, open: [] },
 }
@@ -173,6 +174,36 @@ const MISTAKES: [
     'bad',
     'The last backup is 3 days old. The last try failed: Access denied.',
     'bucket',
+  ],
+  [
+    'a backup folder that is missing',
+    { backupFolder: { path: '/backups', fault: 'missing', owner: 'eventpost' } },
+    'Backup',
+    'bad',
+    "Scheduled backups can't be made: the folder /backups does not exist.",
+    'sudo install -d -m 700 -o eventpost /backups',
+  ],
+  [
+    'a backup folder that systemd mounts read-only',
+    { backupFolder: { path: '/backups', fault: 'read_only', owner: 'eventpost' } },
+    'Backup',
+    'bad',
+    'the folder /backups is read-only.',
+    'ReadWritePaths=/backups',
+  ],
+  [
+    'a scheduled backup that failed, before it is late',
+    {
+      backup: {
+        ...well.backup,
+        lastGood: { ...backup, finishedAt: NOW - 2 * HOUR },
+        lastFailed: { ...backup, kind: 'scheduled', error: 'Access denied.' },
+      },
+    },
+    'Backup',
+    'bad',
+    'The last backup is 2 hours old. The last try failed: Access denied.',
+    'sudo install -d -m 700 -o eventpost /backups',
   ],
   [
     'a mail server that refuses the password',

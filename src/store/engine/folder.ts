@@ -1,6 +1,35 @@
 import { accessSync, constants, mkdirSync, readdirSync, rmdirSync, statSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { StoreError } from './errors.ts'
+
+export type FolderFault = 'missing' | 'not_folder' | 'read_only' | 'denied'
+
+/** Why this process can't write into it; null: it can. */
+export function findFolderFault(folder: string): FolderFault | null {
+  try {
+    if (!statSync(folder).isDirectory()) return 'not_folder'
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
+    return null
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'ENOENT') return 'missing'
+    if (code === 'ENOTDIR') return 'not_folder'
+    return code === 'EROFS' ? 'read_only' : 'denied'
+  }
+}
+
+/** The name or number of the user that owns it, as `chown` takes it. */
+export function ownerOf(folder: string): string {
+  const { uid } = statSync(folder)
+  try {
+    const { uid: own, username } = userInfo()
+    return own === uid ? username : String(uid)
+  } catch {
+    // a user without a name, as in containers
+    return String(uid)
+  }
+}
 
 /** @returns the first folder created, or null @throws StoreError `folder_unwritable` */
 export function ensureFolder(folder: string): string | null {
