@@ -244,8 +244,11 @@ export type Flags = Partial<Record<string, string>>
 /** As a browser on the same machine would reach it. */
 export function addressOf(host: string, port: number | undefined): string {
   const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host
-  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`
+  return `http://${hostAndPort(shown, port)}`
 }
+
+export const hostAndPort = (host: string, port: number | undefined): string =>
+  `${host.includes(':') ? `[${host}]` : host}:${port}`
 
 /** @throws UsageError naming the invalid setting */
 export function readConfig(flags: Flags, env: Environment): Config {

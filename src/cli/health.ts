@@ -1,22 +1,19 @@
-import { readConfig } from '../config.ts'
-import { type Command, CommandRefused, DATA, optionOf } from './command.ts'
+import { hostAndPort, readConfig } from '../config.ts'
+import { readListening } from '../store/engine/folder-lock.ts'
+import { type Command, CommandRefused, DATA, type Environment, folderOf, type Given, optionOf } from './command.ts'
 
 const ANSWER_MS = 5_000
 
 /** Addresses that mean every address of the machine, and the one that reaches the server from the machine itself. */
-const LOCAL: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }
+const LOCAL: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 export const health: Command = {
   name: 'health',
   summary: 'asks the running server whether it saves data; for the health checks of containers',
-  // asks the server only, but takes --data as every command does
   options: { ...DATA, ...optionOf('host'), ...optionOf('port') },
-  run: async (given, { EVENTPOST_HOST, EVENTPOST_PORT, PORT }) => {
-    const { host, port } = readConfig(
-      { host: given.text('host'), port: given.text('port') },
-      { EVENTPOST_HOST, EVENTPOST_PORT, PORT },
-    )
-    const url = `http://${LOCAL[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}/readyz`
+  run: async (given, env) => {
+    const { host, port } = findServer(given, env)
+    const url = `http://${hostAndPort(LOCAL[host] ?? host, port)}/readyz`
     // fetch would ask the proxy of the environment
     process.env.NO_PROXY = process.env.no_proxy = new URL(url).hostname
     const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => null)
@@ -25,6 +22,25 @@ export const health: Command = {
     if (!response.ok) throw new CommandRefused(await readReason(response))
     return 'The server is ready.'
   },
+}
+
+/** From the options or environment, else where the data folder's server is or last was. */
+function findServer(given: Given, env: Environment): { host: string; port: number } {
+  const { EVENTPOST_HOST, EVENTPOST_PORT, PORT } = env
+  const { host, port } = readConfig(
+    { host: given.text('host'), port: given.text('port') },
+    { EVENTPOST_HOST, EVENTPOST_PORT, PORT },
+  )
+  const known = readListening(folderOf(given, env))
+  if (known === null) return { host, port }
+  const url = new URL(`http://${known}`)
+  const isHostGiven = (given.text('host') ?? EVENTPOST_HOST) !== undefined
+  // 0 lets the server pick a port; URLs leave out 80
+  const isPortGiven = port !== 0 && (given.text('port') ?? EVENTPOST_PORT ?? PORT) !== undefined
+  return {
+    host: isHostGiven ? host : url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: isPortGiven ? port : Number(url.port || 80),
+  }
 }
 
 async function readReason(response: Response): Promise<string> {

@@ -1,5 +1,5 @@
 import type { Server } from 'bun'
-import { addressOf, type Config } from '../config.ts'
+import { addressOf, type Config, hostAndPort } from '../config.ts'
 import { createBackups } from '../backups/schedule.ts'
 import { createSetupToken } from '../accounts/accounts.ts'
 import { STORE_RULES } from '../deliveries/deliveries.ts'
@@ -101,8 +101,9 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   await warnOfUnverified(sender.senders, log)
   await warnOfNoSender(sender.senders, log)
   await sender.start()
-  lock.noteAddress(baseUrl)
-  await announce(store, baseUrl)
+  const listensOn = hostAndPort(config.host, http.port)
+  lock.noteAddress({ baseUrl, listensOn })
+  await announce(store, { baseUrl, listensOn: config.baseUrl === null ? null : listensOn })
 }
 
 async function createAll(store: Store, { data, ...config }: Open & { baseUrl: string }, log: Log) {
@@ -265,11 +266,15 @@ function whyNotListening(host: string, port: number, error: unknown): string {
   return `The server can't listen on ${host}. Set --host to an address of this machine, such as 127.0.0.1 or 0.0.0.0.`
 }
 
-async function announce(store: Store, baseUrl: string): Promise<void> {
+/** `listensOn` null: the base URL says it. Other programs read the base URL from the last line. */
+async function announce(
+  store: Store,
+  { baseUrl, listensOn }: { baseUrl: string; listensOn: string | null },
+): Promise<void> {
   if (!(await store.isSetUp())) {
     const token = await createSetupToken({ store, now: systemClock.now() })
     console.log(`set up at ${baseUrl}/setup?token=${token}`)
     console.log('(the link works once and expires after a day; restart the server for a new one)')
   }
-  console.log(`listening on ${baseUrl}`)
+  console.log(`listening on ${baseUrl}${listensOn === null ? '' : ` (${listensOn})`}`)
 }

@@ -16,7 +16,7 @@ export async function startService(command: string[], folder: string, env = {}):
     stdout: openSync(log, 'w'),
     stderr: 'inherit',
   })
-  const url = await waitFor(() => /^listening on (\S+)$/m.exec(readFileSync(log, 'utf8').slice(0, 2000))?.[1])
+  const url = await waitFor(() => /^listening on (\S+)/m.exec(readFileSync(log, 'utf8').slice(0, 2000))?.[1])
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM')
     await child.exited

@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readArguments } from '../../src/cli/command.ts'
+import { lockFolder, readAddress } from '../../src/store/engine/folder-lock.ts'
+import { makeFolder } from '../store/samples.ts'
 import { health } from '../../src/cli/health.ts'
 
 const run = (words: string[], env: Record<string, string> = {}) => health.run(readArguments(health, words), env)
@@ -28,6 +30,24 @@ test('health is for a server that saves data, wherever it listens', async () => 
       expect(await run([], { PORT: port })).toBe('The server is ready.')
     },
   )
+})
+
+test('health finds the server of the data folder, unless it is told another', async () => {
+  const { folder, remove } = makeFolder()
+  const lock = lockFolder(folder)
+  await withServer(
+    () => Response.json({ ok: true }),
+    async (port) => {
+      lock.noteAddress({ baseUrl: 'https://post.example.com', listensOn: `0.0.0.0:${port}` })
+      expect(await run(['--data', folder])).toBe('The server is ready.')
+      expect(await run([], { EVENTPOST_DATA: folder, EVENTPOST_HOST: '0.0.0.0' })).toBe('The server is ready.')
+      await expect(run(['--data', folder, '--port', '1'])).rejects.toThrow('No server answers at http://127.0.0.1:1/')
+      await expect(run(['--data', folder], { PORT: '1' })).rejects.toThrow('No server answers at http://127.0.0.1:1/')
+      expect(readAddress(folder)).toBe('https://post.example.com')
+    },
+  )
+  lock.release()
+  remove()
 })
 
 test('health is refused with the reason of the server', async () => {

@@ -91,7 +91,7 @@ export async function startServer({ data, port = 0, words = [], readyMs = READY_
   const reading = Promise.all([
     collect(child.stdout, (text) => {
       said.out += text
-      const url = /^listening on (.*)$/m.exec(said.out)?.[1]
+      const url = /^listening on (\S+).*$/m.exec(said.out)?.[1]
       if (url) ready.resolve(url)
     }),
     collect(child.stderr, (text) => void (said.err += text)),

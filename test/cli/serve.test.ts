@@ -102,9 +102,10 @@ describe('serve', () => {
     expect(statSync(join(wide, 'eventpost.db')).mode & 0o777).toBe(0o600)
   })
 
-  test('prints the base URL it was given', async () => {
+  test('prints the base URL it was given, and where it listens', async () => {
     const server = await serve({ words: ['--base-url', 'https://post.example.com/'] })
     expect(server.url).toBe('https://post.example.com')
+    expect(server.said.out).toMatch(/^listening on https:\/\/post\.example\.com \(127\.0\.0\.1:\d+\)$/m)
   })
 
   test('warns of a backup folder that is missing, with the fix', async () => {

@@ -5,14 +5,15 @@ import { StoreError } from './errors.ts'
 import { ensureFolder, removeEmpty, requireAccess } from './folder.ts'
 
 const LOCK_FILE = 'serve.lock'
-/** The base URL of the running or last server, used in links that commands print. */
+/** Of the running or last server: the base URL, used in links that commands print, and where it listens. */
 const ADDRESS_FILE = 'serve.url'
 
 export type FolderLock = {
   release(): void
   /** Releases the lock, and removes the folder if the lock created it and it is otherwise empty. */
   abandon(): void
-  noteAddress(baseUrl: string): void
+  /** `listensOn`: such as 127.0.0.1:8080 */
+  noteAddress(address: { baseUrl: string; listensOn: string }): void
 }
 
 /**
@@ -43,7 +44,8 @@ export function lockFolder(folder: string): FolderLock {
       rmSync(lockFile, { force: true })
       removeEmpty(folder, created)
     },
-    noteAddress: (baseUrl) => writeFileSync(join(folder, ADDRESS_FILE), `${baseUrl}\n`, { mode: 0o600 }),
+    noteAddress: ({ baseUrl, listensOn }) =>
+      writeFileSync(join(folder, ADDRESS_FILE), `${baseUrl}\n${listensOn}\n`, { mode: 0o600 }),
   }
 }
 
@@ -58,10 +60,15 @@ export function isFolderServed(folder: string): boolean {
   }
 }
 
-export function readAddress(folder: string): string | null {
+export const readAddress = (folder: string): string | null => readAddresses(folder)[0] || null
+
+/** Unlike its base URL, this reaches the server itself, past any proxy. */
+export const readListening = (folder: string): string | null => readAddresses(folder)[1] || null
+
+function readAddresses(folder: string): string[] {
   try {
-    return readFileSync(join(folder, ADDRESS_FILE), 'utf8').trim() || null
+    return readFileSync(join(folder, ADDRESS_FILE), 'utf8').split('\n')
   } catch {
-    return null
+    return []
   }
 }
