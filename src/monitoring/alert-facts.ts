@@ -78,7 +78,7 @@ export async function listAlertSenders(
 
 export function createAlertFacts({ store, clock, mailer, folder, backupEveryMs }: Dependencies) {
   const startedAt = clock.now()
-  const readServers = createServerWatch({ store, clock, mailer })
+  const servers = createServerWatch({ store, clock, mailer })
   let fault: { reason: string; since: number } | null = null
   store.onFault((reason) => (fault = reason === null ? null : { reason, since: clock.monotonicMs() }))
 
@@ -103,13 +103,16 @@ export function createAlertFacts({ store, clock, mailer, folder, backupEveryMs }
   }
 
   return {
+    /** A server of this name took an email just now. */
+    noteSent: servers.noteSent,
+
     /** `known`: subjects of open alerts. */
     async read(known: ReadonlySet<string>): Promise<AlertFacts> {
       const at = clock.now()
       const isLong = fault !== null && clock.monotonicMs() - fault.since >= LONG_FAULT_MS
       return {
         at,
-        servers: await readServers(known),
+        servers: await servers.read(known),
         brakes: await readBrakes(),
         disk: await readDisk(store, folder),
         writeFault: isLong && fault ? fault.reason : null,
@@ -122,7 +125,7 @@ export function createAlertFacts({ store, clock, mailer, folder, backupEveryMs }
 
 const shorten = ({ publicId, name, accountId }: App): App => ({ publicId, name, accountId })
 
-type Probe = { failures: number; reason: string | null; at: number }
+type Probe = { name: string; failures: number; reason: string | null; at: number }
 type Paused = { since: number; lastAt: number }
 
 function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' | 'clock' | 'mailer'>) {
@@ -145,11 +148,11 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
     return used
   }
 
-  const probe = async (key: string, { settings }: Used): Promise<void> => {
+  const probe = async (key: string, { name, settings }: Used): Promise<void> => {
     const [last, now] = [probes.get(key), clock.monotonicMs()]
     if (last && last.failures === 0 && now - last.at < PROBE_EVERY_MS) return
     const reason = await mailer.probe(settings)
-    probes.set(key, { failures: reason === null ? 0 : (last?.failures ?? 0) + 1, reason, at: now })
+    probes.set(key, { name, failures: reason === null ? 0 : (last?.failures ?? 0) + 1, reason, at: now })
   }
 
   /** Whether it is paused for so long that somebody should look. */
@@ -188,7 +191,7 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
     return found
   }
 
-  return async (known: ReadonlySet<string>): Promise<ServerFacts[]> => {
+  const read = async (known: ReadonlySet<string>): Promise<ServerFacts[]> => {
     const used = await listUsed()
     for (const key of probes.keys()) if (!used.has(key)) probes.delete(key)
     await Promise.all([...used].slice(0, MOST_PROBED).map(([key, one]) => probe(key, one)))
@@ -213,6 +216,14 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
         waiting: waiting.reduce((sum, one) => sum + one.waiting, 0),
       }
     })
+  }
+
+  return {
+    read,
+    noteSent(name: string): void {
+      for (const [key, one] of probes)
+        if (one.name === name) probes.set(key, { name, failures: 0, reason: null, at: clock.monotonicMs() })
+    },
   }
 }
 

@@ -195,6 +195,9 @@ function aboutRefused({ accountId, appId, codes }: AlertFacts['refused'][number]
 
 export const WEBHOOK = 'webhook'
 
+/** An email that arrived is proof enough, so that it needs no further look. */
+export const isOverSince = (at: number): number => at - OVER_MS
+
 /** Over for so long before anybody is told; longer if it came back again and again. */
 const OVER_MS = 20 * 1_000
 const FLAPPING_OVER_MS = 30 * MINUTE_MS

@@ -338,12 +338,12 @@ function aboutBackup({ backup, backupFolder, at }: DoctorFacts): Finding {
   return failed === null ? good('Backup', last) : caution('Backup', tried, fixFailed(failed, backupFolder))
 }
 
-function aboutMailServers({ mailServers, sender }: DoctorFacts): Finding[] {
+function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding[] {
   if (mailServers.length === 0 || !sender.hasServer)
     return [
       caution(
         'Mail server',
-        'No mail server is set up: emails are captured, not sent.',
+        `No mail server is set up: emails are captured, not sent${alerts.hasSecondRoute ? '' : ', and nobody gets alert emails'}.`,
         'Set EVENTPOST_SMTP_URL, or set one up on the Sender page of an app.',
       ),
     ]

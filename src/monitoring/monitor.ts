@@ -13,9 +13,11 @@ import {
   type BackupFacts,
   type Condition,
   findConditions,
+  isOverSince,
   listDue,
   noteTry,
   planAlerts,
+  subjectOf,
   WEBHOOK,
 } from './alerts.ts'
 import { createAlertFacts, listAlertSenders, listTold } from './alert-facts.ts'
@@ -64,8 +66,8 @@ export type SystemState = {
   errors: LoggedError[]
 }
 
-/** `problem` null: it was sent. */
-export type TestedRoute = { route: string; problem: string | null }
+/** `server`: of an email; null: the webhook. `problem` null: it was sent. */
+export type TestedRoute = { route: string; server: string | null; problem: string | null }
 
 export type Monitor = ReturnType<typeof createMonitor>
 
@@ -77,6 +79,7 @@ export function createMonitor(deps: MonitorDependencies) {
   let alerts: Alert[] | null = null
   const unsaved = new Set<string>()
   let sending: Promise<void> | null = null
+  let looking: Promise<void> = Promise.resolve()
 
   const load = async (): Promise<Alert[]> => (alerts ??= await store.listAlerts())
 
@@ -130,30 +133,44 @@ export function createMonitor(deps: MonitorDependencies) {
     await save()
   }
 
+  const look = async (): Promise<void> => {
+    const known = await load()
+    const open = known.filter(({ resolvedAt }) => resolvedAt === null)
+    const read = await facts.read(new Set(open.map(({ subject }) => subject)))
+    failingServers.clear()
+    for (const { name, failing } of read.servers) if (failing) failingServers.set(name, failing.reason)
+    const conditions = findConditions(read)
+    const recipients = await listRecipients(conditions)
+    const recipientsOf = (accountId: string | null): string[] => recipients.get(accountId) ?? []
+    const planned = planAlerts({ alerts: alerts ?? known, conditions, absentSince, recipientsOf, at: clock.now() })
+    alerts = planned.alerts.filter((one, index) => index < MOST_KEPT || isUnfinished(one))
+    for (const { id, kind, resolvedAt, openedAt } of planned.changed) {
+      if (!unsaved.has(id) && (resolvedAt !== null || !known.some((one) => one.id === id)))
+        note(resolvedAt === null ? 'warn' : 'info', resolvedAt === null ? 'alert' : 'alert resolved', {
+          alertId: id,
+          kind,
+          openedAt,
+        })
+      unsaved.add(id)
+    }
+    await save()
+  }
+
+  /** One after another, so that a slow look doesn't undo what a later one saw. */
+  const inTurn = (task: () => Promise<void>): Promise<void> => (looking = looking.catch(() => {}).then(task))
+
+  /** Servers that were down took an email: the page that says so must not call them unreachable. */
+  const noteSent = async (names: readonly string[], accountId: string): Promise<void> => {
+    for (const name of names) facts.noteSent(name)
+    const subjects = new Set(names.flatMap((name) => [null, accountId].map((id) => subjectOf({ name, accountId: id }))))
+    for (const { id, subject, resolvedAt } of await load())
+      if (resolvedAt === null && subjects.has(subject)) absentSince.set(id, isOverSince(clock.now()))
+    await look()
+  }
+
   return {
     /** Every ten seconds. */
-    async check(): Promise<void> {
-      const known = await load()
-      const open = known.filter(({ resolvedAt }) => resolvedAt === null)
-      const read = await facts.read(new Set(open.map(({ subject }) => subject)))
-      failingServers.clear()
-      for (const { name, failing } of read.servers) if (failing) failingServers.set(name, failing.reason)
-      const conditions = findConditions(read)
-      const recipients = await listRecipients(conditions)
-      const recipientsOf = (accountId: string | null): string[] => recipients.get(accountId) ?? []
-      const planned = planAlerts({ alerts: alerts ?? known, conditions, absentSince, recipientsOf, at: clock.now() })
-      alerts = planned.alerts.filter((one, index) => index < MOST_KEPT || isUnfinished(one))
-      for (const { id, kind, resolvedAt, openedAt } of planned.changed) {
-        if (!unsaved.has(id) && (resolvedAt !== null || !known.some((one) => one.id === id)))
-          note(resolvedAt === null ? 'warn' : 'info', resolvedAt === null ? 'alert' : 'alert resolved', {
-            alertId: id,
-            kind,
-            openedAt,
-          })
-        unsaved.add(id)
-      }
-      await save()
-    },
+    check: (): Promise<void> => inTurn(look),
 
     /** Tells whoever is to be told now. */
     sendDue: (): Promise<void> => (sending ??= sendAll().finally(() => (sending = null))),
@@ -164,8 +181,13 @@ export function createMonitor(deps: MonitorDependencies) {
     readSystem: (): Promise<SystemState> => readSystem(deps, { failingServers, alerts: load }),
 
     /** By each mail server and the webhook, at once. */
-    sendTest: (to: { memberId: string; email: string; accountId: string }): Promise<TestedRoute[]> =>
-      sendTest(deps, to),
+    async sendTest(to: { memberId: string; email: string; accountId: string }): Promise<TestedRoute[]> {
+      const tested = await sendTest(deps, to)
+      const names = tested.flatMap(({ server, problem }) => (server !== null && problem === null ? [server] : []))
+      const recovered = names.filter((name) => failingServers.has(name))
+      if (recovered.length > 0) await inTurn(() => noteSent(recovered, to.accountId))
+      return tested
+    },
   }
 }
 
@@ -332,6 +354,7 @@ async function sendTest(
   const senders = await listAlertSenders(deps, accountId)
   const emails = senders.map(async ({ server, send }) => ({
     route: `Email by ${server}`,
+    server,
     problem: to ? problemOf(await send(mail, to)) : 'the address is invalid',
   }))
   const body = { type: 'alert.test', timestamp: new Date(clock.now()).toISOString(), data: {}, text: TEST_TEXT }
@@ -341,6 +364,7 @@ async function sendTest(
       : [
           tellWebhook(deps, { id: `test-${crypto.randomUUID()}`, body }).then((problem) => ({
             route: 'Webhook',
+            server: null,
             problem,
           })),
         ]

@@ -140,6 +140,21 @@ test('a full disk keeps nobody from being told', async () => {
   expect(hooks.map(({ data }) => data.title)).toEqual(['Nothing can be saved'])
 })
 
+test('a test that arrives ends the alert about its mail server', async () => {
+  await first?.stop()
+  await look(4)
+  const read = async () => {
+    const { alerts, findings } = await monitor.readSystem()
+    return [alerts.map(({ resolvedAt }) => resolvedAt !== null), findings.some(({ text }) => /can't be/.test(text))]
+  }
+  expect(await read()).toEqual([[false], true])
+  first = await startMailServer({}, {}, first?.port)
+  await monitor.sendTest({ memberId: 'x', email: 'ada@example.com', accountId: pages.begun.accountId })
+  expect(await read()).toEqual([[true], false])
+  await look(1)
+  expect(typesOf()).toEqual(['alert.opened', 'alert.test', 'alert.resolved'])
+})
+
 test('a test goes by every route, and says what failed', async () => {
   await first?.stop()
   const { accountId } = pages.begun

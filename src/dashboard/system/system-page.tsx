@@ -143,13 +143,13 @@ const TestNotices = ({ tested }: { tested: NonNullable<Tested> }) =>
   ) : tested.length === 0 ? (
     <Notice kind="caution">There is no way to send an alert yet. Set up a mail server or a webhook.</Notice>
   ) : (
-    <>
+    <Notice kind={tested.every(({ problem }) => problem === null) ? 'done' : 'error'}>
       {tested.map(({ route, problem }) => (
-        <Notice key={route} kind={problem === null ? 'done' : 'error'}>
+        <div key={route}>
           {problem === null ? `${route}: the test alert was sent.` : `${route}: ${describeProblem(problem)}`}
-        </Notice>
+        </div>
       ))}
-    </>
+    </Notice>
   )
 
 /** Mail servers give codes, and the webhook sentences. */
@@ -186,6 +186,10 @@ const Backups = ({ backups }: { backups: Backup[] }) => (
   </section>
 )
 
+/** Most errors name the file. */
+const describePlace = (place: string, error: string | null): string =>
+  error === null ? place : error.includes(place) ? error : `${place}: ${error}`
+
 const BACKUP_COLUMNS: Column<Backup>[] = [
   {
     name: 'State',
@@ -194,9 +198,9 @@ const BACKUP_COLUMNS: Column<Backup>[] = [
   {
     name: 'Where',
     isUnlabelled: true,
-    cell: ({ place, error }) => <SentText most={300}>{error === null ? place : `${place}: ${error}`}</SentText>,
+    cell: ({ place, error }) => <SentText most={300}>{describePlace(place, error)}</SentText>,
   },
-  { name: 'Size', isWhole: true, cell: ({ bytes }) => (bytes === 0 ? <None /> : formatBytes(bytes)) },
+  { name: 'Size', isNumber: true, cell: ({ bytes }) => (bytes === 0 ? <None /> : formatBytes(bytes)) },
   { name: 'Finished', cell: ({ finishedAt }) => <Moment at={finishedAt} /> },
 ]
 

@@ -19,6 +19,8 @@ describe('System', () => {
       bytes: 5_000_000,
     }
     await pages.store.recordBackup({ ...place, error: null, removedPlaces: [] })
+    const error = 'The folder of /backups/b.db does not exist. Create it first.'
+    await pages.store.recordBackup({ ...place, place: '/backups/b.db', error, removedPlaces: [] })
     const browser = await pages.signedIn()
     const { status, html } = await browser.get(pages.at('system'))
     expect(status).toBe(200)
@@ -34,6 +36,7 @@ describe('System', () => {
     ])
       expect(text).toContain(words)
     expect(text).toContain('a request failed')
+    expect(text).toContain('FailedThe folder of /backups/b.db')
     expect(html).not.toContain('<script>alert(1)')
   })
 
@@ -94,6 +97,7 @@ describe('System', () => {
     pages = await openAccount({ mail: { defaults } })
     const browser = await pages.signedIn()
     const { html } = await browser.submit(pages.at('system'), pages.at('system/test'))
+    expect(await textOf(html, '.notice')).toHaveLength(1)
     expect(await bodyOf(html)).toContain(`Email by 127.0.0.1:${server.port}: the test alert was sent.`)
     expect(server.received.map(({ to }) => to)).toEqual([['ada@example.com']])
     await server.stop()
