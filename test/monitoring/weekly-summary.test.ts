@@ -183,6 +183,9 @@ describe('the summary', () => {
     const { html } = await browser.get(pages.at('you'))
     expect(await textOf(html, '#summary button')).toEqual(['Turn off the weekly summary'])
     await browser.post(pages.at('you/summary'), { on: 'no' })
+    const off = (await textOf((await browser.get(pages.at('you'))).html, '#summary')).join(' ')
+    expect(off).toMatch(/Weekly summary\s*Off\s*An email on Mondays/)
+    expect(off).toContain('Turn on the weekly summary')
     pages.clock.ms = MONDAY + 9 * HOUR
     await sendAgain()
     expect(server.received).toEqual([])

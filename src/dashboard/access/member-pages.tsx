@@ -116,7 +116,7 @@ export const MemberPage = ({ viewer, member, isOnlyAccount, isOnlyOwner, notice 
       <section>
         <h2>Password</h2>
         <p>
-          Change it under <a href={pathOf(viewer.app.publicId, 'you')}>Password and sessions</a>.
+          Change it under <a href={pathOf(viewer.app.publicId, 'you')}>Your profile</a>.
         </p>
       </section>
     ) : (

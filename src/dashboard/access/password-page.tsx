@@ -57,4 +57,4 @@ const describePasswordOf = (invited: Invitation['invited']) => {
   return { title, submit: choose, lead: `${lead} Choose a password to ${invited.isFirst ? 'sign in' : 'join'}.` }
 }
 
-const TURNS_OFF = 'This also turns off two-step sign-in. You can set it up again under Password and sessions.'
+const TURNS_OFF = 'This also turns off two-step sign-in. You can set it up again under Your profile.'

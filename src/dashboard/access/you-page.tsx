@@ -36,7 +36,7 @@ export const YouPage = (props: YouProps) => (
   <Frame
     viewer={props.viewer}
     page="you"
-    title="Password and sessions"
+    title="Your profile"
     state={`You are ${props.viewer.member.email}, ${ROLE_PHRASES[props.viewer.member.role]} of the account ${props.viewer.account.name}.`}
   >
     <PasswordSection {...props} />
@@ -65,17 +65,18 @@ const PasswordSection = ({ viewer, errors }: YouProps) => (
 
 const SummarySection = ({ viewer, isOn }: { viewer: Viewer; isOn: boolean }) => (
   <section id="summary">
-    <div class="section-head">
+    <div class="with-badge">
       <h2>Weekly summary</h2>
-      <ActionForm action={`${pathOf(viewer.app.publicId, 'you')}/summary`} fields={{ on: isOn ? 'no' : 'yes' }}>
-        {isOn ? 'Turn off the weekly summary' : 'Turn on the weekly summary'}
-      </ActionForm>
+      {isOn ? <Badge mood="good">On</Badge> : <Badge>Off</Badge>}
     </div>
     <p class="hint">
-      {isOn
-        ? `You get an email on Mondays: whom the account ${viewer.account.name} emailed, who came back, and what needs attention.`
-        : 'Off. Alerts are still sent.'}
+      An email on Mondays: whom the account {viewer.account.name} emailed, who came back, and what needs attention.
+      Alerts are sent either way.
     </p>
+    <ActionForm action={`${pathOf(viewer.app.publicId, 'you')}/summary`} fields={{ on: isOn ? 'no' : 'yes' }}>
+      {isOn ? 'Turn off' : 'Turn on'}
+      <span class="unseen"> the weekly summary</span>
+    </ActionForm>
   </section>
 )
 

@@ -26,7 +26,7 @@ const FLASHES = {
   two_step_free: 'Two-step sign-in is now optional.',
   member_signed_out: 'All sessions of the member have ended.',
   two_step_off: 'Two-step sign-in is off. You sign in with your password alone.',
-  recovery_code_used: 'You used a recovery code. See how many are left under Password and sessions.',
+  recovery_code_used: 'You used a recovery code. See how many are left under Your profile.',
   key_revoked: 'The key was revoked. Requests with it are refused.',
   secrets_revoked: 'All previous identity secrets were revoked. Signatures made with them are refused.',
   app_made: 'The app was created. This page has its IDs, code and script tag.',

@@ -181,7 +181,7 @@ describe('a member with a new password', () => {
     const token = await reset({ endsTwoStep: true })
     const browser = createBrowser(account)
     expect(await textOf((await browser.openLink(`/password?token=${token}`)).html, '.notice')).toEqual([
-      'Caution: This also turns off two-step sign-in. You can set it up again under Password and sessions.',
+      'Caution: This also turns off two-step sign-in. You can set it up again under Your profile.',
     ])
     expect((await choose(browser, token)).location).toBe('/')
     expect(await said((await browser.get(account.at('you'))).html)).toEqual([

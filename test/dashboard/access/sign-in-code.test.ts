@@ -10,7 +10,7 @@ const step = useSecondStep()
 const MINUTE = 60_000
 const COOKIE = 'eventpost_second_step_8080'
 const WRONG = 'Error: This code is wrong or was already used.'
-const USED_UP = 'You used a recovery code. See how many are left under Password and sessions.'
+const USED_UP = 'You used a recovery code. See how many are left under Your profile.'
 
 describe('the second step', () => {
   test('is required after the password, without a session before', async () => {
