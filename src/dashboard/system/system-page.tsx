@@ -200,7 +200,11 @@ const BACKUP_COLUMNS: Column<Backup>[] = [
     isUnlabelled: true,
     cell: ({ place, error }) => <SentText most={300}>{describePlace(place, error)}</SentText>,
   },
-  { name: 'Size', isNumber: true, cell: ({ bytes }) => (bytes === 0 ? <None /> : formatBytes(bytes)) },
+  {
+    name: 'Size',
+    isWhole: true,
+    cell: ({ bytes }) => (bytes === 0 ? <None /> : formatBytes(bytes).replace(' ', '\u00a0')),
+  },
   { name: 'Finished', cell: ({ finishedAt }) => <Moment at={finishedAt} /> },
 ]
 
