@@ -117,33 +117,37 @@ export const neededBytes = ({ dataBytes }: Pick<DiskFacts, 'dataBytes'>): number
 export const isDiskLow = (disk: DiskFacts): boolean => disk.freeBytes < neededBytes(disk)
 
 function aboutDisk({ disk, writeFault }: AlertFacts): Condition[] {
-  const base = { kind: 'disk', subject: 'data', accountId: null, path: SYSTEM } as const
+  const base = { kind: 'disk', accountId: null, path: SYSTEM } as const
+  const found: Condition[] = []
   if (writeFault !== null) {
-    return [
-      {
-        ...base,
-        title: 'Nothing can be saved',
-        detail: `Events and contacts are refused with 503: ${writeFault}.${disk ? ` ${formatBytes(disk.freeBytes)} are free.` : ''}`,
-        fix: 'Free disk space, or check the disk and the permissions of the data folder. Saving goes on by itself.',
-      },
-    ]
-  }
-  if (disk === null || !isDiskLow(disk)) return []
-  return [
-    {
+    found.push({
       ...base,
+      subject: 'writes',
+      title: 'Nothing can be saved',
+      detail: `Events and contacts are refused with 503: ${writeFault}.${disk ? ` ${formatBytes(disk.freeBytes)} are free.` : ''}`,
+      fix: 'Free disk space, or check the disk and the permissions of the data folder. Saving goes on by itself.',
+    })
+  }
+  if (disk !== null && isDiskLow(disk)) {
+    found.push({
+      ...base,
+      subject: 'space',
       title: 'The disk is nearly full',
       detail: `${formatBytes(disk.freeBytes)} are free, and ${formatBytes(neededBytes(disk))} are needed. Without free space, nothing can be saved.`,
       fix: 'Delete files, such as old backups, or use a larger disk.',
-    },
-  ]
+    })
+  }
+  return found
 }
 
 /** A backup may take as long as this, and start a little later each time. */
 const BACKUP_GRACE_MS = HOUR_MS
 
+/** After a start, when the one that was missed is made first. */
+const FIRST_BACKUP_MS = 5 * MINUTE_MS
+
 export const isBackupLate = ({ everyMs, since, lastGood }: BackupFacts, at: number): boolean =>
-  everyMs !== null && at - Math.max(since, lastGood?.startedAt ?? 0) > everyMs + BACKUP_GRACE_MS
+  everyMs !== null && at - (lastGood?.startedAt ?? since) > everyMs + BACKUP_GRACE_MS && at - since > FIRST_BACKUP_MS
 
 function aboutBackup(backup: BackupFacts, at: number): Condition[] {
   if (!isBackupLate(backup, at)) return []
@@ -230,11 +234,12 @@ export function planAlerts({ alerts, conditions, absentSince, recipientsOf, at }
       const noticed = noteJoined(alert, recipientsOf(alert.accountId), at)
       return isSame(alert, condition) ? noticed : { ...noticed, title, detail, fix, path }
     }
-    const since = absentSince.get(alert.id) ?? at
+    // a clock that was set back must not delay it
+    const since = Math.min(absentSince.get(alert.id) ?? at, at)
     absentSince.set(alert.id, since)
     if (at - since < overMs(alert, alerts, at)) return alert
     absentSince.delete(alert.id)
-    return resolve(alert, since, at)
+    return resolve(alert, Math.max(since, alert.openedAt), at)
   })
   const open = new Set(planned.filter(({ resolvedAt }) => resolvedAt === null).map(keyOf))
   const opened = [...met.values()]

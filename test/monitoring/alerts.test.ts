@@ -72,6 +72,9 @@ describe('owners are told', () => {
     expect(kindsOf({ disk: { freeBytes: 1.9 * GB, dataBytes: 10 * GB } })).toEqual(['disk'])
     expect(kindsOf({ disk: null })).toEqual([])
     expect(only({ writeFault: 'disk I/O error' }).title).toBe('Nothing can be saved')
+    const both = findConditions({ ...well, disk: { freeBytes: 0, dataBytes: 0 }, writeFault: 'database or disk is full' })
+    expect(new Set(both.map(({ subject }) => subject)).size).toBe(2)
+    expect(both.map(({ title }) => title)).toEqual(['Nothing can be saved', 'The disk is nearly full'])
   })
 
   test('that a scheduled backup is late, and why', () => {
@@ -82,6 +85,9 @@ describe('owners are told', () => {
     expect(late({ since: NOW - DAY })).toEqual([])
     expect(late({ lastGood: { ...backup, startedAt: NOW - DAY - HOUR / 2 } })).toEqual([])
     expect(late({ lastGood: { ...backup, startedAt: NOW - DAY - 2 * HOUR } })).toEqual(['backup'])
+    const lastGood = { ...backup, startedAt: NOW - 2 * DAY }
+    expect(late({ since: NOW - HOUR / 2, lastGood })).toEqual(['backup'])
+    expect(late({ since: NOW - HOUR / 60, lastGood })).toEqual([])
     const lastFailed = { ...backup, error: 'The disk is full.' }
     expect(only({ backup: { ...well.backup, everyMs: DAY, since: 0, lastFailed } }).detail).toBe(
       'There is none yet. The last try failed: The disk is full.',
@@ -145,6 +151,16 @@ describe('an alert', () => {
     const { look, told } = watch()
     for (const isMet of [true, false, true, false, true]) look(isMet)
     expect(told).toEqual(['opened'])
+  })
+
+  test('is over in time though the clock is set back', () => {
+    const { look, told, pass, alerts } = watch()
+    for (const isMet of [true, false]) look(isMet)
+    pass(-DAY)
+    for (const isMet of [false, false, false]) look(isMet)
+    expect(told).toEqual(['opened', 'resolved'])
+    const [alert] = alerts()
+    expect(alert?.resolvedAt).toBe(alert?.openedAt ?? 0)
   })
 
   test('that comes back again and again stays open for longer', () => {
