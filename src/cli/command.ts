@@ -7,7 +7,13 @@ import {
   type SettingName,
   UsageError,
 } from '../config.ts'
-import { databasePath, describeExposed, hasDatabase, restrictDatabase } from '../store/engine/database.ts'
+import {
+  databasePath,
+  describeDamage,
+  describeExposed,
+  hasDatabase,
+  restrictDatabase,
+} from '../store/engine/database.ts'
 import { StoreError } from '../store/engine/errors.ts'
 import { readAddress } from '../store/engine/folder-lock.ts'
 import type { Store } from '../store/store.ts'
@@ -167,18 +173,22 @@ export async function withStore<T>(
     import('../store/store.ts'),
     import('../deliveries/deliveries.ts'),
   ])
-  const store = await openStore(folder, {
-    threads: false,
-    masterKey: masterKeyOf(env),
-    rules: STORE_RULES,
-    // on stderr, because a program may read stdout
-    onUpgrade: createUpgradeReport((line) => console.error(`eventpost: ${line}`)),
-  })
-  if (isNew) console.error(createdLine(folder))
   try {
-    return await work(store)
-  } finally {
-    await store.close()
+    const store = await openStore(folder, {
+      threads: false,
+      masterKey: masterKeyOf(env),
+      rules: STORE_RULES,
+      // on stderr, because a program may read stdout
+      onUpgrade: createUpgradeReport((line) => console.error(`eventpost: ${line}`)),
+    })
+    if (isNew) console.error(createdLine(folder))
+    try {
+      return await work(store)
+    } finally {
+      await store.close()
+    }
+  } catch (error) {
+    throw describeDamage(error, folder)
   }
 }
 

@@ -15,7 +15,7 @@ import { diagnose, type Finding, isProblem, summarize, type Tried } from '../mon
 import { backupFolderOf, type Lookups, readDoctorFacts } from '../monitoring/doctor-facts.ts'
 import { readServerFacts, type ServerFacts } from '../monitoring/installation.ts'
 import { checkWebhook } from '../monitoring/webhook.ts'
-import { findExposed, hasDatabase, openForReading } from '../store/engine/database.ts'
+import { describeDamage, findExposed, hasDatabase, openForReading } from '../store/engine/database.ts'
 import { StoreError } from '../store/engine/errors.ts'
 import { isFolderServed, readAddress } from '../store/engine/folder-lock.ts'
 import { SCHEMA_VERSION } from '../store/engine/migrations/index.ts'
@@ -57,7 +57,8 @@ function findFolderProblem(folder: string): Finding[] | null {
         'Start the server with this executable, which upgrades the database, or use the executable of the server.',
       )
     return null
-  } catch (error) {
+  } catch (thrown) {
+    const error = describeDamage(thrown, folder)
     if (error instanceof StoreError) return ofFolder(...splitAdvice(error.message))
     throw error
   }
@@ -101,7 +102,8 @@ async function examineFolder(config: Config, examining: Examining): Promise<Find
     } finally {
       await store.close()
     }
-  } catch (error) {
+  } catch (thrown) {
+    const error = describeDamage(thrown, folder)
     if (error instanceof StoreError) return ofFolder(...splitAdvice(error.message))
     throw error
   }

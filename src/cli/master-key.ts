@@ -2,7 +2,7 @@ import { readConfig, readSecret, UsageError } from '../config.ts'
 import { lockFolder } from '../store/engine/folder-lock.ts'
 import { changeMasterKey, refuseSealed } from '../store/engine/sealed-columns.ts'
 import { createSealer } from '../store/engine/sealing.ts'
-import { hasDatabase } from '../store/engine/database.ts'
+import { describeDamage, hasDatabase } from '../store/engine/database.ts'
 import { type Command, CommandRefused, DATA, type Environment, type Given, JSON_OUTPUT, required } from './command.ts'
 
 export const masterKeyChange: Command = {
@@ -54,6 +54,8 @@ function changeAlone(data: string, from: string, to: string | null): number {
   const lock = lockFolder(data)
   try {
     return changeMasterKey(data, createSealer(from), createSealer(to))
+  } catch (error) {
+    throw describeDamage(error, data)
   } finally {
     lock.release()
   }

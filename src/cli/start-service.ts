@@ -25,7 +25,13 @@ import type { Health } from '../ops/health.ts'
 import { createLog, type Log, type LogFields } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { createServer, createUnserved } from '../server.ts'
-import { describeExposed, type ExposedFile, hasDatabase, restrictDatabase } from '../store/engine/database.ts'
+import {
+  describeDamage,
+  describeExposed,
+  type ExposedFile,
+  hasDatabase,
+  restrictDatabase,
+} from '../store/engine/database.ts'
 import { type FolderLock, lockFolder } from '../store/engine/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { CommandRefused, createdLine } from './command.ts'
@@ -57,7 +63,7 @@ export async function startService({ masterKey, ...config }: Config): Promise<vo
     await run(config, { lock, http, store, exposed })
   } catch (error) {
     for (const step of undo) await step()
-    throw error
+    throw describeDamage(error, config.data)
   }
 }
 

@@ -1,5 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  cpSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Examined } from '../../src/cli/examine.ts'
 import { startMailServer } from '../mail/mail-server.ts'
@@ -24,6 +36,8 @@ describe('eventpost doctor', () => {
   test('without a server and offline exits 0, and names no call', async () => {
     const found = await examine(['--offline'])
     expect([found.code, found.called, badOf(found)]).toEqual([0, [], []])
+    // as root's, it would keep the server's user from starting
+    expect(existsSync(join(data, 'serve.lock'))).toBe(false)
   })
 
   test('exits 1 with a line on stderr if there are problems, and changes nothing', async () => {
@@ -53,6 +67,29 @@ describe('eventpost doctor', () => {
     expect(code).toBe(1)
     expect(out).toContain(`There is no database in ${nowhere}.`)
     expect(readdirSync(place.folder)).toEqual(['data'])
+  })
+
+  test('and every command name a database that is damaged beyond its first page, and how to restore', async () => {
+    const broken = join(place.folder, 'broken')
+    cpSync(data, broken, { recursive: true })
+    const file = openSync(join(broken, 'eventpost.db'), 'r+')
+    writeSync(file, Buffer.alloc(40_960, 0x5a), 0, 40_960, 4_096)
+    closeSync(file)
+    const advice = `restore a backup: eventpost restore FILE --data ${broken}`
+    const examined = await eventpost(['doctor', '--offline', '--data', broken])
+    expect([examined.code, examined.out]).toEqual([1, expect.stringContaining(advice)])
+    expect(examined.err.trim().split('\n')).toHaveLength(1)
+    const commands = [
+      ['key', 'list'],
+      ['person', 'export', 'ada@example.com'],
+      ['serve', '--port', '0'],
+    ]
+    for (const words of commands) {
+      const { code, err } = await eventpost([...words, '--data', broken])
+      expect([code, err.trim().split('\n')]).toEqual([1, [expect.stringContaining(advice)]])
+      expect(err).toStartWith(`eventpost: ${join(broken, 'eventpost.db')} is damaged.`)
+    }
+    rmSync(broken, { recursive: true })
   })
 
   test('exits 2 on wrong use', async () => {

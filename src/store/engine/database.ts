@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { chmodSync, existsSync, linkSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import { StoreError } from './errors.ts'
+import { dirname, join } from 'node:path'
+import { isDamage, StoreError } from './errors.ts'
 import { ensureFolder, folderFault, requireAccess } from './folder.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { prepareLazily } from './statements.ts'
@@ -168,17 +168,24 @@ function openFile(path: string): Database {
 /** Only damage is reported as corrupt, because the remedy gives up the file's content. */
 function toStoreError(error: unknown, path: string): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return corrupt(path)
+  if (isDamage(error)) return corrupt(path)
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) return locked(path)
   if (code.startsWith('SQLITE_IOERR_SHM')) return walRefused(path)
   return code.startsWith('SQLITE_') ? unusable(path, code) : error
 }
 
 const corrupt = (path: string): StoreError =>
-  new StoreError(
-    'corrupt',
-    `${path} is damaged or is not a database. Nothing was changed. Move it away together with ${path}-wal and ${path}-shm, if they exist, and restore a backup: eventpost restore FILE`,
-  )
+  new StoreError('corrupt', `${path} is damaged or is not a database. Nothing was changed. ${restoreAdvice(path)}`)
+
+const restoreAdvice = (path: string): string =>
+  `Move it away together with ${path}-wal and ${path}-shm, if they exist, and restore a backup: eventpost restore FILE --data ${dirname(path)}`
+
+/** Damage beyond the first pages shows only when they are read; other errors stay as they are. */
+export function describeDamage(error: unknown, folder: string): unknown {
+  if (!isDamage(error)) return error
+  const path = databasePath(folder)
+  return new StoreError('corrupt', `${path} is damaged. Stop the server if it runs. ${restoreAdvice(path)}`)
+}
 
 const locked = (path: string): StoreError =>
   new StoreError('folder_in_use', `${path} is locked by another program. Stop that program, then try again.`)

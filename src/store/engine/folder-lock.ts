@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from './errors.ts'
 import { ensureFolder, removeEmpty, requireAccess } from './folder.ts'
@@ -49,8 +49,10 @@ export function lockFolder(folder: string): FolderLock {
   }
 }
 
-/** Whether a server runs on it. It must exist. */
+/** Another user may own it. */
+/** Whether a server runs on it. Creates no lock file: as another user's, it would keep the server from starting. */
 export function isFolderServed(folder: string): boolean {
+  if (!existsSync(join(folder, LOCK_FILE))) return false
   try {
     lockFolder(folder).release()
     return false

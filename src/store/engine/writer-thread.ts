@@ -5,7 +5,7 @@
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
 import { createLogErasure, createLogTrim, finishAfterCommit, finishCheckpoint, truncateLog } from './checkpoints.ts'
-import { databasePath, logPath } from './database.ts'
+import { databasePath, describeDamage, logPath } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { isPassingFault, StoreError } from './errors.ts'
 import type { EventSender, EventText, ReadEvent } from '../event-texts.ts'
@@ -146,7 +146,8 @@ export function serveWrites(domainRules: DomainRules): void {
       const opened = open(data, domainRules)
       serve(opened)
       post({ answer: { writeNames: opened.engine.writeNames } satisfies Opened })
-    } catch (error) {
+    } catch (thrown) {
+      const error = describeDamage(thrown, data.open)
       const failure: Failure = { code: error instanceof StoreError ? error.code : null, message: reasonOf(error) }
       post({ answer: failure })
     }
