@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { UsageError } from '../config.ts'
 import { systemClock } from '../core/clock.ts'
 import { readEmail } from '../core/email.ts'
+import { toVisibleLine } from '../core/visible-text.ts'
 import { exportPerson, noteExport } from '../deliveries/person-export.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import { ImportFault, importPeople, readPeople } from '../people/people-import.ts'
@@ -187,6 +188,7 @@ function createReporter() {
       if (shown <= LINES_SHOWN) console.error(`eventpost: line ${line}: ${field === '' ? '' : `${field}: `}${message}`)
       if (shown === LINES_SHOWN) console.error('eventpost: further errors are not shown')
     },
-    onIgnored: (names: string[]): void => console.error(`eventpost: unknown columns are ignored: ${names.join(', ')}`),
+    onIgnored: (names: string[]): void =>
+      console.error(`eventpost: unknown columns are ignored: ${names.map(toVisibleLine).join(', ')}`),
   }
 }

@@ -55,6 +55,9 @@ export const toVisibleJson = (value: unknown): string =>
     .map((piece) => ('text' in piece ? piece.text : piece.hidden.map(toEscape).join('')))
     .join('')
 
+/** Escapes what would be invisible, control a terminal or begin a line. */
+export const toVisibleLine = (text: string): string => toVisibleJson(text).slice(1, -1).replaceAll('\\"', '"')
+
 function toEscape(name: string): string {
   const character = String.fromCodePoint(Number.parseInt(name.slice(2), 16))
   const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))

@@ -91,13 +91,11 @@ export function createAlertFacts({ store, clock, mailer, folder, backupEveryMs }
     })
   }
 
-  /** Refusals without a key are the operator's: with several accounts, they could be of any. */
   const readRefused = async (at: number): Promise<AlertFacts['refused']> => {
     const byAccount = Map.groupBy(await store.countRefusals(at - REFUSED_MS), ({ accountId }) => accountId)
-    const operator = await store.findAccount(null)
     const read = async ([accountId, codes]: [string, { code: string; count: number }[]]) => {
-      const [app] = await store.listApps(accountId || (operator?.id ?? ''))
-      return { accountId: accountId || null, appId: app?.publicId ?? null, codes }
+      const [app] = await store.listApps(accountId)
+      return { accountId, appId: app?.publicId ?? null, codes }
     }
     return Promise.all([...byAccount].map(read))
   }

@@ -43,8 +43,8 @@ export type AlertFacts = {
   /** why nothing can be saved */
   writeFault: string | null
   backup: BackupFacts
-  /** in the last minutes (REFUSED_MS). `accountId` null: without a valid key */
-  refused: { accountId: string | null; appId: string | null; codes: { code: string; count: number }[] }[]
+  /** in the last minutes (REFUSED_MS), with a valid key or for a known app */
+  refused: { accountId: string; appId: string | null; codes: { code: string; count: number }[] }[]
 }
 
 /** Two accounts may use the same server, each with a login of its own. */
@@ -181,17 +181,14 @@ function aboutRefused({ accountId, appId, codes }: AlertFacts['refused'][number]
   const [most] = unexpected
   if (most === undefined || count < MANY_REFUSED) return []
   const rest = most.count === count ? '' : `, ${formatCount(most.count)} of them`
-  const isKeyless = accountId === null
   return [
     {
       kind: 'refused',
-      subject: accountId ?? 'unknown key',
+      subject: accountId,
       accountId,
       title: 'Many requests are refused',
-      detail: `${formatCount(count)} requests in the last 10 minutes were refused${rest} with ${most.code}${isKeyless ? ', without a valid API key' : ''}. What they would have recorded is missing.`,
-      fix: isKeyless
-        ? 'If they come from your server, check its API key.'
-        : 'Open Requests to see which calls are refused and why.',
+      detail: `${formatCount(count)} requests in the last 10 minutes were refused${rest} with ${most.code}. What they would have recorded is missing.`,
+      fix: 'Open Requests to see which calls are refused and why.',
       path: appId === null ? SYSTEM : `/apps/${appId}/requests`,
     },
   ]

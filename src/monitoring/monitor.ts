@@ -2,6 +2,7 @@
 import type { Clock } from '../core/clock.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
 import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
+import { describeReason } from '../deliveries/describe-reason.ts'
 import type { Notice, NoticeResult } from '../accounts/notices.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import type { Backup } from '../store/backups.ts'
@@ -117,13 +118,15 @@ export function createMonitor(deps: MonitorDependencies) {
         ? await tellWebhook(deps, writeWebhook(deps, alert, notice.isOver))
         : await tellOwner(deps, { alert, notice, failingServers })
     const noted =
-      problem === GONE ? { ...notice, state: 'given_up' as const } : noteTry(notice, problem === null, clock.now())
+      problem !== null && isGone(problem)
+        ? { ...notice, state: 'given_up' as const }
+        : noteTry(notice, problem === null, clock.now())
     replace(alert.id, noted)
     const route = notice.route === WEBHOOK ? WEBHOOK : 'email'
     const line = { alertId: alert.id, kind: alert.kind, isOver: notice.isOver, route }
     if (problem === null) note('info', 'alert sent', line)
     else if (notice.tries === 0 || noted.state === 'given_up')
-      note('warn', 'an alert was not sent', { ...line, reason: problem })
+      note('warn', 'an alert was not sent', { ...line, reason: describeProblem(problem) })
   }
 
   const sendAll = async (): Promise<void> => {
@@ -245,8 +248,10 @@ async function readSystem(deps: MonitorDependencies, { failingServers, alerts }:
 /** The last probe was answered. */
 const SEEN = { is: 'fine', isSecure: false, login: 'none' } as const
 
-/** Whoever was to be told is no longer an owner. */
-const GONE = 'no longer an owner'
+/** Nobody is left to be told. */
+const NO_OWNER = 'This member is no longer an owner.'
+const NO_WEBHOOK = 'No webhook is set up any more.'
+const isGone = (problem: string): boolean => problem === NO_OWNER || problem === NO_WEBHOOK
 
 type Telling = { alert: Alert; notice: AlertNotice; failingServers: ReadonlyMap<string, string> }
 
@@ -258,14 +263,14 @@ async function tellOwner(
   const { store, baseUrl } = deps
   const owner = (await listTold(store, alert.accountId)).find(({ memberId }) => memberId === notice.route)
   const to = owner && makeMailbox('', owner.email)
-  if (!to) return GONE
+  if (!to) return NO_OWNER
   const accountId = alert.accountId ?? (await store.findAccount(null))?.id ?? ''
   const senders = await listAlertSenders(deps, accountId)
   const inOrder = senders.toSorted(
     (a, b) => Number(failingServers.has(a.server)) - Number(failingServers.has(b.server)),
   )
   const mail = writeAlertMail(alert, notice, baseUrl)
-  let problem = 'no mail server is set up'
+  let problem = 'No mail server is set up.'
   for (const { send } of inOrder) {
     const result = await send(mail, to)
     if (result.is === 'sent') return null
@@ -278,7 +283,7 @@ async function tellWebhook(
   { callWebhook, clock }: MonitorDependencies,
   { id, body }: { id: string; body: object },
 ): Promise<string | null> {
-  if (callWebhook === null) return GONE
+  if (callWebhook === null) return NO_WEBHOOK
   const result = await callWebhook({ id, at: clock.now(), body: JSON.stringify(body) })
   return result.isSent ? null : result.reason
 }
@@ -376,5 +381,9 @@ async function sendTest(
   })
   return tested
 }
+
+/** In words: mail servers give codes, and the webhook sentences. */
+export const describeProblem = (problem: string): string =>
+  problem.includes(' ') ? problem : describeReason(problem, '', 'deferred')
 
 const problemOf = (result: NoticeResult): string | null => (result.is === 'sent' ? null : result.reason)

@@ -1,4 +1,4 @@
-import { type Clock, createPatientNow, expiryNow, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
+import { type Clock, createPatientNow, DAY_MS, expiryNow, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 import type { Log } from './log.ts'
 
 const SAVE_USES_MS = 30_000
@@ -46,6 +46,8 @@ type Maintained = {
     removeOldCopies(now: number): Promise<string[]>
     checkBrakes(at: { at: number }): Promise<{ isMore: boolean } | { refusal: string }>
     stats(): { logBytes: number }
+    /** ms UTC; null without rows */
+    findNewestTime(): Promise<number | null>
     expire(at: { at: number }): Promise<{ isMore: boolean } | { refusal: string }>
   }
   /** null: none are scheduled */
@@ -63,6 +65,18 @@ type Maintained = {
   limits: Forgetful
   abuseLimits: Forgetful
   snippetLimits: Forgetful
+}
+
+/** Whether the server started long after the newest row: for a day, since its clock may be ahead. */
+function createDoubt(store: Pick<Maintained['store'], 'findNewestTime'>, clock: Clock): () => Promise<boolean> {
+  const startedMs = clock.monotonicMs()
+  const startedAt = clock.now()
+  // read at the start, because rows that this clock dates prove nothing
+  const isLate = store.findNewestTime().then(
+    (newestAt) => newestAt !== null && startedAt - newestAt > DAY_MS,
+    () => true,
+  )
+  return async () => clock.monotonicMs() - startedMs < DAY_MS && (await isLate)
 }
 
 export function startMaintenance(
@@ -96,6 +110,7 @@ export function startMaintenance(
     }, ms)
   }
   const patientNow = createPatientNow(clock)
+  const isClockDoubtful = createDoubt(store, clock)
   let isStopped = false
   const timers = [
     every(SAVE_USES_MS, 'save key uses', access.saveUses),
@@ -130,7 +145,7 @@ export function startMaintenance(
     }),
     every(EXPIRE_MS, 'expire', async () => {
       let isMore = true
-      while (isMore && !isStopped) {
+      while (isMore && !isStopped && !(await isClockDoubtful())) {
         const begunAt = clock.monotonicMs()
         const outcome = await store.expire({ at: expiryNow(clock) })
         isMore = 'isMore' in outcome && outcome.isMore

@@ -8,7 +8,6 @@ import { IS_WAITING } from './delivery-states.ts'
 /** Counted up to MOST_COUNTED + 1. `oldestDueAt`: null if none is due. */
 export type Queue = { waiting: number; due: number; oldestDueAt: number | null }
 
-/** `accountId` empty: without a valid key. */
 export type RefusalCount = { accountId: string; code: string; count: number }
 
 /** The newest requests that are looked at. */
@@ -37,7 +36,7 @@ export function createMonitoringReads(db: Database) {
   const refused = db.prepare<RefusalCount, [number]>(
     `SELECT account_id AS accountId, code, sum(count) AS count FROM
        (SELECT account_id, code, count, received_at FROM requests ORDER BY id DESC LIMIT ${MOST_REQUESTS})
-     WHERE code IS NOT NULL AND received_at > ? GROUP BY account_id, code`,
+     WHERE code IS NOT NULL AND account_id <> '' AND received_at > ? GROUP BY account_id, code`,
   )
   const newest = db.prepare<{ id: number | null }, []>(
     `SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
@@ -64,7 +63,7 @@ export function createMonitoringReads(db: Database) {
       }
     },
 
-    /** Of the newest requests, those refused after `since`. */
+    /** Of the newest requests, those of accounts that were refused after `since`. Strangers without a key concern nobody. */
     countRefusals: (since: number): RefusalCount[] => refused.all(since),
 
     /** When the newest row was stored; null without rows. */

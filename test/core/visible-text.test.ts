@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { cutText, readVisibleText } from '../../src/core/visible-text.ts'
+import { cutText, readVisibleText, toVisibleLine } from '../../src/core/visible-text.ts'
 
 /** Hidden characters in brackets. */
 const show = (text: string): string =>
@@ -39,6 +39,10 @@ describe('keeps visible text', () => {
   ])('%s', (_, text) => {
     expect(show(text)).toBe(text)
   })
+})
+
+test('a line for a terminal shows what would control it', () => {
+  expect(toVisibleLine('a\u001b[2J\nb\u009b\u202e "é"')).toBe('a\\u001b[2J\\nb\\u009b\\u202e "é"')
 })
 
 test.each([

@@ -116,6 +116,49 @@ test('a webhook that fails is tried again, and learns of a problem once', async 
   expect(alert?.notices.map(({ state }) => state)).toEqual(['sent', 'sent'])
 })
 
+test('the log says in words why an alert was not sent', async () => {
+  const reasons: unknown[] = []
+  const { store, clock, mailer, baseUrl } = pages.parts
+  const note = (_: string, message: string, { reason }: Record<string, unknown>) =>
+    message === 'an alert was not sent' && reasons.push(reason)
+  const watch = (callWebhook: ReturnType<typeof createWebhook> | null) =>
+    createMonitor({ store, clock, mailer, baseUrl, folder: pages.folder, callWebhook, ...QUIET, note })
+  isHookBroken = true
+  await Promise.all([first?.stop(), second?.stop()])
+  const callWebhook = createWebhook({ url: `http://127.0.0.1:${webhook.port}/`, secret: null, allowed: LOOPBACK_HOSTS })
+  monitor = watch(callWebhook)
+  await look(4)
+  expect(reasons).toHaveLength(2)
+  expect(reasons).toContain(`127.0.0.1:${webhook.port} answered with status 500.`)
+  expect(reasons).toContainEqual(expect.stringMatching(/^Nothing responds at the mail server's address/))
+  monitor = watch(null)
+  await look(4)
+  expect(reasons.at(-1)).toBe('No webhook is set up any more.')
+})
+
+test('requests of strangers without a key are no problem, and those of an account are', async () => {
+  const { store, clock } = pages.parts
+  const { accountId } = pages.begun
+  const refused = (of: string, code: string) => ({
+    pool: of === '' ? ('unkeyed' as const) : ('refused' as const),
+    accountId: of,
+    appId: 0,
+    caller: 'x',
+    at: clock.now(),
+    method: 'POST',
+    path: '/api/v1/events',
+    tool: null,
+    status: 401,
+    code,
+    field: null,
+    requestId: `req_${code}`,
+    count: 110,
+  })
+  const requests = [refused('', 'invalid_api_key'), refused(accountId, 'invalid_field')]
+  await store.addRequests(requests)
+  expect(await store.countRefusals(0)).toEqual([{ accountId, code: 'invalid_field', count: 110 }])
+})
+
 test('an invited owner is told, until somebody has joined', async () => {
   const { store, begun } = pages
   const maker = { store, now: pages.clock.now(), actor: 'test' }

@@ -13,6 +13,7 @@ let server: TestServer
 let maintenance: Maintenance
 let lines: string[] = []
 let batches: (number | Error)[] = []
+let newest = Promise.withResolvers<number | null>()
 const calls = {
   backups: 0,
   saveUses: 0,
@@ -38,6 +39,7 @@ beforeEach(async () => {
   })
   lines = []
   batches = []
+  newest = Promise.withResolvers()
   const parts = server.parts()
   const log = createLog(server.clock.now, keepOutput(lines))
   jest.useFakeTimers()
@@ -57,6 +59,7 @@ beforeEach(async () => {
           calls.schedules.push(at)
           return false
         },
+        findNewestTime: () => newest.promise,
         expire: async ({ at }) => {
           calls.expire.push(at)
           return { deleted: 0, isMore: false }
@@ -145,10 +148,20 @@ describe('startMaintenance', () => {
   })
 
   test('deletes what has expired every minute, by a clock that never jumps ahead', async () => {
+    newest.resolve(null)
     const now = server.clock.now()
     server.clock.wallMs += 400 * DAY
     await pass(CLEAN_UP_MS)
     expect(calls.expire).toEqual([now])
+  })
+
+  test('deletes nothing for a day after a start long after the newest row, since the clock may be ahead', async () => {
+    newest.resolve(server.clock.now() - 400 * DAY)
+    await pass(CLEAN_UP_MS)
+    expect(calls.expire).toEqual([])
+    server.clock.elapsedMs += DAY
+    await pass(CLEAN_UP_MS)
+    expect(calls.expire).toHaveLength(1)
   })
 
   test('a failing task is logged and tried again', async () => {

@@ -2,9 +2,8 @@
 import { formatBytes } from '../../core/bytes.ts'
 import { formatCounted } from '../../core/count.ts'
 import { formatDuration } from '../../core/format-time.ts'
-import { describeReason } from '../../deliveries/describe-reason.ts'
 import { type Finding, summarize } from '../../monitoring/doctor.ts'
-import type { SystemState, TestedRoute } from '../../monitoring/monitor.ts'
+import { describeProblem, type SystemState, type TestedRoute } from '../../monitoring/monitor.ts'
 import type { Alert } from '../../store/alerts.ts'
 import type { Backup } from '../../store/backups.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
@@ -151,10 +150,6 @@ const TestNotices = ({ tested }: { tested: NonNullable<Tested> }) =>
       ))}
     </Notice>
   )
-
-/** Mail servers give codes, and the webhook sentences. */
-const describeProblem = (problem: string): string =>
-  problem.includes(' ') ? problem : describeReason(problem, '', 'deferred')
 
 const alertColumns = (now: number): Column<Alert>[] => [
   {
