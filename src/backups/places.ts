@@ -1,13 +1,17 @@
 import { S3Client } from 'bun'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { type BackupPlace, readBackupPlace, type S3Access } from '../core/backup-places.ts'
-import { isDraft } from '../store/engine/backup-files.ts'
+import { isDraft, withoutDraftEnd } from '../store/engine/backup-files.ts'
 
 /** A place that takes whole files. */
 export type Place = {
+  /** Before a backup. */
+  prepare(): void
   /** Where the file is made; `take` moves it to the place. */
-  draftFolder: string
+  fileOf(name: string): string
+  /** Removes what a killed process left. */
+  removeLeft(): void
   addressOf(name: string): string
   take(name: string): Promise<void>
   list(): Promise<string[]>
@@ -16,6 +20,8 @@ export type Place = {
 
 /** In an error. */
 const NAMED = 5
+
+const UPLOADING = 'uploading-'
 
 const NAME = /^eventpost-\d{8}T\d{6}Z\.db$/
 
@@ -26,15 +32,20 @@ export const nameOf = (at: number): string => `eventpost-${new Date(at).toISOStr
 export const isBackupName = (name: string): boolean => NAME.test(name)
 
 export function openPlace(place: BackupPlace, dataFolder: string, access: S3Access | null): Place {
-  if ('folder' in place) return openFolder(place.folder)
+  if ('folder' in place) return openFolder(place.folder, dataFolder)
   if (access === null) throw new Error('no keys for the storage')
   return openBucket(place, dataFolder, access)
 }
 
-function openFolder(given: string): Place {
+function openFolder(given: string, dataFolder: string): Place {
   const folder = resolve(given)
   return {
-    draftFolder: folder,
+    // another missing folder may be a disk that is not mounted
+    prepare() {
+      if (dirname(folder) === resolve(dataFolder)) mkdirSync(folder, { recursive: true, mode: 0o700 })
+    },
+    fileOf: (name) => join(folder, name),
+    removeLeft: () => removeMatching(folder, (name) => isDraft(name) && isBackupName(withoutDraftEnd(name))),
     addressOf: (name) => join(folder, name),
     take: async () => {},
     list: async () => readdirSync(folder).filter(isBackupName),
@@ -52,18 +63,26 @@ function openClient(bucket: string, { endpoint, region, accessKey, secretKey }: 
 
 function openBucket({ bucket, prefix }: Bucket, dataFolder: string, access: S3Access): Place {
   const client = openClient(bucket, access)
+  // never the name of a backup that somebody keeps in the data folder
+  const fileOf = (name: string): string => join(dataFolder, UPLOADING + name)
   return {
-    draftFolder: dataFolder,
+    prepare() {},
+    fileOf,
+    removeLeft: () =>
+      removeMatching(
+        dataFolder,
+        (name) => name.startsWith(UPLOADING) && isBackupName(withoutDraftEnd(name.slice(UPLOADING.length))),
+      ),
     addressOf: (name) => `s3://${bucket}/${prefix}${name}`,
     async take(name) {
-      const draft = Bun.file(join(dataFolder, name))
+      const draft = Bun.file(fileOf(name))
       try {
         // one part at a time, because each waiting one takes memory
         await client.write(prefix + name, draft, { queueSize: 1 })
         const { size } = await client.stat(prefix + name)
         if (size !== draft.size) throw new Error(`the storage has ${size} of ${draft.size} bytes`)
       } finally {
-        rmSync(join(dataFolder, name), { force: true })
+        rmSync(fileOf(name), { force: true })
       }
     },
     async list() {
@@ -87,13 +106,9 @@ export function describeFault(error: unknown): string {
   return isOfStorage ? `The storage could not be used: ${String(error.code)} (${error.message})` : error.message
 }
 
-/** Removes what a killed process left. In the data folder, no finished backup stays. */
-export function removeDrafts({ draftFolder }: Place, dataFolder: string): void {
-  if (!existsSync(draftFolder)) return
-  for (const name of readdirSync(draftFolder)) {
-    const isLeft = NAME.test(name.replace(/\.\d+\.tmp.*$/, '')) && (isDraft(name) || draftFolder === dataFolder)
-    if (isLeft) rmSync(join(draftFolder, name), { force: true })
-  }
+function removeMatching(folder: string, isLeft: (name: string) => boolean): void {
+  if (!existsSync(folder)) return
+  for (const name of readdirSync(folder)) if (isLeft(name)) rmSync(join(folder, name), { force: true })
 }
 
 /** The oldest, so that the new one and `keep - 1` others stay, whatever the clock said when it was made. */

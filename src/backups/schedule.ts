@@ -4,7 +4,7 @@ import type { Backup } from '../store/backups.ts'
 import { openSource } from '../store/engine/backup-files.ts'
 import { BACKUP_THREAD, takeWorker } from '../store/engine/workers.ts'
 import type { Store } from '../store/store.ts'
-import { nameOf, openPlace, removeDrafts } from './places.ts'
+import { nameOf, openPlace } from './places.ts'
 import type { FromBackup, MadeBackup, ToBackup } from './thread.ts'
 
 const RETRY_MS = 10 * MINUTE_MS
@@ -82,7 +82,7 @@ export function createBackups({ folder, store, clock, settings, note }: Parts) {
       if (running === null) return
       running.end()
       await running.ended.catch(() => {})
-      removeDrafts(place, folder)
+      place.removeLeft()
     },
   }
 }

@@ -1,7 +1,6 @@
-import { join } from 'node:path'
 import type { BackupPlace, S3Access } from '../core/backup-places.ts'
 import { type BackupSource, writeBackup, yieldToServer } from '../store/engine/backup-files.ts'
-import { describeFault, listSurplus, openPlace, removeDrafts } from './places.ts'
+import { describeFault, listSurplus, openPlace } from './places.ts'
 
 declare const self: Worker
 
@@ -12,8 +11,9 @@ export type FromBackup = { made: MadeBackup } | { failure: string }
 
 async function make({ source, place: given, access, name, keep }: ToBackup): Promise<MadeBackup> {
   const place = openPlace(given, source.folder, access)
-  removeDrafts(place, source.folder)
-  const bytes = await writeBackup(source, join(place.draftFolder, name), yieldToServer)
+  place.prepare()
+  place.removeLeft()
+  const bytes = await writeBackup(source, place.fileOf(name), yieldToServer)
   await place.take(name)
   const removed: string[] = []
   try {

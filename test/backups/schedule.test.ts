@@ -130,12 +130,28 @@ describe('scheduled backups', () => {
     expect(await server.parts().store.findLastGoodBackup()).toMatchObject({ startedAt: NOW + DAY + 600_000 })
   })
 
+  test('stay in the data folder, and in a folder of it that need not exist', async () => {
+    for (const folder of [server.folder, `${server.folder}/backups`]) {
+      const backups = start({ folder })
+      const names = [server.clock.now(), server.clock.now() + DAY].map(nameOf)
+      for (const _ of names) {
+        await backups.runIfDue()
+        server.clock.tick(DAY)
+      }
+      await backups.stop()
+      expect(readdirSync(folder).filter(isBackupName).sort()).toEqual(names)
+    }
+  })
+
   test('are uploaded to a bucket, and nothing of them stays in the data folder', async () => {
     const storage = startStorage()
     try {
       const place = { bucket: BUCKET, prefix: 'eventpost/' }
       const backups = start(place, storage.access)
       const names = [0, 1, 2, 3].map((day) => nameOf(NOW + day * DAY))
+      // a backup that was made in the data folder, and what a killed upload left there
+      writeFileSync(`${server.folder}/${nameOf(NOW - DAY)}`, 'mine')
+      writeFileSync(`${server.folder}/uploading-${names[0]}`, 'left')
       storage.objects.set('eventpost/notes.txt', new Uint8Array(1))
       storage.objects.set(`other/${names[0]}`, new Uint8Array(1))
       for (const _ of names) {
@@ -164,7 +180,7 @@ describe('scheduled backups', () => {
       const { error = '' } = (await server.parts().store.findLastFailedBackup()) ?? {}
       expect(error).toContain('SignatureDoesNotMatch')
       expect(error).not.toContain('another')
-      expect(readdirSync(server.folder).filter((name) => name.startsWith('eventpost-'))).toEqual([])
+      expect(readdirSync(server.folder).filter((name) => name.includes('eventpost-'))).toEqual([nameOf(NOW - DAY)])
     } finally {
       await storage.stop()
     }

@@ -91,6 +91,9 @@ const DRAFT = /\.(\d+)\.tmp(-wal|-journal)?$/
 /** Whether it is, or a killed process left it. */
 export const isDraft = (name: string): boolean => DRAFT.test(name)
 
+/** The name of what it becomes. */
+export const withoutDraftEnd = (name: string): string => name.replace(DRAFT, '')
+
 /** Of earlier attempts with the same name. */
 function removeLeftDrafts(file: string): void {
   const folder = dirname(resolve(file))
