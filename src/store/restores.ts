@@ -1,5 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { dirname } from 'node:path'
+import { realpathSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { createAlertReads, createAlertWrites } from './alerts.ts'
 import { createAudit, writeMessageSubject } from './audit.ts'
 import { restoreBackup } from './engine/backup-files.ts'
 import { databasePath, hasDatabase } from './engine/database.ts'
@@ -13,6 +15,9 @@ import { OWN_TEXT_NAME } from './sends.ts'
 /** The reason of emails that were waiting in a backup and may have been sent since. */
 const RESTORED = 'restored'
 
+/** For SQLite: no limit. */
+const ALL = -1
+
 type Live = { id: number; accountId: string; name: string; updatedAt: number }
 
 /** `newestEventAt`: ms UTC. `waiting`: emails that are due later, when their messages are live again. */
@@ -20,16 +25,22 @@ export type Restored = { paused: number; ended: number; waiting: number; newestE
 
 /** @throws StoreError with the reason and the remedy */
 export async function restoreDatabase(
-  file: string,
+  given: string,
   { folder, masterKey, at }: { folder: string; masterKey: string | null; at: number },
 ): Promise<Restored> {
-  refuseServed(file)
+  // the log is beside the file itself
+  const file = followLinks(given)
+  for (const path of [given, file]) refuseServed(path)
   const lock = lockFolder(folder)
   try {
     const restored = await restoreBackup(file, folder, (drafts) => {
       const db = openForWriting(drafts, createSealer(masterKey))
       try {
-        return db.transaction(() => holdEmails(db, at)).immediate()
+        const hold = (): Restored => {
+          holdNotices(db, at)
+          return holdEmails(db, at)
+        }
+        return db.transaction(hold).immediate()
       } finally {
         db.close()
       }
@@ -42,10 +53,19 @@ export async function restoreDatabase(
   }
 }
 
+/** A missing file is refused later. */
+function followLinks(file: string): string {
+  try {
+    return realpathSync(file)
+  } catch {
+    return file
+  }
+}
+
 /** Its log changes while it is copied. */
 function refuseServed(file: string): void {
   const folder = dirname(file)
-  if (file !== databasePath(folder) || !hasDatabase(folder)) return
+  if (resolve(file) !== resolve(databasePath(folder)) || !hasDatabase(folder)) return
   if (isFolderServed(folder))
     throw new StoreError('folder_in_use', `A server is using ${file}. Make a backup of it first: eventpost backup FILE`)
 }
@@ -82,6 +102,18 @@ function holdEmails(db: Database, at: number): Restored {
     waiting: count(db, `SELECT count(*) AS n FROM deliveries WHERE state IN ('waiting', 'deferred')`),
     newestEventAt: newestEventOf(db),
   }
+}
+
+/** Alerts of the old server, and the summary of the week before. What is wrong with the copy opens alerts of its own. */
+function holdNotices(db: Database, at: number): void {
+  const { listAlerts } = createAlertReads(db)
+  const alerts = listAlerts(ALL).map((alert) => ({
+    ...alert,
+    resolvedAt: alert.resolvedAt ?? Math.max(at, alert.openedAt),
+    notices: alert.notices.map((one) => (one.state === 'due' ? { ...one, state: 'left_out' as const } : one)),
+  }))
+  createAlertWrites(db).saveAlerts({ alerts })
+  db.query('UPDATE memberships SET summarized_at = max(ifnull(summarized_at, 0), ?)').run(at)
 }
 
 const count = (db: Database, text: string): number => db.query<{ n: number }, []>(text).get()?.n ?? 0

@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openSource, writeBackup } from '../../src/store/engine/backup-files.ts'
-import { openForReading } from '../../src/store/engine/database.ts'
+import { openForReading, openUnchanged } from '../../src/store/engine/database.ts'
+import { createMemberships } from '../../src/store/members.ts'
 import { restoreDatabase } from '../../src/store/restores.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { API, createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
@@ -97,4 +98,35 @@ test('the same result is not emailed again by a restored copy', async () => {
     done(await opened.recordEvent(eventWrite({ accountId, appId, email, properties: sent, at })))
   }
   expect(list()).toEqual({ ada: ['unknown', 'restored'], bob: ['waiting', null] })
+})
+
+test('a copy reports nothing of the old server: no alert, no end of one, no weekly summary of the week before', async () => {
+  const notice = { route: 'webhook', isOver: false, state: 'due', tries: 1, nextAt: 0 } as const
+  const at = server.clock.now()
+  const told = { title: 'T', detail: 'D', fix: 'F', path: '/' }
+  const alert = { kind: 'disk', subject: '', accountId: null, ...told, openedAt: at }
+  await messaging.store().saveAlerts({
+    alerts: [
+      { ...alert, id: 'alt_open', resolvedAt: null, notices: [notice, { ...notice, route: 'mem_1', state: 'sent' }] },
+      { ...alert, id: 'alt_over', resolvedAt: at, notices: [{ ...notice, isOver: true }] },
+    ],
+  })
+  const { accountId } = messaging.app
+  const db = openUnchanged(server.folder)
+  const memberships = createMemberships(db)
+  const memberId = memberships.ensurePerson({ id: 'mem_1', email: 'owner@example.com', passwordHash: '' }, at)
+  memberships.add({ id: 'mbs_1', accountId, memberId, role: 'owner', isAccepted: true, at })
+  db.close()
+  const { opened, at: restoredAt } = await restoreLater(HOUR)
+  const states = (await opened.listAlerts()).map(({ id, resolvedAt, notices }) => [
+    id,
+    resolvedAt,
+    notices.map(({ state }) => state),
+  ])
+  expect(states.sort()).toEqual([
+    ['alt_open', restoredAt, ['left_out', 'sent']],
+    ['alt_over', at, ['left_out']],
+  ])
+  const owners = await opened.listOwners(accountId)
+  expect(owners.map(({ summarizedAt }) => summarizedAt)).toEqual([restoredAt])
 })

@@ -101,11 +101,13 @@ function removeLeftDrafts(file: string): void {
   for (const name of readdirSync(folder)) {
     const pid = Number(DRAFT.exec(name)?.[1])
     const isOfFile = name.startsWith(`${basename(file)}.`) && isDraft(name)
-    if (isOfFile && !isRunning(pid)) rmSync(join(folder, name), { force: true })
+    if (isOfFile && !isOfAnother(pid)) rmSync(join(folder, name), { force: true })
   }
 }
 
-function isRunning(pid: number): boolean {
+/** Whether another running process has it. In a container, a server has the ID of the one before it. */
+export function isOfAnother(pid: number): boolean {
+  if (pid === process.pid) return false
   try {
     return process.kill(pid, 0)
   } catch (error) {

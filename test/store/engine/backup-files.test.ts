@@ -1,6 +1,15 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { copyLongLog, finishCheckpoint } from '../../../src/store/engine/checkpoints.ts'
 import { isDraft, openSource, writeBackup } from '../../../src/store/engine/backup-files.ts'
 import { databasePath, logPath, openDatabase, openForReading } from '../../../src/store/engine/database.ts'
@@ -107,8 +116,9 @@ describe('a backup', () => {
 
   test('removes what a killed one with the same name left', async () => {
     const ended = Bun.spawnSync(['true']).pid
-    for (const name of [`backup.db.${ended}.tmp`, `backup.db.${ended}.tmp-wal`, `backup.db.${process.ppid}.tmp`])
-      writeFileSync(`${folder}/${name}`, 'half')
+    // in a container, every server has the same process ID
+    const left = [ended, process.pid].flatMap((pid) => [`backup.db.${pid}.tmp`, `backup.db.${pid}.tmp-wal`])
+    for (const name of [...left, `backup.db.${process.ppid}.tmp`]) writeFileSync(`${folder}/${name}`, 'half')
     await backUp()
     expect(others().sort()).toEqual(['backup.db', `backup.db.${process.ppid}.tmp`])
   })
@@ -205,7 +215,9 @@ describe('a restore', () => {
 
   test('refuses the database of a running server, whose log changes meanwhile', async () => {
     const lock = lockFolder(folder)
-    expect(await codeOf(restore(databasePath(folder)))).toBe('folder_in_use')
+    const link = `${made.folder}/link.db`
+    symlinkSync(databasePath(folder), link)
+    for (const path of [databasePath(folder), link]) expect(await codeOf(restore(path))).toBe('folder_in_use')
     lock.release()
     expect(await codeOf(restore(databasePath(folder)))).toBe('none')
   })
@@ -216,8 +228,13 @@ describe('a restore', () => {
     const copy = `${folder}/copy.db`
     copyFileSync(databasePath(folder), copy)
     copyFileSync(logPath(folder), `${copy}-wal`)
-    await restore(copy)
-    const restored = keep(openDatabase(target))
-    expect(restored.query(`SELECT value FROM install WHERE name = 'in the log'`).values()).toEqual([['1']])
+    const link = `${folder}/link.db`
+    symlinkSync(copy, link)
+    for (const path of [copy, link]) {
+      target = `${path}-restored`
+      await restore(path)
+      const restored = keep(openDatabase(target))
+      expect(restored.query(`SELECT value FROM install WHERE name = 'in the log'`).values()).toEqual([['1']])
+    }
   })
 })
