@@ -39,7 +39,7 @@ export function createBackups({ folder, store, clock, settings, note }: Parts) {
 
   const findLast = async (): Promise<Backup | undefined> =>
     (await store.listBackups(LOOKED_THROUGH)).find(
-      (one) => one.kind === 'scheduled' && one.error === null && one.place.startsWith(place.addressOf('')),
+      (one) => one.kind === 'scheduled' && one.error === null && one.place === place.addressOf(nameOf(one.startedAt)),
     )
 
   const make = async (name: string): Promise<MadeBackup> => {

@@ -33,30 +33,12 @@ export const backup: Command = {
     if (!hasDatabase(folder)) {
       throw new StoreError('missing', `There is no database in ${folder}. Set --data to the folder of the database.`)
     }
-    const started = { kind: 'manual', place: file, startedAt: Date.now() } as const
-    try {
-      const bytes = await writeBackup({ folder, descriptor: openSource(folder) }, file, yieldToServer)
-      recordBackupIn(folder, { ...started, finishedAt: Date.now(), bytes, error: null })
-      return { file, bytes, checked: 'ok' }
-    } catch (error) {
-      const isRefused = error instanceof StoreError && error.code === 'file_exists'
-      if (!isRefused)
-        noteFailure(() =>
-          recordBackupIn(folder, { ...started, finishedAt: Date.now(), bytes: 0, error: reasonOf(error) }),
-        )
-      throw error
-    }
+    const startedAt = Date.now()
+    const bytes = await writeBackup({ folder, descriptor: openSource(folder) }, file, yieldToServer)
+    recordBackupIn(folder, { kind: 'manual', place: file, startedAt, finishedAt: Date.now(), bytes, error: null })
+    return { file, bytes, checked: 'ok' }
   },
 }
-
-/** The database may be what failed. */
-function noteFailure(note: () => void): void {
-  try {
-    note()
-  } catch {}
-}
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const RESUME = 'Start the server, look at what was waiting under Deliveries, then set messages live again.'
 

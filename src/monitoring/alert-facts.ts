@@ -52,7 +52,11 @@ export async function readBackups(
   store: Store,
   { everyMs, since }: Pick<BackupFacts, 'everyMs' | 'since'>,
 ): Promise<BackupFacts> {
-  const [lastGood, lastFailed] = await Promise.all([store.findLastGoodBackup(), store.findLastFailedBackup()])
+  const isScheduled = everyMs !== null
+  const [lastGood, lastFailed] = await Promise.all([
+    store.findLastGoodBackup(isScheduled),
+    store.findLastFailedBackup(),
+  ])
   return { everyMs, since, lastGood, lastFailed }
 }
 

@@ -1,5 +1,6 @@
 /** Finished and failed backups. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
+import { dirname } from 'node:path'
 import { type Done, DONE } from './audit.ts'
 import { openUnchanged } from './engine/database.ts'
 import { SCHEMA_VERSION } from './engine/migrations/index.ts'
@@ -28,14 +29,19 @@ const COLUMNS = 'kind, place, started_at AS startedAt, finished_at AS finishedAt
 
 export function createBackupReads(db: Database) {
   const lastGood = db.prepare<Backup, []>(`SELECT ${COLUMNS} FROM backups WHERE error IS NULL ORDER BY id DESC LIMIT 1`)
-  const lastFailed = db.prepare<Backup, []>(
-    `SELECT ${COLUMNS} FROM backups WHERE error IS NOT NULL ORDER BY id DESC LIMIT 1`,
-  )
+  const scheduled = db.prepare<Backup, []>(`SELECT ${COLUMNS} FROM backups WHERE kind = 'scheduled' ORDER BY id DESC`)
   const recent = db.prepare<Backup, [number]>(`SELECT ${COLUMNS} FROM backups ORDER BY id DESC LIMIT ?`)
   return {
-    findLastGoodBackup: (): Backup | null => lastGood.get(),
+    /** `isScheduled`: only of the scheduled ones in their current place, which is that of the last try. */
+    findLastGoodBackup(isScheduled: boolean): Backup | null {
+      if (!isScheduled) return lastGood.get()
+      const tries = scheduled.all()
+      const folder = dirname(tries[0]?.place ?? '')
+      return tries.find(({ place, error }) => error === null && dirname(place) === folder) ?? null
+    },
 
-    findLastFailedBackup: (): Backup | null => lastFailed.get(),
+    /** Of the scheduled ones: whoever makes one by hand sees that it failed. */
+    findLastFailedBackup: (): Backup | null => scheduled.all().find(({ error }) => error !== null) ?? null,
 
     /** The newest first. */
     listBackups: (limit: number): Backup[] => recent.all(limit),

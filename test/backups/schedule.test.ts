@@ -127,7 +127,7 @@ describe('scheduled backups', () => {
     mkdirSync(folder)
     await backups.runIfDue()
     expect(readdirSync(folder)).toHaveLength(1)
-    expect(await server.parts().store.findLastGoodBackup()).toMatchObject({ startedAt: NOW + DAY + 600_000 })
+    expect(await server.parts().store.findLastGoodBackup(true)).toMatchObject({ startedAt: NOW + DAY + 600_000 })
   })
 
   test('stay in the data folder, and in a folder of it that need not exist', async () => {
@@ -184,6 +184,20 @@ describe('scheduled backups', () => {
     } finally {
       await storage.stop()
     }
+  })
+
+  test('in another place count for that place only', async () => {
+    for (const name of ['b2', 'b']) {
+      mkdirSync(`${made.folder}/${name}`)
+      await start({ folder: `${made.folder}/${name}` }).runIfDue()
+      expect(readdirSync(`${made.folder}/${name}`)).toEqual([nameOf(NOW)])
+    }
+    const row = { kind: 'scheduled', finishedAt: NOW, bytes: 1, error: null, removedPlaces: [] } as const
+    const storage = startStorage()
+    await server.parts().store.recordBackup({ ...row, place: `s3://${BUCKET}/other/${nameOf(NOW)}`, startedAt: NOW })
+    await start({ bucket: BUCKET, prefix: '' }, storage.access).runIfDue()
+    expect([...storage.objects.keys()]).toEqual([nameOf(NOW)])
+    await storage.stop()
   })
 
   test('stop with the server', async () => {

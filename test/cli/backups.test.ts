@@ -46,7 +46,10 @@ test('a backup beside a server under load has every event acknowledged before it
   const known = new Set([...load.counted.acknowledged, ...load.counted.unanswered])
   expect([...stored].filter((email) => !known.has(email))).toEqual([])
 
-  // the running server shows it, and the restored one works with the same key
+  const mistyped = await eventpost(['backup', `${folder}/none/backup.db`, '--data', data])
+  expect([mistyped.code, mistyped.err]).toEqual([1, expect.stringContaining('does not exist. Create it first')])
+
+  // the running server shows the one that was made, and the restored one works with the same key
   const db = openForReading(data)
   expect(db.query('SELECT kind, place, bytes, error FROM backups').values()).toEqual([
     ['manual', file, statSync(file).size, null],

@@ -6,7 +6,7 @@ const folder = useFolder()
 
 const backup = (startedAt: number, more: Partial<Backup> = {}): Backup => ({
   kind: 'scheduled',
-  place: `/backups/${startedAt}.db`,
+  place: `/x/b/${startedAt}.db`,
   startedAt,
   finishedAt: startedAt + 5,
   bytes: 4096,
@@ -22,12 +22,28 @@ const open = () => {
 
 test('finds the last good and the last failed backup, and lists the newest first', () => {
   const { record, findLastGoodBackup, findLastFailedBackup, listBackups } = open()
-  expect([findLastGoodBackup(), findLastFailedBackup()]).toEqual([null, null])
+  expect([findLastGoodBackup(false), findLastFailedBackup()]).toEqual([null, null])
   const [manual, failed, good] = [backup(1, { kind: 'manual' }), backup(2, { bytes: 0, error: 'full' }), backup(3)]
   for (const one of [manual, failed, good]) record(one)
-  expect(findLastGoodBackup()).toEqual(good)
+  expect(findLastGoodBackup(true)).toEqual(good)
   expect(findLastFailedBackup()).toEqual(failed)
   expect(listBackups(2)).toEqual([good, failed])
+})
+
+test('with scheduled backups, a manual one or one in a former place is not the last good one', () => {
+  const { record, findLastGoodBackup, findLastFailedBackup } = open()
+  const [former, good] = [backup(1, { place: '/x/b2/1.db' }), backup(2)]
+  const failed = backup(3, { bytes: 0, error: 'full' })
+  const manual = backup(4, { kind: 'manual' })
+  for (const one of [former, good, failed, manual]) record(one)
+  expect(findLastGoodBackup(true)).toEqual(good)
+  expect(findLastGoodBackup(false)).toEqual(manual)
+  record(backup(5, { place: '/x/b2/5.db', bytes: 0, error: 'full' }))
+  expect(findLastGoodBackup(true)).toEqual(former)
+  record(backup(6, { place: 's3://bucket/b/6.db', bytes: 0, error: 'full' }))
+  expect(findLastGoodBackup(true)).toBe(null)
+  record(backup(7, { kind: 'manual', bytes: 0, error: 'no such folder' }))
+  expect(findLastFailedBackup()).toMatchObject({ startedAt: 6 })
 })
 
 test('forgets backups whose files were deleted', () => {
@@ -41,6 +57,6 @@ test('many failures do not push out the last good backup', () => {
   const { record, findLastGoodBackup, listBackups } = open()
   record(backup(1))
   for (let at = 2; at < 152; at += 1) record(backup(at, { bytes: 0, error: 'full' }))
-  expect(findLastGoodBackup()).toEqual(backup(1))
+  expect(findLastGoodBackup(true)).toEqual(backup(1))
   expect(listBackups(999)).toHaveLength(101)
 })
