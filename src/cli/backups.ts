@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { describeFault, download } from '../backups/places.ts'
 import { readConfig, UsageError } from '../config.ts'
 import { recordBackupIn } from '../store/backups.ts'
-import { openSource, writeBackup, yieldToServer } from '../store/engine/backup-files.ts'
+import { openSource, removeLeft, writeBackup, yieldToServer } from '../store/engine/backup-files.ts'
 import { hasDatabase } from '../store/engine/database.ts'
 import { StoreError } from '../store/engine/errors.ts'
 import { restoreDatabase } from '../store/restores.ts'
@@ -51,6 +51,7 @@ export const restore: Command = {
     const place = readPlace(given, 'restore')
     const folder = folderOf(given, env)
     warnOfUnknownSettings(env)
+    removeDownloads(folder)
     const target = { folder, masterKey: masterKeyOf(env), at: Date.now() }
     const restored = place.startsWith(S3)
       ? await withDownload(place, folder, env, (file) => restoreDatabase(file, target))
@@ -65,6 +66,15 @@ export const restore: Command = {
       next: RESUME,
     }
   },
+}
+
+const DOWNLOAD = /^\.(\d+)\.download$/
+
+/** Of killed restores. A restore needs no access to the folder around the data folder. */
+function removeDownloads(folder: string): void {
+  try {
+    removeLeft(resolve(folder), DOWNLOAD)
+  } catch {}
 }
 
 const S3 = 's3://'

@@ -1,6 +1,6 @@
 /** Backups as a user makes them: beside a running server under load, and restored elsewhere. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { openForReading } from '../../src/store/engine/database.ts'
 import { startLoad } from '../faults/load.ts'
 import { call, eventpost, eventpostJson, makeFolder, setUp, startServer } from './process.ts'
@@ -73,8 +73,12 @@ test('a restore says what it did and what is next, and refuses a folder in use',
   const missing = await eventpost(['restore', `${folder}/none.db`, '--data', `${folder}/new`])
   expect([missing.code, missing.err]).toEqual([1, `eventpost: There is no file ${folder}/none.db.\n`])
   expect(existsSync(`${folder}/new`)).toBe(false)
+  // downloads: of a killed restore, of a running one, and of another folder
+  const ended = Bun.spawnSync(['true']).pid
+  const downloads = [`new.${ended}.download`, `new.${process.pid}.download`, `new.x.${ended}.download`]
+  for (const name of downloads) writeFileSync(`${folder}/${name}`, 'half')
   const { out } = await eventpost(['restore', file, '--data', `${folder}/new`])
   expect(out).toMatch(/^pausedMessages +0$/m)
   expect(out).toMatch(/^next +Start the server, .*set messages live again\.$/m)
-  expect(readdirSync(folder).sort()).toEqual(['backup.db', 'data', 'new'])
+  expect(readdirSync(folder).sort()).toEqual(['backup.db', 'data', 'new', ...downloads.slice(1)])
 })

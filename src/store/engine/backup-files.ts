@@ -65,7 +65,7 @@ export type BackupSource = { folder: string; /** of `openSource` */ descriptor: 
  */
 export async function writeBackup(source: BackupSource, file: string, onCopied = (): void => {}): Promise<number> {
   refuseExisting(file)
-  removeLeftDrafts(file)
+  removeLeft(file, DRAFT)
   const draft = `${file}.${process.pid}.tmp`
   try {
     await copyDatabase(source, draft)
@@ -94,19 +94,18 @@ export const isDraft = (name: string): boolean => DRAFT.test(name)
 /** The name of what it becomes. */
 export const withoutDraftEnd = (name: string): string => name.replace(DRAFT, '')
 
-/** Of earlier attempts with the same name. */
-function removeLeftDrafts(file: string): void {
-  const folder = dirname(resolve(file))
+/** Removes the files beside `file` that killed processes left. `end`: of their names, with the process ID. */
+export function removeLeft(file: string, end: RegExp): void {
+  const [folder, name] = [dirname(resolve(file)), basename(file)]
   if (!existsSync(folder)) return
-  for (const name of readdirSync(folder)) {
-    const pid = Number(DRAFT.exec(name)?.[1])
-    const isOfFile = name.startsWith(`${basename(file)}.`) && isDraft(name)
-    if (isOfFile && !isOfAnother(pid)) rmSync(join(folder, name), { force: true })
+  for (const other of readdirSync(folder)) {
+    const found = other.startsWith(name) ? end.exec(other.slice(name.length)) : null
+    if (found?.index === 0 && !isOfAnother(Number(found[1]))) rmSync(join(folder, other), { force: true })
   }
 }
 
 /** Whether another running process has it. In a container, a server has the ID of the one before it. */
-export function isOfAnother(pid: number): boolean {
+function isOfAnother(pid: number): boolean {
   if (pid === process.pid) return false
   try {
     return process.kill(pid, 0)
