@@ -161,6 +161,8 @@ test('requests of strangers without a key are no problem, and those of an accoun
 
 test('an invited owner is told, until somebody has joined', async () => {
   const { store, begun } = pages
+  // the first account is the oldest
+  pages.clock.ms += TICK
   const maker = { store, now: pages.clock.now(), actor: 'test' }
   const account = { email: 'zoe@example.com', passwordHash: null, appName: 'Zoe', domains: [], home: null }
   const made = await createAccount(maker, account, { onlyFirst: false, setupToken: null })
