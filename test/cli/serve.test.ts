@@ -110,6 +110,7 @@ describe('serve', () => {
 
   test('warns of a backup folder that is missing, with the fix', async () => {
     const backups = join(folder, 'no-backups')
+    const userName = Bun.spawnSync(['id', '-un']).stdout.toString().trim()
     const server = await serve({ words: ['--backup-to', backups] })
     await server.stop()
     const lines = server.said.out.split('\n').filter((line) => line.includes('Scheduled backups'))
@@ -117,7 +118,7 @@ describe('serve', () => {
       {
         level: 'warn',
         message: `Scheduled backups can't be made: the folder ${backups} does not exist.`,
-        fix: expect.stringContaining(`${backups}`),
+        fix: `Run sudo install -d -m 700 -o ${userName} ${backups}`,
       },
     ])
   })

@@ -1,5 +1,4 @@
-import { accessSync, constants, mkdirSync, readdirSync, rmdirSync, statSync } from 'node:fs'
-import { userInfo } from 'node:os'
+import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { StoreError } from './errors.ts'
 
@@ -19,14 +18,14 @@ export function findFolderFault(folder: string): FolderFault | null {
   }
 }
 
-/** The name or number of the user that owns it, as `chown` takes it. */
+/** The name of the user that owns it, else their number, which `chown` takes as well. */
 export function ownerOf(folder: string): string {
   const { uid } = statSync(folder)
   try {
-    const { uid: own, username } = userInfo()
-    return own === uid ? username : String(uid)
+    // os.userInfo() has what $USER says
+    const users = readFileSync('/etc/passwd', 'utf8').split('\n')
+    return users.map((line) => line.split(':')).find(([, , id]) => id === String(uid))?.[0] ?? String(uid)
   } catch {
-    // a user without a name, as in containers
     return String(uid)
   }
 }
