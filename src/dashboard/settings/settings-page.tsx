@@ -113,8 +113,10 @@ const RetentionFields = ({ input }: FieldsProps) => (
       requests, the log is kept for 7 days, and responses for <code>Idempotency-Key</code> for 24 hours.{' '}
       <a href="/docs/privacy">What Eventpost stores</a>
     </p>
-    <Days name="eventDays" label="Days to keep events" value={input.eventDays} />
-    <Days name="pageViewDays" label="Days to keep page views" value={input.pageViewDays} />
+    <div class="pair">
+      <Days name="eventDays" label="Days to keep events" value={input.eventDays} />
+      <Days name="pageViewDays" label="Days to keep page views" value={input.pageViewDays} />
+    </div>
     <Days name="capturedDays" label="Days to keep captured emails" value={input.capturedDays} />
   </section>
 )

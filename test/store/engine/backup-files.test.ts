@@ -57,11 +57,11 @@ describe('a backup', () => {
     const insert = writer.query('INSERT INTO pairs (text) VALUES (?), (?)')
     let commits = 0
     const commit = (): void => {
-      const text = String(commits++).padEnd(4_000, 'x')
+      const text = String(commits++).padEnd(1_000, 'x')
       insert.run(text, text)
     }
     // longer than a step of the copy, so that the others get their turns between two
-    while (statSync(databasePath(folder)).size < 6 * 1024 * 1024) {
+    while (statSync(databasePath(folder)).size < 2 * 1024 * 1024) {
       for (let count = 0; count < 500; count += 1) commit()
       copyLongLog(checkpointer)
     }
