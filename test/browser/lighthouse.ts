@@ -52,6 +52,7 @@ const PAGES = [
   'audit',
   'new-app',
   'you',
+  'system',
 ]
 
 const OPEN_PAGES = [
@@ -59,6 +60,9 @@ const OPEN_PAGES = [
   'docs/start',
   'docs/messages',
   'docs/hosting',
+  'docs/backups',
+  'docs/monitoring',
+  'docs/install',
   'docs/errors',
   'docs/api/post-events',
   'docs/search?q=limit',
