@@ -32,7 +32,7 @@ const FAILED_PROBES = 2
 const LONG_PAUSE_MS = 120_000
 /** A pause ends for a moment with each try. */
 const SAME_PAUSE_MS = 60_000
-/** One that is over sooner needs nobody. */
+/** Shorter pauses need no action. */
 const LONG_FAULT_MS = 10_000
 /** Apps read before requests are answered again. */
 const APPS_A_TURN = 20

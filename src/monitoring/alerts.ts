@@ -277,7 +277,7 @@ function noteJoined(alert: Alert, recipients: readonly string[], at: number): Al
   return { ...alert, notices: [...alert.notices, ...joined.map((route) => due(route, false, at))] }
 }
 
-/** Who was not told that it began learns once that it began and ended. */
+/** Whoever didn't get the first notice gets one that says when the problem began and ended. */
 const resolve = (alert: Alert, resolvedAt: number, at: number): Alert => ({
   ...alert,
   resolvedAt,

@@ -84,7 +84,7 @@ export function createMonitor(deps: MonitorDependencies) {
 
   const load = async (): Promise<Alert[]> => (alerts ??= await store.listAlerts())
 
-  /** A full disk doesn't keep anyone from being told: it is saved later. */
+  /** Sent even if the disk is full; the state is saved later. */
   const save = async (): Promise<void> => {
     const changed = (alerts ?? []).filter(({ id }) => unsaved.has(id))
     if (changed.length === 0) return
@@ -162,7 +162,7 @@ export function createMonitor(deps: MonitorDependencies) {
   /** One after another, so that a slow look doesn't undo what a later one saw. */
   const inTurn = (task: () => Promise<void>): Promise<void> => (looking = looking.catch(() => {}).then(task))
 
-  /** Servers that were down took an email: the page that says so must not call them unreachable. */
+  /** Forgets the failures of servers that just took an email, so that the page doesn't call them unreachable. */
   const noteSent = async (names: readonly string[], accountId: string): Promise<void> => {
     for (const name of names) facts.noteSent(name)
     const subjects = new Set(names.flatMap((name) => [null, accountId].map((id) => subjectOf({ name, accountId: id }))))

@@ -44,7 +44,7 @@ export type AppWeek = {
 const hasResults = ({ results }: AppWeek): boolean =>
   results.emailed + results.cameBack + results.alreadySeen + sumWaiting(results) > 0
 
-/** Recommendations alone are no news: they are on Overview. */
+/** Recommendations alone are not worth an email: Overview shows them. */
 const hasNews = (week: AppWeek): boolean => hasResults(week) || week.attention.some(({ isBad }) => isBad)
 
 type Writing = { account: { name: string }; weeks: readonly AppWeek[]; baseUrl: string; unsubscribeUrl: string }

@@ -40,7 +40,7 @@ export function createBackupReads(db: Database) {
       return tries.find(({ place, error }) => error === null && dirname(place) === folder) ?? null
     },
 
-    /** Of the scheduled ones: whoever makes one by hand sees that it failed. */
+    /** Scheduled ones only: a manual backup reports its failure on the command line. */
     findLastFailedBackup: (): Backup | null => scheduled.all().find(({ error }) => error !== null) ?? null,
 
     /** The newest first. */

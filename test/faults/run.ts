@@ -1,6 +1,6 @@
 /**
  * `bun run test:faults [NAME...]`: every fault test in its long form, or those that are named, and a table of what was asked and
- * measured. Exits 1 if a target is missed or could not be measured. A whole run takes about an hour and a half; it needs
+ * measured. Exits 1 if a target is missed or could not be measured. A whole run takes hours; it needs
  * Linux, root, `cc`, `strace` and `faketime`.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

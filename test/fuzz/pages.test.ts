@@ -1,4 +1,4 @@
-/** A short form of `bun run fuzz:pages`. */
+/** A short form of `bun run fuzz`. */
 import { expect, test } from 'bun:test'
 import { describeFault, fuzzPages, listRoutes } from './pages.ts'
 import { EVERYBODY, openWorld } from './world.ts'

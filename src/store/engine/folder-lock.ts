@@ -25,7 +25,7 @@ export function lockFolder(folder: string): FolderLock {
   const created = ensureFolder(folder)
   const lockFile = join(folder, LOCK_FILE)
   requireAccess([lockFile])
-  const db = openLock(lockFile)
+  const db = new Database(lockFile, { create: true })
   try {
     db.run('PRAGMA locking_mode = EXCLUSIVE')
     db.run('BEGIN EXCLUSIVE')
@@ -50,17 +50,6 @@ export function lockFolder(folder: string): FolderLock {
 }
 
 /** Another user may own it. */
-function openLock(lockFile: string): Database {
-  try {
-    return new Database(lockFile, { create: true })
-  } catch {
-    throw new StoreError(
-      'folder_unwritable',
-      `Eventpost can't write to ${lockFile}. Give this user permission, or delete the file while no server runs.`,
-    )
-  }
-}
-
 /** Whether a server runs on it. Creates no lock file: as another user's, it would keep the server from starting. */
 export function isFolderServed(folder: string): boolean {
   if (!existsSync(join(folder, LOCK_FILE))) return false
