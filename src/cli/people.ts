@@ -93,8 +93,9 @@ export const peopleImport: Command = {
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findChosenApp(store, given)
       const isDryRun = given.isSet('dry-run')
+      const topics = (await store.listTopics(app.id)).map(({ name }) => name)
       const counts = await refuseFault(path, () =>
-        importPeople({ store, clock: systemClock }, app, readPeople(readPieces(path), { format, app }), {
+        importPeople({ store, clock: systemClock }, app, readPeople(readPieces(path), { format, app, topics }), {
           actor: 'cli',
           isDryRun,
           ...createReporter(),

@@ -5,7 +5,7 @@ import { parseCsvPieces, readCsvText } from '../core/csv.ts'
 import { type FieldError, REFUSALS, type RefusalCode } from '../core/refusals.ts'
 import type { SuppressionReason } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
-import { CONTACT_STATUSES, type ContactStatus, type ContactWrite } from '../store/types.ts'
+import { CONTACT_STATUSES, type ContactStatus, type ContactWrite, type Refused } from '../store/types.ts'
 import { type ContactFields, readContactInput } from './contact-input.ts'
 import { contactWrite } from './contacts.ts'
 import type { ExportFormat } from './people-lists.ts'
@@ -18,7 +18,7 @@ const TAGS_AT_ONCE = 50
 const COMMIT_PEOPLE = 250
 
 /** What people are imported with. Exports have further columns, which are the service's own. */
-const READ = ['email', 'firstName', 'lastName', 'tags', 'fields', 'source', 'status'] as const
+const READ = ['email', 'firstName', 'lastName', 'tags', 'fields', 'source', 'status', 'endedTopics'] as const
 type Name = (typeof READ)[number]
 const OWN: ReadonlySet<string> = new Set([
   'id',
@@ -40,14 +40,17 @@ type Sent = Partial<Record<Name, unknown>>
 export type ImportedLine = { line: number; ignored?: string[] } & ({ person: ReadPerson } | { errors: FieldError[] })
 
 /** `writes`: more than one if there are many tags. */
-type ReadPerson = { writes: ContactFields[]; status: ContactStatus }
+type ReadPerson = { writes: ContactFields[]; status: ContactStatus; endedTopics: string[] }
+
+/** `topics`: names of the app's. */
+type ReadFor = { app: Pick<AppRow, 'publicId'>; topics: readonly string[] }
 
 const wrong = (message: string): FieldError[] => [{ field: '', code: 'invalid', message }]
 
 /** `pieces`: of the text. @throws ImportFault if nothing can be read */
 export async function* readPeople(
   pieces: AsyncIterable<string>,
-  { format, app }: { format: ExportFormat; app: Pick<AppRow, 'publicId'> },
+  { format, ...readFor }: ReadFor & { format: ExportFormat },
 ): AsyncGenerator<ImportedLine> {
   const unknown = new Set<string>()
   const findUnknown = (names: string[]): string[] => {
@@ -62,7 +65,7 @@ export async function* readPeople(
       continue
     }
     const ignored = findUnknown(Object.keys(sent))
-    yield { line, ...(ignored.length > 0 ? { ignored } : {}), ...readPerson(sent, app) }
+    yield { line, ...(ignored.length > 0 ? { ignored } : {}), ...readPerson(sent, readFor) }
   }
 }
 
@@ -97,9 +100,12 @@ function readCell(name: string, cell: string): unknown {
   const text = readCsvText(cell)
   if (text.trim() === '') return undefined
   if (name === 'email' || name === 'status') return text.trim()
-  if (name === 'tags') return text.trim().startsWith('[') ? parse(text) : text.split(/[,;]/).map((tag) => tag.trim())
+  if (name === 'tags' || name === 'endedTopics') return readListed(text.trim())
   return name === 'fields' ? parse(text) : text
 }
+
+const readListed = (text: string): unknown =>
+  text.startsWith('[') ? parse(text) : text.split(/[,;]/).map((one) => one.trim())
 
 /** What is no JSON stays text, which the schema refuses. */
 function parse(text: string): unknown {
@@ -132,12 +138,13 @@ async function* readJsonLines(pieces: AsyncIterable<string>): AsyncGenerator<Lin
 
 function readPerson(
   sent: Record<string, unknown>,
-  { publicId }: Pick<AppRow, 'publicId'>,
+  { app: { publicId }, topics }: ReadFor,
 ): { person: ReadPerson } | { errors: FieldError[] } {
   const known: Sent = Object.fromEntries(READ.flatMap((name) => (sent[name] == null ? [] : [[name, sent[name]]])))
-  const { status: typed = 'subscribed', tags = [], ...fields } = known
+  const { status: typed = 'subscribed', tags = [], endedTopics: ended = [], ...fields } = known
   const status = CONTACT_STATUSES.find((one) => one === typed)
-  const all: unknown[] = Array.isArray(tags) ? tags : [tags]
+  const all = toList(tags)
+  const endedTopics = topics.filter((name) => toList(ended).includes(name))
   const parts = [all.slice(0, TAGS_AT_ONCE)]
   for (let at = TAGS_AT_ONCE; at < all.length; at += TAGS_AT_ONCE) parts.push(all.slice(at, at + TAGS_AT_ONCE))
   const readings = parts.map((some) => readContactInput({ ...fields, app: publicId, tags: some }))
@@ -145,9 +152,23 @@ function readPerson(
   if (status === undefined) {
     errors.push({ field: 'status', code: 'invalid', message: `Use one of ${CONTACT_STATUSES.join(', ')}.` })
   }
+  // whoever ended a topic that is not found would get its emails
+  if (toList(ended).some((name) => !topics.some((topic) => topic === name))) errors.push(nameTopics(topics))
   if (status === undefined || errors.length > 0) return { errors }
-  return { person: { writes: readings.flatMap((reading) => ('input' in reading ? reading.input : [])), status } }
+  const writes = readings.flatMap((reading) => ('input' in reading ? reading.input : []))
+  return { person: { writes, status, endedTopics } }
 }
+
+const toList = (value: unknown): unknown[] => (Array.isArray(value) ? value : [value])
+
+const nameTopics = (topics: readonly string[]): FieldError => ({
+  field: 'endedTopics',
+  code: 'invalid',
+  message:
+    topics.length === 0
+      ? 'This app has no topics. Add them under Sender, Topics first.'
+      : `Use topics of this app: ${topics.join(', ')}.`,
+})
 
 export type ImportCounts = { added: number; updated: number; failed: number }
 
@@ -162,7 +183,10 @@ type Importing = {
 type Deps = { store: Store; clock: Clock }
 type Read = { line: number } & ReadPerson
 
-/** No message starts. Known people stay as they are otherwise, and are suppressed if the file says so. */
+/**
+ * No message starts. Known people stay as they are otherwise, but are suppressed, and unsubscribed from topics, if the
+ * file says so.
+ */
 export async function importPeople(
   deps: Deps,
   app: AppRow,
@@ -217,15 +241,30 @@ async function countPeople({ store }: Deps, { id }: AppRow, { people }: Saving):
 const isSuppressed = (status: ContactStatus): status is SuppressionReason =>
   status !== 'subscribed' && status !== 'pending'
 
-async function savePeople(deps: Deps, app: AppRow, { people, plan, actor }: Saving): Promise<Saved[]> {
-  const { store, clock } = deps
-  const rows = people.flatMap(({ writes: [first], status }) =>
+async function stopEmails(
+  { store, clock }: Deps,
+  { id: appId }: AppRow,
+  { people, actor }: Pick<Saving, 'people' | 'actor'>,
+): Promise<Refused | null> {
+  const at = clock.now()
+  const suppressed = people.flatMap(({ writes: [first], status }) =>
     first && isSuppressed(status) ? [{ email: first.email, reason: status, cause: { by: 'import' } as const }] : [],
   )
+  const ended = people.flatMap(({ writes: [first], endedTopics: topics }) =>
+    first && topics.length > 0 ? [{ email: first.email, topics }] : [],
+  )
+  const outcomes = await Promise.all([
+    suppressed.length > 0 && store.suppressMany({ appId, at, noted: null, rows: suppressed }),
+    ended.length > 0 && store.importTopicEnds({ appId, at, actor, rows: ended }),
+  ])
+  return outcomes.find((outcome) => outcome !== false && 'refusal' in outcome) ?? null
+}
+
+async function savePeople(deps: Deps, app: AppRow, { people, plan, actor }: Saving): Promise<Saved[]> {
+  const { store } = deps
   // first, so that nobody is subscribed for a moment
-  const suppressed =
-    rows.length === 0 ? null : await store.suppressMany({ appId: app.id, at: clock.now(), noted: null, rows })
-  if (suppressed && 'refusal' in suppressed) return people.map(({ line }) => ({ line, result: suppressed.refusal }))
+  const refused = await stopEmails(deps, app, { people, actor })
+  if (refused) return people.map(({ line }) => ({ line, result: refused.refusal }))
   const toWrite = (fields: ContactFields, isPending: boolean): ContactWrite => ({
     ...contactWrite(deps, { access: { plan }, app, via: 'dashboard', buckets: [], idempotency: null }, fields),
     actor,

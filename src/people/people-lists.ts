@@ -33,15 +33,19 @@ const COLUMNS = [
   'firstSeenAt',
   'lastSeenAt',
   'lastEventAt',
+  'endedTopics',
 ] as const
 
 /** If the filter asks for emails. */
 const EMAIL_COLUMNS = ['message', 'emailedAt', 'cameBackAt', 'openedAt'] as const
 
-type Exported = ReturnType<typeof contactView> & Partial<Record<(typeof EMAIL_COLUMNS)[number], string | null>>
+/** `endedTopics`: names of those that the person wants no emails about. */
+type Exported = ReturnType<typeof contactView> & { endedTopics: string[] } & Partial<
+    Record<(typeof EMAIL_COLUMNS)[number], string | null>
+  >
 type ColumnName = (typeof COLUMNS)[number] | (typeof EMAIL_COLUMNS)[number]
 
-/** Tags are a JSON array, fields a JSON object. */
+/** Tags and topics are JSON arrays, fields a JSON object. */
 const toCell = (value: Exported[ColumnName]): string => {
   if (value === null || value === undefined) return ''
   return typeof value === 'string' ? value : Object.keys(value).length === 0 ? '' : JSON.stringify(value)
@@ -59,8 +63,10 @@ const WRITERS: Record<ExportFormat, (columns: readonly ColumnName[]) => Writer> 
 
 const toText = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
 
-function toExported({ foundEmail, ...person }: FoundPerson, app: AppRow, names: ReadonlyMap<number, string>): Exported {
-  const view = contactView(person, app)
+type Facts = { app: AppRow; names: ReadonlyMap<number, string>; endedTopics: string[] }
+
+function toExported({ foundEmail, ...person }: FoundPerson, { app, names, endedTopics }: Facts): Exported {
+  const view = { ...contactView(person, app), endedTopics }
   if (foundEmail === null) return view
   const { messageId, emailedAt, cameBackAt, openedAt } = foundEmail
   return {
@@ -92,8 +98,11 @@ export async function* exportPeople(
   let after: PeopleCursor | null = null
   do {
     const query = { appId: app.id, filter, sort, after, limit: EXPORT_ROWS, isCounted: false }
-    const page: Awaited<ReturnType<Store['findPeople']>> = await store.findPeople(query)
-    if (page.people.length > 0) yield page.people.map((person) => write(toExported(person, app, names))).join('')
-    after = page.next
+    const { people, next }: Awaited<ReturnType<Store['findPeople']>> = await store.findPeople(query)
+    const emails = people.map(({ email }) => email)
+    const ended = await store.listEndedNames(app.id, emails)
+    const exported = people.map((person, index) => toExported(person, { app, names, endedTopics: ended[index] ?? [] }))
+    if (exported.length > 0) yield exported.map(write).join('')
+    after = next
   } while (after !== null)
 }

@@ -14,7 +14,7 @@ export type Topic = { id: number; name: string; description: string | null }
 /** `messages`: how many are about it. `isShown`: one of them is no draft, so people may want to end it. */
 export type UsedTopic = Topic & { messages: number; isShown: boolean }
 
-/** `endedAt`: ms UTC. `actor`: a member; null: the person. */
+/** `endedAt`: ms UTC. `actor`: a member; null: the person, or a file that was imported. */
 export type EndedTopic = { topic: string; endedAt: number; actor: string | null }
 
 /** See people/topics.ts. */
@@ -22,6 +22,9 @@ export type TopicRules = { mayResume: (ended: Pick<EndedTopic, 'actor'>, actor: 
 
 /** Names of topics that a person ends and resumes. `actor`: a member; null: the person. */
 export type TopicChoice = { contactId: number; end: string[]; resume: string[]; actor: string | null; at: number }
+
+/** Names of topics that people ended elsewhere, whether they are known or not. `actor`: who imports them. */
+type ImportedEnds = { appId: number; rows: { email: string; topics: string[] }[]; actor: string; at: number }
 
 export type TopicChange = Change & { appId: number }
 type SavedTopic = TopicChange & { id: number | null; name: string; description: string | null }
@@ -44,6 +47,12 @@ export function createTopicReads(db: Database) {
   const ended = db.prepare<EndedTopic, [number, string]>(
     'SELECT topic, ended_at AS endedAt, actor FROM ended_topics WHERE app_id = ? AND email_hash = ? ORDER BY topic',
   )
+  const anyEnded = db.prepare('SELECT 1 FROM ended_topics WHERE app_id = ? LIMIT 1')
+  const endedOf = db.prepare<{ hash: string; topic: string }, [number, string]>(
+    `SELECT email_hash AS hash, topic FROM json_each(?2) AS wanted
+     CROSS JOIN ended_topics ON ended_topics.app_id = ?1 AND email_hash = wanted.value
+     JOIN topics ON topics.app_id = ?1 AND topics.name = topic ORDER BY topic COLLATE NOCASE`,
+  )
   const one = db.prepare<{ endedAt: number }, [number, string, string]>(
     'SELECT ended_at AS endedAt FROM ended_topics WHERE app_id = ? AND email_hash = ? AND topic = ?',
   )
@@ -64,6 +73,14 @@ export function createTopicReads(db: Database) {
     listEndedTopics(appId: number, email: string): EndedTopic[] {
       const hash = list.hash(appId, email)
       return hash === null ? [] : ended.all(appId, hash)
+    },
+    /** Of each email: those that the app still has, by name. */
+    listEndedNames(appId: number, emails: readonly string[]): string[][] {
+      // without a key, each email would look for one
+      if (anyEnded.get(appId) === null) return emails.map(() => [])
+      const hashes = emails.map((email) => list.hash(appId, email))
+      const found = Map.groupBy(endedOf.all(appId, JSON.stringify(hashes)), ({ hash }) => hash)
+      return hashes.map((hash) => (found.get(hash ?? '') ?? []).map(({ topic }) => topic))
     },
     /** When the person ended the topic (ms UTC). */
     findTopicEnd(appId: number, email: string, topic: string): number | null {
@@ -103,6 +120,7 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
          AND deliveries.version = own.version) LIMIT 1`,
   )
   const renameEnded = db.prepare('UPDATE OR IGNORE ended_topics SET topic = ? WHERE app_id = ? AND topic = ?')
+  const byEmail = db.prepare<{ id: number }, [number, string]>('SELECT id FROM contacts WHERE app_id = ? AND email = ?')
   const person = db.prepare<{ appId: number; email: string }, [number]>(
     'SELECT app_id AS appId, email FROM contacts WHERE id = ?',
   )
@@ -113,6 +131,18 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
   )
   const resume = db.prepare('DELETE FROM ended_topics WHERE app_id = ? AND email_hash = ? AND topic = ?')
   const cancelOpen = createOpenEmails({ db, live, ends })
+
+  type Ending = { appId: number; email: string; contactId: number | null; topics: string[]; at: number }
+
+  /** Waiting emails about them are cancelled. `actor`: a member. @returns those that were not ended before */
+  const endTopics = ({ appId, email, contactId, topics, at }: Ending, actor: string | null): string[] => {
+    list.ensureKey()
+    const hash = list.hash(appId, email)
+    const before = new Set(reads.listEndedTopics(appId, email).map(({ topic }) => topic))
+    for (const topic of topics) end.run(appId, hash, topic, at, actor)
+    if (contactId !== null) cancelOpen({ appId, contactId, at }, (waiting) => rules.cancelByTopic(waiting, topics, at))
+    return topics.filter((topic) => !before.has(topic))
+  }
 
   const addTopic = ({ appId, at, name, description, ...by }: Omit<SavedTopic, 'id'>): void => {
     add.run(ids.next(), appId, name, description, at)
@@ -167,18 +197,24 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
         const found = person.get(contactId)
         if (!found) return { refusal: 'not_found' }
         const { appId, email } = found
-        list.ensureKey()
-        const hash = list.hash(appId, email)
         const before = new Map(reads.listEndedTopics(appId, email).map((one) => [one.topic, one]))
-        for (const topic of wanted) end.run(appId, hash, topic, at, actor)
+        const ended = endTopics({ appId, email, contactId, topics: wanted, at }, actor)
         const left = resumed.filter((topic) => {
           const ended = before.get(topic)
           return ended !== undefined && rules.mayResume(ended, actor)
         })
-        for (const topic of left) resume.run(appId, hash, topic)
-        const ended = wanted.filter((topic) => !before.has(topic))
+        for (const topic of left) resume.run(appId, list.hash(appId, email), topic)
         if (ended.length + left.length > 0) noteTopics(contactId, { at, actor, topics: [ended, left] })
-        cancelOpen({ appId, contactId, at }, (waiting) => rules.cancelByTopic(waiting, wanted, at))
+        return DONE
+      },
+
+      /** Repeatable. Who ended a topic before stays its actor. */
+      importTopicEnds({ appId, rows, actor, at }: ImportedEnds): Done {
+        for (const { email, topics } of rows) {
+          const contactId = byEmail.get(appId, email)?.id ?? null
+          const ended = endTopics({ appId, email, contactId, topics, at }, null)
+          if (contactId !== null && ended.length > 0) noteTopics(contactId, { at, actor, topics: [ended, []] })
+        }
         return DONE
       },
     },

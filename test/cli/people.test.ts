@@ -72,6 +72,38 @@ describe('beside a running server', () => {
     },
     MANY_MS,
   )
+
+  test(
+    'topics that people unsubscribed from go with them into an app that has these topics',
+    async () => {
+      const other = await eventpostJson<{ appId: string }>(['app', 'create', '--name', 'Topical', '--data', folder])
+      const message = { name: 'Three tips', topic: 'Tips', status: 'draft', trigger: { event: 'a' } }
+      writeFileSync(at('tips.json'), JSON.stringify([{ ...message, mail: { subject: 'Tips', body: 'Tips' } }]))
+      const addTopic = (appId: string) => run('message', 'import', at('tips.json'), '--app', appId)
+      const linesOf = (text: string) =>
+        text
+          .trim()
+          .split('\r\n')
+          .map((line) => [line.split(',')[1], line.split(',').at(-1)])
+          .toSorted()
+
+      expect((await addTopic(begun.appId)).code).toBe(0)
+      writeFileSync(at('ended.csv'), 'email,endedTopics\nbob@example.com,Tips\ncleo@example.com,\n')
+      const ended = ['import', at('ended.csv'), '--data', folder, '--app']
+      expect(await eventpostJson([...ended, begun.appId])).toMatchObject({ added: 2 })
+      const early = await eventpost([...ended, other.appId, '--dry-run'])
+      expect([early.code, early.err]).toEqual([1, expect.stringContaining('line 2: endedTopics: This app has no')])
+      expect((await run('export', at('topics.csv'), '--app', begun.appId)).code).toBe(0)
+
+      expect((await addTopic(other.appId)).code).toBe(0)
+      const into = ['--data', folder, '--app', other.appId]
+      expect(await eventpostJson(['import', at('topics.csv'), ...into])).toMatchObject({ failed: 0 })
+      const lines = linesOf(readFileSync(at('topics.csv'), 'utf8'))
+      expect(lines).toContainEqual(['bob@example.com', '"[""Tips""]"'])
+      expect(linesOf((await eventpost(['export', ...into])).out)).toEqual(lines)
+    },
+    MANY_MS,
+  )
 })
 
 test(

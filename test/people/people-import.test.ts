@@ -34,7 +34,8 @@ async function put(
 ): Promise<{ counts: ImportCounts; errors: string[]; ignored: string[] }> {
   if (!app) throw new Error('there is no app')
   const [errors, ignored]: string[][] = [[], []]
-  const counts = await importPeople(server.parts(), app, readPeople(inPieces(text), { format, app }), {
+  const topics = (await server.parts().store.listTopics(app.id)).map(({ name }) => name)
+  const counts = await importPeople(server.parts(), app, readPeople(inPieces(text), { format, app, topics }), {
     actor: 'cli',
     isDryRun,
     onError: (line, { field, message }) => void errors?.push(`${line} ${field} ${message}`.trim()),
@@ -52,6 +53,28 @@ const peopleOf = async (app: AppRow | undefined) => {
   return own
     .map(({ id: _, app: __, createdAt: ___, updatedAt: ____, ...person }) => person)
     .toSorted((a, b) => (a.email < b.email ? -1 : 1))
+}
+
+async function addTopics(app: AppRow | undefined, names: string[]): Promise<void> {
+  if (!app) throw new Error('there is no app')
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: server.clock.now() }
+  for (const name of names) {
+    expect(await server.parts().store.saveTopic({ ...by, id: null, name, description: null })).toEqual({ done: true })
+  }
+}
+
+/** By email, of people who ended some. */
+const endedOf = async (app: AppRow | undefined) => {
+  const lines = (await exported(app, 'ndjson')).trim().split('\n')
+  const people = lines.map((line) => JSON.parse(line) as { email: string; endedTopics: string[] })
+  return Object.fromEntries(people.flatMap((one) => (one.endedTopics.length > 0 ? [[one.email, one.endedTopics]] : [])))
+}
+
+const choose = async (email: string, choice: { end?: string[]; resume?: string[]; actor?: string }, app = to) => {
+  const { store, clock } = server.parts()
+  const contactId = (await store.findContact(app?.id ?? 0, email))?.id ?? 0
+  const whole = { end: [], resume: [], actor: null, ...choice }
+  expect(await store.chooseTopics({ contactId, at: clock.now(), ...whole })).toEqual({ done: true })
 }
 
 const tagOf = (number: number): string => `tag, "${number}"`
@@ -74,11 +97,18 @@ async function fill(): Promise<void> {
     await add({ email: `${reason}@example.com`, firstName: '  spaced  ' })
     await store.suppress({ appId: from?.id ?? 0, email: `${reason}@example.com`, reason, at: clock.now() })
   }
+  await addTopics(from, TOPICS)
+  await choose('all@example.com', { end: ['Tips', 'a; "b", c'] }, from)
+  await choose('bounced@example.com', { end: ['News'] }, from)
 }
+
+const TOPICS = ['News', 'Tips', 'a; "b", c']
+const ENDED = { 'all@example.com': ['a; "b", c', 'Tips'], 'bounced@example.com': ['News'] }
 
 describe.each(['csv', 'ndjson'] as const)('an export as %s', (format) => {
   test('gives the same people in another app', async () => {
     await fill()
+    await addTopics(to, TOPICS)
     const text = await exported(from, format)
     const { counts, errors, ignored } = await put(text, { format })
     expect([counts, errors, ignored]).toEqual([{ added: 5, updated: 0, failed: 0 }, [], []])
@@ -87,9 +117,11 @@ describe.each(['csv', 'ndjson'] as const)('an export as %s', (format) => {
       reason: 'bounced',
       cause: { by: 'import' },
     })
+    expect([await endedOf(from), await endedOf(to)]).toEqual([ENDED, ENDED])
     const again = await put(text, { format })
     expect(again.counts).toEqual({ added: 0, updated: 5, failed: 0 })
     expect(await peopleOf(to)).toEqual(await peopleOf(from))
+    expect(await endedOf(to)).toEqual(ENDED)
   })
 })
 
@@ -163,6 +195,115 @@ test('known people keep their source and status, but are suppressed if the file 
   expect(await peopleOf(to)).toMatchObject([{ source: 'form', status: 'unsubscribed' }])
   await put('email,status\na@example.com,complained')
   expect(await peopleOf(to)).toMatchObject([{ source: 'form', status: 'complained' }])
+})
+
+describe('topics that people ended', () => {
+  const add = (email: string) =>
+    server.call('POST', CONTACTS, { key: server.second.apiKey, body: { app: server.second.appId, email } })
+  const changesOf = async (email: string) => {
+    const { store } = server.parts()
+    const person = await store.findContact(to?.id ?? 0, email)
+    return (await store.listContactChanges(person?.id ?? 0, null, 10)).map(({ actor, change }) => [
+      actor,
+      change.topics,
+    ])
+  }
+
+  test('are named like tags, and are never started again', async () => {
+    await addTopics(to, TOPICS)
+    await add('a@example.com')
+    await choose('a@example.com', { end: ['Tips'] })
+    const text = 'email,endedTopics\na@example.com,\nb@example.com,News; Tips\nc@example.com,"[""Tips"",""Tips""]"\n'
+    expect((await put(text)).counts).toEqual({ added: 2, updated: 1, failed: 0 })
+    const ended = { 'a@example.com': ['Tips'], 'b@example.com': ['News', 'Tips'], 'c@example.com': ['Tips'] }
+    expect(await endedOf(to)).toEqual(ended)
+    const lines = ['{"email":"a@example.com","endedTopics":[]}', '{"email":"b@example.com","endedTopics":"News"}']
+    expect((await put(lines.join('\n'), { format: 'ndjson' })).counts).toEqual({ added: 0, updated: 2, failed: 0 })
+    expect(await endedOf(to)).toEqual(ended)
+  })
+
+  test('of an app without them are errors of their lines, also in a dry run', async () => {
+    const text = 'email,endedTopics\na@example.com,Tips\nb@example.com,tips;News\nc@example.com,[5]\nd@example.com,'
+    expect((await put(text)).errors).toEqual(
+      [2, 3, 4].map((line) => `${line} endedTopics This app has no topics. Add them under Sender, Topics first.`),
+    )
+    await addTopics(to, ['News', 'Tips'])
+    const { counts, errors } = await put(text, { isDryRun: true })
+    expect(counts).toEqual({ added: 1, updated: 1, failed: 2 })
+    expect(errors).toEqual([3, 4].map((line) => `${line} endedTopics Use topics of this app: News, Tips.`))
+    expect((await peopleOf(to)).map(({ email }) => email)).toEqual(['d@example.com'])
+    expect(await endedOf(to)).toEqual({})
+    await put(text)
+    expect(await endedOf(to)).toEqual({ 'a@example.com': ['Tips'] })
+  })
+
+  test('are ended before the person is added', async () => {
+    await addTopics(to, TOPICS)
+    const { store, ...parts } = server.parts()
+    const atAdding: string[][] = []
+    const watched = {
+      ...store,
+      addContact: async (write: Parameters<typeof store.addContact>[0]) => {
+        atAdding.push((await store.listEndedTopics(write.appId, write.email)).map(({ topic }) => topic))
+        return store.addContact(write)
+      },
+    }
+    if (!to) throw new Error('there is no app')
+    const lines = readPeople(inPieces('email,endedTopics\na@example.com,Tips\n'), {
+      format: 'csv',
+      app: to,
+      topics: TOPICS,
+    })
+    const importing = { actor: 'cli', isDryRun: false, onError: () => {}, onIgnored: () => {} }
+    await importPeople({ ...parts, store: watched }, to, lines, importing)
+    expect(atAdding).toEqual([['Tips']])
+  })
+
+  test('are on the timeline once, and whoever ended them first stays the one who can take it back', async () => {
+    await addTopics(to, TOPICS)
+    await add('a@example.com')
+    await choose('a@example.com', { end: ['News'], actor: 'mem_1' })
+    await choose('a@example.com', { end: ['Tips'] })
+    for (let time = 0; time < 2; time++)
+      await put('email,endedTopics\na@example.com,"[""Tips"",""News"",""a; \\""b\\"", c""]"')
+    const noted = (await changesOf('a@example.com')).filter(([, topics]) => topics !== null)
+    expect(noted).toEqual([
+      ['cli', [['a; "b", c'], []]],
+      [null, [['Tips'], []]],
+      ['mem_1', [['News'], []]],
+    ])
+    const ended = await server.parts().store.listEndedTopics(to?.id ?? 0, 'a@example.com')
+    expect(ended.map(({ topic, actor }) => [topic, actor])).toEqual([
+      ['News', 'mem_1'],
+      ['Tips', null],
+      ['a; "b", c', null],
+    ])
+  })
+
+  test('cancel the waiting emails of known people', async () => {
+    const messaging = await createMessaging(server)
+    await messaging.put(messageOf({ name: 'About tips', topic: 'Tips', wait: { minutes: 5 } }))
+    await messaging.put(messageOf({ name: 'About news', topic: 'News', wait: { minutes: 5 } }))
+    await messaging.event()
+    await put('email,endedTopics\nada@example.com,Tips', { app: from })
+    const deliveries = await messaging.deliveries()
+    expect(deliveries.map(({ state, reason }) => [state, reason]).toSorted()).toEqual([
+      ['skipped', 'topic'],
+      ['waiting', null],
+    ])
+  })
+
+  test('of deleted topics are not exported, so that the file fits the app', async () => {
+    await addTopics(to, TOPICS)
+    await add('a@example.com')
+    await choose('a@example.com', { end: ['News', 'Tips'] })
+    const { store, clock } = server.parts()
+    const topic = await store.findTopicByName(to?.id ?? 0, 'News')
+    const by = { accountId: to?.accountId ?? '', appId: to?.id ?? 0, actor: 'test', at: clock.now() }
+    expect(await store.deleteTopic({ ...by, id: topic?.id ?? 0 })).toEqual({ done: true })
+    expect(await endedOf(to)).toEqual({ 'a@example.com': ['Tips'] })
+    expect(await put(await exported(to, 'csv'))).toMatchObject({ counts: { updated: 1 }, errors: [] })
+  })
 })
 
 test('starts no message, neither for new people nor for their tags', async () => {

@@ -207,7 +207,7 @@ describe('finding people', () => {
       expect((await textOf(html, 'th')).slice(-3)).toEqual(['Message', 'Emailed', 'Came back'])
       const [csv, ndjson] = await attributesOf(html, '.list-foot .hint a', 'href')
       const lines = (await browser.get(csv ?? '')).html.split('\r\n')
-      expect(lines[0]).toEndWith(',lastEventAt,message,emailedAt,cameBackAt,openedAt')
+      expect(lines[0]).toEndWith(',lastEventAt,endedTopics,message,emailedAt,cameBackAt,openedAt')
       expect(lines[1]).toEndWith(`,${times.join(',')}`)
       const [emailedAt, cameBackAt, openedAt] = times
       expect(JSON.parse((await browser.get(ndjson ?? '')).html)).toMatchObject({ emailedAt, cameBackAt, openedAt })
