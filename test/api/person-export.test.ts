@@ -29,11 +29,12 @@ async function fill(): Promise<void> {
   await server.call('POST', CONTACTS, { body: { app, email: ADA, consent: 'pending', tags: ['vip'] } })
   await sender().sendDue()
   server.clock.tick(1_000)
-  const [consent] = await store.listConsents((await store.findContact(messaging.app.id, ADA))?.id ?? 0)
+  const contactId = (await store.findContact(messaging.app.id, ADA))?.id ?? 0
+  const [consent] = await store.listConsents(contactId)
   const person = { accountId: messaging.app.accountId, appId: messaging.app.id, email: ADA, shownEmail: null }
   const write = { ...person, newPeoplePerMonth: null, at: server.clock.now(), buckets: [], idempotency: null }
   await store.confirmConsent({ ...write, consentId: consent?.id ?? 0, address: null })
-  await messaging.put(messageOf({ wait: { minutes: 10 } }))
+  await messaging.put(messageOf({ topic: 'Tips', wait: { minutes: 10 } }))
   await messaging.event()
   await messaging.browse('load', page('/start'), leave('/start'))
   const body = { app, email: ADA, subject: 'Receipt', body: 'Hello {{ event.total }}', properties: { total: '$5' } }
@@ -43,6 +44,7 @@ async function fill(): Promise<void> {
   server.clock.tick(1_000)
   const by = { ...messaging.by, why: 'She asked' }
   await store.suppress({ appId: messaging.app.id, email: ADA, reason: 'unsubscribed', at: server.clock.now(), by })
+  await store.chooseTopics({ contactId, end: ['Tips'], resume: [], actor: 'mem_1', at: server.clock.now() })
 }
 
 test('has everything that is stored about the person, in the shape of its schema', async () => {
@@ -53,6 +55,7 @@ test('has everything that is stored about the person, in the shape of its schema
   expect(body).toMatchObject({
     person: { email: ADA, firstName: 'Ada', status: 'unsubscribed' },
     suppression: { reason: 'unsubscribed', why: 'By a member: “She asked”' },
+    topics: [{ name: 'Tips', isOn: false, endedAt: new Date(server.clock.now()).toISOString() }],
     consents: [{ source: 'api', confirmedBy: 'page', text: { subject: 'Confirm' }, address: null }],
     pageReports: [{ type: 'leave', path: '/start' }],
     deleted: { eventsUntil: null, pageViewsUntil: null },
