@@ -3,7 +3,6 @@ import { DAY_MS, HOUR_MS } from '../core/clock.ts'
 import type { AccountMember, AccountRules } from '../store/account-rules.ts'
 import type { Installation, Mail, MailSettings } from '../store/message-types.ts'
 import type { Role } from '../store/types.ts'
-import { expiredUntil } from './idempotency.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { RETENTION_RULES } from './retention.ts'
 
@@ -12,8 +11,6 @@ export const MOST_SESSIONS = 20
 /** Retention of sign-ins in the audit log; changes are kept forever. */
 export const SIGN_INS_KEPT_MS = 400 * DAY_MS
 const CALLS_MS = 90 * DAY_MS
-/** Retention of the request log. */
-export const REQUESTS_KEPT_MS = 7 * DAY_MS
 /** 100,000 refused ones in all. */
 const MOST_REQUESTS = { refused: 90_000, unkeyed: 10_000, accepted: 50_000 }
 /** Longer than every rate limit window. */
@@ -110,7 +107,6 @@ const isExclusive: AccountRules['isExclusive'] = (proof) => proof === 'operator'
 const expiriesAt: AccountRules['expiriesAt'] = (at) => ({
   usageSecond: Math.floor(at / 1000) - USAGE_S,
   callsAt: at - CALLS_MS,
-  requestsAt: at - REQUESTS_KEPT_MS,
   signInsAt: at - SIGN_INS_KEPT_MS,
   linksAt: at,
   formsAt: at - FORM_MS,
@@ -148,7 +144,6 @@ export const ACCOUNT_RULES: AccountRules = {
   listEndedSessions,
   refuseOneStep,
   isExclusive,
-  expiredUntil,
   expiriesAt,
   mostRequests: MOST_REQUESTS,
   isCapturing,

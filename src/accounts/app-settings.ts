@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts'
+import { type Clock, expiryNow } from '../core/clock.ts'
 import type { AppRow, KeyAccess } from './access.ts'
 import type { Store } from '../store/store.ts'
 import { findName, hintOfTag, readTag } from '../core/languages.ts'
@@ -141,7 +141,14 @@ export async function saveAppSettings(
   { actor, ...change }: { settings: AppSettings; basedOn: AppSettings; actor: string },
 ): Promise<{ done: true } | Refused> {
   const { accountId, id: appId } = app
-  const outcome = await store.updateApp({ accountId, actor, at: clock.now(), appId, ...change })
+  const outcome = await store.updateApp({
+    accountId,
+    actor,
+    at: clock.now(),
+    expiryAt: expiryNow(clock),
+    appId,
+    ...change,
+  })
   access.forget()
   return outcome
 }

@@ -1,10 +1,10 @@
 /** Idempotency-Keys: their format, how requests are compared, and that a write runs once. */
-import { DAY_MS } from '../core/clock.ts'
 import type { TextIdempotency } from '../store/event-texts.ts'
 import {
   type KnownOutcomes,
   type NewOutcome,
   type OnceOutcome,
+  type OnceRequest,
   outcomeKey,
   REQUEST_OF_PARTS,
   type StoredOutcome,
@@ -12,11 +12,6 @@ import {
 import type { Idempotency, Refused } from '../store/types.ts'
 import { canonicalJson } from '../core/json.ts'
 import { type Refusal, refuseFields } from '../core/refusals.ts'
-
-const IDEMPOTENCY_MS = DAY_MS
-
-/** Outcomes stored at or before this time (ms UTC) have expired. */
-export const expiredUntil = (at: number): number => at - IDEMPOTENCY_MS
 
 /** Requests stored before migration 0018 have an empty hash and match any body. */
 export const isSameBody = (storedHash: string, bodyHash: string): boolean =>
@@ -45,10 +40,10 @@ export function hashRequest({ target, ...rest }: TextIdempotency, body: Record<s
  */
 export function planOnce<T extends OnceOutcome>(
   known: KnownOutcomes,
-  idempotency: Idempotency,
+  idempotency: OnceRequest,
   run: () => T | Refused,
 ): T | Refused {
-  const { keyId, key, bodyHash, part, at } = idempotency
+  const { keyId, key, bodyHash, part } = idempotency
   const id = outcomeKey(keyId, key)
   const [stored, added] = [known.stored.get(id), known.added.get(id)]
   const find = (one: number | null): StoredOutcome | undefined => added?.get(one) ?? stored?.get(one)
@@ -63,7 +58,7 @@ export function planOnce<T extends OnceOutcome>(
   if ('refusal' in outcome) return outcome
   const outcomes = added ?? new Map<number | null, NewOutcome>()
   known.added.set(id, outcomes)
-  outcomes.set(part, { keyId, key, part, bodyHash, at, outcome: JSON.stringify(outcome), contactId: outcome.contactId })
-  if (part !== null && !request) outcomes.set(null, { keyId, key, part: null, bodyHash, at, ...REQUEST_OF_PARTS })
+  outcomes.set(part, { ...idempotency, outcome: JSON.stringify(outcome), contactId: outcome.contactId })
+  if (part !== null && !request) outcomes.set(null, { ...idempotency, part: null, ...REQUEST_OF_PARTS })
   return outcome
 }

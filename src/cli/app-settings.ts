@@ -8,15 +8,25 @@ import {
   saveAppSettings,
   writeAppSettings,
 } from '../accounts/app-settings.ts'
-import { describeDays, type Retention } from '../accounts/retention.ts'
+import {
+  describeDays,
+  describeDeletions,
+  findDeletions,
+  REQUEST_DAYS,
+  RESPONSE_DAYS,
+  type Retention,
+  readRetentionText,
+} from '../accounts/retention.ts'
 import { systemClock } from '../core/clock.ts'
 import type { FieldError } from '../core/refusals.ts'
+import type { Store } from '../store/store.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../visits/snippet-tag.ts'
 import {
   ANY_ACCOUNT,
   APP,
   BASE_URL,
   type Command,
+  CommandRefused,
   DATA,
   expectDone,
   findAppOf,
@@ -30,11 +40,26 @@ import {
 
 const list = (meaning: string): Options[string] => ({ type: 'string', value: 'HOST', multiple: true, meaning })
 
-const keep = (what: string, field: keyof Retention): Options[string] => ({
-  type: 'string',
-  value: 'DAYS',
-  meaning: `Days that ${what} are kept: ${describeDays(field)}. \`forever\` keeps them.`,
-})
+/** Until the person is erased. */
+const FOREVER = 'forever'
+
+const forever = { word: FOREVER, meaning: 'keeps them' }
+const byDefault = (days: number) => ({ word: 'default', meaning: `is ${days}` })
+
+/** `empty`: the word for no number of days. */
+const KEPT: Record<keyof Retention, { option: string; what: string; empty: { word: string; meaning: string } }> = {
+  eventDays: { option: 'keep-events', what: 'events', empty: forever },
+  pageViewDays: { option: 'keep-page-views', what: 'page views', empty: forever },
+  capturedDays: { option: 'keep-captured', what: 'captured emails', empty: forever },
+  requestDays: { option: 'keep-requests', what: 'requests in the log', empty: byDefault(REQUEST_DAYS) },
+  responseDays: { option: 'keep-responses', what: 'responses to repeat', empty: byDefault(RESPONSE_DAYS) },
+}
+
+const keep = (field: keyof Retention): Options => {
+  const { option, what, empty } = KEPT[field]
+  const meaning = `Days that ${what} are kept: ${describeDays(field)}. \`${empty.word}\` ${empty.meaning}.`
+  return { [option]: { type: 'string', value: 'DAYS', meaning } }
+}
 
 const SETTINGS: Options = {
   name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
@@ -56,22 +81,24 @@ const SETTINGS: Options = {
     value: 'on|off',
     meaning: 'With `on`, reports from pages add unknown people.',
   },
-  'keep-events': keep('events', 'eventDays'),
-  'keep-page-views': keep('page views', 'pageViewDays'),
-  'keep-captured': keep('captured emails', 'capturedDays'),
+  ...keep('eventDays'),
+  ...keep('pageViewDays'),
+  ...keep('capturedDays'),
+  ...keep('requestDays'),
+  ...keep('responseDays'),
 }
 
-/** Until the person is erased. */
-const FOREVER = 'forever'
+const YES: Options = { yes: { type: 'boolean', meaning: 'Deletes data that is older than the new number of days.' } }
 
 function changeText(before: AppSettingsText, given: Given): AppSettingsText {
   const hosts = (name: string): string | undefined => {
     const all = given.all(name)
     return all.length === 0 ? undefined : all.join('\n')
   }
-  const days = (name: string, stored: string): string => {
-    const typed = given.text(name) ?? stored
-    return typed === FOREVER ? '' : typed
+  const days = (field: keyof Retention): string => {
+    const { option, empty } = KEPT[field]
+    const typed = given.text(option) ?? before[field]
+    return typed === empty.word ? '' : typed
   }
   const snippetHosts = hosts('snippet-host')
   const addsPeople = given.text('snippet-adds-people')
@@ -83,9 +110,7 @@ function changeText(before: AppSettingsText, given: Given): AppSettingsText {
     locale: given.text('locale') ?? before.locale,
     snippetHosts: snippetHosts === 'any' ? '' : (snippetHosts ?? before.snippetHosts),
     addsPeople: addsPeople === undefined ? before.addsPeople : addsPeople === 'on',
-    eventDays: days('keep-events', before.eventDays),
-    pageViewDays: days('keep-page-views', before.pageViewDays),
-    capturedDays: days('keep-captured', before.capturedDays),
+    ...readRetentionText(days),
   }
 }
 
@@ -99,7 +124,7 @@ export const appSet: Command = {
   name: 'app set',
   words: 'APP_ID',
   summary: 'changes settings of an app and prints all of them',
-  options: { ...DATA, ...ANY_ACCOUNT, ...JSON_OUTPUT, ...SETTINGS },
+  options: { ...DATA, ...ANY_ACCOUNT, ...JSON_OUTPUT, ...SETTINGS, ...YES },
   run: async (given, env) => {
     const appId = readAppId(given)
     if (Object.keys(SETTINGS).every((name) => given.text(name) === undefined))
@@ -111,24 +136,31 @@ export const appSet: Command = {
       const basedOn = await findAppSettings(store, app)
       const reading = readAppSettings(changeText(writeAppSettings(basedOn), given), basedOn)
       if ('errors' in reading) throw new UsageError(nameOptions(reading.errors))
-      const clock = systemClock
-      const deps = { store, clock, access: createAccess({ store, clock }) }
+      if (!given.isSet('yes')) await refuseDeletions(store, app, { basedOn, ...reading })
+      const deps = { store, clock: systemClock, access: createAccess({ store, clock: systemClock }) }
       expectDone(await saveAppSettings(deps, app, { ...reading, basedOn, actor: 'cli' }))
       return show(app, reading.settings)
     })
   },
 }
 
-const OPTION_OF = new Map<string, string>(
-  Object.entries({
-    app: 'name',
-    domains: 'domain',
-    snippetHosts: 'snippet-host',
-    eventDays: 'keep-events',
-    pageViewDays: 'keep-page-views',
-    capturedDays: 'keep-captured',
-  }),
-)
+async function refuseDeletions(
+  store: Store,
+  { id: appId }: AppRow,
+  { basedOn, settings }: { basedOn: AppSettings; settings: AppSettings },
+): Promise<void> {
+  const change = { appId, before: basedOn.retention, after: settings.retention, now: systemClock.now() }
+  const deletions = await findDeletions(store, change)
+  if (deletions.length > 0)
+    throw new CommandRefused(`${describeDeletions(deletions, settings.timezone)} Add --yes to delete them.`)
+}
+
+const OPTION_OF = new Map<string, string>([
+  ['app', 'name'],
+  ['domains', 'domain'],
+  ['snippetHosts', 'snippet-host'],
+  ...Object.entries(KEPT).map(([field, { option }]): [string, string] => [field, option]),
+])
 
 const nameOptions = (errors: FieldError[]): string =>
   errors.map(({ field, message }) => `--${OPTION_OF.get(field) ?? field}: ${message}`).join(' ')
@@ -149,6 +181,8 @@ const show = (
   keepEvents: retention.eventDays ?? FOREVER,
   keepPageViews: retention.pageViewDays ?? FOREVER,
   keepCaptured: retention.capturedDays ?? FOREVER,
+  keepRequests: retention.requestDays ?? REQUEST_DAYS,
+  keepResponses: retention.responseDays ?? RESPONSE_DAYS,
 })
 
 export const appTag: Command = {

@@ -27,6 +27,12 @@ export const timeParts = (at: number, timeZone: string): Record<string, string> 
       .map(({ type, value }) => [type, value]),
   )
 
+/** "3 May 2026" */
+export function formatDate(at: number, timeZone = 'UTC'): string {
+  const { day, month, year } = timeParts(at, timeZone)
+  return `${day} ${month} ${year}`
+}
+
 /** "3 May 2026, 14:05" */
 export function formatTime(at: number, timeZone = 'UTC'): string {
   const { day, month, year, hour, minute } = timeParts(at, timeZone)

@@ -100,8 +100,7 @@ export const REFUSALS = {
   },
   idempotency_mismatch: {
     status: 422,
-    message:
-      'This Idempotency-Key was used for another request in the last 24 hours. Send a new Idempotency-Key with each new request.',
+    message: 'This Idempotency-Key was used for another request. Send a new Idempotency-Key with each new request.',
   },
   too_large: { status: 413, message: 'The body is too large. Send at most 64 KB, or 256 KB in a batch.' },
   unsupported_media_type: {

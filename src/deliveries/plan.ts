@@ -358,7 +358,11 @@ function planWrite(planning: Planning, write: PlannedWrite): PlannedOutcome {
   const idempotency = write.name === 'recordVisitReport' ? null : write.input.idempotency
   if (idempotency === null) return planNow(planning, write)
   const run = () => planNow(planning, write)
-  return planOnce<Exclude<PlannedOutcome, Refused>>(planning.changes.outcomes, idempotency, run)
+  return planOnce<Exclude<PlannedOutcome, Refused>>(
+    planning.changes.outcomes,
+    { ...idempotency, appId: write.input.appId },
+    run,
+  )
 }
 
 function planNow(planning: Planning, write: PlannedWrite): PlannedOutcome {

@@ -43,7 +43,6 @@ export type AccountPlan = {
 export type Expiries = {
   usageSecond: number
   callsAt: number
-  requestsAt: number
   signInsAt: number
   linksAt: number
   formsAt: number
@@ -75,8 +74,6 @@ export type AccountRules = RetentionRules & {
   /** `accounts`: those that the member has joined. */
   refuseOneStep: (accounts: readonly { requiresTwoStep: boolean }[]) => Refused | null
   isExclusive: (proof: SenderProof) => boolean
-  /** Outcomes of requests stored until then have expired. */
-  expiredUntil: (at: number) => number
   expiriesAt: (at: number) => Expiries
   mostRequests: RequestRules['mostRequests']
   /** Whether nobody is emailed, because there is no mail server or no sender address. */

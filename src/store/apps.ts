@@ -3,6 +3,7 @@ import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import type { AccountRules } from './account-rules.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import { createOutcomeExpiry } from './idempotency.ts'
 import type { LiveMessages } from './live-messages.ts'
 import { readLocale, readTimezone } from '../core/local-time.ts'
 import type { MailSettingsWrites } from './mail-settings.ts'
@@ -25,13 +26,14 @@ type FoundApp = {
   timezone: string | null
   locale: string | null
 }
-type AppChange = Change & { appId: number; settings: AppSettings; basedOn?: AppSettings }
+/** `expiryAt`: the time for what has expired, if the clock may be wrong. */
+type AppChange = Change & { appId: number; settings: AppSettings; basedOn?: AppSettings; expiryAt?: number }
 type Parts = {
   db: Database
   live: LiveMessages
   messages: MessageWrites
   mailSettings: MailSettingsWrites
-  rules: Pick<AccountRules, 'perPersonDay' | 'defaultRetention'>
+  rules: Pick<AccountRules, 'perPersonDay' | 'defaultRetention' | 'defaultResponseDays'>
 }
 
 const NO_SNIPPET: SnippetSettings = { hosts: [], addsPeople: false }
@@ -121,6 +123,7 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
   const reads = createAppReads(db)
   const { findRetention } = createRetentionReads(db, rules)
   const saveRetention = createRetentionSettings(db)
+  const expireOutcomes = createOutcomeExpiry(db, rules)
 
   const saveSnippet = (appId: number, { hosts, addsPeople }: SnippetSettings): void => {
     const row = { hosts: hosts.length === 0 ? null : hosts, addsPeople }
@@ -192,7 +195,7 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
       },
 
       /** `basedOn`: must still be the settings, else settings_changed. */
-      updateApp({ appId, settings, basedOn, ...change }: AppChange): Done | Refused {
+      updateApp({ appId, settings, basedOn, expiryAt, ...change }: AppChange): Done | Refused {
         const app = findOwn(change.accountId, appId)
         if (!app) return { refusal: 'app_not_found' }
         if (basedOn && isOutdated(appId, basedOn)) return { refusal: 'settings_changed' }
@@ -201,6 +204,8 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
         orm.delete(appHosts).where(eq(appHosts.appId, appId)).run()
         addHosts(appId, hosts)
         saveSnippet(appId, snippet)
+        // else they would be valid again if they are kept for longer
+        expireOutcomes(appId, expiryAt ?? change.at)
         saveRetention(appId, retention)
         const stored = findLocale(appId)
         const changed = {

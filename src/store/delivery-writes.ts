@@ -282,7 +282,7 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
 
     /** With all its events. A sender that has claimed it loses its claim. */
     cancelDelivery: ({ appId, id, at, by, idempotency }: Changing): ChangedDelivery | Refused =>
-      once(idempotency, () => {
+      once({ idempotency, appId }, () => {
         const waiting = statements.stored.get(id, appId)
         if (!waiting) return { refusal: 'delivery_not_found' }
         const planned = rules.planCancel(waiting, { at, actor: by.actor })
@@ -294,7 +294,7 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
 
     /** It is decided now instead of when it is due. */
     sendDeliveryEarly: ({ appId, id, at, by, idempotency }: Changing): ChangedDelivery | Refused =>
-      once(idempotency, () => {
+      once({ idempotency, appId }, () => {
         const waiting = statements.stored.get(id, appId)
         if (!waiting) return { refusal: 'delivery_not_found' }
         if (!rules.isSendableEarly(waiting, at)) return { refusal: 'delivery_in_use' }

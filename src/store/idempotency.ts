@@ -1,9 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import type { AccountRules } from './account-rules.ts'
+import { type RetentionRules, selectKeptMs } from './retention.ts'
 import type { Idempotency, Refused } from './types.ts'
 
 /** Callers cannot send these characters; a request's parts sort between them. */
 const [PART, PARTS_END] = ['\t', '\n']
+/** App of records that earlier versions stored. */
+const NO_APP = 0
 /** The record of a request with parts: its outcome is in the parts. */
 export const REQUEST_OF_PARTS = { outcome: 'null', contactId: 0 }
 
@@ -17,7 +19,9 @@ export type KeyedOutcomes = ReadonlyMap<string, ReadonlyMap<number | null, Store
 
 export const outcomeKey = (keyId: string, key: string): string => `${keyId} ${key}`
 
-export type NewOutcome = Idempotency & { outcome: string; contactId: number }
+/** What is written once, in one app. */
+export type OnceRequest = Idempotency & { appId: number }
+export type NewOutcome = OnceRequest & { outcome: string; contactId: number }
 
 /** Stored outcomes and those that the batch adds for its later writes. */
 export type KnownOutcomes = { stored: KeyedOutcomes; added: Map<string, Map<number | null, NewOutcome>> }
@@ -27,7 +31,7 @@ export type OnceOutcome = { contactId: number; replayed?: true }
 
 export type PlanOnce = <T extends OnceOutcome>(
   known: KnownOutcomes,
-  idempotency: Idempotency,
+  idempotency: OnceRequest,
   run: () => T | Refused,
 ) => T | Refused
 
@@ -39,19 +43,23 @@ function outcomeOf(row: Stored): StoredOutcome {
   return { part: part === undefined ? null : Number(part), bodyHash: row.body_hash, outcome: row.outcome }
 }
 
-export function createOutcomeReads(db: Database, { expiredUntil }: Pick<AccountRules, 'expiredUntil'>) {
+type OutcomeRules = Pick<RetentionRules, 'defaultResponseDays'>
+
+export function createOutcomeReads(db: Database, { defaultResponseDays }: OutcomeRules) {
+  // only read for a stored record, so that new keys cost nothing more
+  const isStored = `created_at > ? - ${selectKeptMs('idempotency_records', 'response_days', defaultResponseDays)}`
   const select = db.prepare<Stored, [string, string, string, number]>(
     `SELECT idempotency_key, body_hash, outcome FROM idempotency_records
-     WHERE key_id = ? AND idempotency_key >= ? AND idempotency_key < ? AND created_at > ?`,
+     WHERE key_id = ? AND idempotency_key >= ? AND idempotency_key < ? AND ${isStored}`,
   )
   const one = db.prepare<Stored, [string, string, number]>(
     `SELECT idempotency_key, body_hash, outcome FROM idempotency_records
-     WHERE key_id = ? AND idempotency_key = ? AND created_at > ?`,
+     WHERE key_id = ? AND idempotency_key = ? AND ${isStored}`,
   )
   const listOutcomes = ({ keyId, key, at }: Pick<Idempotency, 'keyId' | 'key' | 'at'>): StoredOutcome[] =>
-    select.all(keyId, key, `${key}${PARTS_END}`, expiredUntil(at)).map(outcomeOf)
+    select.all(keyId, key, `${key}${PARTS_END}`, at).map(outcomeOf)
   const findOne = (query: Idempotency): StoredOutcome[] =>
-    one.all(query.keyId, storedKey(query), expiredUntil(query.at)).map(outcomeOf)
+    one.all(query.keyId, storedKey(query), query.at).map(outcomeOf)
 
   return {
     listOutcomes,
@@ -62,7 +70,7 @@ export function createOutcomeReads(db: Database, { expiredUntil }: Pick<AccountR
 }
 
 /** The outcomes of requests, for planning. */
-export function createOutcomeFacts(db: Database, rules: Pick<AccountRules, 'expiredUntil'>) {
+export function createOutcomeFacts(db: Database, rules: OutcomeRules) {
   const { findOutcomes } = createOutcomeReads(db, rules)
   return (requests: readonly Idempotency[]): KeyedOutcomes => {
     const found = new Map<string, Map<number | null, StoredOutcome>>()
@@ -80,23 +88,44 @@ export function createOutcomeFacts(db: Database, rules: Pick<AccountRules, 'expi
 
 export function createOutcomeWrites(db: Database): (outcome: NewOutcome) => void {
   const add = db.prepare(
-    `INSERT OR REPLACE INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at)
-     VALUES (?, ?, ?, ?, ?, ?)`,
+    `INSERT OR REPLACE INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at, app_id)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
   )
   return (request) => {
-    const { keyId, bodyHash, outcome, contactId, at } = request
-    add.run(keyId, storedKey(request), bodyHash, outcome, contactId, at)
+    const { keyId, bodyHash, outcome, contactId, at, appId } = request
+    add.run(keyId, storedKey(request), bodyHash, outcome, contactId, at, appId)
   }
 }
 
+type OnceWrite = { idempotency: Idempotency | null; appId: number }
+
 /** Runs a write that isn't planned in a batch, once per Idempotency-Key. */
-export function createOnce(db: Database, rules: Pick<AccountRules, 'expiredUntil'> & { planOnce: PlanOnce }) {
+export function createOnce(db: Database, rules: OutcomeRules & { planOnce: PlanOnce }) {
   const [loadOutcomes, addOutcome] = [createOutcomeFacts(db, rules), createOutcomeWrites(db)]
-  return <T extends OnceOutcome>(idempotency: Idempotency | null, run: () => T | Refused): T | Refused => {
+  return <T extends OnceOutcome>({ idempotency, appId }: OnceWrite, run: () => T | Refused): T | Refused => {
     if (idempotency === null) return run()
     const known: KnownOutcomes = { stored: loadOutcomes([idempotency]), added: new Map() }
-    const outcome = rules.planOnce(known, idempotency, run)
+    const outcome = rules.planOnce(known, { ...idempotency, appId }, run)
     for (const parts of known.added.values()) for (const added of parts.values()) addOutcome(added)
     return outcome
   }
+}
+
+/** Removes records of each app that are older than it keeps them, up to `limit`. @returns how many */
+export function createOutcomeUpkeep(db: Database, { defaultResponseDays }: OutcomeRules, limit: number) {
+  const keptMs = selectKeptMs('kept', 'response_days', defaultResponseDays)
+  const remove = db.prepare(
+    `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
+       (SELECT key_id, idempotency_key FROM (SELECT ${NO_APP} AS app_id UNION ALL SELECT id FROM apps) AS kept
+        CROSS JOIN idempotency_records AS record
+        ON record.app_id = kept.app_id AND created_at <= ? - ${keptMs} LIMIT ${limit})`,
+  )
+  return (at: number): number => remove.run(at).changes
+}
+
+/** Removes what has expired, before the app keeps its records for longer. */
+export function createOutcomeExpiry(db: Database, { defaultResponseDays }: OutcomeRules) {
+  const keptMs = selectKeptMs('idempotency_records', 'response_days', defaultResponseDays)
+  const remove = db.prepare(`DELETE FROM idempotency_records WHERE app_id = ? AND created_at <= ? - ${keptMs}`)
+  return (appId: number, at: number): void => void remove.run(appId, at)
 }

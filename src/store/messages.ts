@@ -202,7 +202,7 @@ type Parts = {
   ids: IdSequence
   topics: Pick<TopicWrites, 'ensureTopic'>
   schedules: MessageSchedules
-  rules: MessageRules & Pick<AccountRules, 'expiredUntil'> & { planOnce: PlanOnce }
+  rules: MessageRules & Pick<AccountRules, 'defaultResponseDays'> & { planOnce: PlanOnce }
 }
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
@@ -278,7 +278,7 @@ export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts
       idempotency = null,
       ...by
     }: MessageChange & Once & { drafts: MessageDraft[] }): SavedMessages | Refused =>
-      once(idempotency, () => {
+      once({ idempotency, appId: by.appId }, () => {
         const facts = drafts.map((draft) => ({ draft, ...findFacts(by.appId, draft) }))
         const refused = rules.refuseDrafts(facts, () => reads.listMessages(by.appId))
         if (refused) return refused
@@ -300,7 +300,7 @@ export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts
       idempotency = null,
       ...by
     }: StatusChange): (Done & OnceOutcome) | Refused =>
-      once(idempotency, () => {
+      once({ idempotency, appId: by.appId }, () => {
         const old = reads.findMessage(by.appId, id)
         const planned = rules.planStatus({ status, content, at: by.at }, old)
         if ('refusal' in planned) return planned

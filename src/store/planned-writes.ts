@@ -66,7 +66,7 @@ type Parts = {
   rules: PlanRules
 }
 
-type PlanRules = Planner & Pick<Rules, 'expiredUntil'>
+type PlanRules = Planner & Pick<Rules, 'defaultResponseDays'>
 
 export function createPlannedWrites(parts: Parts) {
   const { ids } = parts
@@ -125,7 +125,7 @@ export function createDryRuns(db: Database, rules: PlanRules) {
 type FactParts = Pick<Parts, 'db' | 'live' | 'sentCache'> & {
   people: Pick<People, 'find'>
   known: Pick<KnownReports, 'find'>
-  rules: Pick<Rules, 'expiredUntil'>
+  rules: Pick<Rules, 'defaultResponseDays'>
 }
 type Row = Omit<WaitingFacts, 'content' | 'parts' | 'properties'>
 

@@ -1,6 +1,8 @@
 /** The request log. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
+import { DAY_MS } from '../core/clock.ts'
 import { MOST_COUNTED } from '../core/count.ts'
+import { type RetentionRules, selectKeptMs } from './retention.ts'
 
 /** Each pool has its own limit, so that calls without a key never push out those of keys. */
 export const REQUEST_POOLS = { refused: 0, unkeyed: 1, accepted: 2 } as const
@@ -225,16 +227,39 @@ function createCallerCounts(db: Database) {
   }
 }
 
-/** Removes the oldest that came until then, at most `limit`. @returns how many */
-export function createRequestUpkeep(db: Database, limit: number): (until: number) => number {
-  const remove = db.prepare<Caller, [number]>(
-    `DELETE FROM requests WHERE received_at <= ? AND id IN (SELECT id FROM requests ORDER BY id LIMIT ${limit})
+/** Rows scanned per commit: 2 ms. */
+const SCANNED_PER_RUN = 5_000
+
+type UpkeepRules = Pick<RetentionRules, 'defaultRequestDays'>
+
+/**
+ * Removes requests that are older than their app keeps them, up to `limit`; those of no app by the default. Goes through
+ * the log in order of arrival, up to the first one that nobody's days have passed, and then starts again.
+ * @returns how many
+ */
+export function createRequestUpkeep(db: Database, { defaultRequestDays }: UpkeepRules, limit: number) {
+  const fewestDays = db.prepare<{ days: number }, []>(
+    `SELECT min(${defaultRequestDays}, ifnull(min(request_days), ${defaultRequestDays})) AS days FROM app_retention`,
+  )
+  const slice = db.prepare<{ last: number | null; young: number | null; rows: number }, [number, number, number]>(
+    `SELECT max(id) AS last, min(id) FILTER (WHERE received_at > ?2 AND received_at <= ?3) AS young, count(*) AS rows FROM
+       (SELECT id, received_at FROM requests WHERE id > ?1 ORDER BY id LIMIT ${SCANNED_PER_RUN})`,
+  )
+  const remove = db.prepare<Caller, [number, number, number]>(
+    `DELETE FROM requests WHERE id IN
+       (SELECT id FROM requests WHERE id > ? AND id <= ?
+          AND received_at <= ? - ${selectKeptMs('requests', 'request_days', defaultRequestDays)} LIMIT ${limit})
      RETURNING pool, account_id AS accountId, caller`,
   )
   const counting = createCallerCounts(db)
-  return (until) => {
-    const removed = remove.all(until)
+  let scannedUntil = 0
+  return (at: number): number => {
+    const until = at - (fewestDays.get()?.days ?? defaultRequestDays) * DAY_MS
+    const { last, young, rows } = slice.get(scannedUntil, until, at) ?? { last: null, young: null, rows: 0 }
+    const end = young === null ? (last ?? scannedUntil) : young - 1
+    const removed = remove.all(scannedUntil, end, at)
     for (const one of removed) counting.add(one, -1)
+    if (removed.length < limit) scannedUntil = young !== null || rows < SCANNED_PER_RUN ? 0 : end
     return removed.length
   }
 }

@@ -1,6 +1,6 @@
-/** Deletes what has become older than an app keeps it: events, page views and captured emails. Times are ms UTC. */
+/** How long apps keep data, and the deletion of older events, page views and captured emails. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
-import { HOUR_MS } from '../core/clock.ts'
+import { DAY_MS, HOUR_MS } from '../core/clock.ts'
 import { idAt, timeOfId } from '../core/ids.ts'
 import { type Done, DONE } from './audit.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
@@ -13,6 +13,8 @@ export type Expired = { eventsUntil: number | null; pageViewsUntil: number | nul
 
 export type RetentionRules = {
   defaultRetention: Retention
+  defaultRequestDays: number
+  defaultResponseDays: number
   /** What came until then has expired. */
   expiredBefore: (days: number, at: number) => number
   /** What emails handed over since then did may still be noted, which takes the properties of their events. */
@@ -25,6 +27,8 @@ const CHUNK_ROWS = 20
 /** Rows that one step looks at, where few are to be deleted. */
 const LOOKED_ROWS = 200
 const CAPTURED_ROWS = 20
+/** Of an app, searched for events or page views: 1 ms. */
+const OLDEST_ROWS = 5_000
 const PASS_MS = HOUR_MS
 /**
  * Stored events of a person that are searched for a name. Of people with more, the name may be found although its last
@@ -35,6 +39,7 @@ const SEARCHED_EVENTS = 5_000
 const [EVENT, PAGE, ACTION] = EVENT_TYPES.map((_, code) => code)
 const KINDS = { events: 0, pageViews: 1 } as const
 type Kind = (typeof KINDS)[keyof typeof KINDS]
+export type StoredKind = keyof typeof KINDS | 'captured'
 const KINDS_OF_TASKS = [KINDS.events, KINDS.pageViews, 'captured'] as const
 const IS_OF_KIND: Record<Kind, string> = { 0: `type <> ${PAGE}`, 1: `type = ${PAGE}` }
 
@@ -48,12 +53,32 @@ const lastIdOf = (until: number | null): number => (until === null ? 0 : idAt(un
 
 type Progress = { lookedUntil: number; deletedUntil: number }
 
-const RETENTION = 'event_days AS eventDays, page_view_days AS pageViewDays, captured_days AS capturedDays'
+const RETENTION = `event_days AS eventDays, page_view_days AS pageViewDays, captured_days AS capturedDays,
+  request_days AS requestDays, response_days AS responseDays`
+
+/** SQL for how long the app of a row keeps it (ms). */
+export const selectKeptMs = (table: string, days: 'request_days' | 'response_days', defaultDays: number): string =>
+  `(ifnull((SELECT ${days} FROM app_retention WHERE app_id = ${table}.app_id), ${defaultDays}) * ${DAY_MS})`
 
 export function createRetentionReads(db: Database, { defaultRetention }: Pick<RetentionRules, 'defaultRetention'>) {
   const retention = db.prepare<Retention, [number]>(`SELECT ${RETENTION} FROM app_retention WHERE app_id = ?`)
   const deleted = createDeletedReads(db)
+  const oldest = Object.values(KINDS).map((kind) =>
+    db.prepare<{ rows: number; found: number }, [number, number]>(
+      `SELECT count(*) AS rows, count(*) FILTER (WHERE ${IS_OF_KIND[kind]}) AS found FROM
+         (SELECT type FROM events WHERE app_id = ? AND id <= ? ORDER BY id LIMIT ${OLDEST_ROWS})`,
+    ),
+  )
+  const captured = db.prepare<{ one: number }, [number, number, number]>(
+    'SELECT 1 AS one FROM captured_mails WHERE app_id = ? AND delivery_id <= ? AND created_at <= ? LIMIT 1',
+  )
   return {
+    /** Whether any of it came until then; also true if the oldest rows are all of another kind. */
+    hasStored(appId: number, what: StoredKind, until: number): boolean {
+      if (what === 'captured') return captured.get(appId, lastIdOf(until), until) !== null
+      const { rows, found } = oldest[KINDS[what]]?.get(appId, lastIdOf(until)) ?? { rows: 0, found: 0 }
+      return found > 0 || rows === OLDEST_ROWS
+    },
     findRetention: (appId: number): Retention => retention.get(appId) ?? defaultRetention,
     findExpired: (appId: number): Expired => ({
       eventsUntil: timeOrNull(deleted(appId, KINDS.events)),
@@ -83,12 +108,11 @@ export function createExpiredReads(db: Database) {
 
 export function createRetentionSettings(db: Database) {
   const save = db.prepare(
-    `INSERT INTO app_retention (app_id, event_days, page_view_days, captured_days) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET event_days = excluded.event_days, page_view_days = excluded.page_view_days,
-       captured_days = excluded.captured_days`,
+    `INSERT OR REPLACE INTO app_retention
+       (app_id, event_days, page_view_days, captured_days, request_days, response_days) VALUES (?, ?, ?, ?, ?, ?)`,
   )
-  return (appId: number, { eventDays, pageViewDays, capturedDays }: Retention): Done => {
-    save.run(appId, eventDays, pageViewDays, capturedDays)
+  return (appId: number, { eventDays, pageViewDays, capturedDays, requestDays, responseDays }: Retention): Done => {
+    save.run(appId, eventDays, pageViewDays, capturedDays, requestDays, responseDays)
     return DONE
   }
 }

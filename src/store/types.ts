@@ -203,8 +203,17 @@ export type SecretRow = { id: string; secret: string; createdAt: number; retired
 export type Access = { key: KeyRow; plan: Plan; apps: AppRow[] }
 
 export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string }
-/** Days that an app keeps data; null: until the person is erased. */
-export type Retention = { eventDays: number | null; pageViewDays: number | null; capturedDays: number | null }
+/**
+ * Days that an app keeps data. Null: until the person is erased, or the default for requests (the request log) and
+ * responses (those stored for Idempotency-Keys).
+ */
+export type Retention = {
+  eventDays: number | null
+  pageViewDays: number | null
+  capturedDays: number | null
+  requestDays: number | null
+  responseDays: number | null
+}
 
 export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone' | 'locale'> & {
   snippet: SnippetSettings

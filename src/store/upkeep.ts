@@ -3,20 +3,18 @@ import { HOUR_MS } from '../core/clock.ts'
 import type { AccountRules } from './account-rules.ts'
 import type { Timeline, TimelineRow } from './timeline/timeline.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
+import { createOutcomeUpkeep } from './idempotency.ts'
 import { createRequestUpkeep } from './requests.ts'
 import { VISIT_REPORT_MS } from './visit-reports.ts'
 
 /** Rows of each kind deleted per commit, so that no request waits long. */
 const DELETED_PER_RUN = 500
 
-type UpkeepRules = Pick<AccountRules, 'expiredUntil' | 'expiriesAt'>
+type UpkeepRules = Pick<AccountRules, 'defaultRequestDays' | 'defaultResponseDays' | 'expiriesAt'>
 
 /** Deletes expired rows. @returns the number deleted, so that the caller can repeat it */
 export function createUpkeep(db: Database, timeline: Timeline, rules: UpkeepRules) {
-  const records = db.prepare(
-    `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
-       (SELECT key_id, idempotency_key FROM idempotency_records WHERE created_at <= ? LIMIT ${DELETED_PER_RUN})`,
-  )
+  const removeOutcomes = createOutcomeUpkeep(db, rules, DELETED_PER_RUN)
   const usage = db.prepare(
     `DELETE FROM limit_usage WHERE (bucket, second) IN
        (SELECT bucket, second FROM limit_usage WHERE second < ? LIMIT ${DELETED_PER_RUN})`,
@@ -25,7 +23,7 @@ export function createUpkeep(db: Database, timeline: Timeline, rules: UpkeepRule
   const calls = db.prepare(
     `DELETE FROM mcp_calls WHERE called_at <= ? AND id IN (SELECT id FROM mcp_calls ORDER BY id LIMIT ${DELETED_PER_RUN})`,
   )
-  const removeRequests = createRequestUpkeep(db, DELETED_PER_RUN)
+  const removeRequests = createRequestUpkeep(db, rules, DELETED_PER_RUN)
   const signIns = db.prepare(
     `DELETE FROM audit_entries WHERE id IN
        (SELECT id FROM audit_entries WHERE created_at <= ? AND address IS NOT NULL LIMIT ${DELETED_PER_RUN})`,
@@ -38,10 +36,9 @@ export function createUpkeep(db: Database, timeline: Timeline, rules: UpkeepRule
 
   return {
     cleanUp({ at }: { at: number }): { deleted: number } {
-      const { usageSecond, callsAt, requestsAt, signInsAt, linksAt, formsAt, sessionsAt, secretsAt, setUpsAt } =
+      const { usageSecond, callsAt, signInsAt, linksAt, formsAt, sessionsAt, secretsAt, setUpsAt } =
         rules.expiriesAt(at)
       const runs = [
-        records.run(rules.expiredUntil(at)),
         usage.run(usageSecond),
         calls.run(callsAt),
         signIns.run(signInsAt),
@@ -51,7 +48,7 @@ export function createUpkeep(db: Database, timeline: Timeline, rules: UpkeepRule
         secrets.run(secretsAt),
         setups.run(setUpsAt),
       ]
-      const others = removeBatches(at) + removeRequests(requestsAt)
+      const others = removeOutcomes(at) + removeBatches(at) + removeRequests(at)
       return { deleted: runs.reduce((sum, run) => sum + run.changes, others) }
     },
   }

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { readScript, readStub } from '../../assets.ts'
 import { siteOrigin } from '../../accounts/app-settings.ts'
 import { serverSamples } from '../../docs/samples.ts'
-import { expiryNow } from '../../core/clock.ts'
+import { DAY_MS, expiryNow } from '../../core/clock.ts'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { checkSignature } from '../../visits/signature-check.ts'
 import { makeToken } from '../../accounts/tokens.ts'
@@ -20,7 +20,6 @@ import type { Checked } from './signature-section.tsx'
 import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
 import { listShownAccounts } from '../../accounts/accounts.ts'
-import { REQUESTS_KEPT_MS } from '../../accounts/account-rules.ts'
 import type { Refusals } from '../../store/requests.ts'
 import { type Activation, sendTestEvent } from '../../events/activation.ts'
 import { PREVIOUS_SECRET_VALID_MS } from '../../accounts/identity.ts'
@@ -113,11 +112,14 @@ type Status = {
   now: number
 }
 
+/** How long a refusal is shown, if the log still has it. */
+const RECENT_MS = 7 * DAY_MS
+
 async function readStatus(deps: PageDependencies, viewer: Viewer): Promise<Status> {
   const { account, app } = viewer
   const { store, clock, access } = deps
   const now = clock.now()
-  const since = now - REQUESTS_KEPT_MS
+  const since = now - RECENT_MS
   const accountIds = await listShownAccounts(store, account.id)
   const [setup, refused, keys, secrets, settings] = await Promise.all([
     readSetup(deps, viewer),

@@ -31,7 +31,7 @@ type TroubleProps = {
 export function Trouble(props: TroubleProps) {
   const cautions = listCautions(props)
   const { groups } = props.refused
-  if (groups.length + cautions.length === 0) return <p class="hint">Nothing was refused in the last 7 days.</p>
+  if (groups.length + cautions.length === 0) return <p class="hint">No recent request was refused.</p>
   return (
     <>
       <ul class="troubles">

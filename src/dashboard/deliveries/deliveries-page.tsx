@@ -23,7 +23,7 @@ import { DayField, FieldFrame } from '../ui/field.tsx'
 import { FilterMenu } from '../ui/filter-menu.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Pager } from '../ui/table.tsx'
-import { formatDate } from '../ui/time.tsx'
+import { formatDate } from '../../core/format-time.ts'
 import {
   daysAgo,
   type DeliveriesView,

@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
 import { formatCount } from '../../core/count.ts'
 import type { CountPoint, CountRange, NameCount } from '../../events/counts.ts'
-import { formatZone } from '../../core/format-time.ts'
+import { formatDate, formatZone } from '../../core/format-time.ts'
 import { PAGE_NAME } from '../../store/visit-reports.ts'
 import { describeEventName } from './event-labels.ts'
 import { type CountsProps, eventsPath } from './events-view.ts'
 import { Button, HiddenFields } from '../ui/button.tsx'
 import { AreaChart, type Point } from '../ui/chart.tsx'
 import { SentText } from '../ui/text.tsx'
-import { formatClock, formatDate, formatDay } from '../ui/time.tsx'
+import { formatClock, formatDay } from '../ui/time.tsx'
 
 export const RANGE_WORDS: Record<CountRange, { name: string; last: string }> = {
   hours: { name: '48 hours', last: 'the last 48 hours' },

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Expired } from '../../accounts/retention.ts'
 import { upperFirst } from '../../core/text.ts'
-import { formatDate } from '../ui/time.tsx'
+import { formatDate } from '../../core/format-time.ts'
 import { pathOf } from './frame.tsx'
 import type { Viewer } from './viewer.ts'
 

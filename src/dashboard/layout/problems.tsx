@@ -126,7 +126,7 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
   request_unknown: {
     status: 404,
     title: 'Request not found',
-    lead: 'The log has no request with this ID. It covers 7 days, and only a sample of accepted requests.',
+    lead: 'The log has no request with this ID. It has only recent requests, and only a sample of accepted ones.',
     remedy: TO_START,
   },
   person_unknown: {

@@ -17,7 +17,8 @@ import { Button } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { Breakable, Ticked } from '../ui/text.tsx'
-import { formatDate, Time } from '../ui/time.tsx'
+import { formatDate } from '../../core/format-time.ts'
+import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
 const DAYS = [7, 30] as const

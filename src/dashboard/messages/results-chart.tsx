@@ -2,7 +2,7 @@
 import { formatCount } from '../../core/count.ts'
 import { DAY_MS } from '../../core/clock.ts'
 import type { Results } from '../../deliveries/results.ts'
-import { formatDate } from '../ui/time.tsx'
+import { formatDate } from '../../core/format-time.ts'
 
 const WIDTH = 640
 const HEIGHT = 120

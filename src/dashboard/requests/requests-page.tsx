@@ -68,7 +68,7 @@ export const RequestsPage = (props: RequestsProps) => (
     </div>
     {props.wanted !== '' && (
       <Notice kind="caution">
-        No request in the last 7 days has the ID{' '}
+        No request in the log has the ID{' '}
         <SentText most={60} end=".">
           {props.wanted}
         </SentText>
@@ -88,7 +88,7 @@ const WORDS = { refused: ' refused', accepted: ' accepted', all: '' } as const
 export function State({ view, count }: Pick<RequestsProps, 'view' | 'count'>) {
   const counted = count === 0 ? 'No' : formatCounted(count ?? MOST_COUNTED + 1)
   const requests = `${counted}${WORDS[view.kind]} ${count === 1 ? 'request' : 'requests'}`
-  const where = isNarrowed(view) ? (count === 1 ? 'matches the filters' : 'match the filters') : 'in the last 7 days'
+  const where = isNarrowed(view) ? (count === 1 ? 'matches the filters' : 'match the filters') : 'in the log'
   const sample = view.kind === 'refused' ? '' : ' Accepted requests are sampled: one per second per key.'
   return <>{`${requests} ${where}.${sample}`}</>
 }
@@ -220,8 +220,7 @@ function RequestList(props: RequestsProps) {
 
 const NoRows = ({ viewer, view, isOld, fault }: RequestsProps) => {
   const { publicId: appId } = viewer.app
-  if (isOld)
-    return <EmptyState title="Nothing older">You've reached the oldest request from the last 7 days.</EmptyState>
+  if (isOld) return <EmptyState title="Nothing older">You've reached the oldest request in the log.</EmptyState>
   if (isNarrowed(view))
     return (
       <EmptyState

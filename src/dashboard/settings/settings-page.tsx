@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { type AppSettingsText, localesWith, timezonesWith } from '../../accounts/app-settings.ts'
 import { hasRole } from '../../accounts/members.ts'
-import { describeDays, type Retention } from '../../accounts/retention.ts'
+import { describeDays, REQUEST_DAYS, RESPONSE_DAYS, type Retention } from '../../accounts/retention.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { formatZone } from '../../core/format-time.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
@@ -43,6 +43,29 @@ export const SettingsPage = ({ viewer, input, basedOn, errors = [], notice }: Se
     <ConnectSection viewer={viewer} />
   </Frame>
 )
+
+type ConfirmProps = { viewer: Viewer; what: string; fields: Record<string, string> }
+
+/** Before fewer days delete data that is stored. */
+export const ConfirmDeletionPage = ({ viewer, what, fields }: ConfirmProps) => {
+  const path = pathOf(viewer.app.publicId, 'settings')
+  return (
+    <Frame
+      viewer={viewer}
+      page="settings"
+      title="Delete older data?"
+      state={`${what} This can't be undone. Nothing is saved yet.`}
+    >
+      <Form
+        action={path}
+        hidden={{ ...fields, confirmed: 'on' }}
+        submit="Save and delete older data"
+        kind="danger"
+        cancel={path}
+      />
+    </Frame>
+  )
+}
 
 type FieldsProps = { input: AppSettingsText }
 
@@ -109,8 +132,8 @@ const RetentionFields = ({ input }: FieldsProps) => (
   <section id="retention">
     <h2>Data retention</h2>
     <p class="hint">
-      Older data is deleted and can't be restored. Message rules and simulations use only what is still stored. Of
-      requests, the log is kept for 7 days, and responses for <code>Idempotency-Key</code> for 24 hours.{' '}
+      Older data is deleted and can't be restored. Message rules and simulations use only what is still stored. A retry
+      with the same <code>Idempotency-Key</code> gets the first response as long as it is kept.{' '}
       <a href="/docs/privacy">What Eventpost stores</a>
     </p>
     <div class="pair">
@@ -118,15 +141,21 @@ const RetentionFields = ({ input }: FieldsProps) => (
       <Days name="pageViewDays" label="Days to keep page views" value={input.pageViewDays} />
     </div>
     <Days name="capturedDays" label="Days to keep captured emails" value={input.capturedDays} />
+    <div class="pair">
+      <Days name="requestDays" label="Days to keep the request log" value={input.requestDays} ifEmpty={REQUEST_DAYS} />
+      <Days name="responseDays" label="Days to repeat responses" value={input.responseDays} ifEmpty={RESPONSE_DAYS} />
+    </div>
   </section>
 )
 
-const Days = (props: { name: keyof Retention; label: string; value: string }) => (
+type DaysProps = { name: keyof Retention; label: string; value: string; ifEmpty?: number }
+
+const Days = ({ ifEmpty, ...props }: DaysProps) => (
   <Field
     {...props}
-    hint={`${describeDays(props.name)} days`}
+    hint={`${describeDays(props.name)} days${ifEmpty === undefined ? '' : `. Default: ${ifEmpty}.`}`}
     kind="number"
-    placeholder="No limit"
+    placeholder={ifEmpty?.toString() ?? 'No limit'}
     autocomplete="off"
     optional
   />

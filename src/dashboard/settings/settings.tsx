@@ -9,6 +9,13 @@ import {
   saveAppSettings,
   writeAppSettings,
 } from '../../accounts/app-settings.ts'
+import {
+  describeDeletions,
+  findDeletions,
+  readRetentionText,
+  REQUEST_DAYS,
+  RESPONSE_DAYS,
+} from '../../accounts/retention.ts'
 import { listChanged, markSettings } from '../../accounts/settings-basis.ts'
 import { REFUSALS, refuse } from '../../core/refusals.ts'
 import { pageAnswer } from '../layout/answers.ts'
@@ -17,7 +24,7 @@ import type { FlashCode } from '../layout/flash.ts'
 import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
-import { SettingsPage, type SettingsProps } from './settings-page.tsx'
+import { ConfirmDeletionPage, SettingsPage, type SettingsProps } from './settings-page.tsx'
 
 export const settingsRoutes = (deps: PageDependencies) =>
   new Elysia()
@@ -50,6 +57,13 @@ async function saveSettings(
   if ('errors' in reading) return show(400, reading)
   const stored = await findAppSettings(deps.store, viewer.app)
   const isOutdated = listChanged(marked(deps, viewer, stored), basedOn).length > 0
+  if (!isOutdated && form.text('confirmed') === '') {
+    const change = { appId: viewer.app.id, before: stored.retention, after: reading.settings.retention }
+    const deletions = await findDeletions(deps.store, { ...change, now: deps.clock.now() })
+    const what = describeDeletions(deletions, reading.settings.timezone)
+    const page = <ConfirmDeletionPage {...{ viewer, what, fields: form.fields }} />
+    if (deletions.length > 0) return pageAnswer(request, 200, page)
+  }
   const outcome = isOutdated
     ? refuse('settings_changed')
     : await saveAppSettings(deps, viewer.app, { ...reading, basedOn: stored, actor: viewer.member.id })
@@ -68,7 +82,8 @@ async function saveSettings(
 
 function listChangedFields(settings: AppSettings, changed: string[]): ChangedField[] {
   const { name, homeUrl, hosts, timezone, locale, snippet, retention } = settings
-  const days = (kept: number | null): string => (kept === null ? 'no limit' : `${kept} days`)
+  const days = (stored: number | null): string =>
+    stored === null ? 'no limit' : stored === 1 ? '1 day' : `${stored} days`
   const fields: Record<keyof AppSettings, ChangedField[]> = {
     name: [{ label: 'Name', now: name }],
     homeUrl: [{ label: 'Home page', now: homeUrl ?? '' }],
@@ -83,6 +98,8 @@ function listChangedFields(settings: AppSettings, changed: string[]): ChangedFie
       { label: 'Days to keep events', now: days(retention.eventDays) },
       { label: 'Days to keep page views', now: days(retention.pageViewDays) },
       { label: 'Days to keep captured emails', now: days(retention.capturedDays) },
+      { label: 'Days to keep the request log', now: days(retention.requestDays ?? REQUEST_DAYS) },
+      { label: 'Days to repeat responses', now: days(retention.responseDays ?? RESPONSE_DAYS) },
     ],
   }
   return Object.entries(fields).flatMap(([key, field]) => (changed.includes(key) ? field : []))
@@ -96,7 +113,5 @@ const readText = (form: FormInput): AppSettingsText => ({
   locale: form.text('locale'),
   snippetHosts: form.text('snippetHosts'),
   addsPeople: form.text('addsPeople') !== '',
-  eventDays: form.text('eventDays'),
-  pageViewDays: form.text('pageViewDays'),
-  capturedDays: form.text('capturedDays'),
+  ...readRetentionText(form.text),
 })

@@ -2,13 +2,14 @@
 import { DAY_MS } from '../../core/clock.ts'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import { type Countdown, formatCountdown, formatDistance, formatTimeInZone, timeParts } from '../../core/format-time.ts'
-
-/** "3 May 2026" */
-export function formatDate(at: number, timeZone = 'UTC'): string {
-  const { day, month, year } = timeParts(at, timeZone)
-  return `${day} ${month} ${year}`
-}
+import {
+  type Countdown,
+  formatCountdown,
+  formatDate,
+  formatDistance,
+  formatTimeInZone,
+  timeParts,
+} from '../../core/format-time.ts'
 
 /** "3 May" */
 export function formatDay(at: number, timeZone = 'UTC'): string {

@@ -108,10 +108,10 @@ describe('Requests', () => {
       '3 May 12:00:00404contact_not_foundThis app has no person with this email.POST /mcp get_contactFirst key',
       '3 May 12:00:00400invalid_fieldA field is missing or invalid: email.POST /api/v1/eventsFirst key',
     ])
-    expect(await leadOf(html)).toBe('14 refused requests in the last 7 days.')
+    expect(await leadOf(html)).toBe('14 refused requests in the log.')
     expect(await rowsOf(await see('?kind=accepted'))).toEqual(['3 May 12:00:00202AcceptedPOST /api/v1/eventsFirst key'])
     expect(await leadOf(await see('?kind=accepted'))).toBe(
-      '1 accepted request in the last 7 days. Accepted requests are sampled: one per second per key.',
+      '1 accepted request in the log. Accepted requests are sampled: one per second per key.',
     )
     expect(await rowsOf(await see('?kind=all'))).toHaveLength(4)
     expect(await attributesOf(html, '.feed .what', 'href')).toEqual(
@@ -227,13 +227,13 @@ describe('Requests', () => {
     const { status, location } = await browser.get(pages.at('requests?id=%20req_wanted%20'))
     expect([status, location]).toEqual([303, pages.at('requests/req_wanted')])
     const html = await see(`?id=${encodeURIComponent(HOSTILE)}`)
-    expect((await textOf(html, '.notice'))[0]).toContain('No request in the last 7 days has the ID')
+    expect((await textOf(html, '.notice'))[0]).toContain('No request in the log has the ID')
     await expectHarmless(html)
   })
 
   test('counts up to 10,000', async () => {
     for (let part = 0; part < 11; part++) await add(...Array.from({ length: 1_000 }, () => request()))
-    expect(await leadOf(await see())).toBe('10,000+ refused requests in the last 7 days.')
+    expect(await leadOf(await see())).toBe('10,000+ refused requests in the log.')
   })
 
   test('says what appears here when there is nothing', async () => {
