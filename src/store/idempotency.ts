@@ -4,8 +4,6 @@ import type { Idempotency, Refused } from './types.ts'
 
 /** Callers cannot send these characters; a request's parts sort between them. */
 const [PART, PARTS_END] = ['\t', '\n']
-/** App of records that earlier versions stored. */
-const NO_APP = 0
 /** The record of a request with parts: its outcome is in the parts. */
 export const REQUEST_OF_PARTS = { outcome: 'null', contactId: 0 }
 
@@ -47,7 +45,7 @@ type OutcomeRules = Pick<RetentionRules, 'defaultResponseDays'>
 
 export function createOutcomeReads(db: Database, { defaultResponseDays }: OutcomeRules) {
   // only read for a stored record, so that new keys cost nothing more
-  const isStored = `created_at > ? - ${selectKeptMs('idempotency_records', 'response_days', defaultResponseDays)}`
+  const isStored = `created_at > ? - ${selectKeptMs('idempotency_records.app_id', 'response_days', defaultResponseDays)}`
   const select = db.prepare<Stored, [string, string, string, number]>(
     `SELECT idempotency_key, body_hash, outcome FROM idempotency_records
      WHERE key_id = ? AND idempotency_key >= ? AND idempotency_key < ? AND ${isStored}`,
@@ -113,11 +111,12 @@ export function createOnce(db: Database, rules: OutcomeRules & { planOnce: PlanO
 
 /** Removes records of each app that are older than it keeps them, up to `limit`. @returns how many */
 export function createOutcomeUpkeep(db: Database, { defaultResponseDays }: OutcomeRules, limit: number) {
-  const keptMs = selectKeptMs('kept', 'response_days', defaultResponseDays)
+  const keptMs = selectKeptMs('kept.app_id', 'response_days', defaultResponseDays)
   const remove = db.prepare(
-    `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
-       (SELECT key_id, idempotency_key FROM (SELECT ${NO_APP} AS app_id UNION ALL SELECT id FROM apps) AS kept
-        CROSS JOIN idempotency_records AS record
+    `WITH RECURSIVE kept (app_id) AS (SELECT min(app_id) FROM idempotency_records UNION ALL
+       SELECT (SELECT min(app_id) FROM idempotency_records WHERE app_id > kept.app_id) FROM kept WHERE app_id IS NOT NULL)
+     DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
+       (SELECT key_id, idempotency_key FROM kept CROSS JOIN idempotency_records AS record
         ON record.app_id = kept.app_id AND created_at <= ? - ${keptMs} LIMIT ${limit})`,
   )
   return (at: number): number => remove.run(at).changes
@@ -125,7 +124,7 @@ export function createOutcomeUpkeep(db: Database, { defaultResponseDays }: Outco
 
 /** Removes what has expired, before the app keeps its records for longer. */
 export function createOutcomeExpiry(db: Database, { defaultResponseDays }: OutcomeRules) {
-  const keptMs = selectKeptMs('idempotency_records', 'response_days', defaultResponseDays)
-  const remove = db.prepare(`DELETE FROM idempotency_records WHERE app_id = ? AND created_at <= ? - ${keptMs}`)
+  const keptMs = selectKeptMs('?1', 'response_days', defaultResponseDays)
+  const remove = db.prepare(`DELETE FROM idempotency_records WHERE app_id = ?1 AND created_at <= ?2 - ${keptMs}`)
   return (appId: number, at: number): void => void remove.run(appId, at)
 }

@@ -234,32 +234,30 @@ type UpkeepRules = Pick<RetentionRules, 'defaultRequestDays'>
 
 /**
  * Removes requests that are older than their app keeps them, up to `limit`; those of no app by the default. Goes through
- * the log in order of arrival, up to the first one that nobody's days have passed, and then starts again.
+ * the log in order of arrival, as far as the fewest days reach, and then starts again.
  * @returns how many
  */
 export function createRequestUpkeep(db: Database, { defaultRequestDays }: UpkeepRules, limit: number) {
   const fewestDays = db.prepare<{ days: number }, []>(
     `SELECT min(${defaultRequestDays}, ifnull(min(request_days), ${defaultRequestDays})) AS days FROM app_retention`,
   )
-  const slice = db.prepare<{ last: number | null; young: number | null; rows: number }, [number, number, number]>(
-    `SELECT max(id) AS last, min(id) FILTER (WHERE received_at > ?2 AND received_at <= ?3) AS young, count(*) AS rows FROM
+  const scan = db.prepare<{ last: number | null; old: number }, [number, number]>(
+    `SELECT max(id) AS last, count(*) FILTER (WHERE received_at <= ?2) AS old FROM
        (SELECT id, received_at FROM requests WHERE id > ?1 ORDER BY id LIMIT ${SCANNED_PER_RUN})`,
   )
   const remove = db.prepare<Caller, [number, number, number]>(
     `DELETE FROM requests WHERE id IN
        (SELECT id FROM requests WHERE id > ? AND id <= ?
-          AND received_at <= ? - ${selectKeptMs('requests', 'request_days', defaultRequestDays)} LIMIT ${limit})
+          AND received_at <= ? - ${selectKeptMs('requests.app_id', 'request_days', defaultRequestDays)} LIMIT ${limit})
      RETURNING pool, account_id AS accountId, caller`,
   )
   const counting = createCallerCounts(db)
   let scannedUntil = 0
   return (at: number): number => {
-    const until = at - (fewestDays.get()?.days ?? defaultRequestDays) * DAY_MS
-    const { last, young, rows } = slice.get(scannedUntil, until, at) ?? { last: null, young: null, rows: 0 }
-    const end = young === null ? (last ?? scannedUntil) : young - 1
-    const removed = remove.all(scannedUntil, end, at)
+    const { last, old } = scan.get(scannedUntil, at - (fewestDays.get()?.days ?? defaultRequestDays) * DAY_MS) ?? {}
+    const removed = !last || !old ? [] : remove.all(scannedUntil, last, at)
     for (const one of removed) counting.add(one, -1)
-    if (removed.length < limit) scannedUntil = young !== null || rows < SCANNED_PER_RUN ? 0 : end
+    if (removed.length < limit) scannedUntil = last && old ? last : 0
     return removed.length
   }
 }

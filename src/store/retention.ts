@@ -56,9 +56,9 @@ type Progress = { lookedUntil: number; deletedUntil: number }
 const RETENTION = `event_days AS eventDays, page_view_days AS pageViewDays, captured_days AS capturedDays,
   request_days AS requestDays, response_days AS responseDays`
 
-/** SQL for how long the app of a row keeps it (ms). */
-export const selectKeptMs = (table: string, days: 'request_days' | 'response_days', defaultDays: number): string =>
-  `(ifnull((SELECT ${days} FROM app_retention WHERE app_id = ${table}.app_id), ${defaultDays}) * ${DAY_MS})`
+/** SQL for how long an app keeps them (ms). `appId`: SQL, too. */
+export const selectKeptMs = (appId: string, days: 'request_days' | 'response_days', defaultDays: number): string =>
+  `(ifnull((SELECT ${days} FROM app_retention WHERE app_id = ${appId}), ${defaultDays}) * ${DAY_MS})`
 
 export function createRetentionReads(db: Database, { defaultRetention }: Pick<RetentionRules, 'defaultRetention'>) {
   const retention = db.prepare<Retention, [number]>(`SELECT ${RETENTION} FROM app_retention WHERE app_id = ?`)

@@ -19,6 +19,8 @@ const TYPED: AppSettingsText = {
   eventDays: ' 365 ',
   pageViewDays: '30',
   capturedDays: '',
+  requestDays: '14',
+  responseDays: ' 3',
 }
 const read = (more: Partial<AppSettingsText> = {}) => readAppSettings({ ...TYPED, ...more })
 
@@ -33,7 +35,7 @@ test('is normalized for comparison', () => {
     timezone,
     locale: 'de-CH',
     snippet,
-    retention: { eventDays: 365, pageViewDays: 30, capturedDays: null },
+    retention: { eventDays: 365, pageViewDays: 30, capturedDays: null, requestDays: 14, responseDays: 3 },
   }
   expect(read()).toEqual({ settings })
   expect(readAppSettings(writeAppSettings(settings))).toEqual({ settings })
@@ -58,7 +60,7 @@ test('a home page stays as typed, with or without a slash', () => {
 })
 
 test('everything except the name may be empty', () => {
-  const kept = { eventDays: '', pageViewDays: ' ', capturedDays: '' }
+  const kept = { eventDays: '', pageViewDays: ' ', capturedDays: '', requestDays: '', responseDays: ' ' }
   expect(read({ home: '', domains: '\n', snippetHosts: '', addsPeople: false, ...kept })).toEqual({
     settings: {
       name: 'Engine',
@@ -67,7 +69,7 @@ test('everything except the name may be empty', () => {
       timezone: 'Europe/Zurich',
       locale: 'de-CH',
       snippet: { hosts: [], addsPeople: false },
-      retention: { eventDays: null, pageViewDays: null, capturedDays: null },
+      retention: { eventDays: null, pageViewDays: null, capturedDays: null, requestDays: null, responseDays: null },
     },
   })
 })
@@ -78,6 +80,8 @@ describe('refused, with the field', () => {
   const TIMEZONE = 'Choose a timezone by its name, such as Europe/Zurich, or UTC.'
   const days = (least: number) =>
     `Enter a whole number of days from ${least} to 3,650, or leave this empty to keep them.`
+  const within = (range: string, ifEmpty: number) =>
+    `Enter a whole number of days from ${range}, or leave this empty for ${ifEmpty}.`
   const LOCALE = 'Choose a locale by its BCP 47 tag, such as en-US or de-CH.'
   test.each<[Partial<AppSettingsText>, string, string]>([
     [{ name: ' ' }, 'app', 'Enter a name of 1 to 100 characters for the app.'],
@@ -95,6 +99,9 @@ describe('refused, with the field', () => {
     [{ eventDays: '6' }, 'eventDays', days(7)],
     [{ pageViewDays: '3651' }, 'pageViewDays', days(7)],
     [{ capturedDays: '1.5' }, 'capturedDays', days(1)],
+    [{ requestDays: '91' }, 'requestDays', within('1 to 90', 7)],
+    [{ responseDays: '0' }, 'responseDays', within('1 to 30', 1)],
+    [{ responseDays: '31' }, 'responseDays', within('1 to 30', 1)],
     [{ snippetHosts: 'a.example\nb.example\n*' }, 'snippetHosts', `Line 3 is not a domain. ${DOMAIN}`],
   ])('%p', (more, field, message) => {
     expect(read(more)).toEqual({ errors: [{ field, code: 'invalid', message }] })

@@ -21,7 +21,7 @@ afterEach(() => pages.close())
 
 async function expire(days: number): Promise<void> {
   const basedOn = await findAppSettings(pages.store, app)
-  const retention = { eventDays: 7, pageViewDays: 7, capturedDays: 7 }
+  const retention = { ...basedOn.retention, eventDays: 7, pageViewDays: 7, capturedDays: 7 }
   const change = { accountId: app.accountId, actor: 'test', at: pages.clock.ms, appId: app.id }
   await pages.store.updateApp({ ...change, settings: { ...basedOn, retention } })
   pages.clock.ms += days * DAY

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
+import { DEFAULT_RETENTION } from '../../../src/accounts/retention.ts'
+import { pickSettings } from '../../../src/store/apps.ts'
 import type { EventWrite } from '../../../src/store/types.ts'
-import { AT, BY, contactWrite, DAY, done, eventWrite, type Fresh, idempotency } from '../samples.ts'
+import { AT, BY, contactWrite, DAY, done, eventWrite, type Fresh, idempotency, newAccount } from '../samples.ts'
 
 /** By the clock that tells the age of a record; the time of the write itself is of no concern. */
 const later = (write: EventWrite, at: number): EventWrite => ({
@@ -127,6 +129,82 @@ export function testIdempotency(store: Fresh): void {
     expect(await clean(base + DAY - 1)).toBe(0)
     expect(await store().recordEvent(later(write, base + DAY - 1))).toMatchObject({ replayed: true })
     expect(await clean(base + DAY)).toBe(1)
+  })
+
+  const setDays = async (appId: number, responseDays: number | null, at: number) => {
+    const app = await store().findApp(appId)
+    if (app === null) throw new Error('there is no app')
+    const retention = { ...DEFAULT_RETENTION, responseDays }
+    const settings = pickSettings(app, { hosts: [], addsPeople: false }, retention)
+    done(await store().updateApp({ accountId: app.accountId, actor: 'test', at, appId, settings }))
+  }
+
+  test('a record lasts as many days as its app sets, also after a restart, and those of others a day', async () => {
+    const base = AT + 20 * DAY
+    for (const number of [1, 2]) done(await store().createAccount(newAccount(number)))
+    const write = (key: string, more: Partial<EventWrite> = {}) =>
+      later(eventWrite({ email: 'days@example.com', idempotency: idempotency({ key }), ...more }), base)
+    const [own, other] = [write('own'), write('of another', { accountId: 'acc_2', appId: 2 })]
+    await store().recordEvent(own)
+    await store().recordEvent(other)
+    await setDays(1, 3, base)
+    await store.reopen()
+    const repeat = async (one: EventWrite, at: number) => 'replayed' in (await store().recordEvent(later(one, at)))
+    await store().cleanUp({ at: base + 3 * DAY - 1 })
+    expect(await repeat(own, base + 3 * DAY - 1)).toBe(true)
+    expect(await repeat(other, base + DAY)).toBe(false)
+    expect(await repeat(own, base + 3 * DAY)).toBe(false)
+  })
+
+  test('the parts of a request last as long as their own apps say', async () => {
+    const base = AT + 40 * DAY
+    await setDays(1, 3, base)
+    const of = (part: number, more: Partial<EventWrite> = {}) =>
+      later(eventWrite({ email: 'each@example.com', idempotency: idempotency({ key: 'each', part }), ...more }), base)
+    const writes = [of(0, { accountId: 'acc_2', appId: 2 }), of(1)]
+    for (const one of writes) done(await store().recordEvent(one))
+    const repeated = []
+    for (const one of writes) repeated.push('replayed' in (await store().recordEvent(later(one, base + 2 * DAY))))
+    expect(repeated).toEqual([false, true])
+  })
+
+  test('fewer days count at once, and more days bring back no record that has expired', async () => {
+    const base = AT + 60 * DAY
+    const list = async (at: number) => (await store().listOutcomes({ keyId: 'key_1', key: 'back', at })).length
+    const write = later(eventWrite({ email: 'back@example.com', idempotency: idempotency({ key: 'back' }) }), base)
+    await setDays(1, 5, base)
+    await store().recordEvent(write)
+    expect(await list(base + 4 * DAY)).toBe(1)
+    await setDays(1, 2, base + 3 * DAY)
+    expect(await list(base + 3 * DAY)).toBe(0)
+    await setDays(1, 30, base + 3 * DAY)
+    expect(await list(base + 3 * DAY)).toBe(0)
+    await setDays(1, null, base + 3 * DAY)
+    await store().recordEvent(later(write, base + 3 * DAY))
+    await setDays(1, 30, base + 4 * DAY - 1)
+    expect(await list(base + 6 * DAY)).toBe(1)
+  })
+
+  test('the clean-up deletes what has expired by the days of its app, and not more', async () => {
+    const base = AT + 80 * DAY
+    const clean = async (at: number) => {
+      let all = 0
+      for (let deleted = 1; deleted > 0; all += deleted) ({ deleted } = done(await store().cleanUp({ at })))
+      return all
+    }
+    await setDays(1, 3, base)
+    await setDays(2, null, base)
+    await clean(base)
+    const writeOne = (index: number) =>
+      store().recordEvent(later(eventWrite({ idempotency: idempotency({ key: `clean ${index}` }) }), base))
+    await Promise.all(Array.from({ length: 510 }, (_, index) => writeOne(index)))
+    const other = { accountId: 'acc_2', appId: 2, idempotency: idempotency({ key: 'clean' }) }
+    await store().recordEvent(later(eventWrite(other), base + 1))
+    expect(await clean(base + DAY)).toBe(0)
+    expect(await clean(base + DAY + 1)).toBe(1)
+    expect(await clean(base + 3 * DAY - 1)).toBe(0)
+    expect(await clean(base + 3 * DAY)).toBe(510)
+    await setDays(1, null, base)
   })
 
   test('records survive a restart', async () => {

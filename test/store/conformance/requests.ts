@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test'
+import { DEFAULT_RETENTION } from '../../../src/accounts/retention.ts'
 import { MOST_COUNTED } from '../../../src/core/count.ts'
 import { type NewRequest, NO_ACCOUNT, NO_APP, type RequestQuery } from '../../../src/store/requests.ts'
-import { AT, DAY, type Fresh } from '../samples.ts'
+import { pickSettings } from '../../../src/store/apps.ts'
+import { AT, DAY, done, type Fresh, newAccount } from '../samples.ts'
 
 const request = (changes: Partial<NewRequest> = {}): NewRequest => ({
   pool: 'refused',
@@ -197,6 +199,45 @@ export function testRequests(store: Fresh): void {
     )
     await add(...more)
     expect(await store().countRequests(query({ accountIds: [NO_ACCOUNT] }))).toBe(10_000)
+  })
+
+  test('rows stay as many days as their app sets, and those of no app 7', async () => {
+    const base = AT + 100 * DAY
+    for (const number of [1, 2]) done(await store().createAccount(newAccount(number)))
+    const setDays = async (requestDays: number | null) => {
+      const app = await store().findApp(1)
+      if (app === null) throw new Error('there is no app')
+      const settings = pickSettings(app, { hosts: [], addsPeople: false }, { ...DEFAULT_RETENTION, requestDays })
+      done(await store().updateApp({ accountId: app.accountId, actor: 'test', at: base, appId: 1, settings }))
+    }
+    const accountIds = ['acc_days']
+    /** A pass: until nothing is deleted and it begins again. */
+    const clean = async (days: number) => {
+      for (let idle = 0; idle < 4;) {
+        const { deleted } = done(await store().cleanUp({ at: base + days * DAY }))
+        idle = deleted === 0 ? idle + 1 : 0
+      }
+      return (await idsOf({ accountIds })).toSorted()
+    }
+    await clean(0)
+    await setDays(30)
+    const of = (requestId: string, appId: number | null) =>
+      request({ accountId: 'acc_days', requestId, appId, at: base })
+    await add(of('own', 1), of('other', 2), of('none', null))
+    // more than one run looks at
+    const many = Array.from({ length: 6_000 }, (_, index) => request({ requestId: `m${index}`, at: base }))
+    for (let i = 0; i < many.length; i += 1_000) await add(...many.slice(i, i + 1_000))
+    await add(of('last', 2))
+    expect(await clean(7 - 0.001)).toEqual(['last', 'none', 'other', 'own'])
+    expect(await clean(7)).toEqual(['own'])
+    expect(await clean(29)).toEqual(['own'])
+    await setDays(2)
+    expect(await clean(3)).toEqual([])
+    await add(of('own', 1), of('other', 2))
+    expect(await clean(2)).toEqual(['other'])
+    await setDays(null)
+    await add(of('again', 1))
+    expect(await clean(6)).toEqual(['again', 'other'])
   })
 
   test('writing an empty list works', async () => {

@@ -213,7 +213,7 @@ export function testSites(store: Fresh): void {
   test('only the account of an app changes its settings, all at once', async () => {
     const snippet = { hosts: ['a.example.com'], addsPeople: true }
     const [homeUrl, timezone, locale] = [null, 'Asia/Kolkata', 'hi-IN']
-    const retention = { eventDays: 90, pageViewDays: 30, capturedDays: null }
+    const retention = { eventDays: 90, pageViewDays: 30, capturedDays: null, requestDays: 14, responseDays: 3 }
     const settings = {
       name: 'Renamed',
       homeUrl,
