@@ -2,8 +2,14 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ACCOUNT_RULES, REQUESTS_KEPT_MS, SIGN_INS_KEPT_MS } from '../../src/accounts/account-rules.ts'
-import { DEFAULT_RETENTION, describeDays, RETENTION_RULES } from '../../src/accounts/retention.ts'
+import { ACCOUNT_RULES, SIGN_INS_KEPT_MS } from '../../src/accounts/account-rules.ts'
+import {
+  DEFAULT_RETENTION,
+  describeDays,
+  REQUEST_DAYS,
+  RESPONSE_DAYS,
+  RETENTION_RULES,
+} from '../../src/accounts/retention.ts'
 import { appSet } from '../../src/cli/app-settings.ts'
 import { DAY_MS, HOUR_MS } from '../../src/core/clock.ts'
 import { DOC_PAGES } from '../../src/docs/index.ts'
@@ -15,12 +21,15 @@ const daysOf = (until: number): number => Math.round((AT - until) / DAY_MS)
 
 test('how long data is kept', () => {
   const { callsAt } = ACCOUNT_RULES.expiriesAt(AT)
-  expect(DEFAULT_RETENTION).toEqual({ eventDays: null, pageViewDays: null, capturedDays: 30 })
+  expect(DEFAULT_RETENTION).toMatchObject({ eventDays: null, pageViewDays: null })
   for (const sentence of [
     `| ${DEFAULT_RETENTION.capturedDays} days later, or the days that you set`,
     `| ${VISIT_REPORT_MS / HOUR_MS} hours later`,
-    `| ${daysOf(ACCOUNT_RULES.expiredUntil(AT)) * 24} hours later, or you erase the person`,
-    `| ${REQUESTS_KEPT_MS / DAY_MS} days later`,
+    `| ${RESPONSE_DAYS * 24} hours later, or the days that you set; or you erase the person`,
+    `| ${REQUEST_DAYS} days later, or the days that you set`,
+    `can be kept for ${describeDays('requestDays')} days (\`--keep-requests\`)`,
+    `for an \`Idempotency-Key\` for ${describeDays('responseDays')} (\`--keep-responses\`)`,
+    `without a number, ${REQUEST_DAYS} days and ${RESPONSE_DAYS} day`,
     `sign-ins ${SIGN_INS_KEPT_MS / DAY_MS} days, calls of AI clients ${daysOf(callsAt)} days`,
     `for ${daysOf(RETENTION_RULES.notedSince(AT))} days after one was sent`,
     `Events and page views can be kept for ${describeDays('eventDays')} days, captured emails for ${describeDays('capturedDays')}`,

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
 import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
-import { DEFAULT_RETENTION } from '../../src/accounts/retention.ts'
+import { DEFAULT_RETENTION, describeDeletions, findDeletions } from '../../src/accounts/retention.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { databasePath } from '../../src/store/engine/database.ts'
 import { truncateLog } from '../../src/store/engine/checkpoints.ts'
@@ -296,4 +296,68 @@ test('captured emails expire after 30 days by default, or as the app says, and t
   await keep({ capturedDays: 5 })
   now += HOUR
   expect([await expire(), rowsOf('captured_mails')]).toEqual([1, 0])
+})
+
+describe('what a lower number of days deletes', () => {
+  const lower = (after: Partial<Retention>, before: Partial<Retention> = {}) =>
+    findDeletions(store, {
+      appId: 1,
+      before: { ...DEFAULT_RETENTION, ...before },
+      after: { ...DEFAULT_RETENTION, ...before, ...after },
+      now,
+    })
+  const namesOf = async (...change: Parameters<typeof lower>) => (await lower(...change)).map(({ name }) => name)
+
+  test('is only what is stored and older, of the kind whose days are fewer than before', async () => {
+    await record()
+    now += 10 * DAY
+    await view('/')
+    now += 10 * DAY
+    expect(await lower({ eventDays: 21, pageViewDays: 11 })).toEqual([])
+    expect(await lower({ eventDays: 20, pageViewDays: 10 })).toEqual([
+      { name: 'events', before: AT },
+      { name: 'page views', before: AT + 10 * DAY },
+    ])
+    expect(await namesOf({ eventDays: 7 }, { eventDays: 20, pageViewDays: 7 })).toEqual(['events'])
+    expect(await namesOf({}, { eventDays: 7, pageViewDays: 7 })).toEqual([])
+    expect(await namesOf({ eventDays: 10, pageViewDays: null }, { eventDays: 7, pageViewDays: 7 })).toEqual([])
+    expect(await namesOf({ pageViewDays: 10 }, { pageViewDays: 3_650 })).toEqual(['page views'])
+    const other = { appId: 2, before: DEFAULT_RETENTION, after: { ...DEFAULT_RETENTION, eventDays: 7 }, now }
+    expect(await findDeletions(store, other)).toEqual([])
+  })
+
+  test('is nothing that was deleted before', async () => {
+    await record()
+    await keep({ eventDays: 10 })
+    now += 20 * DAY
+    await expire()
+    expect(await namesOf({ eventDays: 7 }, { eventDays: 10 })).toEqual([])
+  })
+
+  test('includes captured emails', async () => {
+    const id = (AT - Date.UTC(2026, 0, 1)) * 8192
+    db.query(`INSERT INTO captured_mails (delivery_id, app_id, raw, created_at) VALUES (?, 1, '', ?)`).run(id, AT)
+    now += 5 * DAY
+    expect(await namesOf({ capturedDays: 6 })).toEqual([])
+    expect(await namesOf({ capturedDays: 5 })).toEqual(['captured emails'])
+  })
+
+  test('is found in a few thousand rows, else it is probably there', async () => {
+    db.run(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+      INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at) SELECT i, 1, 1, 1, 1, 0, ${AT} FROM n`)
+    expect(await namesOf({ eventDays: 7 })).toEqual(['events'])
+    db.run('DELETE FROM events WHERE id = 5000')
+    expect(await namesOf({ eventDays: 7 })).toEqual([])
+  })
+
+  test('is described with the days of the timezone', () => {
+    const deletions = [
+      { name: 'events', before: Date.UTC(2026, 4, 3, 23) },
+      { name: 'captured emails', before: Date.UTC(2026, 5, 2, 12) },
+    ]
+    expect(describeDeletions(deletions, 'Europe/Zurich')).toBe(
+      'Events before 4 May 2026 and captured emails before 2 June 2026 will be deleted.',
+    )
+    expect(describeDeletions(deletions.slice(0, 1), 'UTC')).toBe('Events before 3 May 2026 will be deleted.')
+  })
 })

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { pickSettings } from '../../../src/store/apps.ts'
 import { DEFAULT_RETENTION } from '../../../src/accounts/retention.ts'
-import { type AccountPages, type Browser, hiddenFieldsOf, openAccount } from '../browser.ts'
+import { DAY_MS as DAY } from '../../../src/core/clock.ts'
+import { type AccountPages, appOf, type Browser, hiddenFieldsOf, openAccount } from '../browser.ts'
+import { recordEvent } from '../events/recording.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -22,6 +24,8 @@ const FIELDS = {
   eventDays: '365',
   pageViewDays: '90',
   capturedDays: '',
+  requestDays: '14',
+  responseDays: '3',
 }
 const save = async (more: Record<string, string> = {}, who?: string) =>
   (await pages.signedIn(who)).submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, ...more })
@@ -37,10 +41,13 @@ test('settings are shown, saved, and apply from the next request', async () => {
     '',
     '',
     '30',
+    '',
+    '',
   ])
   expect(await textOf(html, 'textarea')).toEqual(['app.example.com', ''])
   const days = ['7 to 3,650 days', '7 to 3,650 days', '1 to 3,650 days']
-  expect((await textOf(html, '#retention .hint')).filter((text) => text.endsWith(' days'))).toEqual(days)
+  const defaults = ['1 to 90 days. Default: 7.', '1 to 30 days. Default: 1.']
+  expect(await textOf(html, '#retention .field > .hint')).toEqual([...days, ...defaults])
   expect(await attributesOf(html, '[role=switch]', 'checked')).toEqual([null])
   await pages.access.findSite(pages.begun.siteId)
 
@@ -54,6 +61,8 @@ test('settings are shown, saved, and apply from the next request', async () => {
     eventDays: 365,
     pageViewDays: 90,
     capturedDays: null,
+    requestDays: 14,
+    responseDays: 3,
   })
   const again = (await browser.get(pages.at('settings'))).html
   expect((await textOf(again, '[role=status]'))[0]).toStartWith('Done: The settings were saved.')
@@ -98,6 +107,45 @@ test.each([
   expect(await notice()).toContain(PORTS)
   await browser.submit(pages.at('settings'), pages.at('settings'), FIELDS)
   expect(await notice()).not.toContain(PORTS)
+})
+
+describe('fewer days, of which older data is stored', () => {
+  const days = { eventDays: '', pageViewDays: '90', capturedDays: '30' }
+  const retention = async () => pages.store.findRetention((await apps())[0]?.id ?? 0)
+
+  test('are saved after a page that says what is deleted, with everything else that was typed', async () => {
+    const app = await appOf(pages)
+    await recordEvent(pages, app, {})
+    pages.clock.ms += 40 * DAY
+    const browser = await pages.signedIn()
+    const submit = (more: Record<string, string>) =>
+      browser.submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, ...days, ...more })
+    expect((await submit({ eventDays: '41' })).status).toBe(303)
+    const before = [await apps(), await retention()]
+    const asked = await submit({ eventDays: '30', app: HOSTILE })
+    expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Delete older data?']])
+    expect(await textOf(asked.html, '.page-head .lead')).toEqual([
+      "Events before 13 May 2026 will be deleted. This can't be undone. Nothing is saved yet.",
+    ])
+    expect(await textOf(asked.html, 'main form .button')).toEqual(['Save and delete older data', 'Cancel'])
+    expect(await attributesOf(asked.html, 'main form', 'action')).toEqual([pages.at('settings')])
+    await expectHarmless(asked.html)
+    expect([await apps(), await retention()]).toEqual(before)
+    const { status, location } = await browser.post(pages.at('settings'), await hiddenFieldsOf(asked.html, 'main form'))
+    expect([status, location]).toEqual([303, pages.at('settings')])
+    expect(await apps()).toMatchObject([{ name: HOSTILE }])
+    expect(await retention()).toMatchObject({ eventDays: 30, pageViewDays: 90, capturedDays: 30, requestDays: 14 })
+  })
+
+  test('are refused if someone else changes the settings in between', async () => {
+    await recordEvent(pages, await appOf(pages), {})
+    pages.clock.ms += 40 * DAY
+    const [ada, bob] = [await pages.signedIn(), await pages.signedIn()]
+    const asked = await ada.submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, ...days, eventDays: '30' })
+    await bob.submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, ...days })
+    const { status } = await ada.post(pages.at('settings'), await hiddenFieldsOf(asked.html, 'main form'))
+    expect([status, (await retention()).eventDays]).toEqual([409, null])
+  })
 })
 
 test('a full disk keeps the input', async () => {
