@@ -1,5 +1,6 @@
 /** Idempotency-Key. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { findAppSettings, saveAppSettings } from '../../src/accounts/app-settings.ts'
 import { expiryNow } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, BATCH, CONTACTS, createTestServer, DAY, EVENTS, type TestServer } from '../helper.ts'
@@ -176,6 +177,31 @@ describe('a replay', () => {
     server.clock.tick(1)
     const later = await post({ idempotencyKey })
     expect([later.body.created, replayed(later)]).toEqual([false, null])
+  })
+
+  test('lasts for the days that the app sets, with every kind of request', async () => {
+    const { store, access } = server.parts()
+    const app = await store.findAppByPublicId(server.first.appId)
+    if (app === null) throw new Error('there is no app')
+    const setDays = async (responseDays: number | null) => {
+      const basedOn = await findAppSettings(store, app)
+      const settings = { ...basedOn, retention: { ...basedOn.retention, responseDays } }
+      await saveAppSettings({ store, access, clock: server.clock }, app, { settings, basedOn, actor: 'test' })
+    }
+    await setDays(3)
+    const [single, person, several] = [newKey(), newKey(), newKey()]
+    const send = async () => [
+      await post({ idempotencyKey: single }),
+      await contact('POST', { idempotencyKey: person }),
+      await batch(several, [event('one'), event('two')]),
+    ]
+    await send()
+    server.clock.tick(3 * DAY - 1)
+    await store.cleanUp({ at: expiryNow(server.clock) })
+    expect((await send()).map(replayed)).toEqual(['true', 'true', 'true'])
+    server.clock.tick(1)
+    expect((await send()).map(replayed)).toEqual([null, null, null])
+    await setDays(null)
   })
 
   test('survives a restart', async () => {
