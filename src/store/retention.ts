@@ -27,7 +27,7 @@ const CHUNK_ROWS = 20
 /** Rows that one step looks at, where few are to be deleted. */
 const LOOKED_ROWS = 200
 const CAPTURED_ROWS = 20
-/** Of an app, searched for events or page views: 1 ms. */
+/** Of an app, searched for events or page views. */
 const OLDEST_ROWS = 5_000
 const PASS_MS = HOUR_MS
 /**

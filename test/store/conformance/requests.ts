@@ -213,7 +213,7 @@ export function testRequests(store: Fresh): void {
     const accountIds = ['acc_days']
     /** A pass: until nothing is deleted and it begins again. */
     const clean = async (days: number) => {
-      for (let idle = 0; idle < 4;) {
+      for (let idle = 0; idle < 10;) {
         const { deleted } = done(await store().cleanUp({ at: base + days * DAY }))
         idle = deleted === 0 ? idle + 1 : 0
       }
