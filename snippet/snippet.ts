@@ -193,10 +193,10 @@ const call = (given: Iterable<unknown>): void => {
           if (person) reset()
           person = { proof: { v: 1, site, email, signature }, hold: 0 }
         }
-      } else warn('bad email or signature')
+      } else warn('identify needs an email and a signature of 64 hex digits')
     } else if (name === 'track') {
       if (isText(value, /^[\w.:-]{1,64}$/)) add(name, readPath(), value)
-      else warn('bad action name')
+      else warn('track needs a name such as export_clicked')
     } else if (name === 'consent') {
       isOpen = value === true
       if (!isOpen) {
@@ -204,7 +204,7 @@ const call = (given: Iterable<unknown>): void => {
         batches = []
       }
     } else if (name === 'reset') reset()
-    else warn('bad call')
+    else warn('unknown call: use identify, track, consent or reset')
     addViewSoon()
   } catch {} // an argument, or a console, that throws
 }
@@ -253,5 +253,5 @@ else if (script instanceof HTMLScriptElement && /^http/.test(location.protocol))
     service.v = site
     follow()
     queue.splice(0).forEach(call)
-  } else if (loaded != site) warn('already loaded for ' + loaded)
+  } else if (loaded != site) warn('second tag ignored: already loaded for ' + loaded)
 }

@@ -134,7 +134,7 @@ const refusalOf = ({ refused }: Refused): Refusal => (refused.refusal === 'inval
 
 const NO_OBJECT = refuse('invalid_json', { message: 'Each event must be a JSON object.' })
 
-/** Refusals of the whole request, the most uncertain first. */
+/** Refusals that apply to the whole request; the first one found in this order is the answer. */
 const WHOLE = ['commit_unconfirmed', 'unavailable', 'idempotency_mismatch'] as const
 
 /** If nothing was accepted, the refusal is the answer, as for a single event. */

@@ -120,7 +120,7 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         detail: describeCall({
           summary: 'Export a person',
           description:
-            'Returns everything stored about one person: details, changes, consents, emails with their reasons, events and page views. Noted in the audit log.',
+            'Returns everything stored about one person: details, changes, consents, emails with their reasons, events and page views. The audit log records each export.',
           example: EXAMPLES.exportContact,
           query: PersonQuery,
           answers: { 200: answers.PersonExport },
@@ -188,7 +188,7 @@ function savedAnswer(
   headers: Record<string, string>,
 ): Response {
   const { contactId, created, contact, replayed } = saved
-  // keys that can't read don't learn earlier values
+  // for keys that can't read, answers don't reveal earlier values
   const shown = access.key.scope === 'ingest' ? {} : { contact: contactView(contact, app) }
   const body = { ok: true, contactId: publicId('con', contactId), created, ...shown }
   if (replayed) Object.assign(headers, REPLAYED)

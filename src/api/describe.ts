@@ -14,7 +14,7 @@ type Described = {
   operationId?: string
   parameters?: PathParameter[]
   answers: Record<number, TSchema>
-  /** besides those of every call */
+  /** in addition to those that every call has */
   refusals?: RefusalCode[]
   /** the body or query names one app; events of a batch name their own */
   namesApp?: boolean

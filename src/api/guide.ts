@@ -47,7 +47,7 @@ const limits = (): string =>
         limitRow('POST /contacts, per key', RATE_LIMITS.contactAdds),
         limitRow('POST /contacts with `ip`, per app and visitor', RATE_LIMITS.addsPerVisitor),
         limitRow('PATCH /contacts, per key', RATE_LIMITS.contactUpdates),
-        limitRow('Simulations, and test emails, per key', COSTLY_CALL_LIMIT),
+        limitRow('Simulations per key, and test emails per key', COSTLY_CALL_LIMIT),
         limitRow('Refused requests, per key', ABUSE_LIMITS.key),
         limitRow('Requests without a valid key, per IP address', ABUSE_LIMITS.address),
       ],

@@ -26,7 +26,7 @@ const ProviderWebhook = Type.Union([EVENT, Type.Array(EVENT)], {
 
 type Params = { provider: string; app: string; token?: string }
 
-/** POST /hooks/PROVIDER/APP: what email providers report of emails. */
+/** POST /hooks/PROVIDER/APP: reports of email providers about emails. */
 export function hookRoutes({ store, takeHook }: { store: Store; takeHook: TakeHook }) {
   const take = async (request: Request, { provider, app: appId, token = '' }: Params): Promise<Response> => {
     if (!isHookProvider(provider)) return refusalAnswer(request, refuse('not_found'))

@@ -34,7 +34,7 @@ const MESSAGE = {
   updatedAt: UPDATED_AT,
 }
 const COUNTS = counts(
-  'Deliveries by [state](/docs/states), and of those sent how many people came back (`cameBack`), opened the result (`opened`) and reached the goal (`reachedGoal`). Numbers of zero are left out.',
+  'Deliveries by [state](/docs/states), and of those sent how many people came back (`cameBack`), opened the result (`opened`) and reached the goal (`reachedGoal`). Zeros are left out.',
 )
 
 const ListedMessage = Type.Object(
@@ -45,13 +45,22 @@ const ListedMessage = Type.Object(
 export const MessagePage = pageOf('MessagePage', ListedMessage)
 
 const share = (description: string) =>
-  Type.Object({ people: count('How many.'), reached: count('How many of them did.') }, { description })
+  Type.Object(
+    {
+      people: count('The size of the group.'),
+      reached: count('How many of them came back, opened the result or reached the goal.'),
+    },
+    { description },
+  )
 
 const Compared = Type.Object(
   {
     emailed: share('People who were emailed.'),
     heldBack: share('People who were held back.'),
-    extra: orNull(Type.Integer(), 'How many more people did because of the email; null if there are too few to tell.'),
+    extra: orNull(
+      Type.Integer(),
+      'How many more people than without the email; null if there are too few people to tell.',
+    ),
     margin: Type.Optional(Type.Integer({ description: 'The margin of `extra`, at 95% confidence.' })),
   },
   { title: 'ComparedPeople', description: 'Emailed people next to those who were held back.' },
@@ -59,7 +68,7 @@ const Compared = Type.Object(
 
 const MessageResults = Type.Object(
   {
-    days: count('How many days, up to today.'),
+    days: count('The number of days, up to today.'),
     started: count('Emails that were triggered.'),
     wouldSend: count('Of these, those that the rules allowed.'),
     sent: count('Of these, those that were sent.'),
@@ -78,7 +87,7 @@ const MessageResults = Type.Object(
       ),
     ),
     heldBack: count('Emails that were held back.'),
-    notSent: Type.Array(Type.Object({ reason: text('Why.'), emails: count('How many.') }), {
+    notSent: Type.Array(Type.Object({ reason: text('The reason.'), emails: count('The number of emails.') }), {
       description: 'The five most frequent reasons why emails were not sent.',
     }),
     compared: Type.Optional(
@@ -109,11 +118,11 @@ const savedAnswer = (title: string, change: TProperties[string]) =>
 
 export const MessageCreatedAnswer = savedAnswer(
   'MessageCreated',
-  Type.Literal('created', { description: 'It is new.' }),
+  Type.Literal('created', { description: 'The message is new.' }),
 )
 export const MessageSavedAnswer = savedAnswer(
   'MessageSaved',
-  oneOf(['changed', 'unchanged'], '`unchanged`: it was already the same.'),
+  oneOf(['changed', 'unchanged'], '`unchanged`: the message was already the same.'),
 )
 
 export const MessageStatusAnswer = Type.Object(
@@ -124,14 +133,14 @@ export const MessageStatusAnswer = Type.Object(
 const PreviewedMail = Type.Object(
   {
     to: text('The email of the person.'),
-    eventId: orNull(Type.String(), 'The stored event that it is about.'),
-    isMadeUp: Type.Boolean({ description: 'Whether it uses sample data.' }),
+    eventId: orNull(Type.String(), 'The stored event that the preview uses.'),
+    isMadeUp: Type.Boolean({ description: 'Whether the preview uses sample data.' }),
     language: orNull(Type.String(), "The language of the text. Null: the message's own text."),
     subject: orNull(Type.String(), 'Null: see `fault`.'),
     html: orNull(Type.String(), 'The HTML part. Null: see `fault`.'),
     text: orNull(Type.String(), 'The text part. Null: see `fault`.'),
     refusedLinks: Type.Array(Type.String(), { description: "URLs in values that aren't on the app's domains." }),
-    fault: orNull(Type.String(), 'Why nothing can be shown.'),
+    fault: orNull(Type.String(), 'Why there is no preview.'),
   },
   { title: 'PreviewedMail', description: 'The email as it would be sent.' },
 )
@@ -141,7 +150,7 @@ export const PreviewAnswer = Type.Object(
     ok: TRUE,
     mail: PreviewedMail,
     problems: Type.Array(FieldErrorItem, { description: 'What must be fixed before it can go live.' }),
-    warnings: Type.Array(WarningItem, { description: 'What you should look at before it goes live.' }),
+    warnings: Type.Array(WarningItem, { description: 'What you should review before it goes live.' }),
     token: orNull(Type.String(), 'For POST /messages/status. Null while there are `problems` or a `fault`.'),
   },
   { title: 'MessagePreview' },
@@ -150,11 +159,11 @@ export const PreviewAnswer = Type.Object(
 const SimulationSummary = Type.Object(
   {
     from: time('The start of the period.'),
-    until: time('Its end.'),
+    until: time('The end of the period.'),
     triggered: count('How often it would have been triggered.'),
     counts: counts('Emails by outcome: `send`, `waiting`, `joined`, or the reason why not.'),
-    estimated: count('How many were decided by page views only.'),
-    notes: Type.Array(Type.String(), { description: 'What to keep in mind.' }),
+    estimated: count('How many results are based on page views only.'),
+    notes: Type.Array(Type.String(), { description: 'How the simulation differs from sending.' }),
   },
   { title: 'SimulationSummary', description: 'All triggers of the period.' },
 )
@@ -191,7 +200,7 @@ export const ExplanationAnswer = Type.Object(
     serverReply: Type.Optional(text("The mail server's refusal, explained; absent if it didn't refuse the email.")),
     message: ExplainedMessage,
     delivery: Type.Union([DeliveryRecord, Type.Null()], {
-      description: 'The last one; null if nothing started an email.',
+      description: "The person's last delivery of the message; null if there is none.",
     }),
     decidedAt: timeOrNull('When the rules were checked; null if they were not checked yet.'),
     rules: Type.Array(ExplainedRule, { description: 'Every check, in order.' }),

@@ -43,7 +43,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       detail: describeCall({
         summary: 'Save a message',
         description:
-          'Creates a draft, or changes a message. A live message is checked as before going live, and the change applies at once.',
+          'Creates a draft, or changes a message. A live message is checked as before going live, and the change applies immediately.',
         example: EXAMPLES.postMessage,
         body: inputs.MessageSave,
         answers: { 201: answers.MessageCreatedAnswer, 200: answers.MessageSavedAnswer },
@@ -67,7 +67,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         operationId: 'previewMessage',
         summary: 'Preview a message',
         description:
-          'Returns the email as it would be sent, what must be fixed before going live, and the token for that.',
+          'Returns the email as it would be sent, what must be fixed before going live, and the token for going live.',
         example: EXAMPLES.previewMessage,
         parameters: [MESSAGE_IN_PATH],
         query: inputs.PreviewQuery,
@@ -80,7 +80,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         operationId: 'simulateMessage',
         summary: 'Simulate a message',
         description:
-          'Returns who would have got it in recent days, and why others would not have. Nothing is sent. It can take up to a minute.',
+          'Returns who would have got the message in recent days, and why others would not have. Nothing is sent. The call can take up to a minute.',
         example: EXAMPLES.simulateMessage,
         parameters: [MESSAGE_IN_PATH],
         query: inputs.SimulationQuery,
@@ -92,7 +92,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       detail: describeCall({
         operationId: 'explainMessage',
         summary: 'Explain a message to one person',
-        description: 'Returns why a person got the last email of a message, or why they did not.',
+        description: "Returns why a person got a message's last email, or why they didn't.",
         example: EXAMPLES.explainMessage,
         parameters: [MESSAGE_IN_PATH],
         query: inputs.ExplanationQuery,
@@ -104,7 +104,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       parse: 'none',
       detail: describeCall({
         summary: 'Set the status of a message',
-        description: 'Turns a message on, or off. Going live requires the token of a preview.',
+        description: 'Turns a message on or off. Going live requires the token from a preview.',
         example: EXAMPLES.postStatus,
         body: inputs.MessageStatusInput,
         answers: { 200: answers.MessageStatusAnswer },

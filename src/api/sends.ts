@@ -45,7 +45,7 @@ export const sendRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard)
       detail: describeCall({
         summary: 'Send an email',
         description:
-          "Emails one person at once: a message, or your `subject` and `body`. People who unsubscribed get it; addresses that bounced or complained don't. Returns 202 once the email is on disk.",
+          "Sends one email to one person immediately: a message, or your `subject` and `body`. Unsubscribed people get it, too. People whose address bounced, or who reported spam, don't. Returns 202 once the email is on disk.",
         example: EXAMPLES.postSend,
         body: SendInput,
         answers: { 202: SendAnswer },

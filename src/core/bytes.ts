@@ -1,6 +1,6 @@
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const
 const STEP = 1024
-/** From here on without decimals. */
+/** Larger numbers have no decimals. */
 const WHOLE = 10
 
 /** "512 B", "1.5 GB", "24 GB" */

@@ -23,8 +23,8 @@ const CORRECTED_MS = MINUTE_MS
 const TRUSTED_AFTER_MS = HOUR_MS
 
 /**
- * The wall clock, but one that jumps ahead counts only after an hour: what is due by then would be done early, or as too
- * late, though the clock is set back. Unlike `expiryNow`, it recovers from a host that slept or started with an old time.
+ * The wall clock, except that a jump ahead counts only after an hour: if the clock is then set back, nothing was done too
+ * early or given up. Unlike `expiryNow`, it recovers when a host slept or started with an old time.
  */
 export function createPatientNow({ now, steadyNow }: Clock): () => number {
   let aheadMs = now() - steadyNow()

@@ -19,7 +19,7 @@ export function* parseCsv(text: string): Generator<CsvRow> {
   }
 }
 
-/** The same of a text in pieces, of which a few rows of up to `most` characters are in memory. */
+/** The same for a text in pieces, of which only a few rows of up to `most` characters are in memory. */
 export async function* parseCsvPieces(pieces: AsyncIterable<string>, most: number): AsyncGenerator<CsvRow> {
   let [text, line] = ['', 1]
   let ends: RegExp | null = null
@@ -90,7 +90,7 @@ function readQuoted(text: string, start: number, most: number): { cell: string; 
   return { cell: '', end: start }
 }
 
-/** Spreadsheets run a cell that begins like this as a formula. With more quotes, so that reading finds what was written. */
+/** Spreadsheets run a cell that begins like this as a formula. Writing adds an apostrophe, which reading removes. */
 const FORMULA = /^'*[=+\-@\t\r]/
 
 export const writeCsvRow = (cells: readonly string[]): string => `${cells.map(writeCell).join(',')}\r\n`

@@ -55,7 +55,7 @@ const UNITS: [unit: string, ms: number, from: number][] = [
 ]
 const RELATIVE_DAYS = 30
 
-/** To the nearest: the time until then shrinks at once. */
+/** Rounded to the nearest minute, so that a countdown changes soon after it starts. */
 const roundMinutes = (ms: number): number => Math.round(ms / MINUTE_MS) * MINUTE_MS
 
 /** "just now", "5 minutes ago" or "in 23 hours"; null beyond 30 days. */
@@ -68,7 +68,7 @@ export function formatDistance(at: number, now: number): string | null {
   return at > now ? `in ${count(number, unit)}` : `${count(number, unit)} ago`
 }
 
-/** `over`: what is said from `at` on. */
+/** `over`: the text from `at` on. */
 export type Countdown = { at: number; over: string }
 
 /** "in 10 min", rounded as by `formatDistance`, then such as "now" */

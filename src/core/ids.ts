@@ -35,7 +35,7 @@ export function createIdSequence(now: () => number, after = 0): IdSequence {
   }
 }
 
-/** Ids from one on that a sequence gave, for a batch; `last` is where the sequence goes on. */
+/** Ids for a batch, from the `first` that a sequence gave; the sequence continues after `last`. */
 export function createIdRange(first: number) {
   let last = first - STEP
   return { next: (): number => (last += STEP), last: (): number => last }
@@ -64,7 +64,7 @@ export function readPublicId(prefix: NumberedPrefix, text: string): number | nul
 /** Never a stored id. */
 const NO_ID = 0
 
-/** What is no ID answers like one that isn't stored. */
+/** An invalid ID gets the same answer as one that isn't stored. */
 export const idOf = (prefix: NumberedPrefix, text: string): number => readPublicId(prefix, text) ?? NO_ID
 
 export type TextPrefix = 'acc' | 'app' | 'site' | 'key' | 'mem' | 'sec' | 'aud' | 'ses' | 'alt'

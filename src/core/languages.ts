@@ -22,7 +22,7 @@ export function readTag(text: string): string | null {
   return tag === null || SINGLETON.test(tag) ? null : tag
 }
 
-/** For errors: what else may be wrong with a text that is no tag. */
+/** A hint to append to the error about an invalid tag. */
 export const hintOfTag = (text: string): string =>
   SINGLETON.test(findCanonical(text.trim()) ?? '') ? ' Leave out extensions such as -u- and -x-.' : ''
 

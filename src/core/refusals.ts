@@ -151,7 +151,7 @@ export const REFUSALS = {
   wrong_code: { status: 400, message: 'This code is wrong or was already used.' },
   next_code_needed: {
     status: 400,
-    message: 'This code is right. After many wrong codes, you need two in a row. Enter the next code from your app.',
+    message: 'This code is correct. After many wrong codes, you need two in a row. Enter the next code from your app.',
   },
   sign_in_expired: { status: 400, message: 'This code expired. Enter your password again.' },
   last_owner: {

@@ -264,7 +264,7 @@ export function endEmail({ emails, changes }: Changing, email: WaitingFacts, end
   const used = usedOf(emails, email.messageId)
   emails.waiting = emails.waiting.filter((one) => one !== email)
   if (ending.reason === HELD_BACK) return useUp(used, email, ending.at)
-  // a mail server may have accepted it, so its key stays used
+  // a mail server may have accepted it, so its key can't be used again
   if (email.handedAt === null) {
     releaseKey(used, email.dedupeKey)
     used.count -= heir ? 1 : 1 + email.joined
@@ -278,7 +278,7 @@ export function endEmail({ emails, changes }: Changing, email: WaitingFacts, end
   emails.waiting.push({ ...email, ...part, ...heir, ...rest })
 }
 
-/** The email is with a mail server: it takes no more events, and its key is released if it is one by time. */
+/** The email was handed over: it takes no more events, and releases its key if that is time-based. */
 export function handOver(emails: Emails, email: WaitingFacts, at: number): void {
   const used = usedOf(emails, email.messageId)
   emails.waiting = emails.waiting.filter((one) => one !== email)
@@ -316,7 +316,7 @@ function noteGoal({ emails, changes }: Changing, { event, occurredAt }: NonNulla
   emails.goals = emails.goals.filter((goal) => !isReached(goal))
 }
 
-/** What waits to know whether the person left is checked once they have been away for long enough. */
+/** Emails that wait until the person has left are checked once the person has been away long enough. */
 function checkEarlier({ emails, changes }: Changing, { at, occurredAt }: Cause): void {
   for (const email of emails.waiting) {
     const dueAt = Math.max(at, occurredAt + longestAwayMs(email.content.onlyIf ?? []))

@@ -48,7 +48,7 @@ export function sumRates(days: readonly MailDay[]): Rates {
     }),
     { emails: 0, complaints: 0, bounces: 0 },
   )
-  // a report whose email has no known day counts on its own day, so it may be of an email that no day has
+  // a report about an email of an unknown day counts on the day of the report, so reports can outnumber emails
   return { ...sum, emails: Math.max(sum.emails, sum.complaints, sum.bounces) }
 }
 
@@ -56,7 +56,7 @@ export function sumRates(days: readonly MailDay[]): Rates {
 export const readRates = async (store: Pick<Store, 'listMailDays'>, appId: number, days: number, now: number) =>
   sumRates(await store.listMailDays(appId, Math.floor(now / DAY_MS) - days + 1))
 
-/** Of these emails; 0 without any. */
+/** Percent of these emails; 0 without any. */
 export const percentOf = (failures: number, emails: number): number => (emails === 0 ? 0 : (100 * failures) / emails)
 
 /** `few`: too few to tell. Only rates that pull the brake are `over`. */
@@ -68,7 +68,7 @@ export function rateState(kind: BrakeKind, rates: Rates): 'few' | 'good' | 'high
   return isSmall || areFew || percent < CEILINGS[kind] ? 'high' : 'over'
 }
 
-/** As pages show it; null: too few to tell. */
+/** The rate as pages show it; null: too few to tell. */
 export const shownRate = (kind: BrakeKind, rates: Rates): string | null =>
   rateState(kind, rates) === 'few' ? null : formatPercent(percentOf(rates[kind], rates.emails))
 

@@ -116,7 +116,7 @@ export function decide(message: DecidedMessage, facts: Facts): Decision {
   return { ...decided, unfit: joined.unfit }
 }
 
-/** However long that takes: it doesn't count towards giving up. */
+/** Waits as long as the brake is on, which doesn't count towards giving up. */
 function waitForBrake({ kind, failures, emails }: Brake, { at }: Facts, verdicts: Verdict[]): Decision {
   const value = formatPercent(percentOf(failures, emails))
   const verdict: Verdict = { rule: BRAKE satisfies Check, about: kind, value, verdict: 'fail' }
@@ -145,7 +145,7 @@ const reasonOf = (failed: Verdict): string => {
   return failed.rule === 'message' ? 'message_paused' : reasonOfRule(failed)
 }
 
-/** The reason of a request to confirm an address that needs none any more. */
+/** The reason of a request to confirm an address that no longer needs confirmation. */
 const NOT_PENDING = 'not_pending'
 
 export type Check =
@@ -175,7 +175,7 @@ const checkStatus = ({ status }: DecidedMessage): Verdict => ({
   verdict: status === 'live' ? 'pass' : 'fail',
 })
 
-/** Whoever confirmed the address, or wants no email, is not asked again. */
+/** People who confirmed the address, or want no email, are not asked again. */
 const checkConsent = ({ content }: DecidedMessage, { contact: { status } }: Facts): Verdict[] =>
   content.asksConsent
     ? [
@@ -188,7 +188,7 @@ const checkConsent = ({ content }: DecidedMessage, { contact: { status } }: Fact
       ]
     : []
 
-/** A date may have moved since, and somebody inactive may have come back. */
+/** The date may have moved since, and an inactive person may have come back. */
 function checkTrigger({ content: { trigger }, settings }: DecidedMessage, facts: Facts): Verdict[] {
   if (isDateTrigger(trigger)) {
     const { contact, triggeredAt, at } = facts
@@ -226,7 +226,7 @@ function decideTime(message: DecidedMessage, facts: Facts, rules: Verdict[]): De
   const until = Math.max(at, ...failed.map((wait) => wait.until))
   const isOpening = failed.some((wait) => wait.verdict.rule === 'window' && wait.until === until)
   const dueAt = until === at || isOpening ? until : openingFor(message, until, ownZone).from
-  // reading the window takes time, and most emails are early enough without
+  // reading the send window takes time, and most emails are in time without it
   const giveUpAt = dueAt > facts.plannedAt + hoursMsOf(settings) ? giveUpTime(message, facts) : dueAt
   const isTooLate = dueAt > giveUpAt
   if (isTooLate) verdicts.push({ rule: 'giveUp' satisfies Check, about: null, value: giveUpAt, verdict: 'fail' })
@@ -371,7 +371,7 @@ function checkLimits({ perPersonDay, perPersonWeek }: SendingSettings, { at, han
   })
 }
 
-/** A date that came cancels emails of another one. Everything else cancels by rules. */
+/** A new date cancels emails for the previous one. Everything else cancels by rules. */
 export const findCancelled: FindCancelled = (content, waiting, arrival) =>
   'field' in arrival ? findMoved(content, waiting, arrival) : findBroken(content, waiting, arrival)
 

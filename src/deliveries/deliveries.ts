@@ -128,7 +128,7 @@ export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
   readRecord(delivery)?.repeatable === undefined &&
   SENT_STATES.some((state) => state === delivery.state)
 
-/** Its rules or the app's limits let it wait, and no mail server refused it. */
+/** It waits because of its rules or the app's limits, not because a mail server refused it. */
 export const isHeld = ({ state, reason }: Pick<DeliveryRow, 'state' | 'reason'>): boolean =>
   state === 'deferred' && reason !== null && isDelay(reason)
 
@@ -148,7 +148,7 @@ export const STATE_LABELS: Record<DeliveryState, string> = {
   complained: 'Complained',
 }
 
-/** Emails that no mail server deferred are waiting, whatever they wait for. */
+/** Deferred emails count as waiting, unless a mail server deferred them. */
 export const labelOf = (delivery: Pick<DeliveryRow, 'state' | 'reason'>): string =>
   STATE_LABELS[isHeld(delivery) ? 'waiting' : delivery.state]
 
@@ -174,7 +174,7 @@ function lastTryOf({
   }
 }
 
-/** Keeps what the rules said; replaces what was found about the email itself. */
+/** Keeps the verdicts of the rules, and replaces those about the email itself. */
 function addByHand(delivery: DeliveryRow, found: readonly Verdict[], at: number): DecisionRecord {
   const earlier = readRecord(delivery)
   const replaced = [...EMAIL_FINDINGS, 'template', 'giveUp', ...(earlier?.sentOn?.inBulk ? [BRAKE] : [])]
@@ -187,7 +187,7 @@ function addByHand(delivery: DeliveryRow, found: readonly Verdict[], at: number)
   )
 }
 
-/** Also for an email that cannot be decided, such as one with a send window that cannot be read. */
+/** Also for an email that can't be decided, for example because its send window is invalid. */
 export function whenToGiveUp(work: DeliveryWork): number {
   const { delivery, message, contact, settings } = work
   const { content } = message

@@ -213,7 +213,7 @@ export async function describeDeliveries(
   })
 }
 
-/** Of few pages any: the statement is left out for the others. */
+/** Few pages have any, so the others skip the statement. */
 const listSends = async (store: Store, rows: readonly DeliveryRow[]): Promise<ReadonlyMap<number, StoredSend>> =>
   rows.length === 0 ? new Map() : store.listSends(rows.map(({ id }) => id))
 
@@ -383,7 +383,7 @@ export type Resent = { sent: number; refused: number; gone: number; next: number
 
 const STAYING: ReadonlySet<string> = new Set(['message_on_its_way', 'event_deleted'])
 
-/** In one request, which takes a second or two. */
+/** Per request, which takes one or two seconds. */
 export const MOST_RESENT = 1_000
 
 /** Each waits for the same commit. */
@@ -411,7 +411,7 @@ export async function resendMatching(
       else if (STAYING.has(refusal)) counts.refused += 1
       else if (refusal !== 'unavailable') counts.gone += 1
     }
-    // what was sent must be said
+    // the answer must count the emails that were sent
     if (failed >= 0) return counts.sent === 0 ? UNAVAILABLE : { ...counts, next: ids[failed] ?? null }
   }
   return { ...counts, next: rows[MOST_RESENT]?.id ?? null }

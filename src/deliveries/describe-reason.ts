@@ -40,7 +40,7 @@ const BY_DECISION = {
   active_again: (name) => `${name} was active again, so this email was not needed.`,
   unsubscribed: (name) => `${name} unsubscribed.`,
   pending: (name) => `${name} had not confirmed their email address yet.`,
-  topic: (name) => `${name} unsubscribed from this topic.`,
+  topic: (name) => `${name} unsubscribed from the topic of this message.`,
   not_pending: (name) => `${name} no longer had to confirm their email address.`,
   bounced: (name) => `An earlier email to ${name} bounced.`,
   complained: (name) => `${name} reported an email as spam.`,
@@ -282,7 +282,7 @@ export function describeFailure({ reason, reply }: { reason: string; reply?: str
   return reply === undefined || codeOf(reason) !== undefined ? why : `${why} ${describeReply(reply)}`
 }
 
-/** A check asks for nothing but the account. `provider`: its name. */
+/** A check only reads the account. `provider`: its name. */
 export function describeApiFault(reason: string, provider: string): string {
   const code = codeOf(reason)
   if (code === '401' || code === '403') return `${provider} rejected the key (it replied ${code}).`

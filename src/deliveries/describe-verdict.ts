@@ -40,7 +40,7 @@ const BY_RULE = {
     content.asksConsent
       ? 'Its text is set under Sender.'
       : content.isOwnText
-        ? 'Its text came with the call.'
+        ? 'Its text came with the API call.'
         : `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
   date: ({ about, value, verdict }, { person, zone }) => {
     const name = displayName(person)
@@ -117,7 +117,7 @@ function describeLanguage({ about, value }: Verdict, subject: DescribedSubject):
   const which = about === null ? "The message's own text" : `The text in ${nameLanguage(about)}`
   const name = displayName(subject.person)
   if (value === null) return `${which} was used, because ${name} has no locale.`
-  const why = about === null ? `no other is in ${name}'s locale` : `it fits ${name}'s locale`
+  const why = about === null ? `no other text fits ${name}'s locale` : `it fits ${name}'s locale`
   return `${which} was used, because ${why}, ${formatValue(value)}.`
 }
 
@@ -224,7 +224,7 @@ function describeDone(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
 }
 
 function describeIncomparable(verdict: Verdict, { content }: DescribedSubject, same: string): string {
-  const found = `${upperFirst(triggerNoun(content))} had no ${same}, so no ${formatValue(verdict.about)} has the same`
+  const found = `${upperFirst(triggerNoun(content))} had no ${same}, so no ${formatValue(verdict.about)} can have the same one`
   return isPass(verdict) ? `${found}.` : `${found}, but this message requires one.`
 }
 

@@ -71,7 +71,7 @@ export async function previewDraft(deps: Dependencies, asked: Asked): Promise<Dr
   const mail = await deps.mailer.preview(found.sample)
   const { store, templates, mailer } = deps
   const check = await checkLive({ store, app, templates, senders: mailer.senders }, message.content)
-  // nothing may go live by an empty preview
+  // an empty preview must not allow going live
   const isReady = check.problems.length === 0 && 'html' in mail
   const unsent = found.unsent === null ? [] : [{ field: 'email', code: 'no_email', message: found.unsent }]
   return {
@@ -94,7 +94,7 @@ export function previewView({ found, mail }: Pick<DraftPreview, 'found' | 'mail'
     : { ...shown, subject: null, html: null, text: null, refusedLinks: [], fault: describeFault(mail, found) }
 }
 
-/** Why nothing can be shown. */
+/** Why there is no preview. */
 export function describeFault(fault: TemplateFault, { sample: { contact, app }, isMadeUp }: FoundSample): string {
   const begin = `Nothing can be shown for ${isMadeUp ? 'this person' : contact.email}: `
   if (!('missing' in fault)) return `${begin}${describeTemplateFault(fault)}`

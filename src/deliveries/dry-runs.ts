@@ -1,4 +1,4 @@
-/** What a write would do: it is planned like one that is made, and neither saved nor counted. */
+/** What a write would do. It is planned like a real one, but neither saved nor counted. */
 import type { AppRow } from '../accounts/access.ts'
 import { type ContactWriteName, type LimitDependencies, peekForContact, peekForKey } from '../accounts/write-limits.ts'
 import { type Refusal, refuse, type Warning } from '../core/refusals.ts'

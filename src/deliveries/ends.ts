@@ -1,4 +1,4 @@
-/** What becomes of an email, its captured copy, its events and its key of "once" when it ends or goes on waiting. */
+/** What happens to an email, its captured copy, its events and its deduplication key when it ends or keeps waiting. */
 import { MINUTE_MS } from '../core/clock.ts'
 import { type DecisionRecord, parseRecord, type StoppedBy } from '../store/decision-records.ts'
 import type {
@@ -29,7 +29,7 @@ import { BRAKE } from './brake.ts'
 import { HELD_BACK, refusedBy, suppressionVerdict, WAIT_REASONS } from './decide.ts'
 
 const WAITING: readonly string[] = ['waiting', 'deferred']
-/** After these the person gets no more email, so the captured copy is useless too. */
+/** After these the person gets no more email, so the captured copy is deleted, too. */
 const FINAL_REASONS: readonly string[] = [...SUPPRESSION_REASONS, 'topic', 'gone']
 
 const RESENDABLE: readonly DeliveryState[] = ['skipped', 'failed', 'unknown', 'deferred', 'kept']
@@ -132,7 +132,7 @@ function findStopped({ state, reason, record }: ResendFacts, at: number): { stop
   return { stopped: { at: decidedAt, reason, verdicts: verdicts.filter(({ verdict }) => verdict !== 'pass') } }
 }
 
-/** What a member resends may have been captured, or handed over with an unknown outcome. */
+/** An email that a member resends may have been captured, or handed over with an unknown outcome. */
 export const isFirstSend: DeliveryRules['isFirstSend'] = ({ byHand, record }) => {
   if (!byHand) return true
   const { keptAt, unconfirmedAt } = parseRecord(record) ?? {}
@@ -146,7 +146,7 @@ export const isCancellable = (state: DeliveryState): boolean => CANCELLABLE.incl
 /** The reason of an email that a member or an API key cancelled. */
 export const CANCELLED = 'cancelled'
 
-/** It keeps what its rules said. */
+/** It keeps the verdicts of its rules. */
 export const planCancel: PlanCancel = ({ state, record }, { at, actor }) => {
   if (!isCancellable(state)) return { refusal: 'delivery_in_use' }
   const decided = parseRecord(record) ?? { at, verdicts: [] }
@@ -241,7 +241,7 @@ const findHeir = <J extends { id: number; triggeredAt: number }>(joined: readonl
 /** A key by time belongs to one email and is never passed on. */
 const keyToPass = (dedupeKey: string | null): string | null => (dedupeKey === TIMED_KEY ? null : dedupeKey)
 
-/** A server that refused the email has not taken it. An earlier try whose outcome is unknown still counts (ms UTC). */
+/** A refused attempt doesn't count as handed over, but an earlier one with an unknown outcome does (ms UTC). */
 function earlierHandOver({ record }: Finish, attempt: EndFacts['attempt']): number | null {
   if (!attempt) return null
   const { unconfirmedAt } = parseRecord(record ?? attempt.record) ?? {}

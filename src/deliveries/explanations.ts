@@ -276,7 +276,7 @@ const REASONS: ReadonlyMap<string, readonly string[]> = new Map(
   } satisfies Record<Exclude<Check, 'suppression'> | 'template', readonly string[]>),
 )
 
-/** Something else may have stopped it since the decision. */
+/** The email may have ended for another reason since the decision. */
 function isCauseOf(checked: Verdict, reason: string | null): boolean {
   const { rule, value, verdict, until } = checked
   if (verdict === 'pass' || reason === null) return false

@@ -211,7 +211,7 @@ function describeNever(subject: Subject, about: About, causes: Causes): string {
   if (refused?.because === 'paused' && refused.liveAt === null && status === 'paused')
     return `${came}. The message is paused.`
   const isDate = 'date' in content.trigger
-  const unknown = isDate ? 'If it was set later, a time that is over triggers nothing.' : 'The reason is not stored.'
+  const unknown = isDate ? 'If it was set later, a time in the past triggers nothing.' : 'The reason is not stored.'
   const why = refused === null ? unknown : describeRefused(refused, about)
   return `${came}. ${why}${status === 'paused' ? ' The message is paused now.' : ''}`
 }
@@ -408,7 +408,7 @@ export async function listWouldNotStart(
   return toUnstarted(outcomes).filter(({ message }) => !started.has(message.id))
 }
 
-/** Fits the trigger of now or of then, and the message is or was no draft. */
+/** The event matches the current or the former trigger, and the message is not, or was not, a draft. */
 function isConcerned(row: EventRow, history: MessageHistory): boolean {
   const { message } = history
   if (message.status !== 'draft' && isStartedBy(message.content.trigger, row)) return true
@@ -481,7 +481,7 @@ function describeUnstarted(row: EventRow, about: About): string {
 
 type Earlier = { earlier: DeliveryRow; cameAt: number }
 
-/** As of the event; what became of the email later follows. */
+/** The state at the time of the event, followed by what happened later. */
 function describeEarlier({ earlier, cameAt }: Earlier, time: (at: number) => string): string {
   const { state, sentAt, handedAt, heldBackAt } = earlier
   if (heldBackAt !== null && heldBackAt <= cameAt)

@@ -1,4 +1,4 @@
-/** A test email as programs send it, over MCP and the API: only to members of the account. */
+/** Test emails over MCP and the API, to members of the account only. */
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Access, AppRow } from '../accounts/access.ts'
 import { takeCostly } from '../accounts/costly-calls.ts'

@@ -21,7 +21,7 @@ export const countsView = (counts: MessageCounts): Record<string, number> =>
 
 const RESULT_DAYS = 30
 
-/** What became of its emails, as the API and MCP show it. */
+/** Results of the message's emails, as the API and MCP show them. */
 export async function viewOutcome({ store, clock }: { store: Store; clock: Clock }, message: MessageRow) {
   const range = lastDays(RESULT_DAYS, clock.now())
   const [counts, results, goals] = await Promise.all([

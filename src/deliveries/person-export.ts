@@ -99,7 +99,7 @@ async function* listEmails(store: Store, app: AppRow, person: ContactRow): Async
   }
 }
 
-/** With the values that a call of the API sent, and what the person would have read, if it was captured. */
+/** With the values of POST /send, and the text of captured emails. */
 async function emailView(store: Store, { work: { delivery, send, message }, explained }: ListedDelivery) {
   const captured = await store.findCaptured(delivery.appId, delivery.id)
   return {

@@ -32,7 +32,7 @@ const MAX_REPORTS = 1_000
 /** Emails of one person that are listed; there are rarely more than some dozen. */
 const MAX_EMAILS = 1_000
 
-/** When it was sent or decided; if it is still to be, when it is due. */
+/** When it was sent or decided; when it is due if it is waiting. */
 const timeOf = ({ state, sentAt, handedAt, updatedAt, dueAt }: DeliveryRow): number =>
   state === 'waiting' || state === 'deferred' ? dueAt : (sentAt ?? handedAt ?? updatedAt)
 

@@ -1,4 +1,4 @@
-/** What becomes of an email by a report about it, from its provider or by the signed webhook of the customer. */
+/** How a report changes an email: from its provider, or from the customer's signed webhook. */
 import { DAY_MS } from '../core/clock.ts'
 import { parseRecord } from '../store/decision-records.ts'
 import type { DeliveryReport, PlanReport, ReportedDelivery, ReportPlan } from '../store/delivery-reports.ts'
@@ -10,7 +10,7 @@ export const SOFT_BOUNCES = { most: 3, withinMs: 14 * DAY_MS } as const
 const LEFT: readonly DeliveryState[] = ['handed', 'sent', 'unknown']
 const WAITING: readonly DeliveryState[] = ['waiting', 'deferred', 'claimed']
 
-/** It left, and is to be sent once more because its outcome was unknown. */
+/** It was handed over, and will be sent once more because its outcome is unknown. */
 const isToBeRepeated = ({ state, record }: ReportedDelivery): boolean =>
   WAITING.includes(state) && parseRecord(record)?.unconfirmedAt !== undefined
 

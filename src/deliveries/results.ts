@@ -1,4 +1,4 @@
-/** What a message brought about: how far its emails came, and how much more often those who got it came back. */
+/** Results of a message: the funnel of its emails, and how much more often people who got it came back. */
 import { DAY_MS } from '../core/clock.ts'
 import type {
   AppResults as AppCounts,
@@ -199,7 +199,7 @@ export type AppResults = {
   cameBackOf: Map<number, number>
 }
 
-/** What an app's messages brought about in a range, for Overview. Messages without an email in it have no trend. */
+/** Results of an app's messages in a range, for Overview. Messages without an email in it have no trend. */
 export const readAppResults = async (store: Store, appId: number, range: DayRange): Promise<AppResults> =>
   summarizeAppResults(await store.readAppResults(appId, range), range)
 

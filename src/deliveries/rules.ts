@@ -148,7 +148,7 @@ export const readsPages = (onlyIf: readonly Rule[]): boolean => onlyIf.some((rul
 export const listReadEvents = (onlyIf: readonly Rule[]): ReadEvent[] =>
   onlyIf.flatMap((rule) => definitionOf(rule).readsEvent?.(rule) ?? [])
 
-/** How long a page may be open without a sign. */
+/** How long a page can be open without a report. */
 export const longestQuietMs = (onlyIf: readonly Rule[]): number =>
   Math.max(PRESENCE_MS, ...onlyIf.map((rule) => definitionOf(rule).quietMs?.(rule) ?? 0))
 
@@ -235,7 +235,7 @@ function checkAway(rule: Away, facts: RuleFacts): Verdict {
   return markEstimated(markReturn(found, rule, facts), presence)
 }
 
-/** Who had left when the event came, and didn't stay away until the email was due. */
+/** People who had left when the event arrived, but didn't stay away until the email was due. */
 function markReturn(found: Verdict, rule: Away, facts: RuleFacts): Verdict {
   const isBack = typeof found.value !== 'number' || found.value > facts.triggeredAt
   if (!isSettled(found) || rule.at === 'trigger' || !isBack) return found

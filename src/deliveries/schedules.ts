@@ -1,4 +1,4 @@
-/** When triggers are due that no event brings: dates of people, and their inactivity. Pure. */
+/** When triggers without an event are due: dates of people, and inactivity. Pure. */
 import { DAY_MS } from '../core/clock.ts'
 import { readDate } from '../core/dates.ts'
 import { triggerOfKey } from '../messages/again.ts'
@@ -106,7 +106,7 @@ function listInactive(trigger: InactiveTrigger, { createdAt, listActivity, from,
   return found
 }
 
-/** Tells one date from another, and one absence. */
+/** Distinguishes one date, or one time of inactivity, from another. */
 const nameDate = (trigger: DateTrigger, dueAt: number): string => `date ${dateOfDue(trigger, dueAt)}`
 const DATE_NAME = /^date (-?\d+)$/
 const dateOfKey = (key: string): number => Number(DATE_NAME.exec(triggerOfKey(key) ?? '')?.[1] ?? Number.NaN)
@@ -125,18 +125,18 @@ const planSchedule: ScheduleRules['planSchedule'] = ({ trigger }: Pick<MessageCo
   return isInactiveTrigger(trigger) ? { trigger, timezone: null, isFilledByWrites: false } : null
 }
 
-/** When a person is looked at first, if that is after `since`. */
+/** When a person is first checked, if that is after `since`. */
 const planFirstLook: ScheduleRules['planFirstLook'] = (trigger, { fields, timezone, lastActiveAt, since, at }) => {
   if (isDateTrigger(trigger)) {
     const dueAt = dueByDate(trigger, fields, timezone)
     return dueAt !== null && dueAt > since ? dueAt : null
   }
   const dueAt = dueByInactivity(trigger, lastActiveAt())
-  // inactive before the message was live: looked at again when they could be so once more
+  // inactive before the message was live: checked again when they could next be inactive
   return dueAt > since ? dueAt : dueByInactivity(trigger, at)
 }
 
-/** What a look at a person finds: whether they trigger the message, and when to look again (null: never). */
+/** The result of checking a person: whether they trigger the message, and when to check again (null: never). */
 const planLook: ScheduleRules['planLook'] = (trigger, { dueAt, lastActiveAt, at }) => {
   if (isDateTrigger(trigger)) {
     return { starts: { occurredAt: dueAt, trigger: nameDate(trigger, dueAt) }, nextAt: null }
@@ -150,7 +150,7 @@ const planLook: ScheduleRules['planLook'] = (trigger, { dueAt, lastActiveAt, at 
   return { starts, nextAt }
 }
 
-/** A look can't be so far ahead, unless the clock was set back. */
+/** A check can't be so far ahead, unless the clock was set back. */
 const latestLook: ScheduleRules['latestLook'] = (trigger, at) =>
   isInactiveTrigger(trigger) ? dueByInactivity(trigger, at) : Number.POSITIVE_INFINITY
 

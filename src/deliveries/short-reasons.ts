@@ -25,7 +25,7 @@ const BY_REASON = {
   active_again: 'Active again',
   unsubscribed: 'Unsubscribed',
   pending: 'Address not confirmed',
-  topic: 'Topic ended',
+  topic: 'Unsubscribed from topic',
   not_pending: 'No confirmation needed',
   bounced: 'Address bounced',
   complained: 'Reported spam',
@@ -136,7 +136,7 @@ const BY_ENHANCED = new Map([
 const describeCode = (reason: string, code: string): string =>
   /^smtp_4|^api_5/.test(reason) ? `Not accepted (${code})` : `Refused by server (${code})`
 
-/** Of a code alone, such as in filters. `reply`: the codes of the mail server, which say more. */
+/** The words for a code, such as in filters. `reply`: the mail server's codes, which are more specific. */
 export function shortenReason(reason: string, reply = ''): string {
   const known = SHORT_REASONS.get(reason) ?? BY_CODE.get(reason)
   const code = codeOf(reason)
@@ -175,7 +175,7 @@ export function shortenDelivery(delivery: Shortened, refusal: UnwantedReason | n
   return { words: `${shortenReason(refusal)}, skipped`, countdown: { at, over: 'next' } }
 }
 
-/** Of an email that a member sent although it was stopped. */
+/** The row of an email that a member sent although it was stopped. */
 function describeOverridden(delivery: Shortened): string | null {
   const { stopped } = readRecord(delivery)?.sentOn ?? {}
   if (stopped === undefined || delivery.state !== 'sent') return null

@@ -20,7 +20,7 @@ export type Notes = {
 /** `onNote` is called after each note, because notes don't commit. */
 type Noting = { store: Store; clock: Clock; onNote?: () => void }
 
-/** Counts what leaves no event, such as refused requests. Saved in batches, so that bad requests cost no writes. */
+/** Counts requests that store no event, such as refused ones. Saved in batches, so that bad requests cost no writes. */
 export function createNotes({ store, clock, onNote = () => {} }: Noting): Notes {
   let gathered = new Map<string, NoteRow>()
   let writing: NoteRow[] = []

@@ -33,7 +33,7 @@ export type Counts = {
   isWhole: boolean
 }
 
-/** Events of an app by time and by name; `name` filters the counts by time. */
+/** Counts an app's events by time and by name. `name` filters the counts by time. */
 export async function readCounts(
   { store, clock }: { store: Store; clock: Clock },
   app: AppRow,

@@ -190,7 +190,7 @@ const IN_FUTURE: inputs.Fault = {
 
 type ResultUrl = { appId: number; email: string; url: string | null }
 
-/** Forgets the oldest; a page that is not known yet causes no warning. */
+/** Oldest entries are dropped. An unknown page causes no warning. */
 const MOST_SHARED_PAGES = 10_000
 
 const URL_SHARED: Warning = {

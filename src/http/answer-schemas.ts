@@ -34,7 +34,7 @@ export const FieldErrorItem = Type.Object(ISSUE, {
 export const WARNINGS = Type.Optional(
   Type.Array(WarningItem, {
     description:
-      'Absent if there are no warnings. `unknown_field`: the field is unknown and was ignored. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: a key is in the JSON twice; the last value was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person already has another name. `unknown_timezone`: `fields.timezone` is not a timezone, so that of the app is used. `not_a_date`: the date in this field triggers a live message, but it is not a date, so it triggers nothing. `url_missing`: `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails do not link to this `url`. `url_trimmed`: emails link to `url` without the whitespace around it. `url_shared`: another person has this `url` with another query. `no_email_sent`: this app has no record of an email to `email`, for example because the person was erased, so the report does not count in the rates. `still_sending`: the mail server already has emails of this message or to this person, which may still arrive.',
+      'Absent if there are no warnings. `unknown_field`: the field is unknown and was ignored. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: a key is in the JSON twice; the last value was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person already has another name. `unknown_timezone`: `fields.timezone` is not a timezone, so the timezone of the app is used. `not_a_date`: the date in this field triggers a live message, but it is not a date, so it triggers nothing. `url_missing`: `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails do not link to this `url`. `url_trimmed`: emails link to `url` without the whitespace around it. `url_shared`: another person has this `url` with another query. `no_email_sent`: this app has no record of an email to `email`, for example because the person was erased, so the report does not count in the rates. `still_sending`: the mail server already has emails of this message or to this person, which may still arrive.',
   }),
 )
 export const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })
@@ -93,7 +93,7 @@ export const DeliveryRecord = Type.Object(
       '`waiting`: not due yet. `deferred`: checked or tried again later. `claimed`, `handed`: being sent. `kept`: captured. `joined`: listed in the email of `joinedTo`. `unknown`: the mail server did not confirm it.',
     ),
     reason: orNull(Type.String(), 'Why it was not sent or was deferred, such as `cancelled`.'),
-    createdAt: time('When it was created, because its trigger was received.'),
+    createdAt: time('When it was created: right after its trigger was received.'),
     triggeredAt: time('When its trigger happened, such as the `occurredAt` of the event.'),
     dueAt: time('When its rules are checked.'),
     sentAt: timeOrNull('When the mail server accepted it.'),
@@ -165,7 +165,7 @@ export const ResentAnswer = Type.Object(
   {
     ok: TRUE,
     sent: emails(
-      'How many were queued. They go out in a moment, except to people who are suppressed; lifecycle emails wait while the brake is on.',
+      'How many were queued. They go out in a moment, except to suppressed people. Lifecycle emails wait while the brake is on.',
     ),
     refused: emails('How many stay failed, because another email of the same message was sent or is waiting.'),
     gone: emails('How many were no longer failed.'),
@@ -180,8 +180,8 @@ export const ExplainedRule = Type.Object(
     rule: Type.String({ description: 'The rule or limit that was checked, such as `away` or `suppression`.' }),
     verdict: oneOf(['pass', 'fail'], 'Whether it allowed the email.'),
     sentence: Type.String({ description: 'The result in one sentence.' }),
-    isToday: Type.Optional(Type.Literal(true, { description: 'It was checked with what is stored now.' })),
-    isEstimated: Type.Optional(Type.Literal(true, { description: 'It was decided by page views only.' })),
+    isToday: Type.Optional(Type.Literal(true, { description: "It is based on today's data." })),
+    isEstimated: Type.Optional(Type.Literal(true, { description: 'It is based on page views only.' })),
   },
   { title: 'CheckedRule', description: 'One check before sending.' },
 )
@@ -235,7 +235,7 @@ export const PersonExport = Type.Object(
       'Null if the address is not suppressed.',
     ),
     changes: Type.Array(Type.Object({ at: time('When it changed.') }, { additionalProperties: true }), {
-      description: 'What changed of the person, newest first: up to 200 times.',
+      description: 'Changes to the person, newest first: at most 200.',
     }),
     topics: Type.Array(
       Type.Object({ name: Type.String(), isOn: Type.Boolean(), endedAt: timeOrNull('When the person ended it.') }),
@@ -246,7 +246,7 @@ export const PersonExport = Type.Object(
         askedAt: time('When an email asked for it.'),
         source: Type.String({ description: '`api`, `mcp`, `dashboard`, or `page` for a new link.' }),
         confirmedAt: timeOrNull('When the person confirmed it.'),
-        confirmedBy: orNull(Type.String(), '`page`: with the link in the email.'),
+        confirmedBy: orNull(Type.String(), '`page`: the person, with the link in the email.'),
         wording: Type.String({ description: 'The version of the wording.' }),
         text: orNull(Type.Object({}, { additionalProperties: true }), 'The wording: subject, body and button.'),
         address: orNull(Type.String(), 'The IP address that confirmed it, if the app stores it.'),
@@ -262,7 +262,7 @@ export const PersonExport = Type.Object(
           Type.Object({
             at: time('When it was captured.'),
             subject: orNull(Type.String(), 'The subject.'),
-            text: Type.String({ description: 'The text; of old ones, the whole source.' }),
+            text: Type.String({ description: 'The text. For emails from older releases: the whole source.' }),
           }),
           'The email itself, if it was captured instead of sent.',
         ),
@@ -271,14 +271,14 @@ export const PersonExport = Type.Object(
     ),
     pageReports: Type.Array(
       Type.Object({ type: Type.String(), path: Type.String(), at: time('When it was reported.') }),
-      { description: 'Which pages were opened, left and shown again in the last 48 hours.' },
+      { description: 'Pages that were opened, left or returned to in the last 48 hours.' },
     ),
     deleted: Type.Object(
       {
-        eventsUntil: timeOrNull('Events that arrived until then were deleted.'),
-        pageViewsUntil: timeOrNull('Page views that arrived until then were deleted.'),
+        eventsUntil: timeOrNull('Events that arrived up to this time were deleted.'),
+        pageViewsUntil: timeOrNull('Page views that arrived up to this time were deleted.'),
       },
-      { description: 'What the app deleted because of its age. Null if nothing was.' },
+      { description: 'The data that was deleted because of its age. Null if none was.' },
     ),
     events: Type.Array(EventRecord, { description: 'Events, page views and actions, newest first.' }),
   },

@@ -56,7 +56,7 @@ export function createIdempotencyGuard({ store, clock }: { store: Store; clock: 
         throw error
       }
     },
-    /** For an unparsed body: the write finds earlier outcomes. */
+    /** For an unparsed body; the write looks for earlier outcomes. */
     beginUnread(request: Request, access: Access): BegunUnread {
       const idempotency = readKey(request, access)
       if (!idempotency) return UNREAD_WITHOUT_KEY

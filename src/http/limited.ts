@@ -11,7 +11,7 @@ type Dependencies = { limits: Limits; clock: Clock; addressKey: string }
 
 export function uncountedAnswer(deps: Dependencies, request: Request, write: LimitedWrite, refusal: Refusal): Response {
   const { access } = factsOf(request)
-  // an answer names only one limit, and this one is the abuse limit
+  // a response names only one limit, and this one names the abuse limit
   if (!access || refusal.refusal === 'rate_limited') return refusalAnswer(request, refusal)
   return refusalAnswer(request, refusal, remainingHeaders(deps, write, access))
 }
@@ -20,7 +20,7 @@ export function remainingHeaders(deps: Dependencies, write: LimitedWrite, access
   return limitHeaders(peekForKey(deps, write, access))
 }
 
-/** A lifted limit sends no headers: no number would be true. */
+/** A lifted limit sends no headers, because no number would be correct. */
 export function limitHeaders({ limit, taken }: Pick<TakenFor, 'limit' | 'taken'>): Record<string, string> {
   if (limit.max === Infinity) return {}
   return {

@@ -156,10 +156,10 @@ type JsonReader<C, R> = (body: Body, context: C) => Read<R>
 
 const DEFAULT_SIMULATED_DAYS = 7
 const MOST_SIMULATED_DAYS = 30
-/** Later pages belong to the first page's simulation for this long. */
+/** For this long, later pages can continue the simulation of the first page. */
 const SIMULATED_PAGES_MS = HOUR_MS
 
-/** Of a simulation. Later pages are those of the first page's time. */
+/** Parameters of a simulation. Later pages show it as of the first page's time. */
 export const SIMULATED = {
   days: Type.Optional(
     count(MOST_SIMULATED_DAYS, { description: 'How many days back.', default: DEFAULT_SIMULATED_DAYS }),

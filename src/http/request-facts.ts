@@ -12,7 +12,7 @@ export type RequestFacts = {
   isWrite: boolean
   app?: AppRow
   refusal: Refusal | null
-  /** of a batch that was answered as a whole */
+  /** the refused events of a batch, whose response itself is no refusal */
   refusedItems?: { refusal: Refusal; app?: AppRow }[]
   /** what MCP refuses in its own terms */
   protocolError?: 'invalid_message' | 'tool_not_open'

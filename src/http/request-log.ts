@@ -175,7 +175,7 @@ function describeKeyless({ headers }: Request, route: string): string {
   return headers.has('authorization') ? KEYLESS.unknown : KEYLESS.none
 }
 
-/** Others are names that the caller made up. */
+/** Known names. Others are not logged, because callers make them up. */
 export const LOGGED_FIELDS: ReadonlySet<string> = new Set(
   `app basedOn body consent createContact cursor days delivery deliveryId dryRun email event events field fields firstName fromEmail
   fromName html id Idempotency-Key ip kind language lastName limit message messageId moveWaiting newsletter occurredAt page preheader properties

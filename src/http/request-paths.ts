@@ -64,7 +64,7 @@ export function createRouteFinder(routes: readonly string[]): RouteFinder {
   return (path) => (paths.has(path) ? path : (patterns.find(({ fits }) => fits.test(path))?.path ?? null))
 }
 
-/** Elysia reads badly encoded IDs in a path as null, whatever their type says. They are IDs that nobody has. */
+/** Elysia reads badly encoded IDs in a path as null, whatever their type says. They match nothing. */
 export function replaceUnreadable({ params }: { params?: Record<string, string | null> }): void {
   for (const [name, id] of Object.entries(params ?? {})) if (params && id === null) params[name] = ''
 }

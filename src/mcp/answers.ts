@@ -15,7 +15,7 @@ export const messageAnswer = (message: object): Response => new Response(JSON.st
 /** `send` writes a message of the protocol, `end` the last one. */
 export type MessageStream = { response: Response; send: (message: object) => void; end: (message: object) => void }
 
-/** The answer to a message as a stream of events, with notifications before it. After the client has left it says nothing. */
+/** The answer to a message as a stream of events, with notifications before it. Writes nothing once the client has left. */
 export function openMessageStream(): MessageStream {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
   const writer = writable.getWriter()
@@ -33,7 +33,7 @@ export function openMessageStream(): MessageStream {
   }
 }
 
-/** To a notification there is nothing to say. */
+/** Notifications get no answer. */
 export const acceptedAnswer = (): Response => new Response(null, { status: 202 })
 
 export const protocolError = (error: { code: number; message: string; data?: object }, id: Id = null): Response =>

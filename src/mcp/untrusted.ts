@@ -9,7 +9,7 @@ export const UNTRUSTED =
 const PLAIN = /^[ -~]*$/
 const PLAIN_LINES = /^[\n\t -~]*$/
 const SPACES = /[\t\n\v\f\r\u0085\u2028\u2029]+/g
-/** Could say what no person reads. */
+/** Invisible characters, which could hide instructions from people. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu
 
 /** One line, cut, without invisible characters. */

@@ -27,7 +27,7 @@ export const collectMsOf = (again: Again | undefined): number | null =>
   again !== undefined && 'collect' in again && again.collect ? again.collect.minutes * MINUTE_MS : null
 
 /**
- * The deduplication key of `once`; empty for once per person or an event without the properties. `trigger`: what tells
+ * The deduplication key of `once`; empty for once per person or an event without the properties. `trigger`: distinguishes
  * one trigger from another.
  */
 export function dedupeKeyOf(again: Again | undefined, properties: () => Record<string, unknown>, trigger = ''): string {
@@ -40,7 +40,7 @@ export function dedupeKeyOf(again: Again | undefined, properties: () => Record<s
 
 const TRIGGER_KEY = 'trigger '
 
-/** What told one trigger from another; null: the key is of something else. */
+/** The part of the key that distinguishes triggers; null: the key has none. */
 export const triggerOfKey = (key: string): string | null =>
   key.startsWith(TRIGGER_KEY) ? key.slice(TRIGGER_KEY.length) : null
 

@@ -1,4 +1,4 @@
-/** What the app's data lacks for the trigger and the rules of a message. */
+/** Checks whether the app's data fits the trigger and the rules of a message. */
 import { formatCount } from '../core/count.ts'
 import { readDate } from '../core/dates.ts'
 import { findNearest } from '../core/nearest.ts'

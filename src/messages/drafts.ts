@@ -1,4 +1,4 @@
-/** Messages as programs save them and turn them on, over MCP and the API: by someone who has read or previewed them. */
+/** Saving messages and turning them on over MCP and the API, which requires having read or previewed them. */
 import { Kind, type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { AppRow } from '../accounts/access.ts'
 import { describeActor } from '../accounts/audit.ts'
@@ -34,7 +34,7 @@ import {
   setMessageStatus,
 } from './messages.ts'
 
-/** How an interface calls what its sentences name. */
+/** The calls that error messages name, which differ by interface. */
 export type CallNames = { list: string; get: string; preview: string; docs: string }
 
 /** Whether it exists is found later. */
@@ -60,7 +60,7 @@ export const draftFields = (names: CallNames) => ({
   }),
   basedOn: Type.Optional(
     Type.String({
-      description: "The message's `updatedAt`, as you read it. Required with `messageId`.",
+      description: 'The `updatedAt` of the message when you last read it. Required with `messageId`.',
       brief: `\`updatedAt\` from ${names.get}`,
       pattern: TIME_PATTERN,
       say: `Send the message's \`updatedAt\`, as ${names.get} returned it.`,
@@ -68,7 +68,7 @@ export const draftFields = (names: CallNames) => ({
   ),
   [MOVE_WAITING]: Type.Optional(
     Type.Boolean({
-      description: 'Whether emails that wait use the new version too. By default, they keep theirs.',
+      description: 'Whether waiting emails use the new version too. By default, they keep theirs.',
       say: 'Send true or false.',
     }),
   ),
@@ -111,12 +111,12 @@ export const statusFields = (names: CallNames) => ({
     [Kind]: WORD,
     type: 'string',
     enum: [...MESSAGE_STATUSES],
-    description: '`live`: it sends emails from now on. With the others, emails that come due are skipped.',
+    description: '`live`: the message sends emails. `draft` and `paused`: emails that come due are skipped.',
     say: { invalid: `Send one of ${MESSAGE_STATUSES.join(', ')}.` },
   }),
   token: Type.Optional(
     Type.String({
-      description: 'Of a preview of the current content. Required for `live`.',
+      description: 'The token from a preview of the current content. Required for `live`.',
       say: describeUnseen(names),
     }),
   ),
@@ -130,7 +130,7 @@ export const cleanStatus = ({ messageId, status, token = '' }: StatusFields) => 
   token,
 })
 
-/** Who changes it, and in which words it is refused. */
+/** `by`: who changes it. `names`: for error messages. */
 type Changing = { context: SavingContext; by: MessageChange; idempotency?: Idempotency | null; names: CallNames }
 
 /** As the API and MCP show it. */

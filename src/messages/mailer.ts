@@ -1,4 +1,4 @@
-/** What other modules may ask of mail. Injected, so that messages don't import mail. */
+/** The interface of mail for other modules. Injected, so that messages don't import mail. */
 import type { HandOvers } from '../core/hand-overs.ts'
 import type { DeliveryWork, JoinedEvent, Mail, MailCategory, MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
@@ -69,8 +69,8 @@ export function mailFactsOf(
 export type Pause = { reason: string; until: number; isOwn: boolean }
 
 /**
- * What the mail server of an app was seen to accept. `closed`: nothing since `at`; the next email tries at `tryAt` (ms
- * UTC). `reply`: codes of its last refusal.
+ * Limits that the app's mail server has shown. `closed`: it has accepted nothing since `at`; the next attempt is at
+ * `tryAt` (ms UTC). `reply`: codes of its last refusal.
  */
 export type LearnedLimits = {
   connections: { most: number; at: number } | null

@@ -1,4 +1,4 @@
-/** What a save, a change of status and a deletion may do. Pure. */
+/** Plans saving, changing the status, and deleting. Pure. */
 import type { MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
 import type { MessageRules, SavePlan } from '../store/messages.ts'
 import { linkDrafts, listFollowers } from './sequences.ts'
@@ -23,11 +23,11 @@ const refuseDrafts: MessageRules['refuseDrafts'] = (drafts, listStored) => {
   return isUnlinked ? { refusal: 'message_changed' } : null
 }
 
-/** What an email says depends on what triggered it. */
+/** A version with another trigger can't have the values of a waiting email. */
 export const mayMove = (from: MessageContent, to: MessageContent): boolean =>
   Bun.deepEquals(bare(from.trigger), bare(to.trigger), true)
 
-/** Its conditions were checked already. */
+/** Waiting emails have met the trigger's conditions, so these may differ. */
 const bare = (trigger: Trigger): Trigger => ('event' in trigger ? { event: trigger.event } : trigger)
 
 /** A draft without deliveries is overwritten. Any other message gets a new version with new content. */

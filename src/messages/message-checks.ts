@@ -122,7 +122,7 @@ type Inspecting = { app: Pick<AppRow, 'id'>; templates: TemplateWorker }
 type Text = { [part in Part]?: string | undefined }
 type Texts = Text & { variants?: Record<string, Text> | undefined }
 
-/** What is known of an incomplete message: its sender, and templates that can't be read. */
+/** Checks an incomplete message: its sender, and templates with syntax errors. */
 export async function checkIncomplete(
   context: CheckContext,
   mail: Texts & Pick<Mail, 'fromEmail' | 'fromName'>,
@@ -241,7 +241,7 @@ function partition(faults: readonly CountedFault[]): [skipped: CountedFault[], w
   return [sorted.filter(isSkipped), sorted.filter(({ fault }) => 'broken' in fault)]
 }
 
-/** Event values in a message that no event starts: it could never be written. */
+/** Event values in a message that no event starts: they would always be missing. */
 async function findEventless(trying: Trying, content: MessageContent, madeUp: Start): Promise<FieldError[]> {
   const { faults } = await tryAll(trying, content, [madeUp])
   return partition(faults)[0].flatMap(({ part, fault }) => {
@@ -311,20 +311,20 @@ export const TOO_LARGE = 'too_large'
 
 function warnOfSize({ html }: RenderedMail, mail: Mail): FieldError[] {
   const kilobytes = Math.ceil(Buffer.byteLength(html) / 1024)
-  const message = `The email has ${formatCount(kilobytes)} KB. Gmail cuts emails off after ${SHOWN_KB} KB, with the link to unsubscribe at their end.`
+  const message = `The email is ${formatCount(kilobytes)} KB. Gmail cuts off emails after ${SHOWN_KB} KB, including the unsubscribe link at the end.`
   return kilobytes > SHOWN_KB ? [{ field: textField(mail), code: TOO_LARGE, message }] : []
 }
 
 type Listing = Pick<CheckContext, 'store' | 'app'> & { most: number }
 
-/** What the email is tried on. */
+/** The events or people that the email is tried on. */
 async function listStarts(listing: Listing, { trigger }: MessageContent): Promise<Start[]> {
   if ('event' in trigger) return listTriggers(listing, trigger)
   if (whatTriggers(trigger) !== 'people') return []
   return (await listPeople(listing)).filter(({ contact }) => mayStart(trigger, contact))
 }
 
-/** The newest of the app, whom an added tag, a page or their adding may trigger. */
+/** The app's newest people, whom a tag, a page view or being added may trigger. */
 async function listPeople({ store, app, most }: Listing): Promise<Start[]> {
   const query = { appId: app.id, tag: null, updatedAfter: null, before: null, limit: most }
   return (await store.listContacts(query)).map((contact) => ({ contact, event: null }))

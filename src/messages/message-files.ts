@@ -67,7 +67,7 @@ const SETTLE_MS = 5_000
 const LOOK_MS = 100
 const HANDED_MAX = 1_000
 
-/** Waits until emails on their way have an outcome. @returns how many have none; another process may be sending them */
+/** Waits for the outcome of emails being sent. @returns how many have none yet; another process may be sending them */
 async function settleElsewhere(store: Store, messages: MessageRow[]): Promise<number> {
   const count = async (): Promise<number> => {
     const asked = { contactId: null, states: ['handed'] as const, before: null, limit: HANDED_MAX }
@@ -102,7 +102,7 @@ function readFile(file: unknown): { input: ReadMessage[] } | { errors: FieldErro
 const atPlace = (index: number, errors: FieldError[]): FieldError[] =>
   errors.map((error) => ({ ...error, field: `[${index}]${error.field === '' ? '' : `.${error.field}`}` }))
 
-/** Unknown senders for all messages; everything else only for those that will be live. */
+/** Checks the sender address of all messages, and everything else only of those that will be live. */
 async function checkAll(context: CheckContext, messages: ReadMessage[], changes: ImportedMessage[]) {
   const [problems, warnings]: [FieldError[], FieldError[]] = [[], []]
   for (const [index, { content }] of messages.entries()) {

@@ -30,7 +30,7 @@ export async function readHistories(
   )
 }
 
-/** Null: not known. A message begins as a draft. */
+/** Null: not known. Messages start as drafts. */
 export function statusAt({ message, statuses }: MessageHistory, at: number): MessageStatus | null {
   if (at >= message.updatedAt) return message.status
   if (statuses.length === 0) return message.status === 'draft' ? 'draft' : null

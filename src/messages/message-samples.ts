@@ -66,7 +66,7 @@ function valuesOf(used: readonly UsedProperty[], making: Making): Values {
   return Object.fromEntries(last.map((one) => [one.name, makeSampleValue(one, making)]))
 }
 
-/** By which the trigger is due now. */
+/** A date by which the trigger is due now. */
 const dateOf = ({ days, when }: DateTrigger, at: number): number => at + (when === 'before' ? days : -days) * DAY_MS
 
 const ADA: ContactRow = {
@@ -87,7 +87,7 @@ const ADA: ContactRow = {
   lastEventAt: null,
 }
 
-/** Someone whom a call is about to add. */
+/** A person whom POST /send is about to add. */
 export const makeNewPerson = (app: AppRow, email: string): ContactRow => ({
   ...ADA,
   appId: app.id,

@@ -102,10 +102,10 @@ const OTHER_TRIGGER = refuse('invalid_field', {
   message: "Waiting emails can't use a version with another trigger. Save without moving them; they keep theirs.",
 })
 
-/** Other writes go in between (measured: 100,000 emails in 200 parts of 1.3 ms). */
+/** Per commit, so that other writes run in between (measured: 100,000 emails in 200 parts of 1.3 ms). */
 const MOVED_AT_ONCE = 500
 
-/** To the saved version. What was moved stays so, whatever happens. Refusals: unavailable. */
+/** Moves waiting emails to the saved version. A later failure moves none back. Refusals: unavailable. */
 export async function moveWaiting(
   store: Store,
   { id: messageId, version }: Pick<SavedMessage, 'id' | 'version'>,

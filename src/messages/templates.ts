@@ -343,7 +343,7 @@ function checkRanges(template: Template): void {
   }
 }
 
-/** Up to its last `default`, nothing in a value has to be there; LiquidJS allows this for the first filter only. */
+/** Before its last `default`, a value may be missing; LiquidJS allows this for the first filter only. */
 function allowMissing(value: Value): void {
   const end = value.filters.findLastIndex(({ name }) => name === 'default') + 1
   if (end === 0) return

@@ -8,13 +8,13 @@ import type { AppRow, Refused } from '../store/types.ts'
 import type { MessageChange } from '../store/messages.ts'
 import { TopicSchema } from './message-schema.ts'
 
-/** People choose among them on one page. */
+/** Few enough for people to choose from on one page. */
 const MOST_TOPICS = 20
 const MOST_DESCRIPTION = 200
 
 const FULL = `An app has at most ${MOST_TOPICS} topics. Use an existing one, or delete one under Sender.`
 
-/** Topics that the app lacks are added with the messages that are about them. */
+/** Saving a message also adds its topic to the app. */
 export async function findTopicFaults(
   store: Pick<Store, 'listTopics'>,
   { id: appId }: Pick<AppRow, 'id'>,

@@ -1,4 +1,4 @@
-/** What a draft is tried on before it goes live. */
+/** The events or people that a draft is tried on before it goes live. */
 import type { FieldError } from '../core/refusals.ts'
 import type { Trigger } from '../store/message-types.ts'
 
@@ -16,7 +16,7 @@ export function describeUntried({ of, what, usesValues }: Tried): string | null 
   return of > 0 || !usesValues || what === 'calls' ? null : `No ${what} to check yet.`
 }
 
-/** For those who see no checklist. */
+/** For interfaces without a checklist. */
 export function warnOfUntried({ tried }: { tried: Tried | null }): FieldError[] {
   const reason = tried && describeUntried(tried)
   const message = `Values weren't checked. ${reason}`

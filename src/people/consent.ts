@@ -24,7 +24,7 @@ export function mayAskFrom(source: ConsentSource, asked: readonly number[], at: 
   return Math.max(at, last + PROGRAM_WAIT_MS, nth + PROGRAM_WITHIN_MS)
 }
 
-/** A call that can't be met would add someone without consent, so it is refused. */
+/** Refused if no email can ask for consent, because the person would be added without it. */
 export async function refuseConsent(
   store: Pick<Store, 'mailSettings'>,
   { id: appId }: Pick<AppRow, 'id'>,
@@ -70,7 +70,7 @@ export function readConfirmToken(key: string, token: string): Link | null {
 
 export const CONFIRM_PATH = '/confirm'
 
-/** Of an email that is sent now. */
+/** For an email that is sent now. */
 export function confirmUrl(
   { baseUrl, key, now }: { baseUrl: string; key: string; now: number },
   { consentId, optIn }: { consentId: number; optIn: OptIn | null },

@@ -172,7 +172,7 @@ export function readContactErase(body: inputs.Body): inputs.Reading<ContactErase
     : { input: reading.input, warnings: inputs.warnOfUnknown(body, ERASE_FIELD_NAMES) }
 }
 
-/** It is stored, but Eventpost can't use it. */
+/** An invalid timezone is stored, but Eventpost can't use it. */
 function warnOfTimezone({ fields: own }: ContactFields): Warning[] {
   const zone = own !== null && Object.hasOwn(own, TIMEZONE_FIELD) ? own[TIMEZONE_FIELD] : null
   if (zone === null || zone === '' || ownTimezone(own) !== null) return []

@@ -17,7 +17,7 @@ const TAGS_AT_ONCE = 50
 /** People per commit, so that a running server's requests don't wait long. */
 const COMMIT_PEOPLE = 250
 
-/** What people are imported with. Exports have further columns, which are the service's own. */
+/** Columns that are imported. The other columns of exports are Eventpost's own data. */
 const READ = ['email', 'firstName', 'lastName', 'tags', 'fields', 'source', 'status', 'endedTopics'] as const
 type Name = (typeof READ)[number]
 const OWN: ReadonlySet<string> = new Set([
@@ -61,7 +61,7 @@ export async function* readPeople(
   const lines = format === 'csv' ? readCsv(pieces) : readJsonLines(pieces)
   for await (const { line, sent } of lines) {
     if (sent === null) {
-      yield { line, errors: wrong('This is not one JSON object.') }
+      yield { line, errors: wrong('This line is not a JSON object.') }
       continue
     }
     const ignored = findUnknown(Object.keys(sent))
@@ -107,7 +107,7 @@ function readCell(name: string, cell: string): unknown {
 const readListed = (text: string): unknown =>
   text.startsWith('[') ? parse(text) : text.split(/[,;]/).map((one) => one.trim())
 
-/** What is no JSON stays text, which the schema refuses. */
+/** Invalid JSON stays text, which the schema refuses. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -184,8 +184,8 @@ type Deps = { store: Store; clock: Clock }
 type Read = { line: number } & ReadPerson
 
 /**
- * No message starts. Known people stay as they are otherwise, but are suppressed, and unsubscribed from topics, if the
- * file says so.
+ * Triggers no message. Changes only what the file has about known people; suppresses them, or unsubscribes them from
+ * topics, if it says so.
  */
 export async function importPeople(
   deps: Deps,

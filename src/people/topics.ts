@@ -26,7 +26,7 @@ export async function withEnds<Listed extends Topic>(
   return topics.map((topic) => ({ ...topic, end: ended.get(topic.name) ?? null }))
 }
 
-/** What a form says of each topic: on, or off. */
+/** Each topic of a form: on, or off. */
 export const readChoice = (
   topics: readonly ChosenTopic[],
   isOn: (topic: ChosenTopic) => boolean,

@@ -8,6 +8,7 @@ import {
   type ReportedItem,
   type StoredVisitReport,
 } from '../store/visit-reports.ts'
+import { formatLimit } from '../core/count.ts'
 import { readEmail } from '../core/email.ts'
 import { MAX_EVENT_NAME_CHARACTERS } from '../core/field-limits.ts'
 import { EVENT_NAME_PATTERN } from '../core/field-patterns.ts'
@@ -39,21 +40,21 @@ const BATCH_ID_PATTERN = `^[\\x20-\\x7e]{1,${MAX_BATCH_ID_CHARACTERS}}$`
 /** No control characters, which are dangerous to display; a query or fragment is dropped. */
 const PATH_PATTERN = `^/[^?#\\u0000-\\u001F\\u007F-\\u009F]{0,${MAX_PATH_CHARACTERS - 1}}(?:[?#]|$)`
 
-const TYPE_SAY = { invalid: 'Each item is of type `page`, `leave`, `here` or `track`.' }
+const TYPE_SAY = { invalid: 'Send each item with the type `page`, `leave`, `here` or `track`.' }
 
 const onPage = {
   path: Type.String({
     description: 'The path of the page. The query and the fragment are dropped.',
     pattern: PATH_PATTERN,
     say: {
-      invalid: `A path begins with \`/\` and has up to ${MAX_PATH_CHARACTERS} characters, without control characters.`,
+      invalid: `Send a path that starts with \`/\`, of up to ${formatLimit(MAX_PATH_CHARACTERS)} characters, without control characters.`,
     },
   }),
   age: Type.Number({
     description: 'Milliseconds since it happened, up to 24 hours.',
     minimum: 0,
     maximum: MAX_AGE_MS,
-    say: { invalid: 'An age is a number of milliseconds from 0 to 24 hours.' },
+    say: { invalid: 'Send the age in milliseconds, from 0 to 24 hours.' },
   }),
 }
 
@@ -73,7 +74,7 @@ const ActionItem = Type.Object({
     description: 'The name of the action.',
     pattern: EVENT_NAME_PATTERN,
     say: {
-      invalid: `The name of an action has 1 to ${MAX_EVENT_NAME_CHARACTERS} letters, digits, \`_\`, \`.\`, \`:\` or \`-\`.`,
+      invalid: `Send an action name of 1 to ${MAX_EVENT_NAME_CHARACTERS} letters, digits, \`_\`, \`.\`, \`:\` or \`-\`.`,
     },
   }),
 })
@@ -93,7 +94,7 @@ export const VisitReport = Type.Object(
   {
     v: Type.Literal(COLLECT_VERSION, {
       description: 'The version of the report.',
-      say: `Send ${COLLECT_VERSION}. Eventpost does not support this version of the script.`,
+      say: `Eventpost does not support this version of the script. Copy the script tag again, or send ${COLLECT_VERSION}.`,
     }),
     site: Type.String({
       description: 'The site ID of the script tag.',
@@ -141,7 +142,7 @@ const read = createReader({ schema: VisitReport, clean: cleanReport, rules: () =
 
 /** `now`: ms UTC. Errors are in schema order. */
 export function readVisitReport(body: Body, now: number): { input: VisitReportFields } | { errors: FieldError[] } {
-  // an empty email is one that is missing
+  // an empty email counts as missing
   return read(lacksEmail(body) ? { ...body, email: undefined } : body, now)
 }
 
@@ -251,12 +252,12 @@ function proveIdentity(deps: VisitDependencies, site: Site, input: VisitReportFi
 }
 
 const HOW =
-  'Your server makes it: the HMAC-SHA256 of the trimmed, lowercased email, in lowercase hexadecimal, with the identity secret of your account as the key.'
+  'Compute it on your server: the HMAC-SHA256 of the trimmed, lowercased email, in lowercase hexadecimal, with the identity secret of your account as the key.'
 
 const UNPROVEN = {
   malformed: refuse('invalid_signature', { hint: `\`signature\` is not 64 hexadecimal characters. ${HOW}` }),
   uppercase: refuse('invalid_signature', {
-    message: 'Invalid signature: it must be in lowercase hexadecimal.',
+    message: 'Invalid signature: send it in lowercase hexadecimal.',
     hint: HOW,
   }),
   wrong: refuse('invalid_signature', {

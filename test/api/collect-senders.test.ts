@@ -32,11 +32,11 @@ const post = (more: Record<string, unknown> = {}, headers: Record<string, string
 
 const WRONG = '`signature` was made for another email or with another secret. '
 const SIGNED =
-  'Your server makes it: the HMAC-SHA256 of the trimmed, lowercased email, in lowercase hexadecimal, with the identity secret of your account as the key.'
+  'Compute it on your server: the HMAC-SHA256 of the trimmed, lowercased email, in lowercase hexadecimal, with the identity secret of your account as the key.'
 
 describe('401 Invalid signature', () => {
   const right = () => signEmail('ada@example.com', server.first.identitySecret)
-  const uppercase = 'Invalid signature: it must be in lowercase hexadecimal.'
+  const uppercase = 'Invalid signature: send it in lowercase hexadecimal.'
   const malformed = '`signature` is not 64 hexadecimal characters. '
   test.each<[string, () => string, { message?: string; fault?: string }]>([
     ['of another person', () => signEmail('eve@example.com', server.first.identitySecret), { fault: WRONG }],

@@ -183,10 +183,10 @@ const SENTENCES = {
   signature: "Call identify with the signature that your server computes from the user's email.",
   id: 'Send 1 to 64 printable ASCII characters. A retry has the same ID.',
   events: 'Send 1 to 20 items.',
-  type: 'Each item is of type `page`, `leave`, `here` or `track`.',
-  path: 'A path begins with `/` and has up to 1024 characters, without control characters.',
-  age: 'An age is a number of milliseconds from 0 to 24 hours.',
-  name: 'The name of an action has 1 to 64 letters, digits, `_`, `.`, `:` or `-`.',
+  type: 'Send each item with the type `page`, `leave`, `here` or `track`.',
+  path: 'Send a path that starts with `/`, of up to 1,024 characters, without control characters.',
+  age: 'Send the age in milliseconds, from 0 to 24 hours.',
+  name: 'Send an action name of 1 to 64 letters, digits, `_`, `.`, `:` or `-`.',
 } as const
 
 describe('400', () => {

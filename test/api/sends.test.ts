@@ -153,7 +153,10 @@ describe('a text of its own', () => {
     const found = await find(body.deliveryId)
     expect(found).toMatchObject({
       delivery: { state: 'sent', messageId: null, message: null, version: null, subject: OWN.subject },
-      rules: [{ rule: 'suppression' }, { rule: 'message', verdict: 'pass', sentence: 'Its text came with the call.' }],
+      rules: [
+        { rule: 'suppression' },
+        { rule: 'message', verdict: 'pass', sentence: 'Its text came with the API call.' },
+      ],
     })
     const names = (await sending.store().listMessages(sending.app.id)).map(({ name }) => name)
     expect(names).not.toContain('')

@@ -42,7 +42,7 @@ test('each person gets the text in their language, once, and the delivery says w
   })
   expect(said.flat().toSorted()).toEqual([
     "The message's own text was used, because d@example.com has no locale.",
-    "The message's own text was used, because no other is in c@example.com's locale, fr.",
+    "The message's own text was used, because no other text fits c@example.com's locale, fr.",
     "The text in Arabic (ar) was used, because it fits a@example.com's locale, ar-EG.",
     "The text in German (de) was used, because it fits b@example.com's locale, de_CH.",
   ])

@@ -78,7 +78,7 @@ test.each([
   ['nesting limit exceeded', 'it is nested too deeply'],
   ['Maximum call stack size exceeded.', 'it is nested too deeply'],
   ['range limit exceeded', 'a range needs two whole numbers, at most 1,000 apart'],
-  ['range outside a loop', 'a range such as (1..5) is allowed in {% for %} only'],
+  ['range outside a loop', 'a range such as (1..5) is allowed only in {% for %}'],
   ['no currency: ', 'money needs a currency, such as money: "USD"'],
   ['no currency: Euro', '“Euro” is not a currency code such as "USD"'],
   ['time limit exceeded', 'it takes too long to render'],

@@ -169,7 +169,7 @@ test('of NDJSON, lines that are no objects are named', async () => {
   const text = `{"email":"a@example.com","firstName":null}\n[]\n\n{"email":\n{"email":"b@example.com","x":1}`
   const { counts, errors, ignored } = await put(text, { format: 'ndjson' })
   expect([counts, ignored]).toEqual([{ added: 2, updated: 0, failed: 2 }, ['x']])
-  expect(errors).toEqual(['2  This is not one JSON object.', '4  This is not one JSON object.'])
+  expect(errors).toEqual(['2  This line is not a JSON object.', '4  This line is not a JSON object.'])
 })
 
 test('a file without the column email is refused as a whole', async () => {

@@ -7,9 +7,9 @@ const bench = useBench()
 const GRACE = 'grace@example.com'
 
 const WARNINGS = {
-  call: 'bad call',
-  identify: 'bad email or signature',
-  track: 'bad action name',
+  call: 'unknown call: use identify, track, consent or reset',
+  identify: 'identify needs an email and a signature of 64 hex digits',
+  track: 'track needs a name such as export_clicked',
 }
 
 const INVALID: [name: keyof typeof WARNINGS, calls: string[]][] = [

@@ -147,7 +147,7 @@ describe('the script', () => {
         .bodies()
         .map(({ site }) => site),
     ).toEqual([SITE_ID])
-    expect(said).toEqual([`service: already loaded for ${SITE_ID}`])
+    expect(said).toEqual([`service: second tag ignored: already loaded for ${SITE_ID}`])
   })
 
   test('as a module does nothing, with a warning', async () => {

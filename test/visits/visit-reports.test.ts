@@ -81,9 +81,9 @@ describe('an item', () => {
     expect(itemsOf(...ages).map(({ occurredAt }) => NOW - occurredAt)).toEqual([DAY, MINUTE, 5, 1, 0])
   })
   test.each<[item: unknown, sentence: string]>([
-    [null, 'events: Each item is of type'],
-    ['page', 'events: Each item is of type'],
-    [{ ...ITEM, type: 'view' }, 'events: Each item is of type'],
+    [null, 'events: Send each item with the type'],
+    ['page', 'events: Send each item with the type'],
+    [{ ...ITEM, type: 'view' }, 'events: Send each item with the type'],
     [{ ...ITEM, path: 'a' }, 'events: A path begins'],
     [{ ...ITEM, path: 5 }, 'events: A path begins'],
     [{ ...ITEM, path: '/a\u0000' }, 'events: A path begins'],

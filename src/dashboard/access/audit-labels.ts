@@ -22,13 +22,13 @@ const ACTIONS = new Map<string, string>([
   ['secret.rotate', 'rotated the identity secret'],
   ['secret.revoke', 'revoked a previous identity secret'],
   ['mail.set', 'changed the sender: {}'],
-  ['brake.pull', 'held back lifecycle emails of the app {}: too many emails bounced or were reported as spam'],
-  ['brake.end', 'stopped holding back lifecycle emails of the app {}'],
-  ['brake.release', 'released the lifecycle emails of the app {}'],
+  ['brake.pull', 'applied the brake of the app {}: too many emails bounced or were reported as spam'],
+  ['brake.end', 'released the brake of the app {}: the rate has fallen'],
+  ['brake.release', 'released the brake of the app {}'],
   ['sender_domain.txt', 'verified the sender domain {} by its TXT record'],
   ['sender_domain.dkim', 'verified the sender domain {} by its DKIM key'],
   ['sender_domain.operator', 'let this account use the sender domain {}'],
-  ['sender_domain.unbind', 'took the sender domain {} from this account'],
+  ['sender_domain.unbind', 'removed the sender domain {} from this account'],
   ['member.invite', 'invited {}'],
   ['member.accept', 'joined the account'],
   ['member.set_role.owner', 'made {} an owner'],
@@ -116,16 +116,16 @@ function describeSubject(entry: AuditEntry, names: AuditNames): string {
   return nameOf(subject ?? '', names)
 }
 
-/** The hash of an address says nothing to a reader. */
+/** A hash would tell a reader nothing. */
 function nameSuppressed(contactId: string | null, { people }: AuditNames): string {
   if (contactId === null) return 'an address'
   return people.get(readPublicId('con', contactId) ?? 0) ?? 'an erased person'
 }
 
-/** "Postmark: 12 added, 340 listed before" */
+/** "Postmark: 12 added, 340 already listed" */
 function describeSync(subject: string): string {
   const [provider = '', added = '', known = ''] = subject.split(' ')
-  return `${findProvider(provider)?.name ?? provider}: ${added} added, ${known} listed before`
+  return `${findProvider(provider)?.name ?? provider}: ${added} added, ${known} already listed`
 }
 
 export function describeAction(entry: AuditEntry, names: AuditNames): string {

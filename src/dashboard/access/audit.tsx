@@ -104,7 +104,7 @@ const AuditPage = (props: AuditProps) => {
       viewer={viewer}
       page="members"
       title="Audit log"
-      state={`Who changed or exported what in the account ${viewer.account.name}, and who signed in. Sign-ins are kept for 400 days.`}
+      state={`Changes, exports and sign-ins in the account ${viewer.account.name}. Sign-ins are kept for 400 days.`}
     >
       <MemberSections viewer={viewer} current="audit" />
       <nav class="ranges filter-links" aria-label="Entries">

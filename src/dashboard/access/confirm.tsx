@@ -21,7 +21,7 @@ export type Change = { to: string; how?: string; from?: string }
 
 type Sent = { viewer: Viewer; form: FormInput; params: Readonly<Record<string, string>> }
 
-/** `isAlways` asks even after a recent sign-in. `find` names what is changed, as stored; null if it isn't there. */
+/** `isAlways` asks even after a recent sign-in. `find` names what is changed, as stored; null if it doesn't exist. */
 export type Confirm = Change & {
   kind?: 'danger'
   isAlways?: true
@@ -58,7 +58,7 @@ export async function askForPassword(
   if ('token' in outcome) return { cookies: [sessionCookie(deps.baseUrl, outcome.token)] }
   // the session ended meanwhile: the next request reports it
   return outcome.refusal === 'not_found'
-    ? ask(400, { field: CONFIRM_FIELD, message: 'The password was changed. Enter the new one.' })
+    ? ask(400, { field: CONFIRM_FIELD, message: 'Your password was changed. Enter the new one.' })
     : { cookies: [] }
 }
 

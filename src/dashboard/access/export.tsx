@@ -11,11 +11,11 @@ import { ButtonLink } from '../ui/button.tsx'
 import { SentText } from '../ui/text.tsx'
 import { askForPassword } from './confirm.tsx'
 
-/** `what` completes "export ...". `filters`: names of those in use, without their values. */
+/** `what` completes "export ...". `filters`: names of the active filters, without their values. */
 export type Exported = {
   what: string
   filters?: string[]
-  /** ID of the person that it is about */
+  /** ID of the exported person */
   person?: string
   pieces: Parameters<typeof downloadAnswer>[0]
   file: Parameters<typeof downloadAnswer>[1]
@@ -101,7 +101,7 @@ function describeHow({ file, filters = [] }: Exported): string {
   return filters.length === 0 ? format : `${format}, filtered by ${LIST.format(new Set(filters))}`
 }
 
-/** For the audit log, which outlives the person: it names no email. */
+/** For the audit log, which outlives the person, so it must not name the email. */
 const describeExport = (exported: Exported, { app }: Viewer) =>
   exported.person === undefined
     ? ({
@@ -112,7 +112,7 @@ const describeExport = (exported: Exported, { app }: Viewer) =>
 
 const DATES = ['from', 'to', 'isUtc']
 
-/** In words, with one for all that are about dates. */
+/** Filter names as words; all date filters share one. */
 export const nameFilters = <Name extends string>(filters: Name[], labels: Record<Name, string>): string[] =>
   filters.map((name) => (DATES.includes(name) ? 'dates' : labels[name].toLowerCase()))
 
@@ -135,7 +135,7 @@ const ExportPage = ({ viewer, page, exported, href, from, isStarted }: ExportPro
           You exported <SentText>{exported.what}</SentText> {describeHow(exported)}.
         </>
       ) : (
-        "Every export is noted in the audit log, and Eventpost can't save right now. Try again in a minute."
+        "Every export is recorded in the audit log, but Eventpost can't save right now. Try again in a minute."
       )
     }
     opens={isStarted ? href : undefined}

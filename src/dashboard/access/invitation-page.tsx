@@ -29,7 +29,7 @@ export const ForSomebodyElse = ({ what, email, signedInAs }: ElseProps) =>
     </Notice>
   )
 
-/** The account's first owner joins nobody. `join`: with the password that they have. */
+/** The account's first owner has nobody to join. `join`: for people who already have a password. */
 export const describeInvitation = ({ accountName, role, isFirst }: Invitation['invited']) =>
   isFirst
     ? { title: `Your account ${accountName}`, lead: "You're its owner.", join: 'Continue', choose: 'Set the password' }
@@ -113,7 +113,7 @@ type UsedProps = { title: string; note?: string; email: string; next: string; si
 
 /** Shown after a link was used; continues to `next`. */
 export const LinkUsedPage = ({ title, note, email, next, signedInAs }: UsedProps) => (
-  <Layout title={title} lead="The link was used and no longer works." isNarrow>
+  <Layout title={title} lead="This link has been used and no longer works." isNarrow>
     {note && <p>{note}</p>}
     {signedInAs === null ? (
       <p class="next">

@@ -94,7 +94,7 @@ const ExposedNotice = ({ exposed: { name, seenInBrowserAt } }: { exposed: KeyRow
 
 const nameOfScope = (scope: KeyRow['scope']): string => SCOPES.find(({ value }) => value === scope)?.label ?? scope
 
-/** What the scopes of the keys on the page allow. */
+/** Explains the scopes of the keys on the page. */
 const ScopesHint = ({ rows }: { rows: KeyRow[] }) => (
   <p class="hint after-table">
     {SCOPES.filter(({ value }) => rows.some(({ scope }) => scope === value)).map(({ value, label, hint }) => (

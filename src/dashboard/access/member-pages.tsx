@@ -19,7 +19,7 @@ const ROLES = [
   {
     value: 'editor',
     label: ROLE_NAMES.editor,
-    hint: 'Edits people, messages and suppressions. Makes messages live, resends emails.',
+    hint: 'Edits people, messages and suppressions. Makes messages live and resends emails.',
   },
   { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Views all pages except the audit log. Changes nothing.' },
 ]
@@ -84,7 +84,7 @@ type MemberProps = {
   member: MemberEntry
   /** whether the server has no other account */
   isOnlyAccount: boolean
-  /** an account keeps an owner */
+  /** the only owner can't leave the account */
   isOnlyOwner: boolean
   notice?: string
 }

@@ -2,10 +2,10 @@ import { type AuditEntry, describeActor, writeActorFirst } from '../../accounts/
 import { findChanger } from '../../accounts/settings-basis.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 
-/** `now`: as it is stored; left out where it is secret. */
+/** `now`: the stored value; omitted if it is secret. */
 export type ChangedField = { label: string; now?: string }
 
-/** Says who changed which settings after a form had shown them. `isIt`: the audit entry of such a change. */
+/** Says who changed which settings after a form had shown them. `isIt`: whether an audit entry is about such a change. */
 export async function describeConflict(
   { store }: Pick<PageDependencies, 'store'>,
   { account }: Viewer,

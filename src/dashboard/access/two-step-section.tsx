@@ -7,7 +7,7 @@ import { Notice } from '../ui/notice.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** With so few left it is time for new ones. */
+/** With this few codes left, the page suggests new ones. */
 const FEW_CODES = 3
 
 type SectionProps = { viewer: Viewer; twoStep: TwoStepRow | null; requiredBy: string[]; error?: string }

@@ -49,7 +49,7 @@ async function showDone(
   return pageAnswer(request, REFUSALS.already_done.status, <TwoStepDonePage viewer={viewer} twoStep={row} />)
 }
 
-const NOT_SHOWN = "This isn't the code your app shows now. If it is, check your phone's clock."
+const NOT_SHOWN = "This isn't the current code. If your app shows it, check your phone's clock."
 const FORGOTTEN = 'The setup expired after an hour, or your password was changed. Start again.'
 
 async function start(deps: PageDependencies, request: Request, _: FormInput, who: Who): Promise<Response> {

@@ -70,7 +70,7 @@ const SummarySection = ({ viewer, isOn }: { viewer: Viewer; isOn: boolean }) => 
       {isOn ? <Badge mood="good">On</Badge> : <Badge>Off</Badge>}
     </div>
     <p class="hint">
-      An email on Mondays: whom the account {viewer.account.name} emailed, who came back, and what needs attention.
+      An email on Mondays: how many people {viewer.account.name} emailed, how many came back, and what needs attention.
       Alerts are sent either way.
     </p>
     <ActionForm action={`${pathOf(viewer.app.publicId, 'you')}/summary`} fields={{ on: isOn ? 'no' : 'yes' }}>

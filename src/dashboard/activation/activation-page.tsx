@@ -25,7 +25,7 @@ type ActivationProps = {
   viewer: Viewer
   activation: Activation
   steps: SetupStep[]
-  /** with an active key; a test event needs no code */
+  /** whether the server has used an active key; a test event needs no code */
   hasServerCalled: boolean
   /** active keys */
   keys: KeyRow[]
@@ -72,14 +72,14 @@ export const ActivationPage = (props: ActivationProps) => (
       <aside aria-label="Your app">
         <StatusSection {...props} />
         <AppSection {...props} />
-        {/* this link would too */}
+        {/* this link would lose it, too */}
         {!props.made && hasRole(props.viewer.member.role, 'editor') && <TestSection {...props} />}
       </aside>
     </div>
   </Frame>
 )
 
-/** A section whose step is done folds. */
+/** A section that folds once its step is done. */
 const isDone = ({ steps, made }: Pick<ActivationProps, 'steps' | 'made'>, name: string): boolean =>
   made === undefined && steps.some((step) => step.name === name && step.isDone)
 

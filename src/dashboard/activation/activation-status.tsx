@@ -21,7 +21,7 @@ export const State = ({ activation: { message, lastEventAt }, now, appId }: Stat
     <>{message}</>
   )
 
-/** Only the next step says what to do; the later ones lead there. */
+/** Only the next step says what to do; later steps are links. */
 export const Steps = ({ steps, now }: { steps: readonly SetupStep[]; now: number }) => {
   const next = nextStep(steps)
   return (

@@ -6,7 +6,7 @@ import { Badge } from '../ui/badge.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 
-/** All are stored for 90 days. */
+/** Rows on the page. All calls are stored for 90 days. */
 export const SHOWN_CALLS = 20
 
 type CallsProps = { calls: CallRow[]; keys: KeyRow[]; now: number }

@@ -16,7 +16,7 @@ export type SetupFacts = {
   hasServer: boolean
 }
 
-/** `at`: when it was seen last (ms UTC), if known. `text`: what is missing; `link` leads there. */
+/** `at`: when it last happened (ms UTC), if known. `text`: what is missing; `link` leads there. */
 export type SetupStep = {
   name: string
   isDone: boolean

@@ -81,7 +81,7 @@ function describeTimes(count: number, { isCut }: Refusals): string {
   return count === 1 ? 'Once, ' : `${formatCount(count)} times, last `
 }
 
-/** What was noted says more than the code. */
+/** The noted reason is more specific than the code. */
 function explain(code: string, { activation, appId }: TroubleProps): ComponentChildren {
   const { failedSignature, foreignHost } = activation
   if (code === 'invalid_signature' && failedSignature) return <WrongSignature {...failedSignature} />

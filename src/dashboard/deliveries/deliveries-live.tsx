@@ -16,10 +16,10 @@ import { DeliveryRow } from './delivery-row.tsx'
 /** Rows per page. The page stays below 2,000 pixels. */
 export const PAGE_ROWS = 36
 
-/** A read takes up to 5 ms with a million deliveries, so an open page is read this often at most. */
+/** Minimum time between reads of an open page: a read takes up to 5 ms with a million deliveries. */
 export const READ_EVERY_MS = 1_000
 
-/** What a row shows besides what never changes. */
+/** The parts of a row that can change. */
 const stateOf = ({ state, reason, updatedAt, cameBackAt, openedAt }: Delivery): string =>
   [state, reason, updatedAt, cameBackAt, openedAt].join(' ')
 
@@ -32,7 +32,7 @@ const renderRows = ({ app }: Viewer, rows: ListedDelivery[], now: number): strin
     </Zone.Provider>,
   )
 
-/** Streams what a reload of the first page would show, and what became of rows that are no longer on it. */
+/** Streams what a reload of the first page would show, and the changes of rows that have moved off it. */
 export function followDeliveries(deps: PageDependencies, request: Request, viewer: Viewer): Response {
   const { store, clock } = deps
   const { app } = viewer

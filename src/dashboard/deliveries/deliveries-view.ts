@@ -66,7 +66,7 @@ export const NO_FILTER: DeliveriesView = {
 
 const isOutcome = (text: string): text is DeliveryOutcome => Object.hasOwn(OUTCOMES, text)
 
-/** From an address or a form; what can't be read is any. */
+/** From a URL or a form. An invalid filter counts as not set. */
 export function readView(textOf: (name: string) => string): DeliveriesView {
   const outcome = textOf('outcome')
   return {
@@ -85,7 +85,7 @@ export function readView(textOf: (name: string) => string): DeliveriesView {
 const UTC = 'utc'
 const EMAILS = 'emails'
 
-/** What the form keeps of the address. */
+/** The hidden fields: filters of the URL that the form doesn't show. */
 export const listKept = ({ isUtc, isLead }: DeliveriesView): { name: string; value: string }[] => [
   ...(isUtc ? [{ name: 'days', value: UTC }] : []),
   ...(isLead ? [{ name: 'rows', value: EMAILS }] : []),
@@ -138,7 +138,7 @@ export function deliveriesPath(
 export const daysAgo = (days: number, now: number, zone: string): string =>
   new Date(localTime(now, zone) - (days - 1) * DAY_MS).toISOString().slice(0, 10)
 
-/** Days of the app's zone in which the delivery was created, which its ID tells. */
+/** Days of the app's timezone in which the delivery was created; the ID contains that time. */
 export function toFilter(view: DeliveriesView, zone: string): DeliveryFilter {
   const { contactId, messageId, state, reason, outcome, from, to, isUtc, isLead } = view
   const startOf = (day: string, later = 0): number => idAt(fromLocalTime(Date.parse(day) + later, isUtc ? 'UTC' : zone))

@@ -49,7 +49,7 @@ export const deliveriesRoutes = (deps: PageDependencies) =>
 type Wrong = { view: DeliveriesView; email: string; error: string }
 type Problem = { status: number; message: string }
 
-/** `wrong`: a form with a person that isn't known. `problem`: of the last action. */
+/** `wrong`: a form that names an unknown person. `problem`: the error of the last action. */
 async function showDeliveries(
   deps: PageDependencies,
   request: Request,
@@ -96,7 +96,7 @@ async function countFailed(
   return { count, next, left }
 }
 
-/** Failed emails that the list shows, from the newest that the member saw. */
+/** The failed emails in the list, starting with the newest one that the member saw. */
 async function resendFailed(
   deps: PageDependencies,
   request: Request,
@@ -115,7 +115,7 @@ async function resendFailed(
   return redirectAnswer(rest, [flashCookie(deps.baseUrl, ...resent)])
 }
 
-/** To the address of what the form asks for. */
+/** Redirects to the URL of the submitted filters. */
 async function filterDeliveries(
   deps: PageDependencies,
   request: Request,
@@ -129,7 +129,7 @@ async function filterDeliveries(
   return showDeliveries(deps, request, viewer, { wrong: { view: { ...view, contactId: null }, email, ...found } })
 }
 
-/** By the email, or as in People if that finds one person only. */
+/** Finds the person by email, or by a search as in People if it finds only one. */
 async function findPerson(
   { store, clock }: PageDependencies,
   { app }: Viewer,
@@ -144,7 +144,7 @@ async function findPerson(
   const { people, next } = await store.findPeople(query)
   const [first, second] = people
   if (second || next) return { error: 'Several people match. Enter more of the email or name.' }
-  return first ? { contactId: first.id } : { error: 'No person has an email or name like this.' }
+  return first ? { contactId: first.id } : { error: 'No person matches this email or name.' }
 }
 
 function findExported(deps: PageDependencies, request: Request, { viewer: { app } }: { viewer: Viewer }): Exported {

@@ -37,8 +37,8 @@ export const STATE_GROUPS = {
   pending: { word: 'Waiting', chip: 'Waiting', states: ['waiting', 'deferred', 'claimed'] },
   left: { word: 'All sent', chip: 'Sent', states: SENT_STATES },
   unsent: {
-    word: 'Not sent, captured or failed',
-    chip: 'Not sent, captured or failed',
+    word: 'Captured, failed or not sent',
+    chip: 'Captured, failed or not sent',
     states: ['skipped', 'kept', 'failed'],
   },
   decided: {

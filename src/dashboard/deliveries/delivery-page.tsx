@@ -396,7 +396,7 @@ const UNWANTED: Record<UnwantedReason, string> = {
   pending: "This email can't be sent: the person hasn't confirmed their address.",
   topic: "This email can't be sent: the person unsubscribed from its topic.",
   bounced: "This email can't be sent: the address bounced.",
-  complained: "This email can't be sent: the person complained.",
+  complained: "This email can't be sent: the person reported an email as spam.",
 }
 
 const Consequences = ({ mail, mailState: { brake }, shown: { work } }: DeliveryProps) => {
@@ -430,5 +430,5 @@ const Doubt = ({ delivery }: { delivery: DeliveryRow }) => {
   return isOpen ? <p>They may already have received it.</p> : null
 }
 
-const MAY_BE_RESENT = "If delivery isn't confirmed, the email is automatically resent once."
-const WAS_RESENT = "It was already automatically resent once, because delivery wasn't confirmed."
+const MAY_BE_RESENT = "If delivery isn't confirmed, the email is resent once automatically."
+const WAS_RESENT = "It was already resent once, because delivery wasn't confirmed."

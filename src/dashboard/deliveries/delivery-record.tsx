@@ -37,12 +37,12 @@ const columnsOf = (isWaiting: boolean): Column<Rule>[] => [
 function moodOf({ rule, verdict, until }: Rule, isWaiting: boolean): { mood: Mood; children: string } {
   // a missing link doesn't block an email
   if (rule === 'link') return { mood: 'quiet', children: 'Left out' }
-  if (rule === 'language') return { mood: 'quiet', children: 'Text' }
+  if (rule === 'language') return { mood: 'quiet', children: 'Used' }
   if (verdict === 'pass') return { mood: 'good', children: 'Send' }
   return { mood: 'caution', children: isWaiting || isDelay(rule) || until !== undefined ? 'Wait' : "Don't send" }
 }
 
-/** The mail server's answer to a refused email, unless the page's first sentence has it. */
+/** The mail server's reply to a refused email, unless the page's first sentence quotes it. */
 export const ReplySection = ({ explained: { serverReply }, work: { delivery } }: ShownDelivery) =>
   serverReply !== undefined &&
   !namesReply(delivery.reason ?? '') && (

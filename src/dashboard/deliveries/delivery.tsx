@@ -134,7 +134,7 @@ async function readActors({ store }: PageDependencies, { account }: Viewer, { wo
 
 type Facts = Awaited<ReturnType<typeof readFacts>>
 
-/** What the page shows, but the email. */
+/** Everything on the page except the email. */
 async function readFacts(deps: PageDependencies, viewer: Viewer, found: FoundDelivery) {
   const actors = await readActors(deps, viewer, found)
   const explained = explainDelivery({ ...toExplained(found.work), overriddenBy: actors.overriddenBy })

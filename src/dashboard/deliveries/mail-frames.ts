@@ -22,11 +22,11 @@ const SCROLLBAR =
 
 const SCHEME = /\(\s*prefers-color-scheme\s*:\s*(dark|light)\s*\)/gi
 
-/** A frame has the reader's own scheme; this one has the chosen one. */
+/** Frames follow the device's colour scheme, so its media queries are replaced by the chosen one. */
 const inScheme = (html: string, scheme: 'dark' | 'light'): string =>
   html.replaceAll(SCHEME, (_, asked: string) => (asked.toLowerCase() === scheme ? '(min-width:0)' : '(max-width:0)'))
 
-/** Or where it begins by itself. */
+/** Where the head starts; the start of the document if it has no `<head>`. */
 const HEAD = /<head>|^(?:\s*<!doctype[^>]*>)?(?![^]*<head>)/i
 
 /** Links open in a new window. */

@@ -107,7 +107,7 @@ const SendNext = (props: OutboxProps) => {
 const UNWANTED: Record<UnwantedReason, string> = {
   unsubscribed: 'Unsubscribed',
   pending: 'Address not confirmed',
-  topic: 'Topic ended',
+  topic: 'Unsubscribed from topic',
   bounced: 'Address bounced',
   complained: 'Complained',
 }

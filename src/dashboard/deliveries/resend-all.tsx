@@ -54,7 +54,7 @@ const ResendForm = ({ action, until, children }: Resending & { children: string 
 
 type Held = Pick<MailState, 'brake' | 'pause'>
 
-/** What became of them, and why they wait. `state`: of those that could not be sent. */
+/** Flash messages about what happened to the emails. `state`: the state of those that were not sent. */
 export const describeResent = (
   state: 'captured' | 'failed',
   { sent, refused, gone }: Resent,

@@ -12,13 +12,13 @@ export type Part = Heading & { body: string }
 
 export type DocHtml = { page: DocPage; headings: Heading[]; parts: Part[]; html: string }
 
-/** What samples are filled with. */
+/** Values for the placeholders in samples. */
 export type SampleValues = { appId: string; siteId: string; homeUrl: string; language: string | null }
 
 /** Raw HTML in Markdown is disabled, so settings can't inject markup. */
 const MARKDOWN = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true }
 
-/** Everything but the samples, which depend on the reader. */
+/** Renders everything except the samples, which depend on the reader. */
 export function createDocHtml(page: DocPage, baseUrl: string): DocHtml {
   const written = Bun.markdown.html(bodyOf(fillSample(page.source, { base_url: baseUrl })), MARKDOWN)
   const html = withAnswers(withFolds(withTables(withBlocks(withBreaks(written)))))
@@ -87,7 +87,7 @@ const withBlocks = (html: string): string => {
 }
 
 const FENCE = /<pre><code(?: class="language-(\w+)")?>([^]*?)<\/code><\/pre>/g
-/** The last one of a text. */
+/** The last heading of the text. */
 const HEADING = /.*<h[23][^>]*>(.*?)<\/h[23]>/s
 
 /** Tables become lists on phones. In those of more than two columns, cells then show the name of their column. */
@@ -104,7 +104,7 @@ const withTables = (html: string): string =>
     })
   })
 
-/** Long tables open one by one: the chapters of the table of requirements, and the objects of the reference. */
+/** Collapses long tables: chapters of the security requirements, and objects of the API reference. */
 const withFolds = (html: string): string =>
   html.replaceAll(FOLDED, (_, heading: string, kind: string, table: string) => {
     const count = table.split('<tr>').length - 2
@@ -119,10 +119,10 @@ const withAnswers = (html: string): string =>
 
 const ANSWER = /(<table class="table of-fields">[^]*?<\/table>)(\s*<figure class="code">[^]*?<\/figure>)?/g
 
-/** Code of this length gets places where its line may break. */
+/** Code of this length can break into lines. */
 const LONG_CODE = 18
 
-/** Where the line of a long code may break. Not inside the placeholders of IDs. */
+/** Where long code can break, except inside placeholders of IDs. */
 export const BREAKS = /(?<=[_/.:,=-])(?<!\b(?:APP|SITE)_)(?=\w)/g
 
 const withBreaks = (html: string): string =>

@@ -147,7 +147,7 @@ export const DocPageView = ({ docs, doc, reader, html }: DocProps) => (
 
 const ENDPOINT = /^(GET|POST|PATCH|DELETE) (\S+)$/
 
-/** Pages of the reference have their call as their summary. */
+/** Pages of the API reference have their method and path as the summary. */
 const Summary = ({ text }: { text: string }) => {
   const [, method, path] = ENDPOINT.exec(text) ?? []
   return method && path ? (
@@ -167,7 +167,7 @@ const Summary = ({ text }: { text: string }) => {
   )
 }
 
-/** Says which values of the reader a page shows. */
+/** Tells readers which of their own values the page shows. */
 const ReaderValues = ({ viewer: { app }, keyName, markdown }: Reader & { markdown: string }) => {
   const [hasIds, hasKey] = [/\b(APP|SITE)_ID\b/.test(markdown), markdown.includes('SERVICE_API_KEY')]
   if (!hasIds && !hasKey) return null

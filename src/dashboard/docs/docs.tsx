@@ -81,10 +81,10 @@ function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'open
   return { docs, search: createSearch(sections), answerLlms: createPackedAnswer(() => writeLlms(groups, baseUrl)) }
 }
 
-/** Pages that their readers open from the list. */
+/** Pages that the search lists last. */
 const MINOR: ReadonlySet<string> = new Set(['asvs', 'asvs-v8', 'development', 'commands'])
 
-/** The reference lists error codes, which have a page of their own. */
+/** Error codes are left out of the reference in the search, because they have their own page. */
 const isSearched = (slug: string, { id }: Part): boolean => id !== 'errors' || !/^api\b/.test(slug)
 
 async function showDoc(deps: DocsDependencies, request: Request, doc: DocHtml, docs: Docs): Promise<Response> {

@@ -11,7 +11,7 @@ export async function findReader(deps: PageDependencies, request: Request): Prom
   return viewer && { viewer, keyName: nameOf(await deps.store.listKeys(viewer.account.id)) }
 }
 
-/** The newest key that can do what the samples show. */
+/** The newest key whose scope allows the calls in the samples. */
 function nameOf(keys: KeyRow[]): string | null {
   const working = keys.filter(({ revokedAt }) => revokedAt === null)
   return (working.find(({ scope }) => scope === 'standard') ?? working[0])?.name ?? null

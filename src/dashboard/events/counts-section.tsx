@@ -105,7 +105,7 @@ const Share = ({ count, of }: { count: number; of: number }) => (
   </svg>
 )
 
-/** On phones the names collapse, so that the events stay in reach. */
+/** On phones the names collapse, so that the events are near the top. */
 const NamesFilter = ({ view, counts }: CountsProps) => (
   <form class="names-filter" method="get">
     <HiddenFields fields={view.range === 'hours' ? {} : { range: view.range }} />

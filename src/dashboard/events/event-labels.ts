@@ -3,7 +3,7 @@ import type { EventRow } from '../../events/events.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { cutText } from '../../core/visible-text.ts'
 
-/** Between happening and being received; then both times are shown. */
+/** From this delay between `occurredAt` and arrival on, both times are shown. */
 export const LATE_MS = 5 * MINUTE_MS
 
 /** Labels of built-in events. */
@@ -27,7 +27,7 @@ export function readProperties({ properties }: Pick<EventRow, 'properties'>): Pr
 
 const describeValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** What tells events of one name apart comes first and without its name: the headline, and the path of the URL. */
+/** Starts with what distinguishes events of one name, without a label: the headline, and the path of the URL. */
 const LEADING = ['headline', 'url']
 
 function listPreviewed(event: Pick<EventRow, 'properties'>): string[] {

@@ -1,11 +1,11 @@
 /// <reference lib="dom" />
-/** Keeps relative times and countdowns (ui/time.tsx) as the server would write them now. */
+/** Updates relative times and countdowns to what the server would write now (ui/time.tsx). */
 import { formatCountdown, formatDistance } from '../../core/format-time.ts'
 
 const LOOK_MS = 10_000
 
 const main = document.querySelector<HTMLElement>('main[data-now]')
-/** How far the server's clock is ahead, less the moment that the page took to arrive. */
+/** How far the server's clock is ahead, without the time that the page took to arrive. */
 const aheadMs = main ? Number(main.dataset.now) - Date.now() : 0
 
 function textOf({ dateTime, dataset: { over } }: HTMLTimeElement): string | null {
@@ -18,7 +18,7 @@ function age(): void {
   for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-age], time[data-over]')) {
     const text = textOf(time)
     if (text === null || text === time.textContent) continue
-    // not announced, even inside a part whose changes are
+    // screen readers don't announce it, even inside a live region
     time.ariaLive = 'off'
     time.textContent = text
   }

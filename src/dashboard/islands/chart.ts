@@ -1,5 +1,5 @@
 /// <reference lib="dom" />
-/** Says the value under the pointer, from the chart's table. */
+/** Shows the value under the pointer, from the chart's table. */
 function follow(figure: HTMLElement): void {
   const hide = (): void => {
     figure.querySelector('.cursor')?.classList.remove('shown')

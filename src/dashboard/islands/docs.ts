@@ -64,7 +64,7 @@ document.addEventListener('keydown', (event) => {
   shown.focus()
 })
 
-/** The list of pages is longer than most windows. */
+/** Scrolls the list of pages to the current one, because it is longer than most windows. */
 function showCurrentPage(): void {
   for (const current of document.querySelectorAll<HTMLElement>('.docs-links [aria-current=page]')) {
     const list = current.closest<HTMLElement>('.sidebar > .docs-links, .docs-pages')
@@ -90,7 +90,7 @@ const EDGE = 120
 
 function markCurrent(): void {
   const { scrollHeight } = document.documentElement
-  // a short last section never gets up to the edge
+  // a short last section never reaches the edge
   const isAtEnd = scrollY > 0 && scrollY + innerHeight >= scrollHeight - 1
   const reached = isAtEnd ? headings.at(-1) : headings.findLast((heading) => heading.getBoundingClientRect().top < EDGE)
   for (const [id, link] of links) {

@@ -3,7 +3,7 @@ import { openStream, type StreamState } from './stream.ts'
 
 /** Maximum rows on the page; older rows are on the next pages. */
 const ROWS_MAX = 100
-/** Rows that no longer match show what became of them before they go, so that none vanishes while it is looked at. */
+/** Rows that no longer match show their new state before they are removed, so that none vanishes while someone reads it. */
 const LEAVING_MS = 3_000
 
 /** Sent by dashboard/events/events-live.tsx and dashboard/requests/requests.tsx. */
@@ -35,7 +35,7 @@ function followFeed(list: HTMLOListElement): void {
   const state = document.querySelector<HTMLElement>('[data-feed-state] .badge')
   const pause = document.querySelector<HTMLButtonElement>('[data-feed-pause]')
   const show = document.querySelector<HTMLButtonElement>('[data-feed-show]')
-  /** of the list as soon as nobody reads it */
+  /** the state of the list as soon as nobody reads it */
   let wanted: Element[] = [...list.children]
   let isLeaving = false
   let stream: StreamState | null = null
@@ -162,7 +162,7 @@ function update(row: Element, next: Element): void {
   if (link && nextLink && link.innerHTML !== nextLink.innerHTML) link.replaceChildren(...nextLink.childNodes)
 }
 
-/** What parts in use say as soon as they aren't. */
+/** New content of parts in use, shown as soon as they are not. */
 const unshown = new Map<Element, string>()
 
 function showPart(part: Element): void {

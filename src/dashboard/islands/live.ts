@@ -5,7 +5,7 @@ import { openStream, type StreamState } from './stream.ts'
 const { liveFrom: source, liveGone: nameOfGone } =
   document.querySelector<HTMLElement>('[data-live-from]')?.dataset ?? {}
 
-/** HTML of each element as it came, because scripts and readers change it on the page. */
+/** HTML of each element as received, because scripts and readers change it on the page. */
 const shown = new Map<string, string>()
 for (const { dataset, innerHTML } of document.querySelectorAll<HTMLElement>('[data-live]')) {
   shown.set(dataset.live ?? '', innerHTML)
@@ -23,7 +23,7 @@ function show(data: unknown): void {
   }
 }
 
-/** Nothing of it stays on the page but the place for the reason. */
+/** Clears the page, except for the element that shows the reason. */
 function clear(): void {
   const heading = document.querySelector('h1')
   if (nameOfGone === undefined || !heading) return

@@ -49,7 +49,7 @@ function followEditor(form: HTMLFormElement): void {
     if (document.querySelector('#unsaved:not([hidden])')) askBeforeLeaving()
     const isOld = event instanceof PageTransitionEvent && event.persisted
     if (preview && (isOld || hasChanged(form))) refreshSoon('preview', 'check', 'reach')
-    // an empty form is not wrong yet, and a refusal is shown until something changes
+    // an empty form has no errors yet, and a refusal stays until something changes
     else if (isStored && !document.querySelector('#refused > *'))
       for (const kind of ['check', 'reach'] as const) void refresh(kind)
   })
@@ -105,7 +105,7 @@ function followEditor(form: HTMLFormElement): void {
   }
 }
 
-/** In a part of the sentence, Enter is done, and doesn't save. In the field of a new language, it adds the language. */
+/** In a part of the sentence, Enter closes the part instead of saving. In the field of a new language, it adds it. */
 function closeWithEnter(event: KeyboardEvent): void {
   const { key, target } = event
   if (key !== 'Enter' || !(target instanceof HTMLInputElement)) return

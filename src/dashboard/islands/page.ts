@@ -12,7 +12,7 @@ if (next !== undefined) history.replaceState(null, '', next)
 const LOOK_MS = 250
 const LOOK = ['logoUrl', 'colour', 'postalAddress']
 
-/** The sample on Sender follows the fields; a new frame instead of a new address adds no entry to the history. */
+/** Updates the sample on Sender. A new frame, unlike a new URL in the old one, adds no history entry. */
 function showLook(form: HTMLFormElement): void {
   const data = new FormData(form)
   const look = new URLSearchParams(LOOK.map((name) => [name, String(data.get(name))]))

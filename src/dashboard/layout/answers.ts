@@ -22,8 +22,8 @@ const HEADERS = {
 const PACKED_HEADERS = { ...HEADERS, 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }
 
 /**
- * Compressed if it repeats nothing of its request, or if no other site asked for it: only another site can make a browser
- * ask again and again with new guesses, and tell from the length how close each is to what the page says (BREACH).
+ * Compressed unless it echoes its request and another site may have sent that: such a site could guess the page's secrets
+ * by the length of repeated answers (BREACH).
  */
 export function pageAnswer(request: Request, status: number, page: VNode, cookies: string[] = []): Response {
   const { pathname, search } = new URL(request.url)

@@ -87,9 +87,9 @@ const countOf = (count: number, one: string, many: string): string =>
   count === 1 ? one : `${formatCount(count)} ${many}`
 
 const describeAssumed = (count: number, reason: SuppressionReason): string =>
-  `${countOf(count, '1 line gives no known reason, so it is', 'lines give no known reason, so they are')} listed as ${reason}.`
+  `${countOf(count, '1 line has no known reason, so it is', 'lines have no known reason, so they are')} listed as ${reason}.`
 
-/** Messages with a number, and what belongs to it. */
+/** Messages with a number, and the details for it. */
 const COUNTED = {
   resent: (count) =>
     countOf(
@@ -124,8 +124,8 @@ const COUNTED = {
   wrong_dates: (count) =>
     `${countOf(
       count,
-      "One field is not a date, so this person doesn't trigger the messages of this date.",
-      "fields are not dates, so this person doesn't trigger the messages of these dates.",
+      'One field is not a date, so it triggers no message for this person.',
+      'fields are not dates, so they trigger no messages for this person.',
     )} Enter a date like 2026-11-30 or 2026-11-30T09:00:00Z. See which ${count === 1 ? 'one' : 'ones'} under Emails.`,
 } as const satisfies Record<string, (count: number, others: number[]) => string>
 
@@ -137,7 +137,7 @@ export type Flash = FlashCode | readonly [keyof typeof COUNTED, number, ...numbe
 /** The count and five lines. */
 const MOST_NUMBERS = 6
 
-/** Nothing to say of none. */
+/** No message for a count of zero. */
 export const countFlash = (code: keyof typeof COUNTED, count: number, others: number[] = []): Flash[] =>
   count === 0 ? [] : [[code, count, ...others.slice(0, MOST_NUMBERS - 1)]]
 
@@ -175,7 +175,7 @@ const describeOne = (flash: Flash, where: Where): string => {
   return typeof text === 'string' ? text : text(where)
 }
 
-/** What was done, but not as safely or surely as it could be, or not completely. */
+/** The action succeeded, but not completely, or with a risk. */
 const CAUTIONS: readonly string[] = [
   'server_saved_unchecked',
   'still_sending',

@@ -34,7 +34,7 @@ export async function readForm(
   return toForm(Object.fromEntries(sent.toReversed()))
 }
 
-/** The text of a file stands for the file. */
+/** A file field has the text of its file. */
 async function readMultipart(body: Blob, type: string): Promise<FormInput | { refusal: 'unsupported_form' }> {
   const data = await new Response(body, { headers: { 'Content-Type': type } }).formData().catch(() => null)
   if (data === null) return { refusal: 'unsupported_form' }

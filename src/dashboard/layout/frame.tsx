@@ -31,10 +31,10 @@ export const isListedPage = (name: string): name is keyof typeof PAGES => Object
 
 export const nameOfPage = (page: keyof typeof PAGES): string => PAGES[page].name
 
-/** What people do and get is above it. */
+/** Entries above this one are about people and emails. */
 const FIRST_OF_SETUP = 'sender'
 
-/** `unknown`: a page that doesn't exist, which the sidebar doesn't show as current. */
+/** `unknown`: a page that doesn't exist, so the sidebar marks no page as current. */
 export type PageName = keyof typeof PAGES | 'you' | 'new-app' | 'docs' | 'unknown'
 
 export type SenderPage =

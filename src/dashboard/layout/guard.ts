@@ -27,8 +27,8 @@ function isFromOwnPage(request: Request, baseUrl: string, called: URL): boolean 
 }
 
 /**
- * Asked for by our own pages, or by the person in the address bar, without other sites on the way. Only browsers set
- * this header, over https and to localhost.
+ * Whether our own pages or the address bar sent the request, without redirects through other sites. Browsers set this
+ * header over https and to localhost only.
  */
 export function isFromNoOtherSite({ headers }: Request): boolean {
   const site = headers.get('sec-fetch-site')

@@ -34,7 +34,7 @@ export const MailNotices = ({ viewer, state, on }: NoticesProps) => {
   )
 }
 
-/** What Sender says in the first line of its pages. */
+/** Shown outside Sender, whose pages say this in their first line. */
 const SettingNotices = ({ viewer, state: { hasSender, isCapturing, isUnreadable, unverified }, on }: NoticesProps) => (
   <>
     {!hasSender && (

@@ -12,7 +12,7 @@ const TABS: ReadonlyMap<string, string> = new Map([
   ['audit', 'members'],
 ])
 
-/** Inside an app: the list of the same pages is the way on. */
+/** Inside an app, the page links to the list of that kind. */
 export function missingAnswer(request: Request, viewer: Viewer, code: ProblemCode): Response {
   const { status, title, lead, remedy } = PROBLEMS[code]
   const [, , , opened = ''] = new URL(request.url).pathname.split('/')

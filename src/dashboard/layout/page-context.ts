@@ -8,7 +8,7 @@ export type PageFacts = {
   language: string | null
   /** URL of the page; null for the answer to a form */
   path: string | null
-  /** where a form of every page leads back to: the page, or that of the answered form */
+  /** where a form that every page has returns to: the page, or the page of the answered form */
   back: string
 }
 

@@ -37,7 +37,7 @@ function sendToSignIn(request: Request, next?: string): Response {
 
 type Answer = Response | Promise<Response>
 
-/** Opens an event stream for a member. It never redirects, leaves the flash message and doesn't extend the session. */
+/** Opens an event stream for a member. It never redirects, keeps the flash message and doesn't extend the session. */
 export async function openStream(
   deps: PageDependencies,
   request: Request,
@@ -78,7 +78,7 @@ export async function findLastViewer(deps: PageDependencies, request: Request): 
   return viewer && !(await lacksTwoStep(deps, request, viewer)) ? viewer : null
 }
 
-/** For addresses that no page has. It never redirects, leaves the flash message and doesn't extend the session. */
+/** For URLs without a page. It never redirects, keeps the flash message and doesn't extend the session. */
 export async function peekViewer(
   deps: Omit<PageDependencies, 'signIns'>,
   request: Request,
@@ -171,7 +171,7 @@ type FormRules = {
   params: Params<never>
   role: Role
   confirm?: Confirm
-  /** answers with what is wrong before the password is asked for */
+  /** validates the form before the password is asked for */
   check?: Check
   page?: PageName
   mostBytes?: number

@@ -1,12 +1,12 @@
 import { createSealer } from '../../store/engine/sealing.ts'
 
-/** Seals what must not appear in URLs and logs. `context`: the page and its app. */
+/** Encrypts values that must not appear in URLs and logs. `context`: the page and its app. */
 export function createQuerySealer(key: string, context: string) {
   const sealer = createSealer(key)
   return {
     seal: (value: unknown): string => sealer.seal(JSON.stringify(value), context),
 
-    /** null for what was not sealed here. */
+    /** null for text that `seal` didn't write. */
     open(text: string | null): unknown {
       try {
         const opened = text === null ? null : sealer.unseal(text, context)

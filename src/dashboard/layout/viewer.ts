@@ -29,7 +29,7 @@ export type Viewer = {
   isActivated: boolean
   /** flash message */
   flash: FlashText | null
-  /** when the page was asked for (ms UTC) */
+  /** when the page was requested (ms UTC) */
   now: number
 }
 

@@ -35,7 +35,7 @@ export type EditorProps = {
   /** the newest version; null if not saved yet */
   saved: ShownVersion | null
   fields: Fields
-  /** what a new message can start from; null once it is being edited */
+  /** templates for a new message; null once it is being edited */
   ready: ReadyChoice | null
   /** `fields` differ from what is saved */
   isUnsaved: boolean
@@ -44,7 +44,7 @@ export type EditorProps = {
   /** findings about the current fields; null if incomplete */
   check: LiveCheck | null
   notice?: ComponentChildren
-  /** what is typed was based on an older state: saving overwrites the newer one */
+  /** the input is based on an older version: saving overwrites the newer one */
   isConflict: boolean
   shown: ShownPreview
   eventNames: string[]
@@ -69,7 +69,7 @@ export type EditorProps = {
   test: TestOutcome | null
   /** the last test of this text */
   tested: TestedEmail | null
-  /** why the trigger may not be meant, or triggers nothing yet */
+  /** why the trigger may be misspelled, or triggers nothing yet */
   triggerNote: string | null
   /** to the people with a value in the field of the trigger's date */
   datedPath: string

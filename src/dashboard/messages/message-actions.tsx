@@ -133,7 +133,7 @@ async function save(
   return redirectAnswer(path, [flashCookie(editing.deps.baseUrl, ...withStillSending(done, outcome))])
 }
 
-/** Saves an earlier version again. If it can't be saved, the editor shows it with what is wrong. */
+/** Saves an earlier version again. If it can't be saved, the editor shows it with its problems. */
 async function restore(editing: Editing, { basedOn = '' }: Fields, version: number): Promise<Response> {
   const { deps, message } = editing
   const found = message && Number.isSafeInteger(version) ? await deps.store.findVersion(message.id, version) : null
@@ -142,7 +142,7 @@ async function restore(editing: Editing, { basedOn = '' }: Fields, version: numb
   return save(editing, fields, null, 'message_restored')
 }
 
-/** Saves what is typed as another draft. */
+/** Saves the form's input as a new draft. */
 async function copy(editing: Editing, fields: Fields): Promise<Response> {
   const { deps, viewer } = editing
   const names = (await deps.store.listMessages(viewer.app.id)).map(({ name }) => name)
@@ -152,7 +152,7 @@ async function copy(editing: Editing, fields: Fields): Promise<Response> {
   return redirectAnswer(messagePath(viewer.app.publicId, outcome.id), [flashCookie(deps.baseUrl, 'message_copied')])
 }
 
-/** Owners give the app its first address. What is typed stays unsaved. */
+/** Owners add the app's first sender address. The form's input stays unsaved. */
 async function addSender(editing: Editing, fields: Fields): Promise<Response> {
   const { deps, viewer } = editing
   if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, editing.request, viewer)
@@ -168,7 +168,7 @@ async function addSender(editing: Editing, fields: Fields): Promise<Response> {
   return isRefusal(outcome) ? answerRefusal(editing, fields, outcome) : answerEditor(editing, { fields })
 }
 
-/** Owners let emails link to the domain. What is typed stays unsaved. */
+/** Owners let emails link to the domain. The form's input stays unsaved. */
 async function addHost(editing: Editing, fields: Fields, host: string): Promise<Response> {
   const { deps, viewer } = editing
   if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, editing.request, viewer)

@@ -53,7 +53,7 @@ type Checked = {
   check: LiveCheck | null
   sending: Sending
   tested: TestedEmail | null
-  /** why the trigger may not be meant, or triggers nothing yet */
+  /** why the trigger may be misspelled, or triggers nothing yet */
   triggerNote: string | null
   /** null: not saved yet */
   message: MessageRow | null
@@ -66,7 +66,7 @@ const isOfSize = ({ code }: FieldError): boolean => code === TOO_LARGE
 const isOfValues = ({ code }: FieldError): boolean => code === 'missing_value'
 export const isOfText = ({ field }: FieldError): boolean => field.startsWith('mail.')
 
-/** What is left to do before the message can go live, of what is typed. */
+/** Checks the form's input: what is left to do before the message can go live. */
 export function listChecks({
   fields,
   errors = [],
@@ -110,7 +110,7 @@ function lineOfEmail(problems: LiveProblem[], warnings: FieldError[]): CheckLine
   return problems.length > 0 || warnings.length === 0 ? line : { ...line, state: 'caution', warnings }
 }
 
-/** The field follows, so no link is needed. */
+/** The address field is on the next line, so no link is needed. */
 const lineOfSender = (problems: LiveProblem[]): CheckLine => {
   const line = lineOf('Sender', problems, 'A sender address is set.')
   return problems.some(lacksSender)
@@ -120,7 +120,7 @@ const lineOfSender = (problems: LiveProblem[]): CheckLine => {
 
 const lacksSender = ({ code }: FieldError): boolean => code === 'no_sender'
 
-/** Named in full, up to here. */
+/** Up to this many links are named. */
 const NAMED_LINKS = 2
 
 function lineOfLinks({ refused, host, isMadeUp }: LackedLinks): CheckLine {
@@ -155,7 +155,7 @@ const NotAllowed = ({ host }: { host: string }) => (
   </>
 )
 
-/** What an unfinished email needs first. */
+/** The missing parts of an unfinished email. */
 function findMissing(fields: Fields): string | null {
   const [subject, ...texts] = ['mail.subject', 'mail.body', 'mail.html'].map((name) => textOf(fields, name))
   const body = texts.join('')
@@ -167,7 +167,7 @@ function findMissing(fields: Fields): string | null {
 const backQuery = (message: MessageRow | null): string =>
   message === null ? '' : `?message=${publicId('msg', message.id)}`
 
-/** Only where something is to be said: both are settings of the server. */
+/** Settings of the server; listed only if they need attention. */
 const listSending = ({ isCapturing, lostUrl }: Sending, message: MessageRow | null): CheckLine[] => [
   ...(isCapturing
     ? [
@@ -265,7 +265,7 @@ function describeTried(tried: Tried): string {
     : `No values are missing ${tried.what === 'events' ? 'in' : 'for'} the last ${tried.of} ${tried.what}.`
 }
 
-/** For the dialog: what is wrong, else what is left. */
+/** For the dialog: the problems, or else what is left to do. */
 export function LiveChecks({ lines, viewer }: Pick<ListProps, 'lines' | 'viewer'>) {
   const wrong = lines.filter(({ problems }) => problems.length > 0).map(({ name }) => name)
   const left = lines.filter(({ state, problems }) => state !== 'done' && problems.length === 0)
@@ -284,7 +284,7 @@ export function LiveChecks({ lines, viewer }: Pick<ListProps, 'lines' | 'viewer'
 const ICONS: Record<State, IconName> = { done: 'check', open: 'circle', caution: 'warning', wrong: 'warning' }
 const WORDS: Record<State, string> = { done: 'Done: ', open: 'To do: ', caution: 'Note: ', wrong: 'Problem: ' }
 
-/** `fields`: what is typed. */
+/** `fields`: the form's input. */
 type ListProps = { viewer: Viewer; isEditor: boolean; isLive: boolean; fields: Fields; lines: CheckLine[] }
 
 export const Checklist = (props: ListProps) => <CheckLines {...props} problems={props} />

@@ -142,7 +142,7 @@ export const findTested = (
   fields: Fields,
 ): TestedEmail | null => tested.find(viewer.app, readMail(fields))
 
-/** Checks what is typed, so that fixes count. Where other fields are wrong, only the sender and the templates. */
+/** Checks the form's input, so that fixes count. If other fields are invalid, checks only the sender and the templates. */
 export async function checkFields(
   { deps, viewer }: Pick<Editing, 'deps' | 'viewer'>,
   fields: Fields,
@@ -169,7 +169,7 @@ async function listNames(
   return names.map(({ name }) => name).filter((name) => !name.startsWith('$'))
 }
 
-/** A similar event, if none of the trigger's name ever arrived; and what else can't trigger anything yet. */
+/** Suggests a similar event if none with the trigger's name has arrived, or names another reason why nothing triggers yet. */
 export async function noteTrigger(
   { deps, viewer }: Pick<Editing, 'deps' | 'viewer'>,
   fields: Fields,
@@ -204,7 +204,7 @@ export async function previewFields(
   return showPreview(frames, viewer, await previewMessage(deps, viewer.app, asked))
 }
 
-/** Applies what is typed to stored events. The name doesn't matter. */
+/** Simulates the form's input on stored events. The name doesn't matter. */
 export async function simulateFields({ deps, viewer, request, message }: Editing, fields: Fields, days: number) {
   const reading = readMessage({ ...readFields(fields), name: 'simulated' })
   if ('errors' in reading) return reading

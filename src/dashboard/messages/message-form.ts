@@ -162,7 +162,7 @@ function readAgain(fields: Fields): unknown {
   return { once: 'person', ...collect }
 }
 
-/** Where the form says nothing else. */
+/** Defaults of the form. */
 export const GOAL_DAYS = 7
 
 /** Without an event, days alone are an error. */
@@ -272,7 +272,7 @@ function dropRows(fields: Fields, list: 'onlyIf' | 'trigger.where', rows: number
   return isOneOfSeveral ? { ...left, [OPEN]: `${list}[${isLast ? row - 1 : row}]` } : left
 }
 
-/** The first of several alternatives leaves its place to the next. */
+/** When the first of several alternatives is removed, the next one takes its place. */
 function dropOne(fields: Fields, list: 'onlyIf' | 'trigger.where', row: number): Fields {
   const left = dropRow(fields, list, row)
   if (isJoinedByOr(fields, `${list}[${row}]`)) return left

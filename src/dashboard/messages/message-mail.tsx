@@ -233,7 +233,8 @@ export function SenderSection({ ask, appId, senders, topics, isNew }: SenderSect
           label="Topic"
           hint={
             <>
-              People can unsubscribe from it alone. Owners add <a href={pathOf(appId, 'sender/topics')}>topics</a>.
+              People can unsubscribe from just this topic. Owners add{' '}
+              <a href={pathOf(appId, 'sender/topics')}>topics</a>.
             </>
           }
           options={[

@@ -19,7 +19,7 @@ const OUTCOMES: Record<string, string> = {
   seen: 'Had opened the result',
   not_seen: 'Had not opened the result',
   never_reported: 'Had no page views',
-  no_page: 'No results page on your domains',
+  no_page: 'Had no URL on your domains',
   done: 'An excluded event arrived',
   not_done: 'A required event was missing',
   tag: 'Tags did not match',

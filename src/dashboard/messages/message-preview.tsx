@@ -73,7 +73,7 @@ export const Says = ({ lines }: { lines: readonly string[] }) => (
   </>
 )
 
-/** `says`: what the message does; null while incomplete. `date`: the field of the trigger's date, or empty. */
+/** `says`: what the message does; null while incomplete. `date`: the field with the trigger's date, or empty. */
 type Typed = { viewer: Viewer; says: string[] | null; date: string; now: number }
 
 /** Used by islands/message.ts: HTML by element id, and the email. */

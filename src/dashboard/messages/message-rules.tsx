@@ -16,7 +16,7 @@ import { Field } from '../ui/field.tsx'
 
 type RuleFieldsProps = PartProps & { rows: number[]; kind: string }
 
-/** Fields of one sentence: of one rule, of both about leaving, or of fields joined by "or". */
+/** Fields of one sentence: of one rule, of two rules about leaving, or of field rules joined by "or". */
 export function RuleFields({ ask, path, rows, kind }: RuleFieldsProps) {
   const [first = 0, later] = rows
   const at = `onlyIf[${first}]`
@@ -76,7 +76,7 @@ const Away = ({ ask, at }: RuleProps) => (
   </>
 )
 
-/** Away when it starts, and still away when it is sent. */
+/** Away at the trigger, and still away at send time. */
 const AwayTwice = ({ ask, before, later }: { ask: Ask; before: string; later: string }) => (
   <>
     <input type="hidden" name={`${before}.at`} value="trigger" />

@@ -72,7 +72,7 @@ export function Sentence(props: SentenceProps) {
   )
 }
 
-/** Wrong parts are open, as is what was just added. */
+/** Parts with errors are open, and so is a part that was just added. */
 function readState({ fields, errors }: Pick<SentenceProps, 'fields' | 'errors'>, ids: string[]) {
   const isWrong = errors.some((field) =>
     ids.some((id) => field === id || field.startsWith(`${id}.`) || field.startsWith(`${id}[`)),

@@ -83,7 +83,7 @@ export function describeReach({ found, content, days, isUnsaved }: Reached): str
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
   const simulated = `Simulated ${isUnsaved ? 'with unsaved changes ' : ''}for the last ${days} days:`
   if (triggered === 1) return `${simulated} the only person who triggered it ${describeOnly(found.people)}.`
-  const which = found.hasMore ? ' of the newest triggers' : ''
+  const which = found.hasMore ? ' from the newest triggers' : ''
   const held = heldBack === 0 ? '' : ` ${formatCount(heldBack)} would be held back for comparison.`
   const more = emailed === 0 ? '' : ' more'
   const still = waiting === 0 ? '' : ` ${formatCount(waiting)}${more} would still be waiting.`
@@ -158,7 +158,7 @@ function describeRecipients(people: number, emails: number): string {
   return `${who} would have got ${what}.`
 }
 
-/** The style sheet hides the others until they are asked for. */
+/** The stylesheet hides the other lines until the reader shows them. */
 const FIRST_LINES = 5
 
 type OutcomeProps = {

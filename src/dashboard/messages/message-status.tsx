@@ -83,7 +83,7 @@ export function HeadActions({ message, ...rest }: EditorProps) {
   )
 }
 
-/** Without it, they keep their version. */
+/** If unchecked, waiting emails keep their version. */
 function WaitingChoice({ counts, fields }: Pick<EditorProps, 'counts' | 'fields'>) {
   const waiting = counts ? countWaiting(counts) : 0
   if (waiting === 0) return null

@@ -129,7 +129,7 @@ const RestoreDialog = ({ viewer, message, version }: RestoreProps) => (
 /** Compared with the current version. */
 const Restored = ({ version, lines }: { version: number; lines: LineChange[] }) =>
   lines.every(({ kind }) => kind === 'same') ? (
-    <p>Nothing: the current version is the same.</p>
+    <p>Nothing. The current version is the same.</p>
   ) : (
     <Diff label={`Restoring version ${version}`} lines={lines} />
   )

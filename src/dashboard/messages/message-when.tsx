@@ -113,7 +113,7 @@ function MessageTrigger({ ask, others }: FieldsProps & Pick<TriggerProps, 'other
     <Select
       {...field}
       label="When this message is sent"
-      hint="Set the days under wait. Values are those of its event."
+      hint="Set the delay under Wait. Values come from its event."
       options={[{ value: '', label: 'Choose a message' }, ...names.map((name) => ({ value: name, label: name }))]}
     />
   )

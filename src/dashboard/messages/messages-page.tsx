@@ -32,7 +32,7 @@ export const messagePath = (appId: string, id: number): string => `${pathOf(appI
 
 export const resultsPath = (appId: string, id: number): string => `${messagePath(appId, id)}/results`
 
-/** Drafts open in the editor, and what was live on its results. */
+/** Drafts open in the editor; messages that have been live open on their results. */
 export const openPath = (appId: string, { id, status }: Pick<MessageRow, 'id' | 'status'>): string =>
   status === 'draft' ? messagePath(appId, id) : resultsPath(appId, id)
 
@@ -56,7 +56,7 @@ export function MessagesPage({ viewer, mail, all, messages, after, hasMore }: Me
       <MailNotices viewer={viewer} state={mail} />
       {all.length === 0 ? (
         <EmptyState title="No messages" next={isEditor ? write : undefined}>
-          A message is an email sent automatically when an event arrives and the person isn't there to see it.
+          A message is an email that is sent automatically, such as when someone left before their results were ready.
         </EmptyState>
       ) : (
         <>
@@ -128,7 +128,7 @@ const columnsOf = (viewer: Viewer, messages: CountedMessage[]): Column<CountedMe
 
 const describeStart = (text: string): string => `When ${text}`
 
-/** `of`: the total, without which there is nothing to count; `state` and `outcome`: the linked filter. */
+/** `of`: the total for the percentage. `state` and `outcome`: the linked filter. */
 type Counted = {
   count(counts: MessageCounts): number
   of?(counts: MessageCounts): number

@@ -123,7 +123,7 @@ const ofMessage =
     return take({ deps, ...kept, request, viewer, message }, form.fields)
   }
 
-/** Previews, checks or counts what is typed, for islands/message.ts. */
+/** Previews, checks or counts the form's input, for islands/message.ts. */
 async function showTyped(editing: Editing, sent: Fields): Promise<Response> {
   const isEditor = hasRole(editing.viewer.member.role, 'editor')
   const fields = isEditor ? sent : pickSeen(editing, sent)
@@ -185,7 +185,7 @@ async function findMessage(
   return (number === null ? null : await store.findMessage(viewer.app.id, number)) ?? 'unknown'
 }
 
-/** Changes that are searched for a deletion. */
+/** Audit entries that are searched for the deletion. */
 const RECENT_CHANGES = 200
 
 async function unknownAnswer(

@@ -33,7 +33,7 @@ export function chooseReady(name: string | null, taken: readonly string[]): Read
 export const ReadyEmails = ({ path, names, chosen }: ReadyChoice & { path: string }) => (
   <nav class="ready-emails" aria-labelledby="ready-emails">
     <p class="hint">
-      <span id="ready-emails">Start from a ready email.</span> <a href="/docs/emails">What each needs</a>
+      <span id="ready-emails">Start from an example.</span> <a href="/docs/emails">What each one needs</a>
     </p>
     <ul class="chips">
       {[null, ...names].map((name) => (

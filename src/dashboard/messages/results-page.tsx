@@ -24,7 +24,7 @@ import { Notice } from '../ui/notice.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { ExactTime } from '../ui/time.tsx'
 
-/** The list has the rest. */
+/** The linked list has the rest. */
 const MOST_REASONS = 8
 
 export type ResultsProps = {
@@ -34,7 +34,7 @@ export type ResultsProps = {
   view: ResultsView
   results: Results
   goals: Goals
-  /** the app's email provider reports what it delivered; a complaint alone marks an email as delivered, too */
+  /** the app's email provider reports deliveries; without that, only complaints would mark emails as delivered */
   reportsDelivered: boolean
   /** data of the app that was deleted because of its age */
   expired: Expired
@@ -104,14 +104,14 @@ const Found = (props: ResultsProps) => (
     />
     <CompareSection {...props} />
     <DeletedNote viewer={props.viewer} expired={props.expired} since={props.view.range.from * DAY_MS}>
-      Results stay.{' '}
+      Results aren't affected.{' '}
     </DeletedNote>
   </>
 )
 
 type Counted = [count: number, what: string, filter: Filter]
 
-/** What became of the other emails that passed the rules. */
+/** The other emails that passed the rules, by state. */
 function Unsent(props: ResultsProps) {
   const { captured, heldBack, failed } = props.results
   const outcomes: Counted[] = [
@@ -122,7 +122,7 @@ function Unsent(props: ResultsProps) {
   return <Counts lead="Passed the rules, but not sent: " outcomes={outcomes} {...props} />
 }
 
-/** What was reported after they were sent. */
+/** Reports about sent emails. */
 function Refused(props: ResultsProps) {
   const { bounced, complained } = props.results.reports
   const outcomes: Counted[] = [
@@ -149,7 +149,7 @@ function Counts({ lead, outcomes, ...props }: ResultsProps & { lead: string; out
   )
 }
 
-/** The bars go by the day of creation. */
+/** The chart counts emails by the day of creation. */
 function Returned({ viewer, message, view }: ResultsProps) {
   const days = RANGE_DAYS.find((one) => one === view.days)
   const path = peoplePath(viewer.app.publicId, { emails: 'returned', days: days && `${days}`, messageId: message.id })
@@ -219,7 +219,7 @@ const EachGoal = ({ goals }: { goals: GoalPeriod[] }) => {
   const shown = goals.slice(-MOST_GOALS)
   return goals.length < 2 ? null : (
     <p class="hint">
-      {'Each email counts for the goal it had: '}
+      {'Each email counts towards the goal it had: '}
       {shown.map(({ event, until }, index) => (
         <>
           {index === 0 ? '' : ', then '}
@@ -372,8 +372,8 @@ function CompareSection(props: ResultsProps) {
           <Table label="Emailed and held back" columns={COMPARED} rows={rows} idOf={({ name }) => name} />
           <EachGoal goals={goals.compared} />
           <p class="hint">
-            Difference: additional people compared with no email, with a 95% interval. People stay in their group if an
-            email fails. <a href="/docs/holdback">How this is measured</a>
+            Difference: how many more people than without the email, with a 95% interval. People stay in their group if
+            an email fails. <a href="/docs/holdback">How this is measured</a>
           </p>
         </>
       ) : (

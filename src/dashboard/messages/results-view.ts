@@ -6,7 +6,7 @@ const USUAL_DAYS = 30
 /** Of a custom range. */
 const MOST_DAYS = 366
 
-/** `days`: one of the usual ranges, or null for a custom one, whose texts are kept. */
+/** `days`: one of the usual ranges; null: a custom one, with `from` and `to` as typed. */
 export type ResultsView = { range: DayRange; days: number | null; from: string; to: string; error: string | null }
 
 export function readView(query: URLSearchParams, now: number): ResultsView {

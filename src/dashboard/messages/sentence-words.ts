@@ -30,7 +30,7 @@ export type SentenceWords = {
   notes: string
 }
 
-/** Words of what is typed. A part with errors is named by its kind. */
+/** The form's input as a sentence. A part with errors is named by its kind. */
 export function readWords(fields: Fields): SentenceWords {
   const typed = readFields(fields)
   const reading = readMessage(typed)

@@ -8,7 +8,7 @@ type TypedMail = ReturnType<typeof readMail>
 /** Of one member, only to members' own addresses. */
 const TESTS = { max: 20, windowMs: MINUTE_MS }
 
-/** Why no further test email may be sent now; null if it may. */
+/** Why no further test email can be sent now; null if one can. */
 export function refuseTest({ limits }: Pick<PageDependencies, 'limits'>, { member }: Viewer): string | null {
   const { allowed, retryAfterSeconds } = limits.take(`test:${member.id}`, TESTS)
   return allowed > 0 ? null : `You can send ${TESTS.max} tests a minute. Try again in ${retryAfterSeconds} seconds.`

@@ -1,7 +1,7 @@
 import { describeActor } from '../../accounts/audit.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 
-/** `writer`: null where an older installation did not store it. */
+/** `writer`: null if the version is from a release that didn't store it. */
 export type ShownVersion = { version: number; createdAt: number; writer: string | null }
 
 type Versions = { messageId: number; before: number | null; limit: number }

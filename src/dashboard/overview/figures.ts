@@ -13,7 +13,7 @@ export type Figure = { name: string; total: number; values: number[]; href: stri
 
 type Counts = {
   range: DayRange
-  /** the list of deliveries needs to be told that days are UTC */
+  /** whether the link to the deliveries must say that days are UTC */
   isUtc: boolean
   people: PeopleCount[]
   all: HourCount[]

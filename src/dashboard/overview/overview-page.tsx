@@ -34,7 +34,7 @@ type OverviewProps = {
   attention: LinkedItem[]
   messages: MessageRow[]
   results: AppResults
-  /** null while a message is live, or where none can be simulated */
+  /** null while a message is live, or if none can be simulated */
   simulated: Simulated | null
   figures: Figure[]
   /** first day of the results, such as 2026-05-03 */

@@ -92,7 +92,7 @@ const ConfirmedPage = (found: Found) => (
   <RecipientPage {...found} title={say(found, 'confirmedTitle')} lead={say(found, 'confirmedLead')} />
 )
 
-/** Who unsubscribed since is not subscribed by an old link. */
+/** An old link doesn't resubscribe someone who has unsubscribed since. */
 const RefusingPage = (found: Found) => (
   <RecipientPage {...found} title={say(found, 'refusingTitle')} lead={say(found, 'refusingLead')} />
 )

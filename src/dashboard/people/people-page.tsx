@@ -49,7 +49,7 @@ type PeopleProps = {
   count: { people: number; isExact: boolean }
   suggested: { tags: string[]; fields: string[]; events: string[] }
   messages: MessageRow[]
-  /** of the index of people from before it was there, from 0 to 1 */
+  /** share of the people from before the upgrade who are in the search index, from 0 to 1 */
   indexed: number
   now: number
 }
@@ -89,7 +89,7 @@ const SORTS: Record<PeopleSort, { label: string; order: string }> = {
   seen: { label: 'Last page view', order: 'most recent page view first' },
 }
 
-/** Those who were counted are the least there may be; that many are said to be more. */
+/** An inexact count is a lower bound, shown as "At least 12" or "10,000+". */
 const formatPeople = ({ people, isExact }: PeopleProps['count']): string => {
   const number = formatCount(people)
   return isExact ? number : people < MOST_COUNTED ? `At least ${number}` : `${number}+`
@@ -310,7 +310,7 @@ const listUsualColumns = (now: number): Column<FoundPerson>[] => [
   { name: 'Added', cell: ({ createdAt }) => <Time at={createdAt} now={now} />, isExtra: true },
 ]
 
-/** If the filter asks what emails did. */
+/** Columns for filters about emails. */
 const listEmailColumns = (messages: readonly MessageRow[], now: number): Column<FoundPerson>[] => [
   {
     name: 'Message',

@@ -8,7 +8,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { createQuerySealer } from '../layout/sealed-query.ts'
 import { STATUSES } from './person-labels.tsx'
 
-/** Choices of the last page view. */
+/** Choices for the last page view. */
 export const SEEN_CHOICES = {
   '1': { label: 'In the last 24 hours', filter: (now: number) => ({ since: now - DAY_MS }) },
   '7': { label: 'In the last 7 days', filter: (now: number) => ({ since: now - 7 * DAY_MS }) },
@@ -51,7 +51,7 @@ const TEXTS = [
   'seen',
 ] as const
 export type FilterTexts = Record<(typeof TEXTS)[number], string>
-/** May be personal, so URLs have them sealed. */
+/** May be personal data, so URLs contain them encrypted. */
 const SEALED = ['search', 'field', 'value'] as const
 const OPEN = ['emails', 'days', 'message', 'tag', 'status', 'event', 'did', 'seen'] as const
 
@@ -81,7 +81,7 @@ function cleanTexts(texts: FilterTexts): FilterTexts {
   }
 }
 
-/** Sealed: searches, and the last person of a page. */
+/** Encrypted in URLs: searches, and the last person of a page. */
 export function createViewPaths(key: string, appId: string) {
   const { seal, open } = createQuerySealer(key, `people ${appId}`)
   const queryOf = ({ texts, sort, after }: PeopleView): URLSearchParams => {

@@ -44,7 +44,7 @@ import { chooseTopics, listChosenTopics } from '../../people/topics.ts'
 import { readTopics } from './topic-fields.tsx'
 
 const PAGE_ROWS = 35
-/** Searched for who made a conflicting change. */
+/** Changes that are searched for who made a conflicting one. */
 const CONFLICT_CHANGES = 50
 const PERSON_FORM = { role: 'editor', mostBytes: PERSON_FORM_BYTES } as const
 

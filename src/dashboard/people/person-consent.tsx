@@ -9,7 +9,7 @@ import { ExactTime } from '../ui/time.tsx'
 import { Fact, Values } from '../ui/values.tsx'
 
 const SOURCES: Record<ConsentSource, string> = {
-  api: 'Asked by the API',
+  api: 'Asked over the API',
   mcp: 'Asked over MCP',
   dashboard: 'Asked by a member',
   page: 'Asked for by the person, after a link expired',
@@ -26,7 +26,7 @@ type ConsentProps = {
   isOptInOn: boolean
 }
 
-/** The evidence of consent, or that it is missing. */
+/** The evidence of consent, or the note that there is none. */
 export function ConsentSection({ viewer, person, consents, isOptInOn }: ConsentProps) {
   const shown = consents.find(({ confirmedAt }) => confirmedAt !== null) ?? consents[0]
   const isPending = person.status === 'pending'

@@ -26,7 +26,7 @@ const isLiteral = (text: string): boolean =>
 
 const QUOTED = /^".*"$/s
 
-/** Text that would be read as a number, true or false stands in quotes. */
+/** Text that would be read as a number, true or false is in quotes. */
 const writeValue = (value: FieldValue): string =>
   typeof value === 'string' && (isLiteral(value) || QUOTED.test(value)) ? `"${value}"` : String(value)
 
@@ -116,10 +116,10 @@ const readLines = (text: string): string[] => [
 const NAMED = { firstName: 'First name', lastName: 'Last name', source: 'Source' } as const
 type Named = keyof typeof NAMED
 
-/** Changed by the form and by somebody else. `isIn`: whether a change of the person is about it. */
+/** A field that both the form and someone else changed. `isIn`: whether a stored change is about it. */
 export type PersonConflict = { label: string; now: string; isIn: (change: ContactChangeRow['change']) => boolean }
 
-/** Adds what was typed to what is stored now: only what differs from what the form showed. */
+/** Applies only the edits, so that values changed by others meanwhile stay. */
 export function mergePersonText(
   typed: PersonText,
   shown: PersonText,

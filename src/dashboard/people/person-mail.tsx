@@ -12,10 +12,10 @@ export type PersonEmails = { emails: ListedDelivery[]; isMore: boolean }
 
 type MailProps = { viewer: Viewer; person: ContactRow; messages: MessageExplanation[] } & PersonEmails
 
-/** More are folded away, or on Deliveries. */
+/** Further emails are collapsed, or on Deliveries. */
 export const MOST_SHOWN = 8
 
-/** A person's emails, newest first, and why there is none of the other messages: what is live comes first. */
+/** A person's emails, newest first, then why the other messages sent none, live messages first. */
 export function PersonMail({ viewer, person, messages, emails, isMore }: MailProps) {
   if (messages.length === 0) return null
   const whyOf = new Map(messages.map(({ delivery, why }) => [delivery?.id, why]))

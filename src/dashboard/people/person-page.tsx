@@ -113,7 +113,7 @@ const FactsSection = (props: PersonProps) => (
   </section>
 )
 
-/** Editors change them, such as when a person asks for it. */
+/** Editors can change them, such as on a person's request. */
 const TopicsSection = ({ viewer, person, topics }: PersonProps) => {
   if (topics.length === 0) return null
   const isLocked = !hasRole(viewer.member.role, 'editor')

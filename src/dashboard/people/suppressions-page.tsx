@@ -87,7 +87,7 @@ function describeCount(props: SuppressionsProps): string {
   return `${addresses}${match}. ${WHAT_IT_DOES} ${SOFT_BOUNCE_RULE}`
 }
 
-/** Of the email provider's own list. `list` null: there is none, or it is about other accounts, too. */
+/** Sync with the email provider's list. `list` null: there is none, or other accounts share it. */
 export type SyncState = {
   list: { provider: string } | { provider: string; why: string } | null
   progress: SyncProgress | null
@@ -98,7 +98,7 @@ export const SYNC = 'sync'
 
 const nameOf = (provider: string): string => findProvider(provider)?.name ?? provider
 
-/** What became of the last time, or of this one. */
+/** The result of the last sync, or the progress of this one. */
 const Sync = ({ viewer, sync: { list, progress, last }, now }: Pick<SuppressionsProps, 'viewer' | 'sync' | 'now'>) => {
   if (progress) {
     const read = formatCount(progress.added + progress.known)
@@ -143,20 +143,20 @@ const Sync = ({ viewer, sync: { list, progress, last }, now }: Pick<Suppressions
   )
 }
 
-/** "12 addresses were added, and 340 were listed before." */
+/** "12 addresses were added, and 340 were already listed." */
 function describeSynced({ added, known, unread }: SuppressionSync): string {
   const [one, many] = [
     `${formatCount(added)} ${added === 1 ? 'address was' : 'addresses were'} added`,
     formatCount(known),
   ]
   const skipped = unread === 0 ? '' : ` ${formatCount(unread)} could not be read.`
-  return `${one}, and ${many} ${known === 1 ? 'was' : 'were'} listed before.${skipped}`
+  return `${one}, and ${many} ${known === 1 ? 'was' : 'were'} already listed.${skipped}`
 }
 
 function describeFault(fault: string, name: string): string {
   const [, status] = /^http_(\d+)$/.exec(fault) ?? []
   if (status === '401' || status === '403' || status === '404')
-    return `${name} refused to show its suppression list (it replied ${status}): the key may not read it.`
+    return `${name} refused to show its suppression list (it replied ${status}): the key isn't allowed to read it.`
   if (status === '429') return `${name} asked Eventpost to read more slowly. Try again in a few minutes.`
   if (status !== undefined)
     return `${name} could not show its suppression list (it replied ${status}). Try again later.`

@@ -149,7 +149,7 @@ async function showSuppressions(
   return pageAnswer(request, refused.status, page)
 }
 
-/** The list of the installation's provider is about other accounts, too. */
+/** The installation's provider is shared, so its list includes other accounts' addresses. */
 async function findList({ store, mailer }: PageDependencies, { app }: Viewer) {
   const settings = await store.mailSettings(app.id)
   const isOfOthers = settings.smtpUrl === null && !(await store.senderFacts(app.accountId)).isOnlyAccount
@@ -165,7 +165,7 @@ async function readSyncState(deps: Deps, viewer: Viewer): Promise<SyncState> {
   }
 }
 
-/** It goes on after the answer, if it takes longer. */
+/** A longer sync continues after the response. */
 async function syncWithProvider(deps: Deps, request: Request, viewer: Viewer): Promise<Response> {
   const { syncs, limits } = deps
   const path = `${pathOf(viewer.app.publicId, 'suppressions')}#${SYNC}`
@@ -246,7 +246,7 @@ async function addAddresses(
   return doneAnswer(deps, viewer, 'suppressions', ...flashes)
 }
 
-/** The first form asks why; the second removes. */
+/** The first form asks for the reason; the second one removes the address. */
 async function removeAddress(
   deps: PageDependencies,
   request: Request,

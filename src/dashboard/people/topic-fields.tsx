@@ -8,7 +8,7 @@ const fieldOf = ({ id }: Pick<ChosenTopic, 'id'>): string => publicId('top', id)
 
 const shownOf = (topic: Pick<ChosenTopic, 'id'>): string => `${fieldOf(topic)}.shown`
 
-/** A topic that was added since is not ended by a form without it. */
+/** Marks the topics on the form, so that a topic added since is not ended. */
 export const readTopics = (topics: readonly ChosenTopic[], form: FormInput) =>
   readChoice(
     topics.filter((topic) => form.text(shownOf(topic)) !== ''),

@@ -27,8 +27,8 @@ type Dependencies = { store: Store; clock: Clock; mailer: HandOvers; unsubscribe
 
 /**
  * One-click unsubscribe (RFC 8058): from the topic of the email, or from everything if it has none. GET changes nothing,
- * because mail scanners open links. POST needs no cookie or body and has no rate limit. Each has its own undo, because
- * who takes back everything may still want no emails about a topic that they ended before.
+ * because mail scanners open links. POST needs no cookie or body and has no rate limit. Each has its own undo: people who
+ * resubscribe to everything stay unsubscribed from topics that they ended earlier.
  */
 export const unsubscribeRoutes = (deps: Dependencies) =>
   new Elysia()
@@ -173,7 +173,7 @@ const AskPage = (found: Found) => {
 
 const EverythingForm = (found: Found) => <ActionForm action={`${found.path}/all`}>{say(found, 'allButton')}</ActionForm>
 
-/** Where there is more to choose than the topic of the link. */
+/** Shown if the app has topics besides that of the link. */
 const TopicsForm = (found: Found) =>
   found.topics.some((one) => one.id !== found.topic?.id) ? (
     <section id="topics">

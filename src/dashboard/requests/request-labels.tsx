@@ -5,7 +5,7 @@ import type { NewRequest } from '../../store/requests.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
 
-/** What names the callers and apps of requests. */
+/** Names of the callers and apps of requests. */
 export type RequestNames = { keys: KeyRow[]; apps: { id: number; publicId: string; name: string }[] }
 
 const KEYLESS_NAMES = new Map<string, string>([
@@ -31,7 +31,7 @@ export const StatusBadge = ({ status }: { status: number }) => <Badge mood={mood
 
 export const describeCall = ({ method, path }: Pick<NewRequest, 'method' | 'path'>): string => `${method} ${path}`
 
-/** Where to correct what caused an error. */
+/** The page on which to fix the cause of an error. */
 export function remedyOf(code: string, appId: string): { href: string; label: string } | null {
   const remedy = REMEDIES.get(code)
   return remedy ? { href: pathOf(appId, remedy.page) + remedy.part, label: remedy.label } : null

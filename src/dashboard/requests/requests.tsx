@@ -76,7 +76,7 @@ async function showRequests(deps: PageDependencies, request: Request, viewer: Vi
   const found = await deps.store.listRequests({ ...query, before, limit: PAGE_ROWS + 1 })
   const rows = found.slice(0, PAGE_ROWS)
   const older = found.length > PAGE_ROWS ? (rows.at(-1)?.id ?? null) : null
-  // a search that finds little reads the whole log, which once is enough
+  // if one page has all matches, counting them needs no second read of the whole log
   const isWhole = before === null && older === null
   const count = isWhole ? rows.reduce((sum, row) => sum + row.count, 0) : await deps.store.countRequests(query)
   const fault = findOrderFault(readDay(view.from), readDay(view.to))

@@ -52,7 +52,7 @@ const PROOFS: Record<SenderProof, string> = {
   existing: 'Used by this account before verification was required.',
 }
 
-/** `last` null: its records were never looked up. `isChecking`: they are being looked up. */
+/** `last` null: its records were never looked up. `isChecking`: a lookup is running. */
 type CheckedDomain = { sender: CheckedSender; last: LastCheck | null; isChecking: boolean }
 
 type DomainProps = {
@@ -63,7 +63,7 @@ type DomainProps = {
   /** domains of the sender addresses; `isChecked`: DNS was just queried */
   domains: DomainStatus[]
   isChecked: boolean
-  /** DKIM keys of the account's other apps; empty for who may not create one */
+  /** DKIM keys of the account's other apps; empty for members who can't create one */
   otherKeys: DkimText[]
 }
 
@@ -365,7 +365,7 @@ const CheckLine = ({ about, state, isAbsent, sentence }: LineProps) => (
   </>
 )
 
-/** Not a record: the emails have it. */
+/** Not a DNS record, but a property of the emails. */
 const OneClickSection = ({ facts: { baseUrl }, checked }: DomainProps) => {
   const checks = checked.map(({ sender }) => ({ domain: sender.domain, ...checkOneClick(sender) }))
   const [first] = checks
@@ -398,14 +398,14 @@ const OneClickSection = ({ facts: { baseUrl }, checked }: DomainProps) => {
 
 const SOURCE = 'source'
 
-/** Only a received email shows what a provider made of it. */
+/** Only a received email shows what a provider changed. */
 const ReceivedForm = ({ facts: { viewer }, refused: { errors } }: DomainProps) => {
   const own = errors?.filter(({ field }) => field === SOURCE) ?? []
   return (
     <details open={own.length > 0}>
       <summary>Check an email that you received</summary>
       <p>
-        It shows who signed it, where it bounces, and whether its unsubscribe headers are signed.{' '}
+        This shows who signed it, where bounces go, and whether its unsubscribe headers are signed.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender/server')}>Send yourself a test email</a>, open its source in your
         mail app (in Gmail, “Show original”), and paste it here.
       </p>

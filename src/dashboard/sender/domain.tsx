@@ -16,7 +16,7 @@ import { readCheckedSenders } from '../../monitoring/attention.ts'
 import { readSenderFacts } from './sender.tsx'
 import { isOwner, type Refused } from './sender-frame.tsx'
 
-/** DNS records of the sender's domain. They are looked up on request, and again when that is a day ago. */
+/** DNS records of the sender's domain. They are looked up on request, and again after a day. */
 export const senderDomainRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/sender/domain', ({ request, params: { app } }) =>
@@ -64,7 +64,7 @@ async function listSenders(deps: PageDependencies, { app }: Viewer): Promise<Che
   return (await readCheckedSenders(deps, app, settings)).slice(0, MOST_DOMAINS)
 }
 
-/** What a received email shows about its domain, whose records are then looked up. */
+/** Checks a received email, then looks up the records of its domain. */
 async function checkReceived(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who) {
   const { store, clock, mailer } = deps
   if (isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
@@ -73,7 +73,7 @@ async function checkReceived(deps: PageDependencies, request: Request, form: For
   if (received === null || !domains.includes(received.domain)) {
     const message =
       received === null
-        ? 'Paste the source of an email, which starts with its headers and has a line “From:”.'
+        ? 'Paste the source of an email. It starts with the headers, one of which is “From:”.'
         : `This email comes from ${received.domain}. Paste one from ${new Intl.ListFormat('en', { type: 'disjunction' }).format(domains)}.`
     return showDomain(deps, request, viewer, { status: 400, errors: [{ field: 'source', code: 'invalid', message }] })
   }

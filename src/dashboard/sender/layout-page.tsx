@@ -27,7 +27,7 @@ export const LayoutPage = ({ facts, refused, standard, sample }: LayoutProps) =>
             kind="source"
             hint={
               <>
-                Liquid with <a href="/docs/layout">variables</a>, around the text of every email.
+                Liquid, with <a href="/docs/layout">variables</a>. It surrounds the text of every email.
               </>
             }
             value={refused.text ?? settings.layout ?? standard}

@@ -23,7 +23,7 @@ export function describeRate({
   return unit ? `${emails} ${unit[1]}` : `${emails} in ${formatShortDuration(periodMs)}`
 }
 
-/** What the mail server was seen to accept, and why. */
+/** The limits that the mail server showed, and when. */
 export const LearnedLimitsText = ({ limits }: { limits: LearnedLimits | null }) => {
   if (limits === null) return null
   const { connections, rate, closed, reply } = limits

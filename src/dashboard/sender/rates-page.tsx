@@ -33,7 +33,7 @@ export const RATE_DAYS = 30
 type RatesProps = {
   facts: SenderFacts
   refused: Refused<BrakeText>
-  /** of the days that the brake looks at */
+  /** of the days that count for the brake */
   week: Rates
   month: Rates
   /** when a member released the brake last */
@@ -160,15 +160,15 @@ const BrakeSection = ({ facts, refused, releasedAt, now }: RatesProps) => {
       {mail.brake && (
         <Notice kind="problem">
           {`${describeBrakeCause(mail.brake)}, so lifecycle emails have waited since `}
-          <ExactTime at={mail.brake.since} />. None are lost. They are sent when the rate has fallen.
+          <ExactTime at={mail.brake.since} />. None are lost. They are sent once the rate has fallen.
         </Notice>
       )}
       <p>
-        {`If ${limit('complaints')} of the emails of ${BRAKE_DAYS} days are reported as spam, or ${limit('bounces')} bounce, lifecycle emails wait until the rate has fallen. Transactional emails are still sent. The brake needs at least ${FEWEST.emails} emails, and ${FEWEST.complaints} complaints or ${FEWEST.bounces} bounces.`}
+        {`If ${limit('complaints')} of the emails of the last ${BRAKE_DAYS} days are reported as spam, or ${limit('bounces')} bounce, lifecycle emails wait until the rate has fallen. Transactional emails are still sent. The brake needs at least ${FEWEST.emails} emails, and ${FEWEST.complaints} complaints or ${FEWEST.bounces} bounces.`}
       </p>
       {mail.brake && isOwner(viewer) && (
         <Dialog id="release" opener="Release the brake" title="Release the brake?">
-          <p>Lifecycle emails that wait are sent. From then on, the brake counts only emails sent since.</p>
+          <p>Waiting lifecycle emails are sent. From then on, the brake counts only newer emails.</p>
           <ActionForm action={`${pathOf(viewer.app.publicId, 'sender/rates')}/release`} kind="primary">
             Release the brake
           </ActionForm>

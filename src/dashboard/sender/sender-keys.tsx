@@ -111,7 +111,7 @@ const changeKeys =
     })
   }
 
-/** Although its record was not found. */
+/** Uses the new key although its record was not found. */
 const useKey = changeKeys({ needs: 'waiting', change: startWaitingKey, done: 'dkim_used' })
 const discardKey = changeKeys({
   needs: 'waiting',

@@ -200,7 +200,7 @@ export async function saveSettings(
   return show({ status, notice: await describeChange(deps, viewer, form, basedOn), basedOn: undefined })
 }
 
-/** Audit entries of the sender name no app, so who it was is known in accounts with one app. */
+/** Audit entries about the sender name no app, so they tell who it was only in accounts with one app. */
 async function describeChange(
   deps: PageDependencies,
   viewer: Viewer,

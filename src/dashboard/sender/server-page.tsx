@@ -246,7 +246,7 @@ const ApiFields = ({ text, provider, kept }: ApiFieldsProps) => (
 const CHOOSE = { value: '', label: 'Choose a region' }
 const REGIONS = AWS_REGIONS.map(([value, place]) => ({ value, label: `${value} (${place})` }))
 
-/** Regions that are newer than this list stay as they are. */
+/** A stored region that this list lacks stays selectable. */
 const AwsFields = ({ awsRegion, awsKeyId }: ApiText) => {
   const isKnown = awsRegion === '' || REGIONS.some(({ value }) => value === awsRegion)
   const options = [CHOOSE, ...REGIONS, ...(isKnown ? [] : [{ value: awsRegion, label: awsRegion }])]

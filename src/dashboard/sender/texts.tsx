@@ -20,7 +20,7 @@ import { checkLanguage, languagePath, readLanguage, type ShownLanguage } from '.
 import { readSenderFacts, saveSettings, type Shown } from './sender.tsx'
 import { TextsPage } from './texts-page.tsx'
 
-/** What readers of an app's emails are told. */
+/** Texts for the readers of an app's emails. */
 export const textsRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/sender/texts', ({ request, params: { app } }) =>

@@ -64,7 +64,7 @@ const changeBy = ({ clock }: PageDependencies, { app, member }: Viewer) => ({
   at: clock.now(),
 })
 
-/** What was typed, and what is wrong with it. */
+/** The form's input, and its errors. */
 function toShown(text: TopicText, refusal: Refusal): Shown {
   const { field, message = REFUSALS[refusal.refusal].message, errors } = refusal
   const wrong: FieldError[] = errors ?? (field === undefined ? [] : [{ field, code: 'invalid', message }])

@@ -43,7 +43,7 @@ export const WebhooksSection = (props: Props) => {
     <section id={WEBHOOKS}>
       <h2>Webhooks</h2>
       <p class="hint">
-        {`${name} reports what became of your emails, such as bounces. ${hooks.hint}`} <a href={DOCS}>Learn more</a>
+        {`${name} reports what happened to your emails, such as bounces. ${hooks.hint}`} <a href={DOCS}>Learn more</a>
       </p>
       {HOOK_SECRETS[hooks.name] === 'url' ? <SecretUrl {...props} /> : <SigningSecret {...props} />}
       <Received reports={reports} now={now} />
@@ -103,7 +103,7 @@ function SigningSecret({ facts, provider, shown }: Props) {
       {saved === undefined && (
         <p>
           {isTopic
-            ? 'No topic yet. The first subscription to this URL is confirmed, and its topic is kept.'
+            ? 'No topic yet. The first subscription to this URL is confirmed, and its topic is saved.'
             : `No ${lowerFirst(label)} yet, so every webhook is refused.`}
         </p>
       )}

@@ -18,7 +18,7 @@ import { SentText } from '../ui/text.tsx'
 import { Moment, Time } from '../ui/time.tsx'
 import { Fact, Values } from '../ui/values.tsx'
 
-/** Of a test alert; null: none was asked for. */
+/** Results of a test alert; null: none was requested. */
 export type Tested = TestedRoute[] | { refused: string } | null
 
 type SystemProps = { viewer: Viewer; state: SystemState; tested: Tested }
@@ -108,15 +108,15 @@ const Work = ({ viewer: { now }, state: { server, queue, sizes } }: SystemProps)
         )}
       </Fact>
       <Fact name="Writes waiting">{formatCounted(sizes.waitingWrites)}</Fact>
-      <Fact name="Mail server">{server.mailServer === null ? 'None for all apps' : server.mailServer.name}</Fact>
+      <Fact name="Mail server">{server.mailServer === null ? 'None shared by all apps' : server.mailServer.name}</Fact>
     </Values>
   </section>
 )
 
 const listRoutes = ({ emails, servers, hasWebhook }: SystemState['routes']): string => {
-  const by = servers.length === 0 ? ', once a mail server is set up' : ` by ${servers.join(', then ')}`
+  const by = servers.length === 0 ? ', once a mail server is set up' : ` through ${servers.join(', then ')}`
   const email = emails.length === 0 ? null : `Email to ${new Intl.ListFormat('en').format(emails)}${by}.`
-  const webhook = hasWebhook ? 'The webhook of EVENTPOST_ALERT_WEBHOOK_URL.' : 'No webhook is set up.'
+  const webhook = hasWebhook ? 'The webhook in EVENTPOST_ALERT_WEBHOOK_URL.' : 'No webhook is set up.'
   return [email, webhook].filter((text) => text !== null).join(' ')
 }
 

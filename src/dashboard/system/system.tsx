@@ -9,9 +9,9 @@ import { findLastApp, findSignedIn, onForm, showPage } from '../layout/require-m
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { SystemPage, type Tested } from './system-page.tsx'
 
-/** Each sends an email by every server. */
+/** Each test sends an email through every server. */
 const ALERT_TESTS = { max: 10, windowMs: 600_000 } as const satisfies Limit
-const TOO_MANY_TESTS = 'Ten test alerts were sent in ten minutes. Wait a little, then try again.'
+const TOO_MANY_TESTS = 'Ten test alerts were sent in the last ten minutes. Wait a few minutes, then try again.'
 
 /** About the whole installation. Without an app, `/system` leads to it: alerts link there. */
 export const systemRoutes = (deps: PageDependencies) =>

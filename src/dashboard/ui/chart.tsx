@@ -11,7 +11,7 @@ const EDGE = 2
 
 type Box = { width: number; height: number; top: number; edge: number }
 
-/** Of each value in a box, whose upper edge is `top`. */
+/** The position of each value in a box whose upper edge is `top`. */
 const placeAll = (values: number[], { width, height, top, edge }: Box): [x: string, y: string][] =>
   values.map((value, index) => [
     ((index * width) / Math.max(1, values.length - 1)).toFixed(1),
@@ -71,7 +71,7 @@ const TICK_STEPS = [1, 2, 3, 4, 6, 7, 8, 12, 24]
 /** Phones have room for every third one. */
 const PHONE_TICKS = 3
 
-/** A chart with its values as a table. The last interval is incomplete. islands/chart.ts says values under the pointer. */
+/** A chart with its values as a table. The last interval is incomplete. islands/chart.ts shows values under the pointer. */
 export function AreaChart({ label, points }: { label: string; points: Point[] }) {
   const values = points.map(({ value }) => value)
   const most = Math.max(0, ...values)

@@ -14,7 +14,7 @@ export const FeedTools = ({ zone }: { zone?: string }) => (
   </div>
 )
 
-/** Rows that wait until they are wanted; `noun`: of one row. */
+/** Shows the rows that arrived meanwhile; `noun`: the name of one row. */
 export const FeedPending = ({ noun, plural = `${noun}s` }: { noun: string; plural?: string }) => (
   <div class="feed-pending">
     <button class="button primary" type="button" data-feed-show={noun} data-feed-plural={plural} hidden>

@@ -20,11 +20,11 @@ export type FieldProps = {
   value?: string
   /** language of the text, which may be written from right to left */
   lang?: string
-  /** `unmarked`: may be empty, which the label doesn't suggest */
+  /** `unmarked`: optional, but the label doesn't say so */
   optional?: boolean | 'unmarked'
   /** after the label, in parentheses */
   mark?: string
-  /** what counts while it is empty */
+  /** the value that applies while the field is empty */
   placeholder?: string
   autofocus?: boolean
   isLocked?: boolean

@@ -23,7 +23,7 @@ export type FormProps = NoticeProps & {
   action: string
   /** hidden fields */
   hidden?: Record<string, string>
-  /** the fields below take theirs by name; the first one gets the focus */
+  /** shown at the fields with these names; the first one gets the focus */
   errors?: FormError[]
   /** read-only fields and no button; true with `locked` */
   isLocked?: boolean

@@ -8,9 +8,9 @@ export type Column<Row> = {
   isNumber?: boolean
   /** buttons; the name is for screen readers */
   isAction?: boolean
-  /** on phones, its cells say what they are */
+  /** without a label in the cells on phones */
   isUnlabelled?: boolean
-  /** its words don't break */
+  /** its cells don't break inside words */
   isWhole?: boolean
   /** wider than the others, in a table of one-line rows */
   isWide?: boolean

@@ -33,10 +33,10 @@ export const OneLine = ({ children }: { children: string }) => (
   </span>
 )
 
-/** Where an email address may go on in the next line. */
+/** Where an email address can break into lines. */
 const BREAKABLE = /(?<=@)|(?<=@[^@]*\.)/
 
-/** Text that may be an email address, which goes on in the next line between its parts. */
+/** Text that may be an email address, which breaks between its parts. */
 export const Breakable = ({ children }: { children: string }) => (
   <>
     {children.split(BREAKABLE).map((part, index) => (

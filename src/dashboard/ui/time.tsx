@@ -37,7 +37,7 @@ export const formatAge = (at: number, now: number, timeZone = 'UTC'): string =>
 /** The app's timezone (IANA name). */
 export const Zone = createContext('UTC')
 
-/** Relative, exact on hover; islands/ages.ts keeps it so. `at` is in ms UTC. */
+/** Relative, exact on hover; islands/ages.ts updates it. `at` is in ms UTC. */
 export function Time({ at, now }: { at: number; now: number }) {
   const timeZone = useContext(Zone)
   return (

@@ -131,7 +131,7 @@ export const describeSimulation = ({
   'Daily and weekly limits per person are ignored, because they depend on other messages.',
 ]
 
-const NEWEST_ONLY = `These are results of the newest ${formatCount(SIMULATED_TRIGGERS)} triggers. There were more in this period.`
+const NEWEST_ONLY = `These are the results of the newest ${formatCount(SIMULATED_TRIGGERS)} triggers. There were more in this period.`
 
 const describeEstimated = (count: number): string =>
   `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these triggers is older and was' : `${formatCount(count)} of these triggers are older and were`} checked by page views only: people count as present between two page views at most 30 minutes apart, and as away after the last one.`

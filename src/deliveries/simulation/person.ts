@@ -74,7 +74,7 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     decideBefore(playing, at)
     run()
   }
-  // everything up to now counts
+  // emails due up to now are decided
   decideBefore(playing, now + 1)
   for (const { id, dueAt, parts } of emails.waiting) {
     note(playing, id, { outcome: 'waiting', at: dueAt, verdicts: playing.verdicts.get(id) ?? [] })

@@ -6,7 +6,7 @@ import type { Simulation, SimulationInput, Simulations } from './index.ts'
 const MOST_APPS = 500
 /** A simulation may fill a core for seconds. */
 const FRESH_MS = 10 * MINUTE_MS
-/** While nobody would have got an email, somebody who waits may be the first. */
+/** Sooner while nobody would have got an email, because someone who is waiting may be the first. */
 const FIRST_FRESH_MS = 30_000
 
 /** `emailed`: people who would have got an email; `hasMore`: among the newest triggers only. `at`: ms UTC. */
@@ -22,7 +22,7 @@ type Dependencies = { simulations: Pick<Simulations, 'simulate'>; clock: Clock; 
 /** `failed`: there is no result, and the next attempt waits. */
 export type Recent = { result: RecentResult | null; state: 'ready' | 'running' | 'failed' }
 
-/** The last result for each app, kept in memory. Asking for it starts another simulation where it is missing or old. */
+/** The last result for each app, in memory. Reading it starts another simulation if it is missing or old. */
 export function createRecentSimulations({ simulations, clock, onEnd }: Dependencies) {
   const entries = new Map<number, Entry>()
 

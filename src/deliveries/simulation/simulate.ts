@@ -161,7 +161,7 @@ function readTimed(
       from,
     })) {
       const none = { path: null, properties: null, eventId: null }
-      // after all that arrived in the same millisecond
+      // after everything that arrived in the same millisecond
       found.push({
         ...none,
         id: idAt(dueAt + 1) - 1,

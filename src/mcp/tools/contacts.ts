@@ -169,7 +169,7 @@ export const updateContact: schemas.Tool = {
 }
 
 const READERS = { contactAdds: readContactInput, contactUpdates: readContactUpdate } as const
-/** They have warnings of their own. */
+/** Fields that have warnings of their own. */
 const IGNORED = { contactAdds: ['removeTags'], contactUpdates: [] }
 
 /** Like POST and PATCH /contacts; with `dryRun` only the result. */

@@ -50,7 +50,7 @@ export const TOOL_NAMES: ReadonlySet<string> = new Set(TOOLS.map(({ name }) => n
 /** Clients rarely show the fields of results to models, and tools/list is bounded. */
 const RESULT = { type: 'object' } as const
 
-/** What the list says of each, which is the same for everybody. */
+/** The entries of tools/list, which are the same for every caller. */
 const DESCRIPTIONS = new Map(TOOLS.map((tool) => [tool, describe(tool)]))
 
 const NAMES = new Map<Tool, Names>(TOOLS.map((tool) => [tool, new Set(Object.keys(tool.input.properties))]))

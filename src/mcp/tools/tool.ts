@@ -43,7 +43,7 @@ export type Tool = {
   title: string
   description: string
   kind: ToolKind
-  /** more than adding; repeatable; reaches others */
+  /** hints: changes or deletes data; safe to repeat; reaches other people */
   hints?: { destructive?: boolean; repeats?: boolean; reachesOut?: boolean }
   input: TObject
   run(deps: ToolDependencies, caller: Caller, args: Body, known: Names): Result | Promise<Result>

@@ -21,7 +21,9 @@ test('an owner renames the account, and every page says so', async () => {
   expect(await textOf(html, '[role=status]')).toEqual(['Done: The account was renamed.'])
   expect(await textOf(html, '.lead')).toEqual(['1 member'])
   const audit = await ada.get(pages.at('audit'))
-  expect((await textOf(audit.html, '.lead'))[0]).toStartWith(`Who changed or exported what in the account ${HOSTILE}, `)
+  expect((await textOf(audit.html, '.lead'))[0]).toStartWith(
+    `Changes, exports and sign-ins in the account ${HOSTILE}. `,
+  )
   expect(await textOf(html, '.switcher summary span')).toEqual([`EngineAccount ${HOSTILE}`])
   expect(await attributesOf(html, '#name', 'value')).toEqual([HOSTILE])
   await expectHarmless(html)

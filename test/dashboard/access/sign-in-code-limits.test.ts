@@ -92,7 +92,9 @@ describe('too many wrong codes', () => {
     const { status, html } = await step.send(browser, first)
     expect([status, await textOf(html, '#code-fault')]).toEqual([
       400,
-      ['Error: This code is right. After many wrong codes, you need two in a row. Enter the next code from your app.'],
+      [
+        'Error: This code is correct. After many wrong codes, you need two in a row. Enter the next code from your app.',
+      ],
     ])
     expect([(await step.send(browser, first)).status, await step.isIn(browser)]).toEqual([400, false])
     await guessEverywhere(3)

@@ -78,7 +78,7 @@ describe('setting it up', () => {
       const { status, html } = await ada.post(path('/on'), { code })
       expect([status, await textOf(html, '#code-fault')]).toEqual([
         400,
-        ["Error: This isn't the code your app shows now. If it is, check your phone's clock."],
+        ["Error: This isn't the current code. If your app shows it, check your phone's clock."],
       ])
       expect((await textOf(html, '#two-step-key')).join('').replaceAll(' ', '')).toBe(secret)
     }

@@ -192,7 +192,7 @@ describe('the deliveries', () => {
     }
     expect(await find('W5')).toBe(pages.at(`deliveries?person=${publicId('con', first?.id ?? 0)}&state=pending`))
     expect(await find('w')).toEqual([400, 'Error: Several people match. Enter more of the email or name.', 'w'])
-    expect(await find('zoe')).toEqual([400, 'Error: No person has an email or name like this.', 'zoe'])
+    expect(await find('zoe')).toEqual([400, 'Error: No person matches this email or name.', 'zoe'])
     expect(await find('zoe@example.com')).toEqual([400, 'Error: No person has this email.', 'zoe@example.com'])
   })
 

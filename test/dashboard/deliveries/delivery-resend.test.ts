@@ -111,7 +111,7 @@ describe('resending is not offered, with a reason,', () => {
   test.each<[SuppressionReason, string]>([
     ['unsubscribed', "This email can't be sent: the person unsubscribed."],
     ['bounced', "This email can't be sent: the address bounced."],
-    ['complained', "This email can't be sent: the person complained."],
+    ['complained', "This email can't be sent: the person reported an email as spam."],
   ])('if the person is %s', async (reason, sentence) => {
     const path = await trigger({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
     expect(await offeredOn(path)).toEqual(['Send it anyway'])
@@ -176,7 +176,7 @@ describe('the confirmation', () => {
     expect((await newest()).state).toBe('unknown')
     expect(await asked(path)).toEqual([
       'They may already have received it twice.',
-      "It was already automatically resent once, because delivery wasn't confirmed.",
+      "It was already resent once, because delivery wasn't confirmed.",
     ])
   })
 })

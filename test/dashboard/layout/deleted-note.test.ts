@@ -63,7 +63,7 @@ test.each(ONCE)('an email that is sent once per %s is not sent again', async (_,
   const resent = await pages.store.resendDelivery({ appId: app.id, id: sent[0]?.id ?? 0, at: pages.clock.ms, by })
   expect(resent).toEqual({ refusal: 'event_deleted' })
   expect(await read(`messages/${publicId('msg', messageId)}/results?range=90`)).toContain(
-    'Events up to 3 May 2026 were deleted because of their age. Results stay. Data retention',
+    "Events up to 3 May 2026 were deleted because of their age. Results aren't affected. Data retention",
   )
 })
 

@@ -56,7 +56,7 @@ describe('saving', () => {
     ])
     await pages.press(pages.path, 'restore 1')
     const second = await pages.browser.get(`${pages.path}/versions?version=1`)
-    expect((await textOf(second.html, 'section > p')).join(' ')).toContain('Nothing: the current version is the same.')
+    expect((await textOf(second.html, 'section > p')).join(' ')).toContain('Nothing. The current version is the same.')
     expect((await pages.browser.get(`${pages.path}/versions?version=4`)).status).toBe(404)
   })
 

@@ -42,7 +42,7 @@ test('an email that Gmail cuts off is warned about', async () => {
     'mail.html': `${html}${'{{ event.headline }}'.repeat(5)}`,
   })
   expect(await textOf(long, '#checks .caution .problems')).toEqual([
-    expect.stringMatching(/^HTML: The email has 10\d KB. Gmail cuts emails off after 102 KB/),
+    expect.stringMatching(/^HTML: The email is 10\d KB. Gmail cuts off emails after 102 KB/),
   ])
 })
 

@@ -144,7 +144,7 @@ describe('the funnel', () => {
     expect(await said()).toEqual(['Reached the goal checkout 75% of sent 30', 'Reached the goal checkout'])
     await later(1)
     await setGoal('upgraded')
-    const both = 'Each email counts for the goal it had: checkout until 5 May 2026, 12:00 UTC, then upgraded.'
+    const both = 'Each email counts towards the goal it had: checkout until 5 May 2026, 12:00 UTC, then upgraded.'
     expect(await said()).toEqual(['Reached its goal 75% of sent 30', 'Reached its goal', both, both])
     await later(7)
     await add(40, { state: 'sent' })

@@ -73,7 +73,7 @@ describe('a field that is not the date that a live message needs', () => {
     const path = await addAda({ ...FIELDS, 'fields[0].value': '30.11.2026' })
     const { html } = await browser.get(path)
     expect(await textOf(html, '[role=status]')).toEqual([
-      "Caution: The person was added. One field is not a date, so this person doesn't trigger the messages of this date. Enter a date like 2026-11-30 or 2026-11-30T09:00:00Z. See which one under Emails.",
+      'Caution: The person was added. One field is not a date, so it triggers no message for this person. Enter a date like 2026-11-30 or 2026-11-30T09:00:00Z. See which one under Emails.',
     ])
     expect((await textOf(html, '#mail')).join()).toContain('has 30.11.2026 in the field renewsOn, which is not a date.')
     expect(await caution(path)).toEqual([])
@@ -82,7 +82,7 @@ describe('a field that is not the date that a live message needs', () => {
     expect(await edit({ firstName: 'Eve' })).toEqual(['Done: The person was saved.'])
     await putMessage(pages, { app, name: 'Ends', content: { ...MAIL, trigger: trigger('endsOn') } })
     expect(await edit({ ...FIELDS, 'fields[0].value': 'soon', 'fields[1].value': 'never' })).toEqual([
-      "Caution: The person was saved. 2 fields are not dates, so this person doesn't trigger the messages of these dates.",
+      'Caution: The person was saved. 2 fields are not dates, so they trigger no messages for this person.',
     ])
     expect(await edit({ ...FIELDS, 'fields[0].value': '2026-11-30', 'fields[1].value': '' })).toEqual([
       'Done: The person was saved.',

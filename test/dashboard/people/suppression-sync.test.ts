@@ -36,20 +36,20 @@ test("adds the provider's list, and says what it did", async () => {
   expect([synced.status, synced.location]).toEqual([303, `${path()}#sync`])
   const html = await see()
   expect(await textOf(html, '#sync')).toEqual([
-    'The list of Postmark was read just now. 1 address was added, and 0 were listed before.',
+    'The list of Postmark was read just now. 1 address was added, and 0 were already listed.',
   ])
   expect(await textOf(html, 'td .cause')).toEqual(["On Postmark's suppression list: “HardBounce, Recipient”"])
   await browser.post(path('/sync'))
-  expect((await textOf(await see(), '#sync'))[0]).toEndWith('0 addresses were added, and 1 was listed before.')
+  expect((await textOf(await see(), '#sync'))[0]).toEndWith('0 addresses were added, and 1 was already listed.')
   const audit = await textOf((await browser.get(pages.at('audit'))).html, 'main')
-  expect(audit.join()).toContain('read the suppression list of Postmark: 0 added, 1 listed before')
+  expect(audit.join()).toContain('read the suppression list of Postmark: 0 added, 1 already listed')
 })
 
 test('says what went wrong', async () => {
   await setServer('postmark://wrong@api.postmarkapp.com/outbound')
   await browser.post(path('/sync'))
   expect((await textOf(await see(), '#sync'))[0]).toStartWith(
-    'Caution: Postmark refused to show its suppression list (it replied 401): the key may not read it.',
+    "Caution: Postmark refused to show its suppression list (it replied 401): the key isn't allowed to read it.",
   )
   const app = await appOf(pages)
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }

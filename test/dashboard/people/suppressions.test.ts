@@ -375,7 +375,7 @@ describe('a file', () => {
     const { status, location } = await upload(file)
     expect(status).toBe(303)
     expect(await noticesAt(location)).toEqual([
-      'Caution: 2 addresses were added. 1 line gives no known reason, so it is listed as bounced. Line 4 had no email address.',
+      'Caution: 2 addresses were added. 1 line has no known reason, so it is listed as bounced. Line 4 had no email address.',
     ])
     expect([
       await pages.store.findSuppression(app.id, 'ann@example.com'),
@@ -404,7 +404,7 @@ describe('a file', () => {
       'email,reason\nann@example.com,550 no such user\nbob@example.com,5.1.1\neve@example.com,bounce\nzoe@example.com,\n'
     const { location } = await upload(file, { reason: 'unsubscribed' })
     expect(await noticesAt(location)).toEqual([
-      'Caution: 4 addresses were added. 2 lines give no known reason, so they are listed as unsubscribed.',
+      'Caution: 4 addresses were added. 2 lines have no known reason, so they are listed as unsubscribed.',
     ])
     const reasons = ['ann', 'bob', 'eve', 'zoe'].map((name) =>
       pages.store.findSuppression(app.id, `${name}@example.com`),

@@ -95,7 +95,7 @@ describe('webhooks', () => {
     const { publicId } = await appOf(pages)
     const [url = ''] = await textOf(html, '#webhook-url')
     expect(url).toMatch(new RegExp(`^http://localhost:8080/hooks/ses/${publicId}/[0-9a-f]{32}$`))
-    expect(await textIn(html)).toContain('The first subscription to this URL is confirmed, and its topic is kept.')
+    expect(await textIn(html)).toContain('The first subscription to this URL is confirmed, and its topic is saved.')
     const fields = await hiddenFieldsOf(html, `form[action^="${at('secret')}"]`)
     const wrong = await browser.post(at('secret'), { ...fields, hookSecret: 'my topic' })
     expect([wrong.status, await textOf(wrong.html, '#webhook-secret .fault')]).toEqual([
