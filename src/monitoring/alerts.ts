@@ -81,7 +81,7 @@ function aboutServer({ name, accountId, apps, failing, refused, waiting }: Serve
         ...base,
         title: `The mail server ${name} can't be reached`,
         detail: `${reason} No email is sent, and none are lost.${describeWaiting(waiting)}`,
-        fix: 'Start the mail server, or check its address and the network. Sending goes on by itself.',
+        fix: 'Start the mail server, or check its address and the network. Sending resumes automatically.',
       },
     ]
   }
@@ -103,7 +103,7 @@ const aboutRates = ({ app, cause }: AlertFacts['brakes'][number]): Condition => 
   accountId: app.accountId,
   title: `Too many emails of ${app.name} ${cause.kind === 'bounces' ? 'bounce' : 'are reported as spam'}`,
   detail: `${describeBrakeCause(cause)}. Lifecycle emails wait, so that mailbox providers don't block your domain.`,
-  fix: 'Find the cause under Sender, Rates, then release the brake.',
+  fix: 'Find the cause under Sender, Bounces and complaints, then release the brake.',
   path: `/apps/${app.publicId}/sender/rates`,
 })
 
@@ -125,7 +125,7 @@ function aboutDisk({ disk, writeFault }: AlertFacts): Condition[] {
       subject: 'writes',
       title: 'Nothing can be saved',
       detail: `Events and contacts are refused with 503: ${writeFault}.${disk ? ` ${formatBytes(disk.freeBytes)} are free.` : ''}`,
-      fix: 'Free disk space, or check the disk and the permissions of the data folder. Saving goes on by itself.',
+      fix: 'Free disk space, or check the disk and the permissions of the data folder. Saving resumes automatically.',
     })
   }
   if (disk !== null && isDiskLow(disk)) {
@@ -161,7 +161,7 @@ function aboutBackup(backup: BackupFacts, at: number): Condition[] {
       subject: 'scheduled',
       accountId: null,
       title: 'The backup is late',
-      detail: `${last}.${error === null ? '' : ` The last try failed: ${error}`}`,
+      detail: `${last}.${error === null ? '' : ` The last attempt failed: ${error}`}`,
       fix: 'Check that the backup folder or bucket exists, has room and can be written to.',
       path: SYSTEM,
     },
@@ -187,7 +187,7 @@ function aboutRefused({ accountId, appId, codes }: AlertFacts['refused'][number]
       subject: accountId,
       accountId,
       title: 'Many requests are refused',
-      detail: `${formatCount(count)} requests in the last 10 minutes were refused${rest} with ${most.code}. What they would have recorded is missing.`,
+      detail: `${formatCount(count)} requests in the last 10 minutes were refused${rest} with ${most.code}. Their data was not recorded.`,
       fix: 'Open Requests to see which calls are refused and why.',
       path: appId === null ? SYSTEM : `/apps/${appId}/requests`,
     },

@@ -325,7 +325,7 @@ function aboutBackup({ backup, backupFolder, at }: DoctorFacts): Finding {
     const { text, fix } = describeBackupFolder(backupFolder, backupFolder.fault)
     return bad('Backup', `${text} ${last}`, fix)
   }
-  const tried = failed === null ? last : `${last} The last try failed: ${failed.error}`
+  const tried = failed === null ? last : `${last} The last attempt failed: ${failed.error}`
   if (failed !== null && failed.kind === 'scheduled' && everyMs !== null)
     return bad('Backup', tried, fixFailed(failed, backupFolder))
   if (isBackupLate(backup, at)) return bad('Backup', tried, CHECK_PLACE)
@@ -364,7 +364,7 @@ function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding
         'Ask the provider for production access.',
       )
     if (check.note === 'paused')
-      return bad('Mail server', `${name} has paused the account.`, 'See the messages of the provider.')
+      return bad('Mail server', `${name} has paused the account.`, "See the provider's messages.")
     return good('Mail server', `${name} answers.`)
   })
 }

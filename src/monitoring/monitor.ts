@@ -317,7 +317,7 @@ function writeAlertMail(alert: Alert, notice: AlertNotice, baseUrl: string): Not
       fix,
       `Since ${formatTimeInZone(openedAt, 'UTC')}. You get one more email when it is over.`,
     ],
-    link: { text: path === '/system' ? 'Open System' : 'Open the page that helps', url: baseUrl + path },
+    link: { text: path === '/system' ? 'Open System' : 'Open the page to fix it', url: baseUrl + path },
     reason: REASON,
   }
 }
@@ -358,7 +358,7 @@ async function sendTest(
   }
   const senders = await listAlertSenders(deps, accountId)
   const emails = senders.map(async ({ server, send }) => ({
-    route: `Email by ${server}`,
+    route: `Email through ${server}`,
     server,
     problem: to ? problemOf(await send(mail, to)) : 'the address is invalid',
   }))

@@ -94,7 +94,7 @@ describe('owners are told', () => {
     expect(late({ since: NOW - HOUR / 60, lastGood })).toEqual([])
     const lastFailed = { ...backup, error: 'The disk is full.' }
     expect(only({ backup: { ...well.backup, everyMs: DAY, since: 0, lastFailed } }).detail).toBe(
-      'There is none yet. The last try failed: The disk is full.',
+      'There is none yet. The last attempt failed: The disk is full.',
     )
   })
 

@@ -172,7 +172,7 @@ const MISTAKES: [
     },
     'Backup',
     'bad',
-    'The last backup is 3 days old. The last try failed: Access denied.',
+    'The last backup is 3 days old. The last attempt failed: Access denied.',
     'bucket',
   ],
   [
@@ -202,7 +202,7 @@ const MISTAKES: [
     },
     'Backup',
     'bad',
-    'The last backup is 2 hours old. The last try failed: Access denied.',
+    'The last backup is 2 hours old. The last attempt failed: Access denied.',
     'sudo install -d -m 700 -o eventpost /backups',
   ],
   [

@@ -205,8 +205,8 @@ test('a test goes by every route, and says what failed', async () => {
   const { accountId } = pages.begun
   const tested = await monitor.sendTest({ memberId: 'x', email: 'ada@example.com', accountId })
   expect(tested.map(({ route, problem }) => [route, problem])).toEqual([
-    [`Email by 127.0.0.1:${first?.port}`, 'erefused'],
-    [`Email by 127.0.0.1:${second?.port}`, null],
+    [`Email through 127.0.0.1:${first?.port}`, 'erefused'],
+    [`Email through 127.0.0.1:${second?.port}`, null],
     ['Webhook', null],
   ])
   expect([typesOf(), subjectsOf(second)]).toEqual([['alert.test'], ['Test alert from Eventpost']])

@@ -84,14 +84,14 @@ describe('an item', () => {
     [null, 'events: Send each item with the type'],
     ['page', 'events: Send each item with the type'],
     [{ ...ITEM, type: 'view' }, 'events: Send each item with the type'],
-    [{ ...ITEM, path: 'a' }, 'events: A path begins'],
-    [{ ...ITEM, path: 5 }, 'events: A path begins'],
-    [{ ...ITEM, path: '/a\u0000' }, 'events: A path begins'],
-    [{ ...ITEM, path: `/${'a'.repeat(1_024)}` }, 'events: A path begins'],
-    [{ ...ITEM, age: '5' }, 'events: An age is'],
-    [{ ...ITEM, age: -1 }, 'events: An age is'],
-    [{ ...ITEM, age: DAY + 1 }, 'events: An age is'],
-    [{ ...ITEM, age: Number.NaN }, 'events: An age is'],
+    [{ ...ITEM, path: 'a' }, 'events: Send a path that starts'],
+    [{ ...ITEM, path: 5 }, 'events: Send a path that starts'],
+    [{ ...ITEM, path: '/a\u0000' }, 'events: Send a path that starts'],
+    [{ ...ITEM, path: `/${'a'.repeat(1_024)}` }, 'events: Send a path that starts'],
+    [{ ...ITEM, age: '5' }, 'events: Send the age'],
+    [{ ...ITEM, age: -1 }, 'events: Send the age'],
+    [{ ...ITEM, age: DAY + 1 }, 'events: Send the age'],
+    [{ ...ITEM, age: Number.NaN }, 'events: Send the age'],
   ])('%j is refused', (item, sentence) => {
     const [message = '', ...others] = wrongOf(item)
     expect(message).toStartWith(sentence)

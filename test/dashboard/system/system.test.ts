@@ -98,7 +98,7 @@ describe('System', () => {
     const browser = await pages.signedIn()
     const { html } = await browser.submit(pages.at('system'), pages.at('system/test'))
     expect(await textOf(html, '.notice')).toHaveLength(1)
-    expect(await bodyOf(html)).toContain(`Email by 127.0.0.1:${server.port}: the test alert was sent.`)
+    expect(await bodyOf(html)).toContain(`Email through 127.0.0.1:${server.port}: the test alert was sent.`)
     expect(server.received.map(({ to }) => to)).toEqual([['ada@example.com']])
     await server.stop()
   })
