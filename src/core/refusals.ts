@@ -79,11 +79,13 @@ export const REFUSALS = {
   },
   no_mail_server: {
     status: 409,
-    message: 'No mail server is set up, so this email would only be captured again. Set one up on the Sender page.',
+    message:
+      'No mail server is set up, so this email would only be captured again. Set one up under Sender, Mail server.',
   },
   mail_server_unreadable: {
     status: 409,
-    message: "The mail server's address is invalid, so this email can't be sent. Set it again on the Sender page.",
+    message:
+      "The mail server's address is invalid, so this email can't be sent. Set it again under Sender, Mail server.",
   },
   method_not_allowed: {
     status: 405,

@@ -68,9 +68,9 @@ const UNFIT = {
   sender_not_listed: () =>
     'The message uses an address that is not a sender address of the app. Choose another in the message, or add it on the Sender page.',
   sender_unverified: () =>
-    "The sender's domain is not verified for this account. Add the DNS record from the Sender page.",
-  smtp_url: () => "The mail server's address is invalid. Set it again.",
-  dkim_key: () => "The app's DKIM key is invalid. Create a new one.",
+    "The sender's domain is not verified for this account. Add the DNS record shown under Sender, Domain.",
+  smtp_url: () => "The mail server's address is invalid. Set it again under Sender, Mail server.",
+  dkim_key: () => "The app's DKIM key is invalid. Create a new one under Sender, Domain.",
 } satisfies Record<TemplateReason | SenderProblem['code'] | 'template_slow' | 'smtp_url' | 'dkim_key', Describe>
 
 /** During sending. Lowercase codes are network errors. */

@@ -38,7 +38,7 @@ const BY_RULE = {
     `${displayName(person)} ${isPass(verdict) ? 'had not confirmed their email address yet' : 'no longer had to confirm their email address'}.`,
   message: ({ value }, { content }) =>
     content.asksConsent
-      ? 'Its text is set under Sender.'
+      ? 'Its text is set under Sender, Double opt-in.'
       : content.isOwnText
         ? 'Its text came with the API call.'
         : `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,

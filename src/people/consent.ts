@@ -38,7 +38,8 @@ export async function refuseConsent(
 const OPT_IN_OFF = {
   field: 'consent',
   code: 'opt_in_off',
-  message: 'Double opt-in is off for this app. Turn it on under Sender, or leave this out if the person has consented.',
+  message:
+    'Double opt-in is off for this app. Turn it on under Sender, Double opt-in, or leave this out if the person has consented.',
 }
 
 const ID_BYTES = 8

@@ -162,7 +162,7 @@ function update(row: Element, next: Element): void {
   if (link && nextLink && link.innerHTML !== nextLink.innerHTML) link.replaceChildren(...nextLink.childNodes)
 }
 
-/** New content of parts in use, shown as soon as they are not. */
+/** New content of parts in use, shown once they are not in use. */
 const unshown = new Map<Element, string>()
 
 function showPart(part: Element): void {
