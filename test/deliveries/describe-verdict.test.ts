@@ -158,7 +158,7 @@ describe('an event with the same value', () => {
     ],
     [
       { ...pass('notDone', 'invoice.paid', null), same: null },
-      'The event had no invoiceId, so no invoice.paid has the same.',
+      'The event had no invoiceId, so no invoice.paid can have the same one.',
     ],
   ])('%j: %s', (verdict, sentence) => expect(sayOf(verdict)).toBe(sentence))
 })
