@@ -114,7 +114,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_ALERT_SMTP_URL',
     default: '',
     meaning:
-      "Second mail server or email API, for alerts that can't be sent by the first. Use another provider. If the URL contains a password or key, use the variable or the file.",
+      "Second mail server or email API, for alerts that the first can't send. Use another provider. If the URL contains a password or key, use the variable or the file.",
     isSecret: true,
     isFlagSafe: (text) => !text.includes('@'),
   },
@@ -131,7 +131,7 @@ export const SETTINGS = {
     value: 'SECRET',
     env: 'EVENTPOST_ALERT_WEBHOOK_SECRET',
     default: '',
-    meaning: 'Signs the requests to the webhook for alerts: `whsec_` and base64.',
+    meaning: 'Signs the requests to the alert webhook: `whsec_` and base64.',
     isSecret: true,
   },
   alertPrivateHosts: {
@@ -140,7 +140,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_ALERT_PRIVATE_HOSTS',
     default: '',
     meaning:
-      'Private hosts that the webhook for alerts can be on: comma-separated hosts, addresses or ranges, such as `10.0.0.0/8`.',
+      'Private hosts that the alert webhook can be on: comma-separated hosts, addresses or ranges, such as `10.0.0.0/8`.',
   },
   stopMail: {
     flag: 'stop-mail-s',
@@ -404,7 +404,9 @@ function readWebhook(text: string, secret: string, allowed: PrivateHosts): Confi
       'EVENTPOST_ALERT_WEBHOOK_URL is a private address. To allow it, add its host to EVENTPOST_ALERT_PRIVATE_HOSTS.',
     )
   if (url.protocol === 'http:' && allowed.ranges.length === 0 && !allowed.names.has(host))
-    throw new UsageError('EVENTPOST_ALERT_WEBHOOK_URL takes https, except for a host in EVENTPOST_ALERT_PRIVATE_HOSTS.')
+    throw new UsageError(
+      'EVENTPOST_ALERT_WEBHOOK_URL must be https, except for a host in EVENTPOST_ALERT_PRIVATE_HOSTS.',
+    )
   return { url: url.href, secret: secret || null, allowed }
 }
 

@@ -187,7 +187,7 @@ describe('readConfig', () => {
     ],
     [
       { EVENTPOST_ALERT_WEBHOOK_URL: 'http://hooks.example.com/x' },
-      'EVENTPOST_ALERT_WEBHOOK_URL takes https, except for a host in EVENTPOST_ALERT_PRIVATE_HOSTS.',
+      'EVENTPOST_ALERT_WEBHOOK_URL must be https, except for a host in EVENTPOST_ALERT_PRIVATE_HOSTS.',
     ],
     [
       { EVENTPOST_ALERT_WEBHOOK_SECRET: 'hush' },

@@ -55,7 +55,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     },
     hooks: {
       name: 'ses',
-      hint: 'In SNS, create a topic and subscribe this URL. In SES, choose the topic as the event destination of the configuration set.',
+      hint: 'In SNS, create a topic and subscribe this URL. In SES, choose the topic as an event destination of the configuration set.',
       simulator: 'bounce@simulator.amazonses.com',
     },
     smtpHeaders: (delivery) => [['X-SES-MESSAGE-TAGS', `delivery=${delivery}`]],

@@ -23,7 +23,7 @@ export type ResolveCname = (name: string) => Promise<string | null>
 
 export type Dns = { resolveTxt: ResolveTxt; resolveCname: ResolveCname }
 
-/** `unasked`: DNS gave no answer. `unseen`: only a received email tells. */
+/** `unasked`: DNS didn't respond. `unseen`: only a received email tells. */
 export type SenderCheck = {
   about: 'SPF' | 'DKIM' | 'New DKIM key' | 'Return path' | 'DMARC' | 'One-click'
   state: 'good' | 'caution' | 'bad' | 'unasked' | 'unchecked' | 'unseen'
@@ -146,7 +146,7 @@ export const isMissing = ({ about, state, record }: SenderCheck): boolean =>
 const unasked = (about: SenderCheck['about'], name: string): SenderCheck => ({
   about,
   state: 'unasked',
-  sentence: `DNS gave no answer for ${name}. Check this machine's network, then try again.`,
+  sentence: `DNS didn't respond for ${name}. Check this machine's network, then try again.`,
   record: null,
 })
 
@@ -222,7 +222,7 @@ async function checkDkim(dns: Dns, sender: CheckedSender): Promise<SenderCheck> 
     const sentence =
       target === null
         ? 'The key is not published yet. Add this record.'
-        : `${record.name} is a CNAME of ${target}, which has no key. Replace it with this record.`
+        : `${record.name} is a CNAME to ${target}, which has no key. Replace it with this record.`
     return { about: 'DKIM', isAbsent: true, state: 'bad', sentence, record }
   }
   if (!isOnlyKey(published, dkim)) {
@@ -237,7 +237,7 @@ async function checkDkim(dns: Dns, sender: CheckedSender): Promise<SenderCheck> 
     const sentence = `Emails are signed for ${dkim.domain} but sent from ${domain}, so the signature doesn't count for DMARC.`
     return { about: 'DKIM', state: 'caution', sentence, record: null }
   }
-  const sentence = `The signing key is published${target === null ? '' : `, as a CNAME of ${target}`}.`
+  const sentence = `The signing key is published${target === null ? '' : `, as a CNAME to ${target}`}.`
   return { about: 'DKIM', state: 'good', sentence, record: null }
 }
 
@@ -266,7 +266,12 @@ async function checkNextDkim(resolve: ResolveTxt, next: PublishedDkim, sender: C
     return { ...check, isAbsent: true, sentence }
   }
   if (isOnlyKey(published, next))
-    return { ...check, state: 'good', sentence: 'Published. It signs emails from the next check.', record: null }
+    return {
+      ...check,
+      state: 'good',
+      sentence: 'Published. Emails are signed with it after the next check.',
+      record: null,
+    }
   if (published.length > 1)
     return { ...check, sentence: `${describeSeveral(published, next)} ${describeSigner(sender)} until then.` }
   const [other] = published
@@ -339,7 +344,7 @@ async function checkKeyOfProvider(dns: Dns, sender: CheckedSender): Promise<Send
 async function describeFoundKey({ resolveCname }: Dns, name: string, isSeen: boolean): Promise<SenderCheck> {
   const target = await resolveCname(name)
   const what = isSeen ? `The received email was signed with ${name}` : `The key ${name} is published`
-  const sentence = `${what}${target === null ? '' : `, a CNAME of ${target}`}.`
+  const sentence = `${what}${target === null ? '' : `, a CNAME to ${target}`}.`
   return { about: 'DKIM', state: 'good', sentence, record: null }
 }
 

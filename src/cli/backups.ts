@@ -40,7 +40,7 @@ export const backup: Command = {
   },
 }
 
-const RESUME = 'Start the server, look at what was waiting under Deliveries, then set messages live again.'
+const RESUME = 'Start the server, check the waiting emails under Deliveries, then turn the messages on again.'
 
 export const restore: Command = {
   name: 'restore',

@@ -54,7 +54,7 @@ function findFolderProblem(folder: string): Finding[] | null {
     if (version < SCHEMA_VERSION)
       return ofFolder(
         `The database has schema version ${version}, and this executable has version ${SCHEMA_VERSION}.`,
-        'Start the server with this executable, which upgrades the database, or use the executable of the server.',
+        'Start the server with this executable, which upgrades the database, or use the server's executable.',
       )
     return null
   } catch (thrown) {
@@ -211,10 +211,10 @@ async function tryHealth(baseUrl: string): Promise<Tried> {
     const answer = await fetch(`${baseUrl}/healthz`, { redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) })
     const body = await answer.text()
     if (answer.status === 200 && body.includes('"ok":true')) return { name, problem: null }
-    return { name, problem: `it answers with status ${answer.status}, and not as Eventpost does.` }
+    return { name, problem: `it responds with status ${answer.status}, but not as Eventpost does.` }
   } catch (error) {
     const { code, name: kind } = error as { code?: unknown; name?: string }
-    const reason = kind === 'TimeoutError' ? `no answer within ${ANSWER_MS / 1_000} seconds` : String(code ?? kind)
+    const reason = kind === 'TimeoutError' ? `no response within ${ANSWER_MS / 1_000} seconds` : String(code ?? kind)
     return { name, problem: `${reason}.` }
   }
 }

@@ -9,7 +9,7 @@ const LOCAL: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': 
 
 export const health: Command = {
   name: 'health',
-  summary: 'asks the running server whether it saves data; for the health checks of containers',
+  summary: 'checks that the running server can save data; for container health checks',
   options: { ...DATA, ...optionOf('host'), ...optionOf('port') },
   run: async (given, env) => {
     const { host, port } = findServer(given, env)
@@ -18,7 +18,7 @@ export const health: Command = {
     process.env.NO_PROXY = process.env.no_proxy = new URL(url).hostname
     const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => null)
     if (response === null)
-      throw new CommandRefused(`No server answers at ${url}. Start it, or set --host and --port as for serve.`)
+      throw new CommandRefused(`No server responds at ${url}. Start it, or set --host and --port as for serve.`)
     if (!response.ok) throw new CommandRefused(await readReason(response))
     return 'The server is ready.'
   },
@@ -46,5 +46,5 @@ function findServer(given: Given, env: Environment): { host: string; port: numbe
 async function readReason(response: Response): Promise<string> {
   const body: unknown = await response.json().catch(() => null)
   const isAnswer = typeof body === 'object' && body !== null && 'reason' in body
-  return isAnswer ? String(body.reason) : `The server answered ${response.status}.`
+  return isAnswer ? String(body.reason) : `The server responded with ${response.status}.`
 }

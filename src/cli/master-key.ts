@@ -14,7 +14,7 @@ export const masterKeyChange: Command = {
     'new-key-file': {
       type: 'string',
       value: 'FILE',
-      meaning: 'File whose first line is the new key. EVENTPOST_MASTER_KEY is the current key.',
+      meaning: 'File whose first line is the new key. Set EVENTPOST_MASTER_KEY to the current key.',
       isRequired: true,
     },
   },

@@ -27,7 +27,7 @@ const FORMAT: Options = {
     type: 'string',
     value: 'csv|ndjson',
     meaning: 'CSV, or one JSON object per line.',
-    default: "that of the file's name, or csv",
+    default: 'from the name of the file, or csv',
   },
 }
 

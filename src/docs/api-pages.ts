@@ -170,9 +170,9 @@ const MEANINGS = new Map([
   ['contact', 'The person, as stored now.'],
   ['delivery', 'The delivery, as stored now.'],
   ['message', 'The message.'],
-  ['results', 'Its results of the last 30 days.'],
+  ['results', 'Its results for the last 30 days.'],
   ['mail', 'The email as it would be sent.'],
-  ['simulation', 'What the simulation found in all.'],
+  ['simulation', 'The totals of the simulation.'],
 ])
 
 const meaningOf = (name: string, { description, const: value }: Schema): string =>

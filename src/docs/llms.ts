@@ -18,7 +18,7 @@ export const writeLlms = (groups: readonly DocGroup[], baseUrl: string): string 
 
 > ${ABOUT}
 
-This file lists all pages of the documentation and then has their full text. The HTTP API as OpenAPI 3.1: [openapi.json](${baseUrl}/api/v1/openapi.json). An assistant can also use the MCP server at ${baseUrl}/mcp with an API key.
+This file lists all pages of the documentation, followed by their full text. The HTTP API as OpenAPI 3.1: [openapi.json](${baseUrl}/api/v1/openapi.json). An assistant can also use the MCP server at ${baseUrl}/mcp with an API key.
 
 ${groups.map(list).join('\n')}
 ${groups.flatMap(({ pages }) => pages.map((page) => writeMarkdownPage(page, baseUrl))).join('\n')}`

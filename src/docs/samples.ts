@@ -49,7 +49,7 @@ const percentEncode = (character: string): string => `%${character.charCodeAt(0)
 export type SampleValues = { baseUrl: string; appId: string; homeUrl: string }
 
 const SERVER_SAMPLES: CodeSample[] = [
-  sample('curl', 'curl', { 'Send an event': curlEvent, 'Sign an email': curlIdentity }),
+  sample('curl', 'curl', { 'Send an event': curlEvent, 'Sign an email address': curlIdentity }),
   sample('node', 'Node', { 'events.mjs': nodeEvents, 'identity.mjs': nodeIdentity }),
   sample('bun', 'Bun', { 'events.ts': bunEvents, 'identity.ts': bunIdentity }),
   sample('python', 'Python', { 'events.py': pythonEvents, 'identity.py': pythonIdentity }),
@@ -142,7 +142,7 @@ export const PAGE_SAMPLES: ReadonlyMap<string, CodeSample[]> = new Map(
           trigger: { event: 'trial_ended' },
           wait: { minutes: 60 },
           onlyIf: [{ rule: 'notDone', event: 'checkout.paid' }],
-          mail: { subject: 'Your trial has ended', body: 'Hello, [choose a plan]({home_url}/plans) to go on.' },
+          mail: { subject: 'Your trial has ended', body: 'Hello, [choose a plan]({home_url}/plans) to continue.' },
         },
       },
     }),

@@ -47,9 +47,11 @@ const WRONG_URL = refuseSns(
   'The secret at the end of the URL is missing or wrong. Copy the URL from Sender, Mail server.',
 )
 const NO_MESSAGE = refuseSns(
-  'The body is not a signed message of Amazon SNS. Turn off raw message delivery in the subscription.',
+  'The body is not a signed message from Amazon SNS. Turn off raw message delivery in the subscription.',
 )
-const WRONG_TOPIC = refuseSns('`TopicArn` is not the topic that this app takes messages from. See Sender, Mail server.')
+const WRONG_TOPIC = refuseSns(
+  '`TopicArn` is not the topic that this app accepts messages from. See Sender, Mail server.',
+)
 const WRONG_MESSAGE = refuseSns(
   '`Signature` does not match the fields of this message and the certificate at `SigningCertURL`.',
 )

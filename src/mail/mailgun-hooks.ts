@@ -27,7 +27,7 @@ function isReplayed(token: string, bytes: Uint8Array): boolean {
 }
 
 const REPLAYED = refuse('invalid_signature', {
-  hint: 'The `signature.token` of this webhook already came with another body. Mailgun makes a new one for each webhook.',
+  hint: 'The `signature.token` of this webhook was already used with another body. Mailgun creates a new token for each webhook.',
 })
 
 const PARTS = ['timestamp', 'token', 'signature']

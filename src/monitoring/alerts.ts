@@ -80,8 +80,8 @@ function aboutServer({ name, accountId, apps, failing, refused, waiting }: Serve
       {
         ...base,
         title: `The mail server ${name} can't be reached`,
-        detail: `${reason} No email is sent, and none are lost.${describeWaiting(waiting)}`,
-        fix: 'Start the mail server, or check its address and the network. Sending resumes automatically.',
+        detail: `${reason} No emails are sent, and none are lost.${describeWaiting(waiting)}`,
+        fix: 'Start the mail server, or check its address and the network. Sending then resumes automatically.',
       },
     ]
   }
@@ -91,7 +91,7 @@ function aboutServer({ name, accountId, apps, failing, refused, waiting }: Serve
     {
       ...base,
       title: `The mail server ${name} refuses emails`,
-      detail: `Emails of ${nameApps(refused.apps)} wait, and none are lost.${why}${describeWaiting(waiting)}`,
+      detail: `Emails from ${nameApps(refused.apps)} wait, and none are lost.${why}${describeWaiting(waiting)}`,
       fix: 'Check the username, the password and the sender address under Sender, Mail server.',
     },
   ]
@@ -101,7 +101,7 @@ const aboutRates = ({ app, cause }: AlertFacts['brakes'][number]): Condition => 
   kind: 'rates',
   subject: app.publicId,
   accountId: app.accountId,
-  title: `Too many emails of ${app.name} ${cause.kind === 'bounces' ? 'bounce' : 'are reported as spam'}`,
+  title: `Too many emails from ${app.name} ${cause.kind === 'bounces' ? 'bounce' : 'are reported as spam'}`,
   detail: `${describeBrakeCause(cause)}. Lifecycle emails wait, so that mailbox providers don't block your domain.`,
   fix: 'Find the cause under Sender, Bounces and complaints, then release the brake.',
   path: `/apps/${app.publicId}/sender/rates`,
@@ -124,8 +124,8 @@ function aboutDisk({ disk, writeFault }: AlertFacts): Condition[] {
       ...base,
       subject: 'writes',
       title: 'Nothing can be saved',
-      detail: `Events and contacts are refused with 503: ${writeFault}.${disk ? ` ${formatBytes(disk.freeBytes)} are free.` : ''}`,
-      fix: 'Free disk space, or check the disk and the permissions of the data folder. Saving resumes automatically.',
+      detail: `Events and contacts are refused with 503: ${writeFault}.${disk ? ` ${formatBytes(disk.freeBytes)} is free.` : ''}`,
+      fix: 'Free disk space, or check the disk and the permissions of the data folder. Saving then resumes automatically.',
     })
   }
   if (disk !== null && isDiskLow(disk)) {
@@ -133,7 +133,7 @@ function aboutDisk({ disk, writeFault }: AlertFacts): Condition[] {
       ...base,
       subject: 'space',
       title: 'The disk is nearly full',
-      detail: `${formatBytes(disk.freeBytes)} are free, and ${formatBytes(neededBytes(disk))} are needed. Without free space, nothing can be saved.`,
+      detail: `${formatBytes(disk.freeBytes)} is free, and ${formatBytes(neededBytes(disk))} is needed. Without free space, nothing can be saved.`,
       fix: 'Delete files, such as old backups, or use a larger disk.',
     })
   }
@@ -154,7 +154,8 @@ function aboutBackup(backup: BackupFacts, at: number): Condition[] {
   const { lastGood, lastFailed } = backup
   const error = lastFailed !== null && lastFailed.finishedAt > (lastGood?.finishedAt ?? 0) ? lastFailed.error : null
   const hours = lastGood === null ? null : Math.floor((at - lastGood.startedAt) / HOUR_MS)
-  const last = hours === null ? 'There is none yet' : `The last one was made ${countOf(hours, 'an hour', 'hours')} ago`
+  const last =
+    hours === null ? 'There is no backup yet' : `The last backup was made ${countOf(hours, 'an hour', 'hours')} ago`
   return [
     {
       kind: 'backup',
@@ -162,7 +163,7 @@ function aboutBackup(backup: BackupFacts, at: number): Condition[] {
       accountId: null,
       title: 'The backup is late',
       detail: `${last}.${error === null ? '' : ` The last attempt failed: ${error}`}`,
-      fix: 'Check that the backup folder or bucket exists, has room and can be written to.',
+      fix: 'Check that the backup folder or bucket exists, has enough space and can be written to.',
       path: SYSTEM,
     },
   ]

@@ -92,7 +92,7 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
 export const backupFolderOf = ({ backups }: { backups: { place: BackupPlace } | null }): string | null =>
   backups && 'folder' in backups.place ? resolve(backups.place.folder) : null
 
-/** The data folder belongs to the user of the server. */
+/** The data folder belongs to the server's user. */
 export const readBackupFolder = (path: string | null, dataFolder: string): DoctorFacts['backupFolder'] =>
   path ? { path, fault: findFolderFault(path), owner: ownerOf(dataFolder) } : null
 

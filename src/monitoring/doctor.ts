@@ -61,7 +61,7 @@ export type DoctorFacts = {
   /** `checks` null: never looked up */
   records: { appId: string; domain: string; checks: SenderCheck[] | null }[]
   backup: BackupFacts
-  /** of scheduled backups, with the user of the server; null: there are none, or they go to a bucket */
+  /** of scheduled backups, with the server's user; null: there are none, or they go to a bucket */
   backupFolder: { path: string; fault: FolderFault | null; owner: string } | null
   /** `check` null: it was not asked for, or its password is unknown */
   mailServers: { name: string; check: ServerCheck | null }[]
@@ -138,10 +138,10 @@ export function summarize(findings: readonly Finding[]): string {
 }
 
 const aboutFolder = ({ folder: { path, bytes, schemaVersion } }: DoctorFacts): Finding =>
-  good('Data folder', `${path} has a database of ${formatBytes(bytes)}, schema version ${schemaVersion}.`)
+  good('Data folder', `${path} contains a database of ${formatBytes(bytes)}, schema version ${schemaVersion}.`)
 
 function aboutPermissions({ exposed }: DoctorFacts): Finding {
-  if (exposed.length === 0) return good('Permissions', 'Only the user of the server can open the data.')
+  if (exposed.length === 0) return good('Permissions', "Only the server's user can open the data.")
   const [first] = exposed
   const others = exposed.length === 1 ? '' : ` and ${exposed.length - 1} more`
   return bad(
@@ -153,13 +153,9 @@ function aboutPermissions({ exposed }: DoctorFacts): Finding {
 
 function aboutDisk({ disk }: DoctorFacts): Finding {
   if (disk === null) return unknown('Disk', "The free disk space can't be read on this system.", null)
-  const free = `${formatBytes(disk.freeBytes)} are free`
+  const free = `${formatBytes(disk.freeBytes)} is free`
   if (!isDiskLow(disk)) return good('Disk', `${free}.`)
-  return bad(
-    'Disk',
-    `${free}, and ${formatBytes(neededBytes(disk))} are needed.`,
-    'Delete files, or use a larger disk.',
-  )
+  return bad('Disk', `${free}, and ${formatBytes(neededBytes(disk))} is needed.`, 'Delete files, or use a larger disk.')
 }
 
 /** Rows are stored a little ahead while many come at once. */
@@ -170,7 +166,7 @@ function aboutClock({ at, clock: { newestAt, isSynchronized } }: DoctorFacts): F
   if (newestAt !== null && newestAt - at > CLOCK_MS) {
     return bad(
       'Clock',
-      `The clock says ${now}, but data was stored ${formatDuration(newestAt - at)} later than that.`,
+      `The clock says ${now}, but the newest data is from ${formatDuration(newestAt - at)} later.`,
       'Set the clock, and turn on time synchronization, such as with timedatectl set-ntp true.',
     )
   }
@@ -206,7 +202,7 @@ function aboutAddress({ address: { baseUrl, isLocal, isServed, tried }, sender }
       'Put a reverse proxy with TLS in front, and set EVENTPOST_BASE_URL to the https address.',
     )
   }
-  return good('Public address', tried === null ? `${baseUrl}.` : `${baseUrl} answers.`)
+  return good('Public address', tried === null ? `${baseUrl}.` : `${baseUrl} responds.`)
 }
 
 /** Eventpost speaks no TLS, so behind an https address there is a proxy. */
@@ -291,7 +287,7 @@ export function describeBackupFolder(
   if (fault === 'read_only')
     return {
       text,
-      fix: `Mount it writable, or add ReadWritePaths=${path} to the systemd unit, and restart the server.`,
+      fix: `Mount it as writable, or add ReadWritePaths=${path} to the systemd unit, and restart the server.`,
     }
   return { text, fix: giveFolder(path, owner) }
 }
@@ -306,14 +302,14 @@ const FOLDER_FAULTS: Readonly<Record<NonNullable<BackupFolder['fault']>, (path: 
 /** Creates it if it is missing. */
 const giveFolder = (path: string, owner: string): string => `Run sudo install -d -m 700 -o ${owner} ${path}`
 
-const CHECK_PLACE = 'Check that the backup folder or bucket exists, has room and can be written to.'
+const CHECK_PLACE = 'Check that the backup folder or bucket exists, has enough space and can be written to.'
 
 /** The doctor may run as another user than the server, so a folder may look fine to it. */
 function fixFailed({ kind, place }: Backup, folder: DoctorFacts['backupFolder']): string {
   if (kind === 'manual') return 'Run eventpost backup FILE again.'
   if (place.startsWith('s3://')) return 'Check EVENTPOST_BACKUP_TO, the EVENTPOST_S3_ settings, and the bucket.'
   if (folder === null) return CHECK_PLACE
-  return `Free disk space if it is full. Otherwise, run sudo install -d -m 700 -o ${folder.owner} ${folder.path}`
+  return `If the disk is full, free some space. Otherwise, run sudo install -d -m 700 -o ${folder.owner} ${folder.path}`
 }
 
 function aboutBackup({ backup, backupFolder, at }: DoctorFacts): Finding {
@@ -344,7 +340,7 @@ function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding
       caution(
         'Mail server',
         `No mail server is set up: emails are captured, not sent${alerts.hasSecondRoute ? '' : ', and nobody gets alert emails'}.`,
-        'Set EVENTPOST_SMTP_URL, or set one up on the Sender page of an app.',
+        'Set EVENTPOST_SMTP_URL, or set up a mail server on the Sender page of an app.',
       ),
     ]
   return mailServers.map(({ name, check }) => {
@@ -364,15 +360,15 @@ function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding
         'Ask the provider for production access.',
       )
     if (check.note === 'paused')
-      return bad('Mail server', `${name} has paused the account.`, "See the provider's messages.")
-    return good('Mail server', `${name} answers.`)
+      return bad('Mail server', `${name} has paused the account.`, 'Check the messages from the provider.')
+    return good('Mail server', `${name} responds.`)
   })
 }
 
 const UNSENT: Readonly<Record<'no_owner' | 'no_sender', [text: string, fix: string]>> = {
   no_owner: [
     'Nobody gets alert emails: the first account has no owner.',
-    'Open the setup link that the server prints at its start, or invite an owner with eventpost member invite.',
+    'Open the setup link that the server prints when it starts, or invite an owner with eventpost member invite.',
   ],
   no_sender: [
     'Nobody gets alert emails: there is no sender address for them.',
@@ -390,7 +386,7 @@ function aboutAlerts(
       .map(({ title, fix, since }) => bad('Alerts', `${title}, since ${formatTimeInZone(since, 'UTC')}.`, fix)),
     ...routes.map(({ name, problem }) =>
       problem === null
-        ? good('Alerts', `${name} answers.`)
+        ? good('Alerts', `${name} responds.`)
         : bad(
             'Alerts',
             `${name} can't be used. ${problem}`,
@@ -403,7 +399,7 @@ function aboutAlerts(
     found.push(
       caution(
         'Alerts',
-        'Nothing tells you when the mail server is down.',
+        'If the mail server fails, nobody gets an alert about it.',
         'Set EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL.',
       ),
     )

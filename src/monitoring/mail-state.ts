@@ -20,7 +20,7 @@ export type MailState = {
   unverified: string[]
   /** `isOwn`: only this app is refused, not the server as a whole */
   pause: { server: string; isOwn: boolean; reason: string; until: number } | null
-  /** emails that wait because the mail server can't be used. `isSilent`: it doesn't answer. Null if none does */
+  /** emails that wait because the mail server can't be used. `isSilent`: it doesn't respond. Null if none does */
   stuck: { count: number; isSilent: boolean } | null
   /** lifecycle emails wait, because too many emails bounced or were reported */
   brake: Brake | null
@@ -33,7 +33,7 @@ export const IS_PROBLEM: Readonly<
 
 export const describeStuck = ({ count, isSilent }: NonNullable<MailState['stuck']>): string => {
   const waits = count === 1 ? '1 email is waiting' : `${formatMost(count)} emails are waiting`
-  return `Your mail server ${isSilent ? "doesn't answer" : "can't be used"}: ${waits}.`
+  return `Your mail server ${isSilent ? "doesn't respond" : "can't be used"}: ${waits}.`
 }
 
 export const formatMost = (count: number): string =>

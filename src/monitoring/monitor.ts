@@ -294,7 +294,7 @@ const noticeId = ({ id }: Alert, { isOver }: Pick<AlertNotice, 'isOver'>): strin
 const describeEnd = ({ openedAt, resolvedAt }: Alert): string =>
   `It began on ${formatTimeInZone(openedAt, 'UTC')} and lasted ${formatDuration((resolvedAt ?? openedAt) - openedAt)}.`
 
-const REASON = 'You get this email because you own an account of this Eventpost installation.'
+const REASON = 'You get this email because you own an account on this Eventpost installation.'
 
 function writeAlertMail(alert: Alert, notice: AlertNotice, baseUrl: string): Notice {
   const { title, detail, fix, path, openedAt } = alert
@@ -317,7 +317,7 @@ function writeAlertMail(alert: Alert, notice: AlertNotice, baseUrl: string): Not
       fix,
       `Since ${formatTimeInZone(openedAt, 'UTC')}. You get one more email when it is over.`,
     ],
-    link: { text: path === '/system' ? 'Open System' : 'Open the page to fix it', url: baseUrl + path },
+    link: { text: path === '/system' ? 'Open System' : 'View the problem', url: baseUrl + path },
     reason: REASON,
   }
 }

@@ -88,10 +88,10 @@ async function send(
     const status = answer.statusCode ?? 0
     asked.destroy()
     const isSent = status >= 200 && status < 300
-    resolve(isSent ? { isSent } : { isSent, status, reason: `${url.host} answered with status ${status}.` })
+    resolve(isSent ? { isSent } : { isSent, status, reason: `${url.host} responded with status ${status}.` })
   })
   const timer = setTimeout(() => {
-    resolve({ isSent: false, reason: `${url.host} did not answer within ${WITHIN_MS / 1_000} seconds.` })
+    resolve({ isSent: false, reason: `${url.host} did not respond within ${WITHIN_MS / 1_000} seconds.` })
     asked.destroy()
   }, WITHIN_MS)
   asked.on('error', (error: NodeJS.ErrnoException) =>

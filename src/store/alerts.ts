@@ -11,7 +11,7 @@ export type AlertNotice = {
   nextAt: number
 }
 
-/** `accountId` null: of the installation. `path`: of the page that helps. */
+/** `accountId` null: of the installation. `path`: of the page about it. */
 export type Alert = {
   id: string
   kind: string

@@ -79,7 +79,7 @@ describe('SPF', () => {
     [['v=spf1 a -all', 'v=spf1 mx -all'], 'bad', 'has 2 SPF records'],
     [['v=spf1 +all'], 'bad', 'lets anyone send'],
     [['v=spf1 mx all'], 'bad', 'lets anyone send'],
-    [null, 'unasked', 'DNS gave no answer'],
+    [null, 'unasked', "DNS didn't respond"],
   ] as const)('%j is %s', async (records, state, sentence) => {
     const found = await check({ [DOMAIN]: records && [...records] }, 'SPF')
     expect(found).toMatchObject({ state, sentence: expect.stringContaining(sentence), record: null })
@@ -130,7 +130,7 @@ describe('DKIM', () => {
     [['p=ONE', 'p=TWO'], 'bad', 'create a key with another selector here. Otherwise, replace them'],
     [['v=DKIM1; k=rsa; p=K E Y'], 'good', 'is published'],
     [['v=DKIM1; k=rsa; p=K', 'EY; t=s'], 'good', 'is published'],
-    [null, 'unasked', 'DNS gave no answer'],
+    [null, 'unasked', "DNS didn't respond"],
   ] as const)('%j is %s', async (records, state, sentence) => {
     const found = await check({ [KEY_NAME]: records && [...records] }, 'DKIM', SIGNED)
     const record = state === 'bad' ? { name: KEY_NAME, type: 'TXT' as const, value: 'v=DKIM1; k=rsa; p=KEY' } : null
@@ -156,8 +156,8 @@ describe('DMARC', () => {
     ],
     [{ [`_dmarc.${DOMAIN}`]: ['v=DMARC1; p=Quarantine'] }, 'good', 'go to the spam folder'],
     [{ [`_dmarc.${DOMAIN}`]: ['v=DMARC1'] }, 'bad', 'has no policy'],
-    [{ [`_dmarc.${DOMAIN}`]: null }, 'unasked', 'DNS gave no answer'],
-    [{ '_dmarc.example.com': null }, 'unasked', 'DNS gave no answer'],
+    [{ [`_dmarc.${DOMAIN}`]: null }, 'unasked', "DNS didn't respond"],
+    [{ '_dmarc.example.com': null }, 'unasked', "DNS didn't respond"],
   ] as const)('%j is %s', async (zone, state, sentence) => {
     const found = await check(zone as unknown as Zone, 'DMARC')
     expect(found).toMatchObject({ state, sentence: expect.stringContaining(sentence) })
@@ -182,7 +182,7 @@ describe('DKIM of a provider', () => {
     })
     const zone = { [name]: 's1.u1.wl.sendgrid.net', 's1.u1.wl.sendgrid.net': ['p=ABC'] }
     expect((await check(zone, 'DKIM', sender)).sentence).toBe(
-      `The key ${name} is published, a CNAME of s1.u1.wl.sendgrid.net.`,
+      `The key ${name} is published, a CNAME to s1.u1.wl.sendgrid.net.`,
     )
   })
   test('is unknown without a received email', async () => {
@@ -194,7 +194,7 @@ describe('DKIM of a provider', () => {
     [[{ domain: 'sendgrid.me', selector: 'x', coversOneClick: true }], {}, 'caution', 'signed only for sendgrid.me'],
     [seenOf().signatures, { 'k1._domainkey.example.com': ['k=rsa; p=ABC'] }, 'good', 'with k1._domainkey.example.com'],
     [seenOf().signatures, { 'k1._domainkey.example.com': ['k=rsa; p='] }, 'bad', 'has no key'],
-    [seenOf().signatures, { 'k1._domainkey.example.com': null }, 'unasked', 'gave no answer'],
+    [seenOf().signatures, { 'k1._domainkey.example.com': null }, 'unasked', "DNS didn't respond"],
   ])('with a received email: %j, %j', async (signatures, zone, state, sentence) => {
     const found = await check(zone, 'DKIM', through('smtp.sendgrid.net', seenOf({ signatures })))
     expect(found).toMatchObject({ state, sentence: expect.stringContaining(sentence) })
@@ -204,10 +204,10 @@ describe('DKIM of a provider', () => {
 test("a CNAME at the name of Eventpost's own key is named", async () => {
   const target = 'keys.example.net'
   expect((await check({ [KEY_NAME]: target, [target]: ['p=KEY'] }, 'DKIM', SIGNED)).sentence).toBe(
-    `The signing key is published, as a CNAME of ${target}.`,
+    `The signing key is published, as a CNAME to ${target}.`,
   )
   expect((await check({ [KEY_NAME]: target }, 'DKIM', SIGNED)).sentence).toContain(
-    `a CNAME of ${target}, which has no key`,
+    `a CNAME to ${target}, which has no key`,
   )
 })
 

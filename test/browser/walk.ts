@@ -41,7 +41,7 @@ async function fillSystem({ parts, clock }: Served): Promise<void> {
   const { store } = parts()
   const alert = { kind: 'sending', accountId: null, path: '/system', notices: [] }
   const title = "The mail server mail.example.com:587 can't be reached"
-  const fix = 'Start the mail server, or check its address and the network. Sending resumes automatically.'
+  const fix = 'Start the mail server, or check its address and the network. Sending then resumes automatically.'
   await store.saveAlerts({
     alerts: [
       { ...alert, id: 'alt_1', subject: 'a', title, detail: SLY, fix, openedAt: at - 5_400_000, resolvedAt: null },

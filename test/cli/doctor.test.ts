@@ -107,7 +107,7 @@ describe('eventpost doctor', () => {
     const name = `127.0.0.1:${mail.port}`
     expect(fine.called).toContain(name)
     const about = (found: Examined) => found.findings.find(({ check }) => check === 'Mail server')
-    expect(about(fine)).toMatchObject({ state: 'good', text: `${name} answers.` })
+    expect(about(fine)).toMatchObject({ state: 'good', text: `${name} responds.` })
     expect(about(broken)).toMatchObject({ state: 'bad' })
     expect(broken.code).toBe(1)
   })

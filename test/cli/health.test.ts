@@ -41,8 +41,8 @@ test('health finds the server of the data folder, unless it is told another', as
       lock.noteAddress({ baseUrl: 'https://post.example.com', listensOn: `0.0.0.0:${port}` })
       expect(await run(['--data', folder])).toBe('The server is ready.')
       expect(await run([], { EVENTPOST_DATA: folder, EVENTPOST_HOST: '0.0.0.0' })).toBe('The server is ready.')
-      await expect(run(['--data', folder, '--port', '1'])).rejects.toThrow('No server answers at http://127.0.0.1:1/')
-      await expect(run(['--data', folder], { PORT: '1' })).rejects.toThrow('No server answers at http://127.0.0.1:1/')
+      await expect(run(['--data', folder, '--port', '1'])).rejects.toThrow('No server responds at http://127.0.0.1:1/')
+      await expect(run(['--data', folder], { PORT: '1' })).rejects.toThrow('No server responds at http://127.0.0.1:1/')
       expect(readAddress(folder)).toBe('https://post.example.com')
     },
   )
@@ -81,6 +81,6 @@ test('health asks the server itself, whatever proxy the environment has', async 
 
 test('health is refused without a server', async () => {
   await expect(run(['--host', '::', '--port', '1'])).rejects.toThrow(
-    'No server answers at http://[::1]:1/readyz. Start it, or set --host and --port as for serve.',
+    'No server responds at http://[::1]:1/readyz. Start it, or set --host and --port as for serve.',
   )
 })

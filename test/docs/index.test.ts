@@ -61,7 +61,7 @@ describe('the pages are correct about', () => {
     const text = markdownOf('rates')
     const { complaints, bounces } = BRAKE_DEFAULTS
     expect(text).toContain(`if ${complaints}% of the emails of the last ${BRAKE_DAYS} days`)
-    expect(text).toContain(`or ${bounces}% bounce. This takes at least ${FEWEST.emails} emails`)
+    expect(text).toContain(`or ${bounces}% bounce. This requires at least ${FEWEST.emails} emails`)
     expect(text).toContain(`${FEWEST.complaints} complaints or ${FEWEST.bounces} bounces`)
     for (const asked of [TARGETS, CEILINGS]) {
       expect(text).toContain(`complaints ${asked === TARGETS ? 'below' : 'of'} ${asked.complaints}%`)

@@ -138,7 +138,7 @@ test('a refused webhook says what is missing or wrong, and what is signed', asyn
   ])
   await post('mailgun', failed)
   const again = JSON.stringify({ ...(JSON.parse(failed.body) as object), more: 1 })
-  expect((await hintOf(post('mailgun', { ...failed, body: again })))[0]).toEndWith('already came with another body')
+  expect((await hintOf(post('mailgun', { ...failed, body: again })))[0]).toEndWith('was already used with another body')
   const events = sendgridEvents([{ about, event: 'delivered' }])
   const signed = signBySendgrid(events, { privateKey, at: now() })
   const [time, signature] = ['x-twilio-email-event-webhook-timestamp', 'x-twilio-email-event-webhook-signature']

@@ -49,7 +49,7 @@ describe('owners are told', () => {
     const found = only({ servers: [{ ...server, failing: { reason: 'erefused' }, waiting: 3 }] })
     expect(found).toMatchObject({ kind: 'sending', accountId: null, subject: 'mail.example.com:587' })
     expect(found.title).toBe("The mail server mail.example.com:587 can't be reached")
-    expect(found.detail).toContain('No email is sent, and none are lost. 3 emails are waiting.')
+    expect(found.detail).toContain('No emails are sent, and none are lost. 3 emails are waiting.')
   })
 
   test("the app's owners that its own mail server refuses it", () => {
@@ -62,7 +62,7 @@ describe('owners are told', () => {
   test('that a brake is on', () => {
     const cause = { kind: 'complaints', failures: 4, emails: 900 } as const
     const found = only({ brakes: [{ app: APP, cause }] })
-    expect(found).toMatchObject({ kind: 'rates', title: 'Too many emails of Engine are reported as spam' })
+    expect(found).toMatchObject({ kind: 'rates', title: 'Too many emails from Engine are reported as spam' })
     expect(found.detail).toStartWith('4 of the last 900 emails were reported as spam.')
   })
 
@@ -94,7 +94,7 @@ describe('owners are told', () => {
     expect(late({ since: NOW - HOUR / 60, lastGood })).toEqual([])
     const lastFailed = { ...backup, error: 'The disk is full.' }
     expect(only({ backup: { ...well.backup, everyMs: DAY, since: 0, lastFailed } }).detail).toBe(
-      'There is none yet. The last attempt failed: The disk is full.',
+      'There is no backup yet. The last attempt failed: The disk is full.',
     )
   })
 

@@ -69,7 +69,7 @@ const MISTAKES: [
     { disk: { freeBytes: GB / 4, dataBytes: GB } },
     'Disk',
     'bad',
-    '256 MB are free, and 512 MB are needed.',
+    '256 MB is free, and 512 MB is needed.',
     'Delete files',
   ],
   [
@@ -77,7 +77,7 @@ const MISTAKES: [
     { clock: { newestAt: NOW + 3 * HOUR, isSynchronized: null } },
     'Clock',
     'bad',
-    'data was stored 3 hours later than that',
+    'the newest data is from 3 hours later',
     'timedatectl set-ntp true',
   ],
   [
@@ -268,7 +268,7 @@ const MISTAKES: [
     { alerts: { ...well.alerts, hasSecondRoute: false } },
     'Alerts',
     'caution',
-    'Nothing tells you when the mail server is down.',
+    'If the mail server fails, nobody gets an alert about it.',
     'EVENTPOST_ALERT_WEBHOOK_URL',
   ],
 ]

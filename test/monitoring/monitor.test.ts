@@ -129,7 +129,7 @@ test('the log says in words why an alert was not sent', async () => {
   monitor = watch(callWebhook)
   await look(4)
   expect(reasons).toHaveLength(2)
-  expect(reasons).toContain(`127.0.0.1:${webhook.port} answered with status 500.`)
+  expect(reasons).toContain(`127.0.0.1:${webhook.port} responded with status 500.`)
   expect(reasons).toContainEqual(expect.stringMatching(/^Nothing responds at the mail server's address/))
   monitor = watch(null)
   await look(4)

@@ -63,7 +63,7 @@ describe('a call', () => {
 
   test('follows no redirect', async () => {
     answer = () => new Response('', { status: 302, headers: { Location: urlOf('/elsewhere') } })
-    expect(await call()).toMatchObject({ isSent: false, reason: `127.0.0.1:${server.port} answered with status 302.` })
+    expect(await call()).toMatchObject({ isSent: false, reason: `127.0.0.1:${server.port} responded with status 302.` })
     expect(seen).toHaveLength(1)
   })
 

@@ -237,7 +237,7 @@ function toBackupError(error: unknown, { source, target }: { source: string; tar
   if (/^(ENOSPC|EDQUOT|SQLITE_FULL)$/.test(code)) {
     return new StoreError(
       'folder_unwritable',
-      `There is not enough space for ${target}. Free some, or use another disk.`,
+      `There is not enough space for ${target}. Free some space, or use another disk.`,
     )
   }
   if (code === 'ENOENT' || code === 'ENOTDIR') {
@@ -261,10 +261,7 @@ function refuseForeign(file: string): void {
   }
   const isOurs = header.toString('latin1', 0, MAGIC.length) === MAGIC
   if (isOurs && header.readUInt32BE(APPLICATION_ID_AT) === APPLICATION_ID) return
-  throw new StoreError(
-    'foreign_file',
-    `${file} is not a backup of Eventpost. Choose the file that eventpost backup made.`,
-  )
+  throw new StoreError('foreign_file', `${file} is not an Eventpost backup. Choose a file that eventpost backup made.`)
 }
 
 function openToRestore(file: string): number {

@@ -78,6 +78,6 @@ function fileFault(file: string): StoreError {
   const advice =
     user === undefined || user === owner
       ? 'Give this user permission to do both.'
-      : `Run this as the user of the server, or give the files to this user: sudo chown -R ${user} ${resolve(dirname(file))}`
+      : `Run this as the server's user, or give the files to this user: sudo chown -R ${user} ${resolve(dirname(file))}`
   return new StoreError('folder_unwritable', `This user can't read and write ${file}. ${advice}`)
 }

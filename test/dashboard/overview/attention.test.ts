@@ -133,7 +133,7 @@ describe('each problem has one link', () => {
     [
       'a mail server that does not answer',
       { mail: { ...mail, stuck: { count: 1, isSilent: true } } },
-      ["Your mail server doesn't answer: 1 email is waiting.", 'Check the connection', '/apps/app_1/sender/server'],
+      ["Your mail server doesn't respond: 1 email is waiting.", 'Check the connection', '/apps/app_1/sender/server'],
     ],
     [
       'a mail server that takes no email',

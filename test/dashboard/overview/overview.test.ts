@@ -329,10 +329,12 @@ describe('with a live message', () => {
     await add(2, { state: 'failed', reason: 'erefused' })
     expect(await stuck()).toEqual([])
     await add(1, { state: 'deferred', reason: 'erefused' })
-    expect(await stuck()).toEqual(["Problem: Your mail server doesn't answer: 1 email is waiting.Check the connection"])
+    expect(await stuck()).toEqual([
+      "Problem: Your mail server doesn't respond: 1 email is waiting.Check the connection",
+    ])
     expect(await attributesOf(await show(), '.attention > li > a', 'href')).toContain(pages.at('sender/server'))
     const notices = await textOf((await pages.browser.get(pages.at('messages'))).html, '.notice')
-    expect(notices.join(' ')).toContain("Your mail server doesn't answer: 1 email is waiting. Check the connection.")
+    expect(notices.join(' ')).toContain("Your mail server doesn't respond: 1 email is waiting. Check the connection.")
     await pages.set({ smtpUrl: null })
     expect(await stuck()).toEqual([])
   })

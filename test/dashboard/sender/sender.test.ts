@@ -548,7 +548,7 @@ describe('the records of the domain', () => {
     const html = await ask()
     expect(await badges(html)).toEqual(['No answer', 'To do', 'Good', 'No answer'])
     expect((await textOf(html, '#checks .fact-list bdi'))[0]).toBe(
-      "DNS gave no answer for first.example. Check this machine's network, then try again.",
+      "DNS didn't respond for first.example. Check this machine's network, then try again.",
     )
   })
 })

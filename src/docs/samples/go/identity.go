@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// identitySignature signs an email, so that nobody can send page views in this user's name.
+// identitySignature signs an email address, so that nobody can send page views in this user's name.
 func identitySignature(email string) string {
 	mac := hmac.New(sha256.New, []byte(os.Getenv("SERVICE_IDENTITY_SECRET")))
 	mac.Write([]byte(strings.ToLower(strings.TrimSpace(email))))

@@ -26,7 +26,7 @@ export async function sendEvent(email: string, event: string, properties: object
   }
 }
 
-/** Signs an email, so that nobody can send page views in this user's name. */
+/** Signs an email address, so that nobody can send page views in this user's name. */
 export function identitySignature(email: string): string {
   const secret = process.env.SERVICE_IDENTITY_SECRET ?? ''
   return createHmac('sha256', secret).update(email.trim().toLowerCase()).digest('hex')

@@ -1,6 +1,6 @@
 <?php
 
-/** Signs an email, so that nobody can send page views in this user's name. */
+/** Signs an email address, so that nobody can send page views in this user's name. */
 function identity_signature(string $email): string
 {
     $secret = getenv('SERVICE_IDENTITY_SECRET') ?: '';
