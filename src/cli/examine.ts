@@ -54,7 +54,7 @@ function findFolderProblem(folder: string): Finding[] | null {
     if (version < SCHEMA_VERSION)
       return ofFolder(
         `The database has schema version ${version}, and this executable has version ${SCHEMA_VERSION}.`,
-        'Start the server with this executable, which upgrades the database, or use the server's executable.',
+        "Start the server with this executable, which upgrades the database, or use the server's executable.",
       )
     return null
   } catch (thrown) {

@@ -1,16 +1,23 @@
 import { hostAndPort, readConfig } from '../config.ts'
 import { readListening } from '../store/engine/folder-lock.ts'
-import { type Command, CommandRefused, DATA, type Environment, folderOf, type Given, optionOf } from './command.ts'
+import { type Command, CommandRefused, DATA, type Environment, folderOf, type Given, type Options } from './command.ts'
 
 const ANSWER_MS = 5_000
 
 /** Addresses that mean every address of the machine, and the one that reaches the server from the machine itself. */
 const LOCAL: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
+const KNOWN = "that of the data folder's server"
+
+const SERVER: Options = {
+  host: { type: 'string', value: 'ADDRESS', meaning: 'Address of the server.', default: KNOWN, env: 'EVENTPOST_HOST' },
+  port: { type: 'string', value: 'PORT', meaning: 'Port of the server.', default: KNOWN, env: 'EVENTPOST_PORT' },
+}
+
 export const health: Command = {
   name: 'health',
   summary: 'checks that the running server can save data; for container health checks',
-  options: { ...DATA, ...optionOf('host'), ...optionOf('port') },
+  options: { ...DATA, ...SERVER },
   run: async (given, env) => {
     const { host, port } = findServer(given, env)
     const url = `http://${hostAndPort(LOCAL[host] ?? host, port)}/readyz`

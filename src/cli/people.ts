@@ -106,7 +106,9 @@ export const peopleImport: Command = {
       if (counts.failed === 0) return counts
       console.log(printResult(counts, given.isSet('json')))
       throw new CommandRefused(
-        `${counts.failed} of the lines could not be imported. Correct them, then import them again.`,
+        counts.failed === 1
+          ? '1 line could not be imported. Correct it, then import it again.'
+          : `${counts.failed} lines could not be imported. Correct them, then import them again.`,
       )
 
       async function noteImport(): Promise<void> {

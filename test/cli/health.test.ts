@@ -58,7 +58,7 @@ test('health is refused with the reason of the server', async () => {
   )
   await withServer(
     () => new Response('<h1>Bad gateway</h1>', { status: 502 }),
-    async (port) => expect(run(['--port', port])).rejects.toThrow('The server answered 502.'),
+    async (port) => expect(run(['--port', port])).rejects.toThrow('The server responded with 502.'),
   )
 })
 

@@ -49,7 +49,7 @@ describe('beside a running server', () => {
       expect([dry.code, dry.err]).toEqual([1, expect.stringContaining('eventpost: nothing was saved')])
       const { code, out, err } = await run('import', at('more.csv'), ...into, '--json')
       expect([code, JSON.parse(out)]).toEqual([1, { added: 1, updated: 0, failed: 1 }])
-      expect(err).toMatch(/^eventpost: line 3: email: .+\n.*1 of the lines could not be imported/s)
+      expect(err).toMatch(/^eventpost: line 3: email: .+\n.*1 line could not be imported/s)
       const again = await eventpostJson(['import', at('people.csv'), ...into, '--data', folder])
       expect(again).toEqual({ added: 0, updated: 1, failed: 0 })
       const lines = (await run('export', '--format', 'ndjson', ...into)).out.trim().split('\n')

@@ -145,7 +145,7 @@ describe('the page is correct', () => {
     ['Passwords', 'eventpost'],
     ['Access', 'Viewer'],
     ['Input', 'occurredAt'],
-    ['Files', 'One page takes a file'],
+    ['Files', 'One page accepts a file'],
     ['Expensive operations', 'templates'],
     ['Data', 'personal'],
     ['Cryptography', 'AES-256-GCM'],
