@@ -51,6 +51,16 @@ describe('rules', () => {
     expect(listSurplus(names, fourth, 1)).toEqual([third, second, first])
   })
 
+  test('backups made while the clock was ahead give way to later ones', () => {
+    let names = [1, 2, 3].map((day) => nameOf(NOW + 365 * DAY + day * DAY))
+    for (let day = 0; day < 5; day += 1) {
+      const made = nameOf(NOW + day * DAY)
+      const surplus = listSurplus([...names, made], made, 3)
+      names = [...names, made].filter((name) => !surplus.includes(name))
+    }
+    expect(names).toEqual([2, 3, 4].map((day) => nameOf(NOW + day * DAY)))
+  })
+
   test('only names of backups are backups', () => {
     expect(nameOf(Date.UTC(2026, 4, 3, 14, 5, 9))).toBe('eventpost-20260503T140509Z.db')
     expect(['eventpost.db', 'eventpost-20260503T140509Z.db.1.tmp', 'x-20260503T140509Z.db'].some(isBackupName)).toBe(
@@ -128,6 +138,27 @@ describe('scheduled backups', () => {
     await backups.runIfDue()
     expect(readdirSync(folder)).toHaveLength(1)
     expect(await server.parts().store.findLastGoodBackup(true)).toMatchObject({ startedAt: NOW + DAY + 600_000 })
+  })
+
+  test('are made once an interval, and the old ones stay, while nothing can be saved', async () => {
+    const folder = `${made.folder}/backups`
+    mkdirSync(folder)
+    const old = nameOf(NOW - DAY)
+    writeFileSync(`${folder}/${old}`, 'of yesterday')
+    const { listBackups } = server.parts().store
+    const backups = createBackups({
+      folder: server.folder,
+      // as on a full disk
+      store: { listBackups, recordBackup: async () => ({ refusal: 'unavailable' }) },
+      clock: server.clock,
+      settings: { place: { folder }, access: null, everyMs: DAY, keep: 2 },
+      note: () => {},
+    })
+    for (let minute = 0; minute < 5; minute += 1) {
+      await backups.runIfDue()
+      server.clock.tick(60_000)
+    }
+    expect(readdirSync(folder).sort()).toEqual([old, nameOf(NOW)])
   })
 
   test('stay in the data folder, and in a folder of it that need not exist', async () => {
