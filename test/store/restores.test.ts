@@ -83,6 +83,28 @@ test('an old copy sends nothing by itself, and only what was not due yet once it
   expect(again.decisions[0]).toMatchObject({ outcome: 'send' })
 })
 
+test('an email that waited for a limit, and was sent early after the backup, is not sent again', async () => {
+  await messaging.set({ perPersonDay: 1 })
+  const first = await messaging.put(messageOf({ name: 'First' }))
+  const second = await messaging.put(messageOf({ name: 'Second', trigger: { event: 'other' } }))
+  await messaging.event({ email: 'ada@example.com' })
+  await messaging.event({ email: 'ada@example.com', event: 'other' })
+  server.clock.tick(HOUR)
+  await messaging.decide()
+  expect((await messaging.deliveries()).map(({ state }) => state)).toEqual(['sent', 'deferred'])
+
+  const { opened, at } = await restoreLater(HOUR)
+  // meanwhile, on the old server
+  server.clock.tick(MINUTE)
+  await messaging.store().setMailSettings({ ...messaging.by, at: server.clock.now(), settings: { perPersonDay: null } })
+  await messaging.decide()
+  expect((await messaging.deliveries()).map(({ state }) => state)).toEqual(['sent', 'sent'])
+
+  for (const { id } of [first, second]) done(await opened.setMessageStatus({ ...messaging.by, at, id, status: 'live' }))
+  const { decisions } = done(await opened.claimDeliveries(claimOf(at + DAY)))
+  expect(decisions.map((one) => one?.outcome)).toEqual([])
+})
+
 test('the same result is not emailed again by a restored copy', async () => {
   const { id } = await messaging.put(messageOf({ again: { once: 'property', property: 'url' } }))
   const properties = { url: 'https://first.example/results/9', headline: 'H' }
