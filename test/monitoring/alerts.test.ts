@@ -81,6 +81,11 @@ describe('owners are told', () => {
     expect(both.map(({ title }) => title)).toEqual(['Nothing can be saved', 'The disk is nearly full'])
   })
 
+  test('that a scheduled backup is late, also if the last one was made while the clock was ahead', () => {
+    const lastGood = { ...backup, startedAt: NOW + 30 * DAY, finishedAt: NOW + 30 * DAY }
+    expect(kindsOf({ backup: { everyMs: DAY, since: NOW - 10 * DAY, lastGood, lastFailed: null } })).toEqual(['backup'])
+  })
+
   test('that a scheduled backup is late, and why', () => {
     const late = (more: Partial<AlertFacts['backup']>) =>
       kindsOf({ backup: { ...well.backup, everyMs: DAY, since: NOW - 2 * DAY, ...more } })
@@ -230,4 +235,26 @@ describe('a notice that fails', () => {
     const alert = { notices: [noteTry(due, false, NOW + DAY)] } as unknown as Alert
     expect(listDue(alert, NOW)).toHaveLength(1)
   })
+})
+
+test('a problem of ten minutes in every hour is reported a few times a day', () => {
+  let alerts: Alert[] = []
+  let told = 0
+  const absentSince = new Map<string, number>()
+  const condition = only({
+    refused: [{ accountId: 'acc_1', appId: null, codes: [{ code: 'invalid_field', count: 500 }] }],
+  })
+  for (let at = NOW; at < NOW + DAY; at += 10_000) {
+    const conditions = (at - NOW) % HOUR < HOUR / 6 ? [condition] : []
+    const planned = planAlerts({ alerts, conditions, absentSince, recipientsOf: () => ['member'], at })
+    alerts = planned.alerts.map((alert) => ({
+      ...alert,
+      notices: alert.notices.map((notice) => {
+        if (!listDue(alert, at).includes(notice)) return notice
+        told += 1
+        return noteTry(notice, true, at)
+      }),
+    }))
+  }
+  expect(told).toBeLessThan(12)
 })

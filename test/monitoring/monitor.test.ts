@@ -116,6 +116,13 @@ test('a webhook that fails is tried again, and learns of a problem once', async 
   expect(alert?.notices.map(({ state }) => state)).toEqual(['sent', 'sent'])
 })
 
+test('an email that a mail server took without an answer is not sent a hundred times', async () => {
+  await Promise.all([first?.stop(), second?.stop()])
+  second = await startMailServer({ dot: () => 'drop', keepsDropped: true }, {}, second?.port)
+  await look(30)
+  expect(subjectsOf(second).length).toBeLessThanOrEqual(2)
+})
+
 test('the log says in words why an alert was not sent', async () => {
   const reasons: unknown[] = []
   const { store, clock, mailer, baseUrl } = pages.parts
@@ -157,6 +164,30 @@ test('requests of strangers without a key are no problem, and those of an accoun
   const requests = [refused('', 'invalid_api_key'), refused(accountId, 'invalid_field')]
   await store.addRequests(requests)
   expect(await store.countRefusals(0)).toEqual([{ accountId, code: 'invalid_field', count: 110 }])
+})
+
+test('refused requests count beside many accepted ones', async () => {
+  const { store, clock } = pages.parts
+  const { accountId } = pages.begun
+  const request = (pool: 'refused' | 'accepted', requestId: string) => ({
+    pool,
+    accountId,
+    appId: 0,
+    caller: 'x',
+    at: clock.now(),
+    method: 'POST',
+    path: '/api/v1/events',
+    tool: null,
+    status: pool === 'refused' ? 400 : 202,
+    code: pool === 'refused' ? 'invalid_json' : null,
+    field: null,
+    requestId,
+    count: pool === 'refused' ? 500 : 1,
+  })
+  // nine a second for ten minutes
+  const accepted = Array.from({ length: 5_400 }, (_, index) => request('accepted', `req_${index}`))
+  await store.addRequests([request('refused', 'req_refused'), ...accepted])
+  expect(await store.countRefusals(0)).toContainEqual({ accountId, code: 'invalid_json', count: 500 })
 })
 
 test('an invited owner is told, until somebody has joined', async () => {
