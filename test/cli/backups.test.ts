@@ -1,7 +1,7 @@
 /** Backups as a user makes them: beside a running server under load, and restored elsewhere. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
-import { openForReading } from '../../src/store/engine/database.ts'
+import { openForReading, openUnchanged } from '../../src/store/engine/database.ts'
 import { startLoad } from '../faults/load.ts'
 import { call, eventpost, eventpostJson, makeFolder, setUp, startServer } from './process.ts'
 
@@ -60,6 +60,19 @@ test('a backup beside a server under load has every event acknowledged before it
   const person = `/api/v1/contacts?newsletter=${begun.appId}&email=${before[0]}`
   expect((await call(moved.url, begun.apiKey, 'GET', person)).status).toBe(200)
   await moved.stop()
+}, 60_000)
+
+test('a backup that was made is reported, also if the database can note nothing', async () => {
+  const { folder } = made
+  const [data, file] = [`${folder}/data`, `${folder}/backup.db`]
+  await setUp(data)
+  const busy = openUnchanged(data)
+  busy.run('BEGIN IMMEDIATE')
+  const backup = await eventpost(['backup', file, '--data', data])
+  busy.run('ROLLBACK')
+  busy.close()
+  expect(existsSync(file)).toBe(true)
+  expect([backup.code, backup.err]).toEqual([0, ''])
 }, 60_000)
 
 test('a restore says what it did and what is next, and refuses a folder in use', async () => {

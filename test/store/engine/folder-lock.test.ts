@@ -1,5 +1,6 @@
 /** A data folder belongs to one server. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { lockFolder } from '../../../src/store/engine/folder-lock.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
@@ -49,5 +50,10 @@ describe('lockFolder', () => {
     const fourth = await attempt()
     expect(fourth.said).toBe('locked')
     fourth.child.kill()
+  })
+
+  test('a lock file that cannot be used is not called a running server', () => {
+    writeFileSync(join(folder, 'serve.lock'), 'x'.repeat(4_096))
+    expect(() => lockFolder(folder)).not.toThrow('Another Eventpost server is using')
   })
 })
