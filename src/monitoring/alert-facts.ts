@@ -64,11 +64,24 @@ export async function readBackups(
  * Of the installation: the owners of the first account, which operates it. Those invited count while nobody has joined:
  * the first owner may not have a password yet.
  */
-export async function listTold(store: Store, accountId: string | null): Promise<Pick<Owner, 'memberId' | 'email'>[]> {
+export async function listTold(store: Store, accountId: string | null): Promise<AlertOwner[]> {
+  const { joined, invited } = await readOwners(store, accountId)
+  return joined.length > 0 ? joined : invited
+}
+
+/** Invited ones too: who heard of a problem hears of its end, although somebody joined meanwhile. */
+export async function listOwnersOf(store: Store, accountId: string | null): Promise<AlertOwner[]> {
+  const { joined, invited } = await readOwners(store, accountId)
+  return [...joined, ...invited]
+}
+
+type AlertOwner = Pick<Owner, 'memberId' | 'email'>
+
+async function readOwners(store: Store, accountId: string | null): Promise<Record<'joined' | 'invited', AlertOwner[]>> {
   const id = accountId ?? (await store.findAccount(null))?.id
-  if (id === undefined) return []
-  const joined = await store.listOwners(id)
-  return joined.length > 0 ? joined : store.listInvitedOwners(id)
+  if (id === undefined) return { joined: [], invited: [] }
+  const [joined, invited] = await Promise.all([store.listOwners(id), store.listInvitedOwners(id)])
+  return { joined, invited }
 }
 
 /** Mail servers by which an account's owners are told, the first choice first. */

@@ -1,8 +1,9 @@
 /** Which problems owners are told about, when they are over, and who is told. Times are ms UTC. */
 import { formatCount } from '../core/count.ts'
-import { HOUR_MS, MINUTE_MS } from '../core/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 import { makeTextId } from '../core/ids.ts'
 import { formatBytes } from '../core/bytes.ts'
+import type { NoticeResult } from '../accounts/notices.ts'
 import { describeReason } from '../deliveries/describe-reason.ts'
 import { describeBrakeCause } from '../deliveries/brake.ts'
 import type { Alert, AlertNotice } from '../store/alerts.ts'
@@ -146,16 +147,17 @@ const BACKUP_GRACE_MS = HOUR_MS
 /** After a start, when the one that was missed is made first. */
 const FIRST_BACKUP_MS = 5 * MINUTE_MS
 
+/** A backup of a time to come was made while the clock was ahead. */
 export const isBackupLate = ({ everyMs, since, lastGood }: BackupFacts, at: number): boolean =>
-  everyMs !== null && at - (lastGood?.startedAt ?? since) > everyMs + BACKUP_GRACE_MS && at - since > FIRST_BACKUP_MS
+  everyMs !== null &&
+  Math.abs(at - (lastGood?.startedAt ?? since)) > everyMs + BACKUP_GRACE_MS &&
+  Math.abs(at - since) > FIRST_BACKUP_MS
 
 function aboutBackup(backup: BackupFacts, at: number): Condition[] {
   if (!isBackupLate(backup, at)) return []
   const { lastGood, lastFailed } = backup
   const error = lastFailed !== null && lastFailed.finishedAt > (lastGood?.finishedAt ?? 0) ? lastFailed.error : null
-  const hours = lastGood === null ? null : Math.floor((at - lastGood.startedAt) / HOUR_MS)
-  const last =
-    hours === null ? 'There is no backup yet' : `The last backup was made ${countOf(hours, 'an hour', 'hours')} ago`
+  const last = describeLastBackup(lastGood, at)
   return [
     {
       kind: 'backup',
@@ -167,6 +169,13 @@ function aboutBackup(backup: BackupFacts, at: number): Condition[] {
       path: SYSTEM,
     },
   ]
+}
+
+function describeLastBackup(lastGood: Backup | null, at: number): string {
+  if (lastGood === null) return 'There is no backup yet'
+  if (lastGood.startedAt > at) return 'The last one was made while the clock was ahead'
+  const hours = Math.floor((at - lastGood.startedAt) / HOUR_MS)
+  return `The last one was made ${countOf(hours, 'an hour', 'hours')} ago`
 }
 
 export const REFUSED_MS = 10 * MINUTE_MS
@@ -200,10 +209,10 @@ export const WEBHOOK = 'webhook'
 /** An email that arrived is proof enough, so that it needs no further look. */
 export const isOverSince = (at: number): number => at - OVER_MS
 
-/** Over for so long before anybody is told; longer if it came back again and again. */
+/** Over for so long before anybody is told. */
 const OVER_MS = 20 * 1_000
-const FLAPPING_OVER_MS = 30 * MINUTE_MS
-const FLAPPING = { times: 3, withinMs: HOUR_MS } as const
+/** From this opening within a day on, it must be over for longer, and twice as long each time. */
+const FLAPPING = { times: 3, withinMs: DAY_MS, overMs: HOUR_MS, mostOverMs: 8 * HOUR_MS } as const
 
 export type AlertPlan = { alerts: Alert[]; changed: Alert[] }
 
@@ -235,7 +244,7 @@ export function planAlerts({ alerts, conditions, absentSince, recipientsOf, at }
     // a clock that was set back must not delay it
     const since = Math.min(absentSince.get(alert.id) ?? at, at)
     absentSince.set(alert.id, since)
-    if (at - since < overMs(alert, alerts, at)) return alert
+    if (at - since < waitOf(alert, alerts).overMs) return alert
     absentSince.delete(alert.id)
     return resolve(alert, Math.max(since, alert.openedAt), at)
   })
@@ -250,9 +259,17 @@ export function planAlerts({ alerts, conditions, absentSince, recipientsOf, at }
 const isSame = (alert: Alert, condition: Condition): boolean =>
   (['title', 'detail', 'fix', 'path'] as const).every((name) => alert[name] === condition[name])
 
-function overMs(alert: Alert, alerts: readonly Alert[], at: number): number {
-  const recent = alerts.filter((one) => keyOf(one) === keyOf(alert) && at - one.openedAt < FLAPPING.withinMs)
-  return recent.length >= FLAPPING.times ? FLAPPING_OVER_MS : OVER_MS
+type FlapWait = { times: number; overMs: number; isLong: boolean }
+
+/** `times`: openings with less than a day between an end and this one. `overMs`: until it counts as resolved. */
+export function waitOf(alert: Alert, alerts: readonly Alert[]): FlapWait {
+  const isRecent = ({ openedAt, resolvedAt }: Alert): boolean =>
+    openedAt <= alert.openedAt && resolvedAt !== null && alert.openedAt - resolvedAt < FLAPPING.withinMs
+  const earlier = alerts.filter((one) => one.id !== alert.id && keyOf(one) === keyOf(alert) && isRecent(one))
+  const times = earlier.length + 1
+  const doublings = times - FLAPPING.times
+  if (doublings < 0) return { times, overMs: OVER_MS, isLong: false }
+  return { times, overMs: Math.min(FLAPPING.overMs * 2 ** doublings, FLAPPING.mostOverMs), isLong: true }
 }
 
 const due = (route: string, isOver: boolean, at: number): AlertNotice => ({
@@ -293,9 +310,10 @@ const LAST_TRY_AGAIN_MS = 30 * MINUTE_MS
 /** About two days. */
 const MOST_TRIES = 100
 
-export function noteTry(notice: AlertNotice, isSent: boolean, at: number): AlertNotice {
+/** What may have arrived isn't sent again. */
+export function noteTry(notice: AlertNotice, result: NoticeResult['is'], at: number): AlertNotice {
   const tries = notice.tries + 1
-  if (isSent) return { ...notice, state: 'sent', tries }
+  if (result !== 'failed') return { ...notice, state: result, tries }
   if (tries >= MOST_TRIES) return { ...notice, state: 'given_up', tries }
   return {
     ...notice,

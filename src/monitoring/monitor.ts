@@ -19,9 +19,10 @@ import {
   noteTry,
   planAlerts,
   subjectOf,
+  waitOf,
   WEBHOOK,
 } from './alerts.ts'
-import { createAlertFacts, listAlertSenders, listTold } from './alert-facts.ts'
+import { createAlertFacts, listAlertSenders, listOwnersOf, listTold } from './alert-facts.ts'
 import { diagnose, type Finding } from './doctor.ts'
 import { readDoctorFacts } from './doctor-facts.ts'
 import type { ServerFacts } from './installation.ts'
@@ -113,20 +114,23 @@ export function createMonitor(deps: MonitorDependencies) {
   }
 
   const tell = async (alert: Alert, notice: AlertNotice): Promise<void> => {
-    const problem =
+    const wait = waitOf(alert, alerts ?? [])
+    const result =
       notice.route === WEBHOOK
-        ? await tellWebhook(deps, writeWebhook(deps, alert, notice.isOver))
-        : await tellOwner(deps, { alert, notice, failingServers })
+        ? await tellWebhook(deps, writeWebhook(deps, { alert, isOver: notice.isOver, wait }))
+        : await tellOwner(deps, { alert, notice, wait, failingServers })
     const noted =
-      problem !== null && isGone(problem)
+      'reason' in result && isGone(result.reason)
         ? { ...notice, state: 'given_up' as const }
-        : noteTry(notice, problem === null, clock.now())
+        : noteTry(notice, result.is, clock.now())
     replace(alert.id, noted)
     const route = notice.route === WEBHOOK ? WEBHOOK : 'email'
     const line = { alertId: alert.id, kind: alert.kind, isOver: notice.isOver, route }
-    if (problem === null) note('info', 'alert sent', line)
+    if (result.is === 'sent') return note('info', 'alert sent', line)
+    const reason = describeProblem(result.reason)
+    if (result.is === 'unknown') note('warn', 'an alert may not have arrived', { ...line, reason })
     else if (notice.tries === 0 || noted.state === 'given_up')
-      note('warn', 'an alert was not sent', { ...line, reason: describeProblem(problem) })
+      note('warn', 'an alert was not sent', { ...line, reason })
   }
 
   const sendAll = async (): Promise<void> => {
@@ -253,39 +257,40 @@ const NO_OWNER = 'This member is no longer an owner.'
 const NO_WEBHOOK = 'No webhook is set up any more.'
 const isGone = (problem: string): boolean => problem === NO_OWNER || problem === NO_WEBHOOK
 
-type Telling = { alert: Alert; notice: AlertNotice; failingServers: ReadonlyMap<string, string> }
+type Wait = ReturnType<typeof waitOf>
+type Telling = { alert: Alert; notice: AlertNotice; wait: Wait; failingServers: ReadonlyMap<string, string> }
 
-/** By the first server that takes it; servers that can't be reached come last. */
+/** By the first server that takes it; servers that send nothing come last. One that doesn't answer may have taken it. */
 async function tellOwner(
   deps: MonitorDependencies,
-  { alert, notice, failingServers }: Telling,
-): Promise<string | null> {
+  { alert, notice, wait, failingServers }: Telling,
+): Promise<NoticeResult> {
   const { store, baseUrl } = deps
-  const owner = (await listTold(store, alert.accountId)).find(({ memberId }) => memberId === notice.route)
+  const owner = (await listOwnersOf(store, alert.accountId)).find(({ memberId }) => memberId === notice.route)
   const to = owner && makeMailbox('', owner.email)
-  if (!to) return NO_OWNER
+  if (!to) return { is: 'failed', reason: NO_OWNER }
   const accountId = alert.accountId ?? (await store.findAccount(null))?.id ?? ''
   const senders = await listAlertSenders(deps, accountId)
   const inOrder = senders.toSorted(
     (a, b) => Number(failingServers.has(a.server)) - Number(failingServers.has(b.server)),
   )
-  const mail = writeAlertMail(alert, notice, baseUrl)
-  let problem = 'No mail server is set up.'
+  const mail = writeAlertMail(alert, { notice, wait, baseUrl })
+  let last: NoticeResult = { is: 'failed', reason: 'No mail server is set up.' }
   for (const { send } of inOrder) {
     const result = await send(mail, to)
-    if (result.is === 'sent') return null
-    problem = result.reason
+    if (result.is === 'sent') return result
+    if (result.is === 'unknown' || last.is !== 'unknown') last = result
   }
-  return problem
+  return last
 }
 
 async function tellWebhook(
   { callWebhook, clock }: MonitorDependencies,
   { id, body }: { id: string; body: object },
-): Promise<string | null> {
-  if (callWebhook === null) return NO_WEBHOOK
+): Promise<NoticeResult> {
+  if (callWebhook === null) return { is: 'failed', reason: NO_WEBHOOK }
   const result = await callWebhook({ id, at: clock.now(), body: JSON.stringify(body) })
-  return result.isSent ? null : result.reason
+  return result.isSent ? { is: 'sent' } : { is: 'failed', reason: result.reason }
 }
 
 const noticeId = ({ id }: Alert, { isOver }: Pick<AlertNotice, 'isOver'>): string =>
@@ -296,7 +301,14 @@ const describeEnd = ({ openedAt, resolvedAt }: Alert): string =>
 
 const REASON = 'You get this email because you own an account on this Eventpost installation.'
 
-function writeAlertMail(alert: Alert, notice: AlertNotice, baseUrl: string): Notice {
+/** Why the end may be reported late. */
+const describeFlapping = ({ times, overMs }: Wait): string =>
+  `It has begun ${times} times within a day, so it counts as over once it has been gone for ${formatDuration(overMs)}.`
+
+function writeAlertMail(
+  alert: Alert,
+  { notice, wait, baseUrl }: { notice: AlertNotice; wait: Wait; baseUrl: string },
+): Notice {
   const { title, detail, fix, path, openedAt } = alert
   const id = `${noticeId(alert, notice)}-${notice.route}`
   if (notice.isOver) {
@@ -315,6 +327,7 @@ function writeAlertMail(alert: Alert, notice: AlertNotice, baseUrl: string): Not
       `${title}.`,
       detail,
       fix,
+      ...(wait.isLong ? [describeFlapping(wait)] : []),
       `Since ${formatTimeInZone(openedAt, 'UTC')}. You get one more email when it is over.`,
     ],
     link: { text: path === '/system' ? 'Open System' : 'View the problem', url: baseUrl + path },
@@ -323,11 +336,15 @@ function writeAlertMail(alert: Alert, notice: AlertNotice, baseUrl: string): Not
 }
 
 /** `text`: for chats, which show nothing else. */
-function writeWebhook({ clock, baseUrl }: MonitorDependencies, alert: Alert, isOver: boolean) {
+function writeWebhook(
+  { clock, baseUrl }: MonitorDependencies,
+  { alert, isOver, wait }: { alert: Alert; isOver: boolean; wait: Wait },
+) {
   const { id: alertId, kind, title, detail, fix, path, openedAt, resolvedAt } = alert
   const toIso = (at: number): string => new Date(at).toISOString()
   const id = noticeId(alert, { isOver })
-  const text = isOver ? `Resolved: ${title}. ${describeEnd(alert)}` : `Problem: ${title}. ${detail} ${fix}`
+  const again = wait.isLong ? ` ${describeFlapping(wait)}` : ''
+  const text = isOver ? `Resolved: ${title}. ${describeEnd(alert)}` : `Problem: ${title}. ${detail} ${fix}${again}`
   const data = {
     alertId,
     kind,
@@ -367,10 +384,10 @@ async function sendTest(
     callWebhook === null
       ? []
       : [
-          tellWebhook(deps, { id: `test-${crypto.randomUUID()}`, body }).then((problem) => ({
+          tellWebhook(deps, { id: `test-${crypto.randomUUID()}`, body }).then((result) => ({
             route: 'Webhook',
             server: null,
-            problem,
+            problem: problemOf(result),
           })),
         ]
   const tested = await Promise.all([...emails, ...webhook])

@@ -2,11 +2,14 @@
 import type { Database } from 'bun:sqlite'
 import { type Done, DONE } from './audit.ts'
 
-/** `route`: a member's id, or "webhook". `isOver`: about the end of the problem. `nextAt`: of the next try, if it is due. */
+/**
+ * `route`: a member's id, or "webhook". `isOver`: about the end of the problem. `unknown`: a mail server took it without
+ * an answer. `nextAt`: of the next try, if it is due.
+ */
 export type AlertNotice = {
   route: string
   isOver: boolean
-  state: 'due' | 'sent' | 'given_up' | 'left_out'
+  state: 'due' | 'sent' | 'unknown' | 'given_up' | 'left_out'
   tries: number
   nextAt: number
 }

@@ -127,7 +127,7 @@ function watch() {
     alerts = alerts.map((alert) => {
       const due = listDue(alert, at)
       told.push(...due.map(({ isOver }) => (isOver ? 'resolved' : 'opened')))
-      return { ...alert, notices: alert.notices.map((one) => (due.includes(one) ? noteTry(one, true, at) : one)) }
+      return { ...alert, notices: alert.notices.map((one) => (due.includes(one) ? noteTry(one, 'sent', at) : one)) }
     })
   }
   return { look, told, restart: () => absentSince.clear(), alerts: () => alerts, pass: (ms: number) => void (at += ms) }
@@ -218,12 +218,12 @@ describe('a notice that fails', () => {
   const due = { route: 'webhook', isOver: false, state: 'due', tries: 0, nextAt: NOW } as const
 
   test('is tried again, less and less often, and given up after two days', () => {
-    let [notice, at, times] = [noteTry(due, false, NOW), NOW, 1]
+    let [notice, at, times] = [noteTry(due, 'failed', NOW), NOW, 1]
     const waits: number[] = []
     while (notice.state === 'due') {
       waits.push((notice.nextAt - at) / 1000)
       at = notice.nextAt
-      notice = noteTry(notice, false, at)
+      notice = noteTry(notice, 'failed', at)
       times += 1
     }
     expect(waits.slice(0, 4)).toEqual([5, 10, 20, 40])
@@ -232,7 +232,7 @@ describe('a notice that fails', () => {
   })
 
   test('does not wait for a clock that was set back', () => {
-    const alert = { notices: [noteTry(due, false, NOW + DAY)] } as unknown as Alert
+    const alert = { notices: [noteTry(due, 'failed', NOW + DAY)] } as unknown as Alert
     expect(listDue(alert, NOW)).toHaveLength(1)
   })
 })
@@ -252,7 +252,7 @@ test('a problem of ten minutes in every hour is reported a few times a day', () 
       notices: alert.notices.map((notice) => {
         if (!listDue(alert, at).includes(notice)) return notice
         told += 1
-        return noteTry(notice, true, at)
+        return noteTry(notice, 'sent', at)
       }),
     }))
   }

@@ -204,6 +204,39 @@ test('an invited owner is told, until somebody has joined', async () => {
   expect([await toldOf(made.accountId), await toldOf(null)]).toEqual([['zoe@example.com'], ['ada@example.com']])
 })
 
+test('an invited owner who heard of a problem hears of its end, though somebody joined meanwhile', async () => {
+  const { store } = pages
+  const { accountId } = pages.begun
+  const invited = { memberId: 'mem_zoe', email: 'zoe@example.com' }
+  let joined = await store.listOwners(accountId)
+  const [ada] = joined
+  joined = []
+  const listOwners = async () => joined
+  const { clock, mailer, baseUrl } = pages.parts
+  const given = { clock, mailer, baseUrl, folder: pages.folder, callWebhook: null, ...QUIET }
+  monitor = createMonitor({ ...given, store: { ...store, listOwners, listInvitedOwners: async () => [invited] } })
+  await first?.stop()
+  await look(4)
+  if (ada) joined = [ada]
+  first = await startMailServer({}, {}, first?.port)
+  await look(6)
+  const toldOf = (server: MailServer | undefined) => server?.received.map(({ to }) => to[0])
+  expect(toldOf(second)).toEqual(['zoe@example.com', 'ada@example.com'])
+  expect(toldOf(first)?.toSorted()).toEqual(['ada@example.com', 'zoe@example.com'])
+})
+
+test('a problem that keeps coming back says why its end is reported late', async () => {
+  for (let turn = 0; turn < 3; turn++) {
+    await first?.stop()
+    await look(4)
+    first = await startMailServer({}, {}, first?.port)
+    await look(6)
+  }
+  expect(typesOf()).toEqual(['alert.opened', 'alert.resolved', 'alert.opened', 'alert.resolved', 'alert.opened'])
+  const why = 'It has begun 3 times within a day, so it counts as over once it has been gone for 60 minutes.'
+  expect(hooks.map(({ text }) => text.endsWith(why))).toEqual([false, false, false, false, true])
+})
+
 test('a full disk keeps nobody from being told', async () => {
   const { store, clock, mailer, baseUrl } = pages.parts
   const noFault = (listener: (reason: string | null) => void) => listener('database or disk is full')
