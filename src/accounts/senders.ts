@@ -1,6 +1,6 @@
 /** Which addresses an app may send from, and whether its account has verified their domains. */
 import { getDomain } from 'tldts'
-import type { Installation, Mail, MailSettings, MessageRow, SenderProof } from '../store/message-types.ts'
+import type { Installation, Mail, MailSettings, SenderProof } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
 import { findAddress } from './account-rules.ts'
@@ -259,17 +259,15 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
     /** Live messages that have no sender address, by app. */
     async listWithoutSender(): Promise<{ appId: string; messages: number }[]> {
       if (installation.from !== null) return []
-      const found: { appId: string; messages: number }[] = []
-      for (const { id: accountId } of await store.listAccounts()) {
-        for (const app of await store.listApps(accountId)) {
-          const settings = await store.mailSettings(app.id)
-          const isUnsent = ({ status, content: { mail } }: MessageRow): boolean =>
-            status === 'live' && findFrom({ mail, settings, fallback: null, app }) === null
-          const messages = (await store.listMessages(app.id)).filter(isUnsent).length
-          if (messages > 0) found.push({ appId: app.publicId, messages })
-        }
-      }
-      return found
+      const [live, apps, settings] = await Promise.all([
+        store.countLiveWithoutSender(),
+        store.listAllApps(),
+        store.listMailSettings(),
+      ])
+      return apps.flatMap(({ id, publicId: appId }) => {
+        const messages = live.get(id) ?? 0
+        return messages > 0 && !settings.get(id)?.fromEmail ? [{ appId, messages }] : []
+      })
     },
 
     async listDomains(app: AppRow, settings: MailSettings, { asksDns = false } = {}): Promise<DomainStatus[]> {

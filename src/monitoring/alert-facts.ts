@@ -84,13 +84,15 @@ async function readOwners(store: Store, accountId: string | null): Promise<Recor
   return { joined, invited }
 }
 
-/** Mail servers by which an account's owners are told, the first choice first. */
+/** Mail servers by which an account's owners are told, the first choice first. Each once, however many apps use it. */
 export async function listAlertSenders(
   { store, mailer }: { store: Store; mailer: Pick<Mailer, 'listNoticeSenders'> },
   accountId: string,
 ): Promise<NoticeSender[]> {
-  const apps = await store.listApps(accountId)
-  return mailer.listNoticeSenders(await Promise.all(apps.map(({ id }) => store.mailSettings(id))))
+  const [apps, all] = await Promise.all([store.listApps(accountId), store.listMailSettings()])
+  const settings = apps.map(({ id }) => all.get(id) ?? NO_SETTINGS)
+  const own = new Map(settings.toReversed().map((one) => [one.smtpUrl, one]))
+  return mailer.listNoticeSenders(settings.filter((one) => one.smtpUrl === null || own.get(one.smtpUrl) === one))
 }
 
 export function createAlertFacts({ store, clock, mailer, folder, backupEveryMs }: Dependencies) {

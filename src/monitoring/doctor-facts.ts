@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { findLastCheck, readReceived } from '../accounts/dns-checks.ts'
 import { type CheckedSender, listCheckedSenders, type SenderCheck } from '../accounts/sender-checks.ts'
-import { findFrom } from '../accounts/senders.ts'
+import { domainOf, findFrom } from '../accounts/senders.ts'
 import type { BackupPlace } from '../core/backup-places.ts'
 import type { Clock } from '../core/clock.ts'
 import { isLinkUnreachable } from '../people/unsubscribe.ts'
@@ -49,11 +49,10 @@ const MOST_DOMAINS = 20
 export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<DoctorFacts> {
   const { store, clock, folder, server, isServed, hasSecondRoute, exposed, removedCopies = [] } = given
   const { databaseBytes, logBytes } = store.stats()
-  const apps = await listAllApps(given)
-  const hasServer = apps.some(({ route }) => route.host !== null) || server.mailServer !== null
+  const { all, senders, hasServer, hasSender } = await readSendingApps(given)
   const [tried, records, mailServers, routes, isSynchronized] = await Promise.all([
     isServed && !isLinkUnreachable(server.baseUrl) ? lookups.tryAddress(server.baseUrl) : null,
-    readRecords(given, apps, lookups),
+    readRecords(given, senders, lookups),
     checkServers(given, lookups),
     lookups.tryRoutes(),
     lookups.isClockSynchronized(),
@@ -70,8 +69,8 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
     proxy: { trusted: server.trustedProxies, untrusted: await readUntrustedProxy(store) },
     sender: {
       hasServer,
-      hasSender: apps.some(({ route }) => route.from !== null),
-      without: await listWithout(given, apps),
+      hasSender,
+      without: await listWithout(given, all),
     },
     records,
     backup: await readBackups(store, { everyMs: server.backupEveryMs, since: server.startedAt }),
@@ -108,45 +107,56 @@ async function findUnsent(given: Given, hasServer: boolean): Promise<DoctorFacts
 
 type SendingApp = { app: AppRow; settings: MailSettings; route: MailRoute }
 
-async function listAllApps({ store, mailer, server }: Given): Promise<SendingApp[]> {
-  const accounts = await store.listAccounts()
-  const apps = (await Promise.all(accounts.map(({ id }) => store.listApps(id)))).flat()
-  return Promise.all(
-    apps.map(async (app) => {
-      const settings = await store.mailSettings(app.id)
-      const found = mailer.findMailRoute({ settings, app })
-      const { mailServer } = server
-      // a command doesn't have the settings of the server
-      const route = found.server === null && !found.isOwn && mailServer ? { ...found, ...mailServer } : found
-      const from = route.from ?? findFrom({ settings, fallback: mailer.senders.installation.from, app })
-      return { app, settings, route: { ...route, from } }
-    }),
-  )
+/** By what they send as and through, so that apps that send alike are read once. */
+function listDistinct(apps: readonly AppRow[], allSettings: ReadonlyMap<number, MailSettings>) {
+  const found = new Map<string, { app: AppRow; settings: MailSettings }>()
+  for (const app of apps) {
+    const settings = allSettings.get(app.id) ?? NO_SETTINGS
+    const { smtpUrl, fromEmail, dkimSelector } = settings
+    const key = JSON.stringify([smtpUrl, fromEmail === null ? null : domainOf(fromEmail), dkimSelector])
+    if (!found.has(key)) found.set(key, { app, settings })
+  }
+  return found.values()
 }
 
-async function listWithout({ mailer }: Given, apps: readonly SendingApp[]): Promise<DoctorFacts['sender']['without']> {
+/** `all`: for names. `senders`: each domain once for each server that sends for it. */
+type SendingApps = { all: AppRow[]; senders: SendingApp[]; hasServer: boolean; hasSender: boolean }
+
+async function readSendingApps({ store, mailer, server: { mailServer } }: Given): Promise<SendingApps> {
+  const [all, allSettings] = await Promise.all([store.listAllApps(), store.listMailSettings()])
+  const found = new Map<string, SendingApp>()
+  let [hasServer, hasSender] = [mailServer !== null, false]
+  for (const { app, settings } of listDistinct(all, allSettings)) {
+    if (found.size === MOST_DOMAINS) break
+    const own = mailer.findMailRoute({ settings, app })
+    // a command doesn't have the settings of the server
+    const route = own.server === null && !own.isOwn && mailServer ? { ...own, ...mailServer } : own
+    const from = route.from ?? findFrom({ settings, fallback: mailer.senders.installation.from, app })
+    hasServer ||= route.host !== null
+    hasSender ||= from !== null
+    if (from === null || route.host === null) continue
+    const key = `${domainOf(from.address)} ${route.host} ${route.isApi ? null : settings.dkimSelector}`
+    if (!found.has(key)) found.set(key, { app, settings, route: { ...route, from } })
+  }
+  return { all, senders: [...found.values()], hasServer, hasSender }
+}
+
+async function listWithout({ mailer }: Given, apps: readonly AppRow[]): Promise<DoctorFacts['sender']['without']> {
+  const names = new Map(apps.map(({ publicId, name }) => [publicId, name]))
   const found = await mailer.senders.listWithoutSender()
-  return found.map(({ appId, messages }) => ({
-    appName: apps.find(({ app }) => app.publicId === appId)?.app.name ?? appId,
-    messages,
-  }))
+  return found.map(({ appId, messages }) => ({ appName: names.get(appId) ?? appId, messages }))
 }
 
-/** Each domain once for each server that sends for it. */
-async function readRecords({ store, server }: Given, apps: readonly SendingApp[], { checkSender }: Lookups) {
-  const found = new Map<string, { app: AppRow; sender: CheckedSender }>()
-  for (const { app, settings, route } of apps) {
-    if (route.from === null || route.host === null) continue
+async function readRecords({ store, server }: Given, senders: readonly SendingApp[], { checkSender }: Lookups) {
+  const read = async ({ app, settings, route }: SendingApp) => {
     const received = await readReceived(store, app.id)
     const [sender] = listCheckedSenders(route, settings, { emails: [], received, baseUrl: server.baseUrl })
-    if (sender) found.set(`${sender.domain} ${sender.server} ${sender.dkim?.selector}`, { app, sender })
-  }
-  const read = async ({ app, sender }: { app: AppRow; sender: CheckedSender }) => {
+    if (sender === undefined) return []
     const last = await findLastCheck(store, app.id, sender)
     const checks = checkSender === null ? (last?.checks ?? null) : await checkSender(sender)
-    return { appId: app.publicId, domain: sender.domain, checks }
+    return [{ appId: app.publicId, domain: sender.domain, checks }]
   }
-  return Promise.all([...found.values()].slice(0, MOST_DOMAINS).map(read))
+  return (await Promise.all(senders.map(read))).flat()
 }
 
 async function checkServers(
@@ -155,9 +165,10 @@ async function checkServers(
 ): Promise<DoctorFacts['mailServers']> {
   const own = new Map<string, { publicId: string; settings: MailSettings }>()
   for (const { publicId, name, smtpUrl } of await store.listOwnServers()) {
+    if (own.size >= MOST_DOMAINS) break
     const settings = { ...NO_SETTINGS, smtpUrl }
     const shown = mailer.findMailRoute({ settings, app: { name } }).server ?? 'The mail server of an app'
-    if (own.size < MOST_DOMAINS) own.set(shown, { publicId, settings })
+    own.set(shown, { publicId, settings })
   }
   const shared = server.mailServer ? [[server.mailServer.name, { publicId: '', settings: NO_SETTINGS }] as const] : []
   return Promise.all(

@@ -10,7 +10,7 @@ import type { MailSettingsWrites } from './mail-settings.ts'
 import type { MessageContent } from './message-types.ts'
 import type { MessageWrites } from './messages.ts'
 import { createRetentionReads, createRetentionSettings } from './retention.ts'
-import { appHosts, appMailSettings, apps, snippetSettings } from './schema.ts'
+import { accounts, appHosts, appMailSettings, apps, snippetSettings } from './schema.ts'
 import type { AppRow, AppSettings, Refused, Retention, SnippetSettings } from './types.ts'
 import { prepareLazily } from './engine/statements.ts'
 
@@ -84,6 +84,12 @@ export function createAppReads(db: Database) {
       .orderBy(asc(apps.id))
       .prepare(),
   )
+  const ofAll = prepareLazily(() =>
+    select()
+      .innerJoin(accounts, eq(accounts.id, apps.accountId))
+      .orderBy(asc(accounts.createdAt), asc(accounts.id), asc(apps.id))
+      .prepare(),
+  )
   const snippetOf = prepareLazily(() =>
     orm
       .select()
@@ -95,6 +101,7 @@ export function createAppReads(db: Database) {
 
   return {
     listApps: (accountId: string): AppRow[] => ofAccount.all({ accountId }).map(toApp),
+    listAllApps: (): AppRow[] => ofAll.all().map(toApp),
     findApp: (appId: number): AppRow | null => one(byId.get({ id: appId })),
     findAppByPublicId: (publicId: string): AppRow | null => one(byPublicId.get({ publicId })),
     findAppBySiteId: (siteId: string): AppRow | null => one(bySiteId.get({ siteId })),

@@ -62,8 +62,18 @@ export function createMailSettingsReads(db: Database, sealer: Sealer) {
       .prepare(),
   )
 
+  const allSettings = prepareLazily(() => orm.select().from(appMailSettings).prepare())
+
   return {
     mailSettings: (appId: number): MailSettings => toMailSettings(sealer, appId, oneSettings.get({ appId }) ?? null),
+
+    /** Apps without settings are missing. */
+    listMailSettings: (): Map<number, MailSettings> =>
+      new Map(
+        allSettings
+          .all()
+          .map((found) => [found.appId, toMailSettings(sealer, found.appId, found)] satisfies [number, MailSettings]),
+      ),
 
     /** Apps with a mail server of their own. */
     listOwnServers: (): { appId: number; publicId: string; name: string; accountId: string; smtpUrl: string }[] =>

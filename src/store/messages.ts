@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, desc, eq, inArray, isNull, lt, ne, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, inArray, isNull, lt, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type IdSequence, publicId } from '../core/ids.ts'
 import { createAudit, type Done, DONE, writeMessageSubject } from './audit.ts'
@@ -127,7 +127,21 @@ export function createMessageReads(db: Database) {
       .prepare(),
   )
 
+  const withoutSender = prepareLazily(() =>
+    orm
+      .select({ appId: messages.appId, messages: count() })
+      .from(messages)
+      .innerJoin(messageVersions, isCurrent)
+      .where(and(eq(messages.status, 'live'), sql`${messageVersions.content} ->> '$.mail.fromEmail' IS NULL`))
+      .groupBy(messages.appId)
+      .prepare(),
+  )
+
   return {
+    /** Live messages that name no sender address, by app. */
+    countLiveWithoutSender: (): Map<number, number> =>
+      new Map(withoutSender.all().map((found) => [found.appId, found.messages])),
+
     listMessages: (appId: number): MessageRow[] => all.all({ appId }).map(toMessageRow),
 
     findMessage(appId: number, id: number): MessageRow | null {

@@ -1,10 +1,12 @@
 /** Real mail servers and a real webhook; the clock is moved. */
+import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { inviteMember } from '../../src/accounts/members.ts'
 import { listTold } from '../../src/monitoring/alert-facts.ts'
 import { createMonitor } from '../../src/monitoring/monitor.ts'
 import { createWebhook } from '../../src/monitoring/webhook.ts'
+import { databasePath } from '../../src/store/engine/database.ts'
 import { type AccountPages, openAccount } from '../dashboard/browser.ts'
 import { LOOPBACK_HOSTS, TEST_SERVER } from '../helper.ts'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
@@ -218,6 +220,7 @@ test('an invited owner who heard of a problem hears of its end, though somebody 
   await first?.stop()
   await look(4)
   if (ada) joined = [ada]
+  await look(2)
   first = await startMailServer({}, {}, first?.port)
   await look(6)
   const toldOf = (server: MailServer | undefined) => server?.received.map(({ to }) => to[0])
@@ -274,4 +277,36 @@ test('a test goes by every route, and says what failed', async () => {
     ['Webhook', null],
   ])
   expect([typesOf(), subjectsOf(second)]).toEqual([['alert.test'], ['Test alert from Eventpost']])
+})
+
+test('the System page takes as many reads for hundreds of apps as for a few', async () => {
+  const { store, clock, mailer, baseUrl } = pages.parts
+  let reads = 0
+  const count = (target: typeof store, name: keyof typeof store) => {
+    reads += 1
+    return target[name]
+  }
+  const given = { clock, mailer, baseUrl, folder: pages.folder, callWebhook: null, ...QUIET }
+  const watch = createMonitor({ ...given, store: new Proxy(store, { get: count as never }) })
+  const readsOf = async (): Promise<number> => {
+    reads = 0
+    await watch.readSystem()
+    return reads
+  }
+  const before = await readsOf()
+  const db = new Database(databasePath(pages.folder))
+  const { accountId } = pages.begun
+  const app = db.prepare(
+    'INSERT INTO apps (id, public_id, site_id, account_id, name, created_at) VALUES (?, ?, ?, ?, ?, 1)',
+  )
+  const settings = db.prepare('INSERT INTO app_mail_settings (app_id, from_email, smtp_url) VALUES (?, ?, ?)')
+  db.transaction(() => {
+    for (let id = 1_000; id < 1_300; id++) {
+      app.run(id, `app_${id}`, `site_${id}`, accountId, `App ${id}`)
+      settings.run(id, `hello@d${id}.example`, `smtp://user:secret@mail${id % 3}.example:587`)
+    }
+  })()
+  db.close()
+  // two for each of the twenty domains whose records are shown
+  expect(await readsOf()).toBeLessThanOrEqual(before + 40)
 })
