@@ -145,6 +145,17 @@ export const NO_ACCESS = [
   'api_403',
 ] as const satisfies (keyof typeof ON_THE_WAY | `smtp_${number}` | `api_${number}`)[]
 
+/** The mail server took no email for the time being. Emails are retried. */
+export const NOT_NOW = [
+  ...NO_ANSWER,
+  'eabort',
+  'estream',
+  'server_limited',
+  'smtp_450',
+  'smtp_451',
+  'smtp_452',
+] as const
+
 /** Given by the email or its sending, not by a rule. */
 export type MailReason = keyof typeof UNFIT | keyof typeof ON_THE_WAY
 

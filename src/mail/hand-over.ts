@@ -62,6 +62,7 @@ export async function handOver(
     obstacle = problem ?? (isInterrupted ? 'pause' : null)
     if (obstacle || stopping.aborted) return false
     handed.add({ appId, messageId, contactId }, answered.promise)
+    watched.hand()
     marked = await store.markHanded({ ...claimOf(deps, work), record: JSON.stringify(record), basis })
     return 'isMarked' in marked && marked.isMarked
   }
@@ -70,12 +71,14 @@ export async function handOver(
     attempts.app.abstain()
     turn.onSlow()
   }
+  const watched = login.outage.begin(composed.to)
   turn.place.offer()
   const outcome = await login.provider?.send(composed, commit, { onLogin, onSlow, signal: stopping }).finally(() => {
     answered.resolve()
     // whatever the outcome, the next email may try
     for (const attempt of Object.values(attempts)) attempt.abstain()
   })
+  watched.end(outcome ?? { is: 'withheld' })
   if (!outcome) throw new Error('a login without a provider')
   // the next process takes over the claim
   if (stopping.aborted && marked === null) return done('claimed', 'stopped')

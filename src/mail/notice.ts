@@ -46,7 +46,10 @@ const createSend =
     const composed = await composeFor(provider, fields)
     if (composed === null) return { is: 'failed', reason: 'dkim_key' }
     const outcome = await sendSoon(provider, composed)
-    if (outcome.is === 'sent') return { is: 'sent' }
+    if (outcome.is === 'sent') {
+      login.outage.noteSent()
+      return { is: 'sent' }
+    }
     noteAnswer({ noteServer }, { about, appId: null, server: login.server, outcome })
     return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome) }
   }

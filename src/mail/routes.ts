@@ -10,6 +10,7 @@ import type { MailRoute } from '../messages/mailer.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import { composeMail, type EmailFields } from './compose.ts'
 import { type Dial, dialAny } from './dial.ts'
+import { createOutageWatch, type OutageWatch } from './outage.ts'
 import type { Provider } from './provider.ts'
 import { deliveryOf } from './api.ts'
 import { API_LIMITS, createApiProvider } from './api-provider.ts'
@@ -32,6 +33,7 @@ export type Login = {
   breaker: Breaker
   /** for what the server accepts at a time */
   window: Window
+  outage: OutageWatch
 }
 
 export type Route = { from: Mailbox; replyTo: Mailbox | null; dkim: DkimKey | null; login: Login }
@@ -75,6 +77,7 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, standIns 
     provider: null,
     breaker: createBreaker(clock),
     window: createWindow(clock),
+    outage: createOutageWatch(clock),
   }
   const dialFor = ({ isOwn }: Server): Dial => (isOwn ? dialOwn : dialAny)
 
@@ -90,6 +93,7 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, standIns 
     provider: createProvider(server.url, dialFor(server)),
     breaker: createBreaker(clock),
     window: createWindow(clock),
+    outage: createOutageWatch(clock),
   })
   const openLogin = (server: Server): Login => {
     const [key, now] = [keyOf(server), clock.monotonicMs()]

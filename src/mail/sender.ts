@@ -121,6 +121,10 @@ export function createSender(sending: SenderDependencies): Sender {
     waitForReplies: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),
     countHanded: handed.count,
     findPause: ({ id }, settings) => lanes.findPause(id, settings),
+    findOutage(settings) {
+      const { outage, window } = routes.findLogin(settings)
+      return { isSeen: outage.isSeen(), outage: window.isUsedUp() ? null : outage.find() }
+    },
     findLimits: lanes.findLimits,
     findSuppressionList(settings) {
       const found = routes.findServer(settings)

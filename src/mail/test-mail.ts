@@ -32,7 +32,7 @@ export async function sendTest(
 ): Promise<TestResult> {
   const route = routes.find(sample)
   if ('fault' in route) return { is: 'failed', reason: route.fault }
-  const { provider, server } = route.login
+  const { provider, server, outage } = route.login
   const problem = await senders.findProblem({ ...sample, mail: sample.message.content.mail })
   if (problem) return { is: 'failed', reason: problem.code, detail: problem.message }
   const links = testLinks(baseUrl)
@@ -51,7 +51,10 @@ export async function sendTest(
   if (composed === null) return { is: 'failed', reason: 'dkim_key' }
   if (provider === null) return { is: 'kept', raw: composed.raw.toString('utf8') }
   const outcome = await sendSoon(provider, composed)
-  if (outcome.is === 'sent') return { is: 'sent' }
+  if (outcome.is === 'sent') {
+    outage.noteSent()
+    return { is: 'sent' }
+  }
   noteAnswer({ noteServer }, { about: 'test email', appId: sample.app.publicId, server, outcome })
   return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome), reply: replyOf(outcome) }
 }

@@ -109,6 +109,11 @@ export function createWindow({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
     /** The server refused more before. */
     isLimited: (): boolean => rate.limit !== null || rate.closed !== null,
     take,
+    /** The server refuses more until the end of a period to which it kept before. */
+    isUsedUp(): boolean {
+      const { limit, closed } = rate
+      return limit?.isSure === true && closed !== null && monotonicMs() - closed.fromAt <= limit.periodMs
+    },
     /** null: no limit so far. Times are ms ago, or from now. */
     findLearned() {
       const at = monotonicMs()

@@ -69,6 +69,12 @@ export function mailFactsOf(
 export type Pause = { reason: string; until: number; isOwn: boolean }
 
 /**
+ * No email gets through. `silent`: no answer while it is sent. `unconfirmed`: none after it was sent. `refused`: each is
+ * refused for now.
+ */
+export type MailOutage = { how: 'silent' | 'unconfirmed' | 'refused'; reason: string }
+
+/**
  * Limits that the app's mail server has shown. `closed`: it has accepted nothing since `at`; the next attempt is at
  * `tryAt` (ms UTC). `reply`: codes of its last refusal.
  */
@@ -137,6 +143,8 @@ export type Mailer = HandOvers &
     /** It is on this machine or a private network. */
     refusesServer(url: string): boolean
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null
+    /** Whether no email gets through its mail server. `isSeen`: an email showed it since the start. */
+    findOutage(settings: MailSettings): { isSeen: boolean; outage: MailOutage | null }
     /** null: it never refused more. Apps with the same login share it. */
     findLimits(settings: MailSettings): LearnedLimits | null
     /** The list of the app's email provider; `why`: it can't be read. null: the provider is not known. */

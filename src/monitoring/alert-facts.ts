@@ -2,18 +2,26 @@
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import type { NoticeSender } from '../accounts/notices.ts'
-import { NO_ACCESS } from '../deliveries/describe-reason.ts'
+import { NO_ACCESS, NOT_NOW } from '../deliveries/describe-reason.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import { NO_SETTINGS } from '../store/mail-settings.ts'
 import type { MailSettings } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { Owner } from '../store/weekly-summaries.ts'
-import { type AlertFacts, type BackupFacts, type DiskFacts, REFUSED_MS, type ServerFacts, subjectOf } from './alerts.ts'
+import {
+  type AlertFacts,
+  type BackupFacts,
+  type DiskFacts,
+  readOutage,
+  REFUSED_MS,
+  type ServerFacts,
+  subjectOf,
+} from './alerts.ts'
 
 type Dependencies = {
   store: Store
   clock: Clock
-  mailer: Pick<Mailer, 'probe' | 'findPause' | 'findMailRoute' | 'senders'>
+  mailer: Pick<Mailer, 'probe' | 'findPause' | 'findOutage' | 'findMailRoute' | 'senders'>
   folder: string
   /** of scheduled backups; null without them */
   backupEveryMs: number | null
@@ -123,8 +131,8 @@ export function createAlertFacts({ store, clock, mailer, folder, backupEveryMs }
     /** A server of this name took an email just now. */
     noteSent: servers.noteSent,
 
-    /** `known`: subjects of open alerts. */
-    async read(known: ReadonlySet<string>): Promise<AlertFacts> {
+    /** `known`: titles of open alerts, by subject. */
+    async read(known: ReadonlyMap<string, string>): Promise<AlertFacts> {
       const at = clock.now()
       const isLong = fault !== null && clock.monotonicMs() - fault.since >= LONG_FAULT_MS
       return {
@@ -195,11 +203,12 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
       if (app === null) continue
       const pause = mailer.findPause(app, settings)
       const refused = await store.countDeferred(appId, NO_ACCESS)
+      const others = await store.countDeferred(appId, NOT_NOW)
       const isPausedLong = isLongPaused(app.publicId, pause !== null)
       const key = keyOf(app.accountId, settings.smtpUrl)
       const trouble = {
         app: shorten(app),
-        waiting: refused,
+        waiting: refused + others,
         isRefused: refused > 0 || isPausedLong,
         reason: pause?.reason ?? null,
       }
@@ -208,21 +217,25 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
     return found
   }
 
-  const read = async (known: ReadonlySet<string>): Promise<ServerFacts[]> => {
+  const read = async (known: ReadonlyMap<string, string>): Promise<ServerFacts[]> => {
     const used = await listUsed()
     for (const key of probes.keys()) if (!used.has(key)) probes.delete(key)
     await Promise.all([...used].slice(0, MOST_PROBED).map(([key, one]) => probe(key, one)))
     const troubles = await readTroubles()
-    return [...used].map(([key, { name, accountId, apps }]): ServerFacts => {
+    return [...used].map(([key, { name, accountId, settings, apps }]): ServerFacts => {
       const { failures = 0, reason = null } = probes.get(key) ?? {}
-      const isFailing = reason !== null && failures >= (known.has(subjectOf({ name, accountId })) ? 1 : FAILED_PROBES)
+      const title = known.get(subjectOf({ name, accountId }))
+      const isFailing = reason !== null && failures >= (title === undefined ? FAILED_PROBES : 1)
       const waiting = troubles.get(key) ?? []
+      const count = waiting.reduce((sum, one) => sum + one.waiting, 0)
+      const { isSeen, outage } = mailer.findOutage(settings)
       const refused = waiting.filter(({ isRefused }) => isRefused)
       return {
         name,
         accountId,
         apps,
         failing: isFailing ? { reason } : null,
+        outage: outage ?? (isSeen || title === undefined ? null : readOutage(title, { name, waiting: count })),
         refused:
           refused.length === 0
             ? null
@@ -230,7 +243,7 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
                 apps: refused.map(({ app }) => app),
                 reason: refused.find((one) => one.reason !== null)?.reason ?? null,
               },
-        waiting: waiting.reduce((sum, one) => sum + one.waiting, 0),
+        waiting: count,
       }
     })
   }

@@ -6,6 +6,7 @@ import { formatBytes } from '../core/bytes.ts'
 import type { NoticeResult } from '../accounts/notices.ts'
 import { describeReason } from '../deliveries/describe-reason.ts'
 import { describeBrakeCause } from '../deliveries/brake.ts'
+import type { MailOutage } from '../messages/mailer.ts'
 import type { Alert, AlertNotice } from '../store/alerts.ts'
 import type { Backup } from '../store/backups.ts'
 import type { BrakeCause } from '../store/brake-rules.ts'
@@ -19,14 +20,16 @@ export type Condition = Pick<Alert, 'subject' | 'accountId' | 'title' | 'detail'
 type App = { publicId: string; name: string; accountId: string }
 
 /**
- * A mail server in use. `accountId` null: the installation's. `failing`: it can't be reached. `refused`: it refuses all
- * emails of an app, or its login. `waiting`: emails that wait for it.
+ * A mail server in use. `accountId` null: the installation's. `failing`: it can't be reached. `outage`: it can, but no
+ * email gets through; `reason` null: as before a restart. `refused`: it refuses all emails of an app, or its login.
+ * `waiting`: emails that wait for it.
  */
 export type ServerFacts = {
   name: string
   accountId: string | null
   apps: App[]
   failing: { reason: string } | null
+  outage: { how: MailOutage['how']; reason: string | null } | null
   refused: { reason: string | null; apps: App[] } | null
   waiting: number
 }
@@ -70,7 +73,44 @@ const describeWaiting = (count: number): string =>
 
 const nameApps = (apps: readonly App[]): string => new Intl.ListFormat('en').format(apps.map(({ name }) => name))
 
-function aboutServer({ name, accountId, apps, failing, refused, waiting }: ServerFacts): Condition[] {
+type OutageText = { title: (name: string) => string; what: string; fix: string }
+
+const OUTAGES: Record<MailOutage['how'], OutageText> = {
+  silent: {
+    title: (name) => `The mail server ${name} takes no emails`,
+    what: 'It accepts connections, but stops answering while an email is sent. Emails wait, and none are lost.',
+    fix: 'Look into the log of the mail server, or restart it. Sending goes on by itself.',
+  },
+  unconfirmed: {
+    title: (name) => `The mail server ${name} confirms no emails`,
+    what: "Emails are sent to it, but it doesn't answer. They may have arrived, so they become Unknown and aren't sent again, except for messages that ask for it.",
+    fix: 'Look into the log of the mail server, or restart it. Then check the emails under Deliveries, Unknown.',
+  },
+  refused: {
+    title: (name) => `The mail server ${name} refuses all emails for now`,
+    what: 'It asks to send every email again later. Emails wait, and none are lost.',
+    fix: 'Look into the log of the mail server: it may be overloaded, out of disk space, or miss a service that it depends on. Sending goes on by itself.',
+  },
+}
+
+/** After a restart, an outage lasts until an email shows otherwise. `title`: of the open alert. */
+export function readOutage(
+  title: string,
+  { name, waiting }: Pick<ServerFacts, 'name' | 'waiting'>,
+): ServerFacts['outage'] {
+  const how = (['silent', 'unconfirmed', 'refused'] as const).find((one) => OUTAGES[one].title(name) === title)
+  return how && (waiting > 0 || how === 'unconfirmed') ? { how, reason: null } : null
+}
+
+function describeOutage({ name, outage, waiting }: ServerFacts & { outage: NonNullable<ServerFacts['outage']> }) {
+  const { title, what, fix } = OUTAGES[outage.how]
+  const why =
+    outage.how === 'refused' && outage.reason !== null ? ` ${describeReason(outage.reason, '', 'deferred')}` : ''
+  return { title: title(name), detail: `${what}${why}${describeWaiting(waiting)}`, fix }
+}
+
+function aboutServer(server: ServerFacts): Condition[] {
+  const { name, accountId, apps, failing, outage, refused, waiting } = server
   const [app] = refused?.apps ?? apps
   const path = app === undefined ? SYSTEM : `/apps/${app.publicId}/sender/server`
   const subject = subjectOf({ name, accountId })
@@ -86,6 +126,7 @@ function aboutServer({ name, accountId, apps, failing, refused, waiting }: Serve
       },
     ]
   }
+  if (outage) return [{ ...base, ...describeOutage({ ...server, outage }) }]
   if (refused === null) return []
   const why = refused.reason === null ? '' : ` ${describeReason(refused.reason, '', 'deferred')}`
   return [
@@ -173,9 +214,9 @@ function aboutBackup(backup: BackupFacts, at: number): Condition[] {
 
 function describeLastBackup(lastGood: Backup | null, at: number): string {
   if (lastGood === null) return 'There is no backup yet'
-  if (lastGood.startedAt > at) return 'The last one was made while the clock was ahead'
+  if (lastGood.startedAt > at) return 'The last backup was made while the clock was ahead'
   const hours = Math.floor((at - lastGood.startedAt) / HOUR_MS)
-  return `The last one was made ${countOf(hours, 'an hour', 'hours')} ago`
+  return `The last backup was made ${countOf(hours, 'an hour', 'hours')} ago`
 }
 
 export const REFUSED_MS = 10 * MINUTE_MS

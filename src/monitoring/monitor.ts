@@ -78,6 +78,8 @@ export function createMonitor(deps: MonitorDependencies) {
   const facts = createAlertFacts({ ...deps, backupEveryMs: deps.server.backupEveryMs })
   const absentSince = new Map<string, number>()
   const failingServers = new Map<string, string>()
+  /** Those that take no emails, too. */
+  const stuckServers = new Set<string>()
   let alerts: Alert[] | null = null
   const unsaved = new Set<string>()
   let sending: Promise<void> | null = null
@@ -118,7 +120,7 @@ export function createMonitor(deps: MonitorDependencies) {
     const result =
       notice.route === WEBHOOK
         ? await tellWebhook(deps, writeWebhook(deps, { alert, isOver: notice.isOver, wait }))
-        : await tellOwner(deps, { alert, notice, wait, failingServers })
+        : await tellOwner(deps, { alert, notice, wait, stuckServers })
     const noted =
       'reason' in result && isGone(result.reason)
         ? { ...notice, state: 'given_up' as const }
@@ -143,9 +145,13 @@ export function createMonitor(deps: MonitorDependencies) {
   const look = async (): Promise<void> => {
     const known = await load()
     const open = known.filter(({ resolvedAt }) => resolvedAt === null)
-    const read = await facts.read(new Set(open.map(({ subject }) => subject)))
+    const read = await facts.read(new Map(open.map(({ subject, title }) => [subject, title])))
     failingServers.clear()
-    for (const { name, failing } of read.servers) if (failing) failingServers.set(name, failing.reason)
+    stuckServers.clear()
+    for (const { name, failing, outage } of read.servers) {
+      if (failing) failingServers.set(name, failing.reason)
+      if (failing || outage) stuckServers.add(name)
+    }
     const conditions = findConditions(read)
     const recipients = await listRecipients(conditions)
     const recipientsOf = (accountId: string | null): string[] => recipients.get(accountId) ?? []
@@ -191,7 +197,7 @@ export function createMonitor(deps: MonitorDependencies) {
     async sendTest(to: { memberId: string; email: string; accountId: string }): Promise<TestedRoute[]> {
       const tested = await sendTest(deps, to)
       const names = tested.flatMap(({ server, problem }) => (server !== null && problem === null ? [server] : []))
-      const recovered = names.filter((name) => failingServers.has(name))
+      const recovered = names.filter((name) => stuckServers.has(name))
       if (recovered.length > 0) await inTurn(() => noteSent(recovered, to.accountId))
       return tested
     },
@@ -258,12 +264,12 @@ const NO_WEBHOOK = 'No webhook is set up any more.'
 const isGone = (problem: string): boolean => problem === NO_OWNER || problem === NO_WEBHOOK
 
 type Wait = ReturnType<typeof waitOf>
-type Telling = { alert: Alert; notice: AlertNotice; wait: Wait; failingServers: ReadonlyMap<string, string> }
+type Telling = { alert: Alert; notice: AlertNotice; wait: Wait; stuckServers: ReadonlySet<string> }
 
 /** By the first server that takes it; servers that send nothing come last. One that doesn't answer may have taken it. */
 async function tellOwner(
   deps: MonitorDependencies,
-  { alert, notice, wait, failingServers }: Telling,
+  { alert, notice, wait, stuckServers }: Telling,
 ): Promise<NoticeResult> {
   const { store, baseUrl } = deps
   const owner = (await listOwnersOf(store, alert.accountId)).find(({ memberId }) => memberId === notice.route)
@@ -271,9 +277,7 @@ async function tellOwner(
   if (!to) return { is: 'failed', reason: NO_OWNER }
   const accountId = alert.accountId ?? (await store.findAccount(null))?.id ?? ''
   const senders = await listAlertSenders(deps, accountId)
-  const inOrder = senders.toSorted(
-    (a, b) => Number(failingServers.has(a.server)) - Number(failingServers.has(b.server)),
-  )
+  const inOrder = senders.toSorted((a, b) => Number(stuckServers.has(a.server)) - Number(stuckServers.has(b.server)))
   const mail = writeAlertMail(alert, { notice, wait, baseUrl })
   let last: NoticeResult = { is: 'failed', reason: 'No mail server is set up.' }
   for (const { send } of inOrder) {

@@ -9,6 +9,7 @@ import {
   MANY_REFUSED,
   noteTry,
   planAlerts,
+  readOutage,
 } from '../../src/monitoring/alerts.ts'
 import { DAY, HOUR, NOW } from '../helper.ts'
 
@@ -19,6 +20,7 @@ const server: AlertFacts['servers'][number] = {
   accountId: null,
   apps: [],
   failing: null,
+  outage: null,
   refused: null,
   waiting: 0,
 }
@@ -50,6 +52,30 @@ describe('owners are told', () => {
     expect(found).toMatchObject({ kind: 'sending', accountId: null, subject: 'mail.example.com:587' })
     expect(found.title).toBe("The mail server mail.example.com:587 can't be reached")
     expect(found.detail).toContain('No emails are sent, and none are lost. 3 emails are waiting.')
+  })
+
+  test('that it takes no emails, and why', () => {
+    const stuck = (outage: AlertFacts['servers'][number]['outage']) =>
+      only({ servers: [{ ...server, outage, waiting: 2 }] })
+    const refused = stuck({ how: 'refused', reason: 'smtp_451' })
+    expect(refused.title).toBe('The mail server mail.example.com:587 refuses all emails for now')
+    expect(refused.detail).toContain('(it replied 451). 2 emails are waiting.')
+    expect(stuck({ how: 'silent', reason: 'etimedout' }).title).toEndWith('takes no emails')
+    const unconfirmed = stuck({ how: 'unconfirmed', reason: 'etimedout' })
+    expect(unconfirmed.detail).toContain("it doesn't answer")
+    expect(unconfirmed.fix).not.toContain('password')
+    const refusedApp = { reason: 'server_paused', apps: [APP] }
+    const both = only({ servers: [{ ...server, outage: { how: 'silent', reason: 'etimedout' }, refused: refusedApp }] })
+    expect(both.title).toEndWith('takes no emails')
+  })
+
+  test('of the same outage after a restart, while emails wait', () => {
+    const outage = { how: 'silent', reason: 'etimedout' } as const
+    const { title } = only({ servers: [{ ...server, outage }] })
+    expect(readOutage(title, { name: server.name, waiting: 1 })).toEqual({ how: 'silent', reason: null })
+    expect(readOutage(title, { name: server.name, waiting: 0 })).toBe(null)
+    const gone = only({ servers: [{ ...server, failing: { reason: 'erefused' } }] })
+    expect(readOutage(gone.title, { name: server.name, waiting: 1 })).toBe(null)
   })
 
   test("the app's owners that its own mail server refuses it", () => {
