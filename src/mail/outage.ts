@@ -63,7 +63,7 @@ export function createOutageWatch({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
   const listUnanswered = (now: number): [string, Failure][] => {
     const waitMs = Math.max(UNANSWERED_MS, 2 * slowestMs)
     return [...open]
-      .filter(({ at }) => at > succeededAt && now - at >= waitMs)
+      .filter(({ at }) => at >= succeededAt && now - at >= waitMs)
       .map(({ to, at, isHanded }) => {
         const how = isHanded ? 'unconfirmed' : 'silent'
         return [to, { how, reason: 'etimedout', isOfServer: true, since: at }]
