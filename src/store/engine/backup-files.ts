@@ -16,6 +16,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  truncateSync,
   writeSync,
 } from 'node:fs'
 import { setPriority } from 'node:os'
@@ -41,6 +42,9 @@ const APPLICATION_ID_AT = 68
 
 /** Of a check beside a server: a tenth of what a busy thread gets, so that it ends on a busy machine too. */
 const CHECK_NICENESS = 10
+
+/** sqlite.org/fileformat2.html, section 4.1 */
+const LOG_HEADER_BYTES = 32
 
 const RESTORING = 'restoring-'
 
@@ -122,14 +126,35 @@ async function copyDatabase({ folder, descriptor }: BackupSource, draft: string)
     // the transaction begins with its first read
     db.query('SELECT count(*) FROM sqlite_schema').get()
     await copyContent(descriptor, draft)
-    const log = openSync(logPath(folder), 'r')
-    try {
-      await copyContent(log, `${draft}-wal`)
-    } finally {
-      closeSync(log)
-    }
+    await copyLog(logPath(folder), `${draft}-wal`)
   } finally {
     db.close()
+  }
+}
+
+/**
+ * A reader of the log keeps it from beginning anew. A reader of the file alone, which has every commit then, keeps the
+ * file as it is, but not the log: it can begin anew once, or be truncated, by any process, and the copied frames may be
+ * older than the file. Its header changes before its frames do (sqlite.org/fileformat2.html, section 4).
+ */
+async function copyLog(path: string, draft: string): Promise<void> {
+  const log = openSync(path, 'r')
+  try {
+    await copyContent(log, draft)
+    if (!readLogHeader(draft).equals(readLogHeader(path))) truncateSync(draft)
+  } finally {
+    closeSync(log)
+  }
+}
+
+/** Each beginning has other salts in it. Empty if the log is. */
+function readLogHeader(path: string): Buffer {
+  const header = Buffer.alloc(LOG_HEADER_BYTES)
+  const file = openSync(path, 'r')
+  try {
+    return header.subarray(0, readSync(file, header, 0, header.length, 0))
+  } finally {
+    closeSync(file)
   }
 }
 
