@@ -1,7 +1,10 @@
 import { S3Client } from 'bun'
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { type BackupPlace, readBackupPlace, type S3Access } from '../core/backup-places.ts'
+import { MINUTE_MS } from '../core/clock.ts'
+import { formatDuration } from '../core/format-time.ts'
 import { isDraft, withoutDraftEnd } from '../store/engine/backup-files.ts'
 
 /** A place that takes whole files. */
@@ -31,10 +34,22 @@ export const nameOf = (at: number): string => `eventpost-${new Date(at).toISOStr
 /** Other files in the same place are left alone. */
 export const isBackupName = (name: string): boolean => NAME.test(name)
 
-export function openPlace(place: BackupPlace, dataFolder: string, access: S3Access | null): Place {
+/** Storage that doesn't answer would hold the space of the draft, and keep the next backup from being made. */
+const ANSWER_MS = 5 * MINUTE_MS
+/** The slowest upload that is waited for. */
+const UPLOAD_BYTES_PER_MS = 512
+
+const uploadLimitMs = (bytes: number): number => ANSWER_MS + bytes / UPLOAD_BYTES_PER_MS
+
+export function openPlace(
+  place: BackupPlace,
+  dataFolder: string,
+  access: S3Access | null,
+  limitMs = uploadLimitMs,
+): Place {
   if ('folder' in place) return openFolder(place.folder, dataFolder)
   if (access === null) throw new Error('no keys for the storage')
-  return openBucket(place, dataFolder, access)
+  return openBucket(place, { dataFolder, access, limitMs })
 }
 
 function openFolder(given: string, dataFolder: string): Place {
@@ -49,7 +64,7 @@ function openFolder(given: string, dataFolder: string): Place {
     addressOf: (name) => join(folder, name),
     take: async () => {},
     list: async () => readdirSync(folder).filter(isBackupName),
-    remove: async (name) => rmSync(join(folder, name), { force: true }),
+    remove: (name) => rm(join(folder, name), { force: true }),
   }
 }
 
@@ -61,7 +76,9 @@ function openClient(bucket: string, { endpoint, region, accessKey, secretKey }: 
   return new S3Client({ bucket, region, ...keys, sessionToken: '', ...(endpoint === null ? {} : { endpoint }) })
 }
 
-function openBucket({ bucket, prefix }: Bucket, dataFolder: string, access: S3Access): Place {
+type OpeningBucket = { dataFolder: string; access: S3Access; limitMs: (bytes: number) => number }
+
+function openBucket({ bucket, prefix }: Bucket, { dataFolder, access, limitMs }: OpeningBucket): Place {
   const client = openClient(bucket, access)
   // never the name of a backup that somebody keeps in the data folder
   const fileOf = (name: string): string => join(dataFolder, UPLOADING + name)
@@ -78,8 +95,8 @@ function openBucket({ bucket, prefix }: Bucket, dataFolder: string, access: S3Ac
       const draft = Bun.file(fileOf(name))
       try {
         // one part at a time, because each waiting one takes memory
-        await client.write(prefix + name, draft, { queueSize: 1 })
-        const { size } = await client.stat(prefix + name)
+        await within(limitMs(draft.size), client.write(prefix + name, draft, { queueSize: 1 }))
+        const { size } = await within(limitMs(0), client.stat(prefix + name))
         if (size !== draft.size) throw new Error(`the storage has ${size} of ${draft.size} bytes`)
       } finally {
         rmSync(fileOf(name), { force: true })
@@ -89,14 +106,24 @@ function openBucket({ bucket, prefix }: Bucket, dataFolder: string, access: S3Ac
       const names: string[] = []
       let continuationToken: string | undefined
       do {
-        const page = await client.list({ prefix, ...(continuationToken ? { continuationToken } : {}) })
+        const page = await within(
+          limitMs(0),
+          client.list({ prefix, ...(continuationToken ? { continuationToken } : {}) }),
+        )
         names.push(...(page.contents ?? []).map(({ key }) => key.slice(prefix.length)))
         continuationToken = page.isTruncated ? page.nextContinuationToken : undefined
       } while (continuationToken !== undefined)
       return names.filter(isBackupName)
     },
-    remove: (name) => client.delete(prefix + name),
+    remove: (name) => within(limitMs(0), client.delete(prefix + name)),
   }
+}
+
+function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const reason = `The storage took longer than ${formatDuration(ms)}`
+  const timer = setTimeout(() => reject(new Error(reason)), ms)
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer))
 }
 
 /** Of storage that can't be reached, only the code says so. */
@@ -111,13 +138,15 @@ function removeMatching(folder: string, isLeft: (name: string) => boolean): void
   for (const name of readdirSync(folder)) if (isLeft(name)) rmSync(join(folder, name), { force: true })
 }
 
-/** The oldest, so that the new one and `keep - 1` others stay, whatever the clock said when it was made. */
-export const listSurplus = (names: readonly string[], made: string, keep: number): string[] =>
-  names
-    .filter((name) => name !== made)
-    .sort()
-    .toReversed()
-    .slice(Math.max(0, keep - 1))
+/**
+ * The oldest, so that the new one and `keep - 1` others stay, whatever the clock said when it was made. Those with a
+ * later name were made earlier, while the clock was ahead.
+ */
+export function listSurplus(names: readonly string[], made: string, keep: number): string[] {
+  const newest = names.toSorted().toReversed()
+  const others = [...newest.filter((name) => name < made), ...newest.filter((name) => name > made)]
+  return others.slice(Math.max(0, keep - 1))
+}
 
 /** @throws Error with the newest backups of the place if there is no such file */
 export async function download(address: string, access: S3Access, to: string): Promise<void> {
@@ -125,9 +154,12 @@ export async function download(address: string, access: S3Access, to: string): P
   if (place === null || !('bucket' in place))
     throw new Error(`${address} is not an address such as s3://bucket/name.db`)
   const client = openClient(place.bucket, access)
-  const object = client.file(place.prefix.slice(0, -1))
-  if (!(await object.exists())) {
-    const names = (await openBucket(place, '', access).list()).sort().toReversed().slice(0, NAMED)
+  const name = place.prefix.slice(0, -1)
+  const object = client.file(name)
+  // the name of a bucket alone lists its newest, too
+  if (name === '' || !(await object.exists())) {
+    const bucket = openBucket(place, { dataFolder: '', access, limitMs: uploadLimitMs })
+    const names = (await bucket.list()).sort().toReversed().slice(0, NAMED)
     const found = names.map((name) => `s3://${place.bucket}/${place.prefix}${name}`)
     const hint = found.length === 0 ? '' : ` The newest backups there: ${found.join(', ')}`
     throw new Error(`There is no file ${address}.${hint}`)

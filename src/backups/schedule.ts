@@ -1,13 +1,15 @@
-import { type Clock, MINUTE_MS } from '../core/clock.ts'
+import { type Clock, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 import type { BackupPlace, S3Access } from '../core/backup-places.ts'
-import type { Backup } from '../store/backups.ts'
+import type { Backup, BackupWrite } from '../store/backups.ts'
 import { openSource } from '../store/engine/backup-files.ts'
 import { BACKUP_THREAD, takeWorker } from '../store/engine/workers.ts'
 import type { Store } from '../store/store.ts'
-import { nameOf, openPlace } from './places.ts'
+import { describeFault, listSurplus, nameOf, openPlace } from './places.ts'
 import type { FromBackup, MadeBackup, ToBackup } from './thread.ts'
 
+/** After a failure, then twice as long after each further one. */
 const RETRY_MS = 10 * MINUTE_MS
+const MOST_RETRY_MS = HOUR_MS
 /** More than are kept. */
 const LOOKED_THROUGH = 1_000
 
@@ -28,13 +30,21 @@ type Parts = {
 export const isDue = (last: Pick<Backup, 'startedAt'> | undefined, now: number, everyMs: number): boolean =>
   last === undefined || Math.abs(now - last.startedAt) >= everyMs
 
-/** Makes backups in a thread, so that no request waits. A failed one is tried again every ten minutes. */
+/** The thread uploads for minutes if storage hangs, and its draft takes space meanwhile. */
+const retryMs = (failures: number): number =>
+  failures === 0 ? 0 : Math.min(MOST_RETRY_MS, RETRY_MS * 2 ** (failures - 1))
+
+/** Makes backups in a thread, so that no request waits. */
 export function createBackups({ folder, store, clock, settings, note }: Parts) {
   const { place: given, access, everyMs, keep } = settings
   const place = openPlace(given, folder, access)
   let source: number | null = null
   let running: { end: () => void; ended: Promise<unknown> } | null = null
   let failedAt = -Infinity
+  let failures = 0
+  /** While nothing can be saved, it is the only record of the last one. */
+  let last: Pick<Backup, 'startedAt'> | undefined
+  let unsaved: { name: string; row: Omit<BackupWrite, 'removedPlaces'>; isNoted: boolean } | null = null
   let isStopped = false
 
   const findLast = async (): Promise<Backup | undefined> =>
@@ -44,37 +54,75 @@ export function createBackups({ folder, store, clock, settings, note }: Parts) {
 
   const make = async (name: string): Promise<MadeBackup> => {
     source ??= openSource(folder)
-    const started = run({ source: { folder, descriptor: source }, place: given, access, name, keep })
+    const started = run({ source: { folder, descriptor: source }, place: given, access, name })
     running = started
     return started.ended.finally(() => (running = null))
   }
 
   const record = async (startedAt: number, name: string): Promise<void> => {
     const row = { kind: 'scheduled', place: place.addressOf(name), startedAt } as const
-    try {
-      const { bytes, removed, warning } = await make(name)
-      const finishedAt = clock.now()
-      await store.recordBackup({ ...row, finishedAt, bytes, error: null, removedPlaces: removed })
-      note('info', 'backup made', { place: row.place, bytes, ms: finishedAt - startedAt })
-      if (warning !== null) note('warn', 'old backups could not be deleted', { reason: warning })
-      failedAt = -Infinity
-    } catch (error) {
+    const made = await make(name).catch((error: unknown) => ({ reason: describeFault(error) }))
+    const finishedAt = clock.now()
+    if ('reason' in made) {
       // a stopping server makes it after the next start
       if (isStopped) return
-      const reason = error instanceof Error ? error.message : String(error)
       failedAt = clock.monotonicMs()
-      await store.recordBackup({ ...row, finishedAt: clock.now(), bytes: 0, error: reason, removedPlaces: [] })
-      note('error', 'a backup failed; it is tried again', { place: row.place, reason, minutes: RETRY_MS / MINUTE_MS })
+      failures += 1
+      await store.recordBackup({ ...row, finishedAt, bytes: 0, error: made.reason, removedPlaces: [] })
+      const minutes = retryMs(failures) / MINUTE_MS
+      note('error', 'a backup failed; it is tried again', { place: row.place, reason: made.reason, minutes })
+      return
+    }
+    failures = 0
+    last = { startedAt }
+    unsaved = { name, row: { ...row, finishedAt, bytes: made.bytes, error: null }, isNoted: false }
+    note('info', 'backup made', { place: row.place, bytes: made.bytes, ms: finishedAt - startedAt })
+    await save()
+  }
+
+  /** Deletes old backups only then: until it is saved, the next start makes another one. */
+  const save = async (): Promise<void> => {
+    if (unsaved === null) return
+    const { name, row, isNoted } = unsaved
+    const surplus = await findSurplus(name)
+    const outcome = await store.recordBackup({ ...row, removedPlaces: surplus.map(place.addressOf) })
+    if ('refusal' in outcome) {
+      if (!isNoted) note('warn', 'a backup could not be recorded, so old ones are not deleted', { place: row.place })
+      unsaved.isNoted = true
+      return
+    }
+    unsaved = null
+    await removeAll(surplus)
+  }
+
+  const noteLeft = (error: unknown): void =>
+    note('warn', 'old backups could not be deleted', { reason: describeFault(error) })
+
+  const findSurplus = async (name: string): Promise<string[]> => {
+    try {
+      return listSurplus(await place.list(), name, keep)
+    } catch (error) {
+      noteLeft(error)
+      return []
+    }
+  }
+
+  const removeAll = async (names: string[]): Promise<void> => {
+    try {
+      for (const name of names) await place.remove(name)
+    } catch (error) {
+      noteLeft(error)
     }
   }
 
   return {
     /** Call it every minute; not while the last call goes on. */
     async runIfDue(): Promise<void> {
-      const isRetry = clock.monotonicMs() - failedAt >= RETRY_MS
-      if (!isRetry || !isDue(await findLast(), clock.now(), everyMs) || isStopped) return
+      await save()
+      const isRetry = clock.monotonicMs() - failedAt >= retryMs(failures)
       const now = clock.now()
-      await record(now, nameOf(now))
+      const isNext = isRetry && isDue(last ?? (await findLast()), now, everyMs)
+      if (isNext && !isStopped) await record(now, nameOf(now))
     },
     /** Gives up the one that is being made. */
     async stop(): Promise<void> {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { download, isBackupName, listSurplus, nameOf } from '../../src/backups/places.ts'
+import { download, isBackupName, listSurplus, nameOf, openPlace } from '../../src/backups/places.ts'
 import { type BackupSettings, createBackups, isDue } from '../../src/backups/schedule.ts'
 import { restore } from '../../src/cli/backups.ts'
 import { readArguments } from '../../src/cli/command.ts'
@@ -161,6 +161,50 @@ describe('scheduled backups', () => {
     expect(readdirSync(folder).sort()).toEqual([old, nameOf(NOW)])
   })
 
+  test('are recorded, and the old ones deleted, once something can be saved', async () => {
+    const folder = `${made.folder}/backups`
+    mkdirSync(folder)
+    for (const days of [1, 2]) writeFileSync(`${folder}/${nameOf(NOW - days * DAY)}`, 'old')
+    const { listBackups, recordBackup } = server.parts().store
+    let isFull = true
+    const backups = createBackups({
+      folder: server.folder,
+      store: { listBackups, recordBackup: async (row) => (isFull ? { refusal: 'unavailable' } : recordBackup(row)) },
+      clock: server.clock,
+      settings: { place: { folder }, access: null, everyMs: DAY, keep: 2 },
+      note: (level, message) => void noted.push(`${level} ${message}`),
+    })
+    for (let minute = 0; minute < 3; minute += 1) await backups.runIfDue()
+    expect([readdirSync(folder).length, await list()]).toEqual([3, []])
+    isFull = false
+    await backups.runIfDue()
+    expect(readdirSync(folder).sort()).toEqual([nameOf(NOW - DAY), nameOf(NOW)])
+    expect(await list()).toMatchObject([{ startedAt: NOW, error: null }])
+    expect(noted).toEqual(['info backup made', 'warn a backup could not be recorded, so old ones are not deleted'])
+  })
+
+  test('are tried again after 10, 20 and 40 minutes, and then every hour', async () => {
+    const backups = start({ folder: `${made.folder}/none` })
+    const tries = []
+    for (let minute = 0; minute < 200; minute += 1) {
+      await backups.runIfDue()
+      if (noted.length > tries.length) tries.push(minute)
+      server.clock.tick(60_000)
+    }
+    expect(tries).toEqual([0, 10, 30, 70, 130, 190])
+  })
+
+  test('give up storage that does not answer, and its draft', async () => {
+    const storage = startStorage()
+    storage.fault.isHanging = true
+    const place = openPlace({ bucket: BUCKET, prefix: '' }, made.folder, storage.access, () => 1)
+    writeFileSync(place.fileOf(nameOf(NOW)), 'draft')
+    await expect(place.take(nameOf(NOW))).rejects.toThrow('The storage took longer than')
+    await expect(place.list()).rejects.toThrow('The storage took longer than')
+    expect(readdirSync(made.folder)).toEqual([])
+    await storage.stop()
+  })
+
   test('stay in the data folder, and in a folder of it that need not exist', async () => {
     for (const folder of [server.folder, `${server.folder}/backups`]) {
       const backups = start({ folder })
@@ -200,6 +244,13 @@ describe('scheduled backups', () => {
       const none = download(`s3://${BUCKET}/eventpost`, storage.access, loaded)
       await expect(none).rejects.toThrow(
         `The newest backups there: s3://${BUCKET}/${kept[1]}, s3://${BUCKET}/${kept[0]}`,
+      )
+
+      storage.objects.set('a', new Uint8Array(1))
+      storage.objects.set(nameOf(NOW), new Uint8Array(1))
+      const root = download(`s3://${BUCKET}`, storage.access, loaded)
+      await expect(root).rejects.toThrow(
+        `There is no file s3://${BUCKET}. The newest backups there: s3://${BUCKET}/${nameOf(NOW)}`,
       )
 
       storage.fault.status = 503

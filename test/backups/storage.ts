@@ -42,7 +42,7 @@ export function startStorage() {
   const objects = new Map<string, Uint8Array>()
   const uploads = new Map<string, Upload>()
   /** set: every call fails */
-  const fault = { status: 0 }
+  const fault = { status: 0, isHanging: false }
 
   const put = async (key: string, query: URLSearchParams, request: Request): Promise<Response> => {
     const bytes = new Uint8Array(await request.arrayBuffer())
@@ -81,6 +81,7 @@ export function startStorage() {
     port: 0,
     hostname: '127.0.0.1',
     async fetch(request) {
+      if (fault.isHanging) return new Promise<never>(() => {})
       if (fault.status !== 0) return refuse(fault.status, 'ServiceUnavailable')
       if (!(await isSigned(request))) return refuse(403, 'SignatureDoesNotMatch')
       const { pathname, searchParams } = new URL(request.url)
