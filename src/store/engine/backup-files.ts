@@ -21,9 +21,10 @@ import {
 } from 'node:fs'
 import { setPriority } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
+import { formatBytes } from '../../core/bytes.ts'
 import { APPLICATION_ID, databasePath, hasDatabase, logPath, openForReading } from './database.ts'
 import { StoreError } from './errors.ts'
-import { requireAccess } from './folder.ts'
+import { freeBytes, requireAccess, reserveBytes } from './folder.ts'
 import { SCHEMA_VERSION } from './migrations/index.ts'
 import { schemaVersion } from './upgrades.ts'
 
@@ -72,6 +73,7 @@ export async function writeBackup(source: BackupSource, file: string, onCopied =
   removeLeft(file, DRAFT)
   const draft = `${file}.${process.pid}.tmp`
   try {
+    refuseIfFull(source.folder, file)
     await copyDatabase(source, draft)
     onCopied()
     finishCopy(draft, databasePath(source.folder))
@@ -84,6 +86,23 @@ export async function writeBackup(source: BackupSource, file: string, onCopied =
     removeCopy(draft)
   }
 }
+
+/** A full disk would keep the server from saving. Moving the log into the copy takes its size once more. */
+function refuseIfFull(data: string, file: string): void {
+  const folder = dirname(resolve(file))
+  const [bytes, logBytes] = [sizeOf(databasePath(data)), sizeOf(logPath(data))]
+  const isShared = statSync(folder).dev === statSync(data).dev
+  const needed = bytes + 2 * logBytes + (isShared ? reserveBytes(bytes) : 0)
+  const free = freeBytes(folder)
+  if (free >= needed) return
+  const reserve = isShared ? ', including a reserve for the server' : ''
+  throw new StoreError(
+    'disk_full',
+    `A backup needs ${formatBytes(needed)} of free space in ${folder}${reserve}, and ${formatBytes(free)} are free. Free more, or use another disk.`,
+  )
+}
+
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
 /** On Linux, lowers the priority of this thread only. */
 export function yieldToServer(): void {
@@ -260,10 +279,7 @@ function toBackupError(error: unknown, { source, target }: { source: string; tar
   const code = codeOf(error)
   if (error instanceof StoreError) return error
   if (/^(ENOSPC|EDQUOT|SQLITE_FULL)$/.test(code)) {
-    return new StoreError(
-      'folder_unwritable',
-      `There is not enough space for ${target}. Free some space, or use another disk.`,
-    )
+    return new StoreError('disk_full', `There is not enough space for ${target}. Free some space, or use another disk.`)
   }
   if (code === 'ENOENT' || code === 'ENOTDIR') {
     return new StoreError('folder_unwritable', `The folder of ${target} does not exist. Create it first.`)

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { chmodSync, existsSync, linkSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { isDamage, StoreError } from './errors.ts'
+import { diskFull, isDamage, isOutOfRoom, StoreError } from './errors.ts'
 import { ensureFolder, folderFault, requireAccess } from './folder.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { prepareLazily } from './statements.ts'
@@ -170,6 +170,7 @@ function toStoreError(error: unknown, path: string): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (isDamage(error)) return corrupt(path)
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) return locked(path)
+  if (isOutOfRoom(error, dirname(path))) return diskFull(dirname(path))
   if (code.startsWith('SQLITE_IOERR_SHM')) return walRefused(path)
   return code.startsWith('SQLITE_') ? unusable(path, code) : error
 }
@@ -193,7 +194,7 @@ const locked = (path: string): StoreError =>
 const unusable = (path: string, code: string): StoreError =>
   new StoreError(
     'folder_unwritable',
-    `${path} cannot be opened for writing (${code}). Give this user read and write permission, and check that the disk is not full.`,
+    `${path} cannot be opened for writing (${code}). Give this user read and write permission, and check the disk.`,
   )
 
 const foreignFile = (path: string): StoreError =>

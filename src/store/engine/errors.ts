@@ -46,6 +46,13 @@ function hasNoRoom(folder: string): boolean {
   }
 }
 
+export const isOutOfRoom = (error: unknown, folder: string): boolean =>
+  /^(SQLITE_FULL|ENOSPC|EDQUOT)/.test(codeOf(error)) ||
+  (/^SQLITE_(IOERR|CANTOPEN)/.test(codeOf(error)) && hasNoRoom(folder))
+
+export const diskFull = (folder: string): StoreError =>
+  new StoreError('disk_full', `The disk of ${folder} is full. Free space on it, then try again.`)
+
 export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error))
 
 /** `path`: the database file. */

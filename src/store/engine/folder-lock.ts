@@ -1,10 +1,12 @@
 import { Database } from 'bun:sqlite'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { StoreError } from './errors.ts'
+import { dirname, join } from 'node:path'
+import { diskFull, isOutOfRoom, StoreError } from './errors.ts'
 import { ensureFolder, removeEmpty, requireAccess } from './folder.ts'
 
 const LOCK_FILE = 'serve.lock'
+/** Longer than `isFolderServed` holds its lock. */
+const LOCK_WAIT_MS = 1_000
 /** Of the running or last server: the base URL, used in links that commands print, and where it listens. */
 const ADDRESS_FILE = 'serve.url'
 
@@ -19,23 +21,13 @@ export type FolderLock = {
 /**
  * Uses the operating system's lock on an empty SQLite file, so a killed process leaves no lock behind. Other commands
  * don't take it.
- * @throws StoreError `folder_in_use`, `folder_unwritable`
+ * @throws StoreError `folder_in_use`, `folder_unwritable`, `disk_full`
  */
 export function lockFolder(folder: string): FolderLock {
   const created = ensureFolder(folder)
   const lockFile = join(folder, LOCK_FILE)
   requireAccess([lockFile])
-  const db = new Database(lockFile, { create: true })
-  try {
-    db.run('PRAGMA locking_mode = EXCLUSIVE')
-    db.run('BEGIN EXCLUSIVE')
-  } catch {
-    db.close()
-    throw new StoreError(
-      'folder_in_use',
-      `Another Eventpost server is using ${folder}. Stop it first, or choose another folder with --data.`,
-    )
-  }
+  const db = takeLock(lockFile)
   return {
     release: () => db.close(),
     abandon() {
@@ -49,16 +41,56 @@ export function lockFolder(folder: string): FolderLock {
   }
 }
 
-/** Another user may own it. */
-/** Whether a server runs on it. Creates no lock file: as another user's, it would keep the server from starting. */
-export function isFolderServed(folder: string): boolean {
-  if (!existsSync(join(folder, LOCK_FILE))) return false
+function takeLock(lockFile: string): Database {
+  let db: Database | null = null
   try {
-    lockFolder(folder).release()
+    db = new Database(lockFile, { create: true })
+    db.run(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`)
+    db.run('PRAGMA locking_mode = EXCLUSIVE')
+    db.run('BEGIN EXCLUSIVE')
+    return db
+  } catch (error) {
+    db?.close()
+    throw lockFault(lockFile, error)
+  }
+}
+
+const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
+const isBusy = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUSY')
+
+function lockFault(lockFile: string, error: unknown): StoreError {
+  const folder = dirname(lockFile)
+  if (isBusy(error))
+    return new StoreError(
+      'folder_in_use',
+      `Another Eventpost server is using ${folder}. Stop it first, or choose another folder with --data.`,
+    )
+  if (isOutOfRoom(error, folder)) return diskFull(folder)
+  return new StoreError(
+    'folder_unwritable',
+    `${lockFile} can't be used (${codeOf(error)}). Check the disk, or delete the file if no server is running.`,
+  )
+}
+
+/**
+ * Whether a server runs on it. Creates no lock file: as another user's, it would keep the server from starting. A shared
+ * lock, which others that look don't take for a server.
+ */
+export function isFolderServed(folder: string): boolean {
+  const lockFile = join(folder, LOCK_FILE)
+  if (!existsSync(lockFile)) return false
+  requireAccess([lockFile])
+  let db: Database | null = null
+  try {
+    db = new Database(lockFile, { readonly: true })
+    db.run('PRAGMA busy_timeout = 0')
+    db.query('SELECT count(*) FROM sqlite_schema').get()
     return false
   } catch (error) {
-    if (error instanceof StoreError && error.code === 'folder_in_use') return true
-    throw error
+    if (isBusy(error)) return true
+    throw lockFault(lockFile, error)
+  } finally {
+    db?.close()
   }
 }
 

@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { StoreError } from './errors.ts'
 
@@ -28,6 +28,19 @@ export function ownerOf(folder: string): string {
   } catch {
     return String(uid)
   }
+}
+
+/** The write-ahead log, changes of the schema and sorting need room, some of it in proportion to the data. */
+const LEAST_RESERVE_BYTES = 64 * 1024 * 1024
+const RESERVE_SHARE = 0.2
+
+/** What a copy of this size must leave free on the disk of the database. */
+export const reserveBytes = (dataBytes: number): number =>
+  Math.max(LEAST_RESERVE_BYTES, Math.ceil(dataBytes * RESERVE_SHARE))
+
+export function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize
 }
 
 /** @returns the first folder created, or null @throws StoreError `folder_unwritable` */

@@ -1,10 +1,11 @@
 import { Database } from 'bun:sqlite'
-import { chmodSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { chmodSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { formatBytes } from '../../core/bytes.ts'
 import { DAY_MS } from '../../core/clock.ts'
-import { StoreError } from './errors.ts'
+import { isOutOfRoom, StoreError } from './errors.ts'
+import { freeBytes, reserveBytes } from './folder.ts'
 import { CODE_STEPS } from './migrations/index.ts'
 
 export const schemaVersion = (db: Database): number =>
@@ -28,11 +29,19 @@ export function upgrade(db: Database, path: string, migrations: readonly string[
   if (from > to) throw newerSchema(path, from, to)
   if (from === to) return
   const copy = copyBefore(db, path, { from, to, onUpgrade })
-  sortOnDisk(db, dirname(path), () =>
-    applyMigrations(db, from, migrations, (version) =>
-      onUpgrade({ phase: 'migrating', from, to, version, file: `${path}-wal` }),
-    ),
-  )
+  try {
+    sortOnDisk(db, dirname(path), () =>
+      applyMigrations(db, from, migrations, (version) =>
+        onUpgrade({ phase: 'migrating', from, to, version, file: `${path}-wal` }),
+      ),
+    )
+  } catch (error) {
+    if (!isOutOfRoom(error, dirname(path))) throw error
+    const isUnchanged = schemaVersion(db) === from
+    // the next start makes another one
+    if (isUnchanged) rmSync(copy, { force: true })
+    throw changeUnfinished(path, usedBytes(db), isUnchanged ? 'Nothing was changed.' : 'It goes on where it ended.')
+  }
   onUpgrade({ phase: 'done', from, to, copy })
 }
 
@@ -72,7 +81,7 @@ function copyBefore(db: Database, path: string, { from, to, onUpgrade }: Step): 
     if (versionOf(draft) === from) renameSync(draft, copy)
     return copy
   } catch (error) {
-    throw isDiskFull(error) ? diskFull(path, bytes) : error
+    throw isOutOfRoom(error, dirname(path)) ? diskFull(path, bytes) : error
   } finally {
     rmSync(draft, { force: true })
   }
@@ -86,17 +95,23 @@ const usedBytes = (db: Database): number =>
   (pragma(db, 'page_count') - pragma(db, 'freelist_count')) * pragma(db, 'page_size')
 
 function refuseIfFull(path: string, bytes: number): void {
-  const { bavail, bsize } = statfsSync(dirname(path))
-  if (bavail * bsize < bytes) throw diskFull(path, bytes)
+  if (freeBytes(dirname(path)) < neededBytes(bytes)) throw diskFull(path, bytes)
 }
 
-const isDiskFull = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && /^(SQLITE_FULL|ENOSPC|EDQUOT)/.test(String(error.code))
+/** For the copy, and for changing the database afterwards. */
+const neededBytes = (bytes: number): number => bytes + reserveBytes(bytes)
 
 const diskFull = (path: string, bytes: number): StoreError =>
   new StoreError(
     'disk_full',
-    `There is no room in ${dirname(path)} for the copy that is made before an upgrade. Free ${formatBytes(bytes)}, then start again. Nothing was changed.`,
+    `The upgrade of ${path} needs ${formatBytes(neededBytes(bytes))} of free space for a copy and the changes, and ${formatBytes(freeBytes(dirname(path)))} are free. Free more, then start again. Nothing was changed.`,
+  )
+
+/** `bytes`: of the database, which a change may write anew. */
+const changeUnfinished = (path: string, bytes: number, outcome: string): StoreError =>
+  new StoreError(
+    'disk_full',
+    `The disk was full while ${path} was changed for this version. Make sure that ${formatBytes(2 * bytes)} are free, then start again. ${outcome}`,
   )
 
 function versionOf(path: string): number {

@@ -93,41 +93,54 @@ describe('a backup', () => {
     expect(others()).toEqual(['backup.db'])
   })
 
-  test.each(['begins anew', 'is truncated'])('has every commit that preceded it when the log %s meanwhile', async (how) => {
-    const writer = keep(openDatabase(folder))
-    writer.run('CREATE TABLE numbers (id INTEGER PRIMARY KEY, value INTEGER, text TEXT)')
-    const insert = writer.query('INSERT INTO numbers (value, text) VALUES (0, ?)')
-    for (let count = 0; count < 400; count += 1) insert.run('x'.repeat(1_000))
-    writer.run('PRAGMA wal_checkpoint(TRUNCATE)')
-    const before = 30
-    let commits = 0
-    const commit = (): void => void writer.run('UPDATE numbers SET value = ?', [++commits])
-    while (commits < before) commit()
-    // the next commit overwrites the log, which is longer than a step of the copy
-    copyLongLog(keep(openForReading(folder)))
-    finishCheckpoint(writer)
-    const work = backUp()
-    const draftSize = (): number =>
-      Math.max(
-        0,
-        ...readdirSync(folder).map((name) => (name.endsWith('.tmp-wal') ? statSync(`${folder}/${name}`).size : 0)),
-      )
-    while (draftSize() < 1024 * 1024) await Bun.sleep(0)
-    if (how === 'begins anew') for (let count = 0; count < 5; count += 1) commit()
-    else writer.run('PRAGMA wal_checkpoint(TRUNCATE)')
-    await work
-    const copy = keep(new Database(file, { readonly: true }))
-    const { least } = copy.query<{ least: number }, []>('SELECT min(value) AS least FROM numbers').get() ?? {
-      least: -1,
-    }
-    expect(least).toBeGreaterThanOrEqual(before)
-  })
+  test.each(['begins anew', 'is truncated'])(
+    'has every commit that preceded it when the log %s meanwhile',
+    async (how) => {
+      const writer = keep(openDatabase(folder))
+      writer.run('CREATE TABLE numbers (id INTEGER PRIMARY KEY, value INTEGER, text TEXT)')
+      const insert = writer.query('INSERT INTO numbers (value, text) VALUES (0, ?)')
+      for (let count = 0; count < 400; count += 1) insert.run('x'.repeat(1_000))
+      writer.run('PRAGMA wal_checkpoint(TRUNCATE)')
+      const before = 30
+      let commits = 0
+      const commit = (): void => void writer.run('UPDATE numbers SET value = ?', [++commits])
+      while (commits < before) commit()
+      // the next commit overwrites the log, which is longer than a step of the copy
+      copyLongLog(keep(openForReading(folder)))
+      finishCheckpoint(writer)
+      const work = backUp()
+      const draftSize = (): number =>
+        Math.max(
+          0,
+          ...readdirSync(folder).map((name) => (name.endsWith('.tmp-wal') ? statSync(`${folder}/${name}`).size : 0)),
+        )
+      while (draftSize() < 1024 * 1024) await Bun.sleep(0)
+      if (how === 'begins anew') for (let count = 0; count < 5; count += 1) commit()
+      else writer.run('PRAGMA wal_checkpoint(TRUNCATE)')
+      await work
+      const copy = keep(new Database(file, { readonly: true }))
+      const { least } = copy.query<{ least: number }, []>('SELECT min(value) AS least FROM numbers').get() ?? {
+        least: -1,
+      }
+      expect(least).toBeGreaterThanOrEqual(before)
+    },
+  )
 
   test('replaces no file', async () => {
     writeFileSync(file, 'mine')
     expect(await codeOf(backUp())).toBe('file_exists')
     expect(readFileSync(file, 'utf8')).toBe('mine')
     expect(others()).toEqual(['backup.db'])
+  })
+
+  test('is not begun where it would fill the disk of the database', async () => {
+    // sparse, and larger than any disk has room for
+    truncateSync(databasePath(folder), 2 ** 42)
+    const message = await backUp().then(String, String)
+    expect(message).toMatch(
+      /A backup needs 4.8 TB of free space in .+, including a reserve for the server, and .+ are free/,
+    )
+    expect(others()).toEqual([])
   })
 
   test('needs a folder', async () => {

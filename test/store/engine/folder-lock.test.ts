@@ -1,8 +1,9 @@
 /** A data folder belongs to one server. */
+import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { lockFolder } from '../../../src/store/engine/folder-lock.ts'
+import { isFolderServed, lockFolder } from '../../../src/store/engine/folder-lock.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { openStore } from '../../../src/store/store.ts'
 import { makeFolder } from '../samples.ts'
@@ -50,6 +51,39 @@ describe('lockFolder', () => {
     const fourth = await attempt()
     expect(fourth.said).toBe('locked')
     fourth.child.kill()
+  })
+
+  test('is not kept from a server by commands that look whether one runs', async () => {
+    lockFolder(folder).release()
+    const script = `
+      const { isFolderServed } = await import(process.argv[1])
+      for (let count = 0; ; count += 1) {
+        isFolderServed(process.argv[2])
+        if (count === 0) console.log('looks')
+      }
+    `
+    const lookers = [1, 2].map(() =>
+      Bun.spawn(
+        [process.execPath, '-e', script, join(import.meta.dir, '../../../src/store/engine/folder-lock.ts'), folder],
+        { stdout: 'pipe', stderr: 'inherit' },
+      ),
+    )
+    for (const { stdout } of lookers) await stdout.getReader().read()
+    for (let count = 0; count < 20; count += 1) lockFolder(folder).release()
+    for (const one of lookers) one.kill()
+    await Promise.all(lookers.map(({ exited }) => exited))
+  }, 60_000)
+
+  test('commands that look at the same time take none of them for a server', () => {
+    lockFolder(folder).release()
+    const other = new Database(join(folder, 'serve.lock'), { readonly: true })
+    other.run('BEGIN')
+    other.query('SELECT count(*) FROM sqlite_schema').get()
+    expect(isFolderServed(folder)).toBe(false)
+    other.close()
+    const lock = lockFolder(folder)
+    expect(isFolderServed(folder)).toBe(true)
+    lock.release()
   })
 
   test('a lock file that cannot be used is not called a running server', () => {

@@ -115,6 +115,21 @@ describe('an older schema', () => {
     expect(refused(older)).toBe(`${newer(older.length)}or restore a backup that was made before the upgrade.`)
   })
 
+  test('says how much space it needs if the disk is full, and removes its copy', () => {
+    const message = (): string => {
+      try {
+        openDatabase(folder, [...MIGRATIONS, 'PRAGMA max_page_count = 1; CREATE TABLE extra (a TEXT) STRICT']).close()
+        return ''
+      } catch (error) {
+        return `${(error as { code?: string }).code}: ${(error as Error).message}`
+      }
+    }
+    expect(message()).toMatch(
+      /^disk_full: The disk was full while .+eventpost\.db was changed .+ Make sure that .+ [MK]B are free.+ Nothing was changed\.$/,
+    )
+    expect(listUpgradeCopies(folder)).toEqual([])
+  })
+
   test('has a copy for a week', async () => {
     openDatabase(folder, two).close()
     const other = `${databasePath(folder)}.before-7`
