@@ -35,7 +35,12 @@ export const backup: Command = {
     }
     const startedAt = Date.now()
     const bytes = await writeBackup({ folder, descriptor: openSource(folder) }, file, yieldToServer)
-    recordBackupIn(folder, { kind: 'manual', place: file, startedAt, finishedAt: Date.now(), bytes, error: null })
+    try {
+      recordBackupIn(folder, { kind: 'manual', place: file, startedAt, finishedAt: Date.now(), bytes, error: null })
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      console.error(`eventpost: the backup is complete, but the database could not record it: ${reason}`)
+    }
     return { file, bytes, checked: 'ok' }
   },
 }
