@@ -84,7 +84,7 @@ async function examineFolder(config: Config, examining: Examining): Promise<Find
       const from = config.mailFrom ?? (stored?.from ? writeMailbox(stored.from) : null)
       const { mailer, close } = openMailer({ ...config, mailFrom: from }, { store, server })
       const hasSecondRoute = server.hasSecondRoute || config.alertWebhook !== null || config.alertSmtpUrl !== null
-      const removedCopies = await store.removeOldCopies(systemClock.now())
+      const removedCopies = await store.removeOldCopies(await findCheckedNow(store))
       const given = {
         store,
         clock: systemClock,
@@ -108,6 +108,10 @@ async function examineFolder(config: Config, examining: Examining): Promise<Find
     throw error
   }
 }
+
+/** A clock that is ahead would remove a new copy. What the server stored last shows how late it is at least. */
+const findCheckedNow = async (store: Store): Promise<number> =>
+  Math.min(systemClock.now(), (await store.findNewestTime()) ?? 0)
 
 /** The settings of this process, else those of the server that ran last. */
 async function completeFacts(config: Config, store: Store): Promise<ServerFacts> {

@@ -55,6 +55,13 @@ describe('eventpost doctor', () => {
     writeFileSync(copy, '', { mode: 0o600 })
     expect((await examine(['--offline'])).findings.map(({ text }) => text).join('\n')).not.toContain('before-7')
     utimesSync(copy, 0, 0)
+    // this clock may be ahead, and nothing stored says otherwise
+    await examine(['--offline'])
+    expect(existsSync(copy)).toBe(true)
+    const people = join(place.folder, 'people.csv')
+    writeFileSync(people, 'email\nada@example.com\n')
+    expect((await eventpost(['import', people, '--data', data])).code).toBe(0)
+    rmSync(people)
     const { code, findings } = await examine(['--offline'])
     expect([code, existsSync(copy)]).toEqual([0, false])
     const text = `Removed ${copy}, a copy made before an upgrade more than a week ago.`
