@@ -71,8 +71,9 @@ function refuseServed(file: string): void {
 }
 
 /**
- * What was due by now may have been sent after the backup was made, so it is not sent again by itself. The emails of the
- * API's own texts have no message that could be paused.
+ * What was due by now may have been sent after the backup was made, so it is not sent again by itself. Nor is what was
+ * deferred: a limit that was lifted, a page view or a member makes it earlier. The emails of the API's own texts have no
+ * message that could be paused.
  */
 function holdEmails(db: Database, at: number): Restored {
   const audit = createAudit(db)
@@ -92,7 +93,8 @@ function holdEmails(db: Database, at: number): Restored {
       `UPDATE deliveries SET state = 'unknown', reason = ?1, handed_at = ifnull(handed_at, min(due_at, ?2)),
          claimed_by = NULL, claimed_until = NULL, once_key = nullif(once_key, ?3), updated_at = ?2
        WHERE state IN ('claimed', 'handed')
-         OR (state IN ('waiting', 'deferred')
+         OR state = 'deferred'
+         OR (state = 'waiting'
            AND (due_at <= ?2 OR message_id IN (SELECT id FROM messages WHERE name = ?4)))`,
     )
     .run(RESTORED, at, TIMED_KEY, OWN_TEXT_NAME)
