@@ -61,13 +61,12 @@ export const restore: Command = {
     const restored = place.startsWith(S3)
       ? await withDownload(place, folder, env, (file) => restoreDatabase(file, target))
       : await restoreDatabase(resolve(place), target)
-    const { newestEventAt, paused, ended, waiting } = restored
+    const { newestEventAt, paused, ended } = restored
     return {
       folder,
       newestEvent: newestEventAt === null ? null : toIso(newestEventAt),
       pausedMessages: paused,
       emailsNotSent: ended,
-      emailsWaiting: waiting,
       next: RESUME,
     }
   },

@@ -9,7 +9,7 @@ import { StoreError } from './engine/errors.ts'
 import { isFolderServed, lockFolder } from './engine/folder-lock.ts'
 import { openForWriting } from './engine/sealed-columns.ts'
 import { createSealer } from './engine/sealing.ts'
-import { TIMED_KEY } from './delivery-states.ts'
+import { IS_CLAIMED, IS_WAITING, TIMED_KEY } from './delivery-states.ts'
 import { OWN_TEXT_NAME } from './sends.ts'
 
 /** The reason of emails that were waiting in a backup and may have been sent since. */
@@ -20,8 +20,8 @@ const ALL = -1
 
 type Live = { id: number; accountId: string; name: string; updatedAt: number }
 
-/** `newestEventAt`: ms UTC. `waiting`: emails that are due later, when their messages are live again. */
-export type Restored = { paused: number; ended: number; waiting: number; newestEventAt: number | null }
+/** `newestEventAt`: ms UTC. `ended`: emails that waited. */
+export type Restored = { paused: number; ended: number; newestEventAt: number | null }
 
 /** @throws StoreError with the reason and the remedy */
 export async function restoreDatabase(
@@ -71,9 +71,8 @@ function refuseServed(file: string): void {
 }
 
 /**
- * What was due by now may have been sent after the backup was made, so it is not sent again by itself. Nor is what was
- * deferred: a limit that was lifted, a page view or a member makes it earlier. The emails of the API's own texts have no
- * message that could be paused.
+ * What waits may have been sent after the backup was made, even if it is due later: a member, an API key, a limit that
+ * was lifted or a page view makes an email earlier. So nothing of it is sent again by itself.
  */
 function holdEmails(db: Database, at: number): Restored {
   const audit = createAudit(db)
@@ -89,19 +88,15 @@ function holdEmails(db: Database, at: number): Restored {
     audit({ accountId, actor: 'cli', at }, 'message.paused', writeMessageSubject(id, name))
   }
   const { changes } = db
-    .query<never, [string, number, string, string]>(
+    .query<never, [string, number, string]>(
       `UPDATE deliveries SET state = 'unknown', reason = ?1, handed_at = ifnull(handed_at, min(due_at, ?2)),
          claimed_by = NULL, claimed_until = NULL, once_key = nullif(once_key, ?3), updated_at = ?2
-       WHERE state IN ('claimed', 'handed')
-         OR state = 'deferred'
-         OR (state = 'waiting'
-           AND (due_at <= ?2 OR message_id IN (SELECT id FROM messages WHERE name = ?4)))`,
+       WHERE ${IS_WAITING} OR ${IS_CLAIMED}`,
     )
-    .run(RESTORED, at, TIMED_KEY, OWN_TEXT_NAME)
+    .run(RESTORED, at, TIMED_KEY)
   return {
     paused: live.length,
     ended: changes,
-    waiting: count(db, `SELECT count(*) AS n FROM deliveries WHERE state IN ('waiting', 'deferred')`),
     newestEventAt: newestEventOf(db),
   }
 }
@@ -117,8 +112,6 @@ function holdNotices(db: Database, at: number): void {
   createAlertWrites(db).saveAlerts({ alerts })
   db.query('UPDATE memberships SET summarized_at = max(ifnull(summarized_at, 0), ?)').run(at)
 }
-
-const count = (db: Database, text: string): number => db.query<{ n: number }, []>(text).get()?.n ?? 0
 
 const newestEventOf = (db: Database): number | null =>
   db.query<{ at: number }, []>('SELECT received_at AS at FROM events ORDER BY id DESC LIMIT 1').get()?.at ?? null

@@ -191,7 +191,7 @@ describe('a restore', () => {
   beforeEach(async () => void (await backUp()))
 
   test('puts the backup into a new folder, for this user only', async () => {
-    expect(await restore()).toEqual({ paused: 0, ended: 0, waiting: 0, newestEventAt: null })
+    expect(await restore()).toEqual({ paused: 0, ended: 0, newestEventAt: null })
     expect(readdirSync(target).sort()).toEqual(['eventpost.db', 'serve.lock'])
     expect(statSync(databasePath(target)).mode & 0o777).toBe(0o600)
     keep(openDatabase(target))
