@@ -12,9 +12,9 @@ export function* parseCsv(text: string): Generator<CsvRow> {
   const ends = endsOf(text)
   let [at, line] = [startOf(text), 1]
   while (at < text.length) {
-    const { cells, lines, end } = readRow(text, at, ends, MAX_ROW_CHARACTERS)
+    const { cells, end } = readRow(text, at, ends, MAX_ROW_CHARACTERS)
     yield { line, cells: withoutBlank(cells) }
-    line += lines
+    line += countLineEnds(text, at, end)
     at = end
   }
 }
@@ -29,7 +29,7 @@ export async function* parseCsvPieces(pieces: AsyncIterable<string>, most: numbe
     while (at < end) {
       const row = readRow(text, at, ends, most)
       yield { line, cells: withoutBlank(row.cells) }
-      line += row.lines
+      line += countLineEnds(text, at, row.end)
       at = row.end
     }
     text = text.slice(at)
@@ -58,22 +58,25 @@ const CELL_ENDS = { ',': /[,\r\n]/g, ';': /[;\r\n]/g, '\t': /[\t\r\n]/g }
 
 const LINE_ENDS = /\r\n|\r|\n/g
 
+/** Of what a row takes, which ends without one if it is too long. */
+const countLineEnds = (text: string, start: number, end: number): number =>
+  text.slice(start, end).match(LINE_ENDS)?.length ?? 0
+
 function readRow(text: string, start: number, ends: RegExp, most: number) {
   const cells: string[] = []
-  let [at, lines] = [start, 1]
+  let at = start
   while (at - start <= most) {
     const quoted = text[at] === '"' ? readQuoted(text, at, most) : { cell: '', end: at }
-    lines += quoted.cell.split('\n').length - 1
     ends.lastIndex = quoted.end
     const found = ends.exec(text)
     const end = found?.index ?? text.length
     if (cells.length < MAX_CELLS) cells.push(quoted.cell + text.slice(quoted.end, Math.min(end, quoted.end + most)))
     at = end + (text.startsWith('\r\n', end) ? 2 : 1)
-    if (!found || found[0] === '\r' || found[0] === '\n') return { cells, lines, end: at }
+    if (!found || found[0] === '\r' || found[0] === '\n') return { cells, end: at }
   }
   LINE_ENDS.lastIndex = at - 1
   LINE_ENDS.test(text)
-  return { cells: [text.slice(start, start + MAX_CELLS)], lines, end: LINE_ENDS.lastIndex || text.length }
+  return { cells: [text.slice(start, start + MAX_CELLS)], end: LINE_ENDS.lastIndex || text.length }
 }
 
 /** Two quotes stand for one. What is too long is not taken as quoted. */

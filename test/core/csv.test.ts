@@ -49,6 +49,21 @@ test('names the line that a row starts on', () => {
   ])
 })
 
+test('names no line behind the end, whatever is not closed', async () => {
+  const part = fc.constantFrom('a', 'aaaaaa', ',', '"', '\n', '""', '","', '"\n')
+  await fc.assert(
+    fc.asyncProperty(fc.array(part, { maxLength: 160 }), fc.integer({ min: 1, max: 40 }), async (parts, size) => {
+      const whole = parts.join('')
+      const pieces = async function* () {
+        for (let at = 0; at < whole.length; at += size) yield whole.slice(at, at + size)
+      }
+      for await (const { line } of parseCsvPieces(pieces(), 5))
+        expect(line).toBeLessThanOrEqual(whole.split('\n').length)
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
 test('skips the rest of an endless row', () => {
   for (const endless of ['"'.repeat(30_001), '"a\n'.padEnd(30_000, 'b'), `a${',b'.repeat(30_000)}`]) {
     for (const lineEnd of ['\n', '\r', '\r\n']) {
