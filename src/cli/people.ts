@@ -1,11 +1,11 @@
-import { statSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { UsageError } from '../config.ts'
 import { systemClock } from '../core/clock.ts'
 import { readEmail } from '../core/email.ts'
 import { toVisibleLine } from '../core/visible-text.ts'
 import { exportPerson, noteExport } from '../deliveries/person-export.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
-import { ImportFault, importPeople, readPeople } from '../people/people-import.ts'
+import { type ImportCounts, ImportFault, importPeople, readPeople } from '../people/people-import.ts'
 import { EXPORT_FORMATS, type ExportFormat, exportPeople } from '../people/people-lists.ts'
 import {
   ANY_ACCOUNT,
@@ -94,13 +94,24 @@ export const peopleImport: Command = {
       const app = await findChosenApp(store, given)
       const isDryRun = given.isSet('dry-run')
       const topics = (await store.listTopics(app.id)).map(({ name }) => name)
-      const counts = await refuseFault(path, () =>
-        importPeople({ store, clock: systemClock }, app, readPeople(readPieces(path), { format, app, topics }), {
-          actor: 'cli',
-          isDryRun,
-          ...createReporter(),
-        }),
-      )
+      const counts: ImportCounts = { added: 0, updated: 0, failed: 0 }
+      const importing = { actor: 'cli', isDryRun, counts, ...createReporter() }
+      try {
+        await refuseFault(path, () =>
+          importPeople(
+            { store, clock: systemClock },
+            app,
+            readPeople(readPieces(path), { format, app, topics }),
+            importing,
+          ),
+        )
+      } catch (error) {
+        const saved = isDryRun ? 0 : counts.added + counts.updated
+        if (saved === 0 || !(error instanceof CommandRefused)) throw error
+        // what stopped it may also refuse this
+        await noteImport().catch(() => {})
+        throw new CommandRefused(`${error.message} ${saved} people were imported before. Importing them again is safe.`)
+      }
       if (isDryRun) console.error('eventpost: nothing was saved')
       else await noteImport()
       if (counts.failed === 0) return counts
@@ -141,14 +152,20 @@ function readFormat(given: Given, path = ''): ExportFormat {
 
 /** Waits for the disk or the reader, so that memory does not grow. `path`: default: stdout. */
 async function write(pieces: AsyncIterable<string>, path?: string): Promise<void> {
+  // a device has no other name
+  const draft = path === undefined || existsSync(path) ? path : `${path}.${process.pid}.tmp`
   try {
-    const writer = path === undefined ? Bun.stdout.writer() : Bun.file(path).writer()
+    const writer = draft === undefined ? Bun.stdout.writer() : Bun.file(draft).writer()
     for await (const piece of pieces) {
       await writer.write(piece)
       await writer.flush()
     }
     await writer.end()
+    if (path === undefined || draft === undefined || draft === path) return
+    refuseExisting(path)
+    renameSync(draft, path)
   } catch (error) {
+    if (draft !== undefined && draft !== path) rmSync(draft, { force: true })
     const code = codeOf(error)
     // the reader has read enough
     if (path === undefined && code === 'EPIPE') return

@@ -174,6 +174,8 @@ export type ImportCounts = { added: number; updated: number; failed: number }
 
 type Importing = {
   actor: string
+  /** Up to date also if a fault ends the import. */
+  counts?: ImportCounts
   /** counts and checks, and saves nothing */
   isDryRun: boolean
   onError: (line: number, error: Pick<FieldError, 'field' | 'message'>) => void
@@ -191,11 +193,10 @@ export async function importPeople(
   deps: Deps,
   app: AppRow,
   lines: AsyncIterable<ImportedLine>,
-  { actor, isDryRun, onError, onIgnored }: Importing,
+  { actor, isDryRun, onError, onIgnored, counts = { added: 0, updated: 0, failed: 0 } }: Importing,
 ): Promise<ImportCounts> {
   const account = await deps.store.findAccount(app.accountId)
   const plan = { newPeoplePerMonth: account?.plan.newPeoplePerMonth ?? null }
-  const counts: ImportCounts = { added: 0, updated: 0, failed: 0 }
   const save = isDryRun ? countPeople : savePeople
   let people: Read[] = []
   const saveAll = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { openForReading } from '../../src/store/engine/database.ts'
 import {
   type Begun,
   call,
@@ -40,6 +41,7 @@ describe('beside a running server', () => {
       expect(await run('export', at('people.csv'))).toEqual({ code: 0, out: '', err: '' })
       expect(statSync(at('people.csv')).mode & 0o777).toBe(0o600)
       expect(readFileSync(at('people.csv'), 'utf8')).toContain(`,'=Ada,`)
+      expect(readdirSync(folder).filter((name) => name.startsWith('people.csv'))).toEqual(['people.csv'])
       expect(await run('export', at('people.csv'))).toEqual(refused('people.csv already exists. Choose another name'))
       const other = await eventpostJson<{ appId: string }>(['app', 'create', '--name', 'Other', '--data', folder])
 
@@ -121,6 +123,25 @@ test(
     )
     expect(await run('import')).toEqual(wrongUse('eventpost import FILE'))
     expect(await run('export', '--format', 'xml')).toEqual(wrongUse('csv or ndjson'))
+  },
+  MANY_MS,
+)
+
+test(
+  'says and records how many people were imported before a fault',
+  async () => {
+    // read and committed in pieces
+    const people = Array.from({ length: 1_500 }, (_, index) =>
+      JSON.stringify({ email: `person${index}@example.com`, firstName: 'n'.repeat(100) }),
+    )
+    writeFileSync(at('half.ndjson'), Buffer.concat([Buffer.from(`${people.join('\n')}\n`), Buffer.of(0xff)]))
+    const { code, err } = await run('import', at('half.ndjson'), '--app', begun.appId)
+    const [, imported] = /not UTF-8 text\. .+ (\d+) people were imported before/.exec(err) ?? []
+    expect([code, Number(imported) > 0]).toEqual([1, true])
+    const db = openForReading(folder)
+    const noted = db.query(`SELECT subject FROM audit_entries WHERE action = 'data.import' ORDER BY id DESC LIMIT 1`)
+    expect(String(noted.values())).toStartWith(`${imported} people into the app`)
+    db.close()
   },
   MANY_MS,
 )
