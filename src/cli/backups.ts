@@ -45,7 +45,7 @@ export const backup: Command = {
   },
 }
 
-const RESUME = 'Start the server, check the waiting emails under Deliveries, then turn the messages on again.'
+const RESUME = 'Start the server, check the emails that were not sent under Deliveries, then set messages live again.'
 
 export const restore: Command = {
   name: 'restore',

@@ -45,6 +45,7 @@ import mcp from './mcp.md' with { type: 'text' }
 import messages from './messages.md' with { type: 'text' }
 import optIn from './opt-in.md' with { type: 'text' }
 import privacy from './privacy.md' with { type: 'text' }
+import retention from './retention.md' with { type: 'text' }
 import requests from './requests.md' with { type: 'text' }
 import restore from './restore.md' with { type: 'text' }
 import results from './results.md' with { type: 'text' }
@@ -91,6 +92,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       script,
       consent,
       privacy,
+      retention,
       connections,
       mcp,
       tools,

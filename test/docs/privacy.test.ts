@@ -15,7 +15,8 @@ import { DAY_MS, HOUR_MS } from '../../src/core/clock.ts'
 import { DOC_PAGES } from '../../src/docs/index.ts'
 import { VISIT_REPORT_MS } from '../../src/store/visit-reports.ts'
 
-const privacy = DOC_PAGES.find(({ slug }) => slug === 'privacy')?.markdown ?? ''
+const markdownOf = (wanted: string): string => DOC_PAGES.find(({ slug }) => slug === wanted)?.markdown ?? ''
+const [privacy, retention] = [markdownOf('privacy'), markdownOf('retention')]
 const AT = 1_800_000_000_000
 const daysOf = (until: number): number => Math.round((AT - until) / DAY_MS)
 
@@ -27,15 +28,25 @@ test('how long data is kept', () => {
     `| ${VISIT_REPORT_MS / HOUR_MS} hours later`,
     `| ${RESPONSE_DAYS * 24} hours later, or the days that you set; or you erase the person`,
     `| ${REQUEST_DAYS} days later, or the days that you set`,
-    `can be kept for ${describeDays('requestDays')} days (\`--keep-requests\`)`,
-    `for an \`Idempotency-Key\` for ${describeDays('responseDays')} (\`--keep-responses\`)`,
-    `without a number, ${REQUEST_DAYS} days and ${RESPONSE_DAYS} day`,
     `sign-ins ${SIGN_INS_KEPT_MS / DAY_MS} days, calls of AI clients ${daysOf(callsAt)} days`,
-    `for ${daysOf(RETENTION_RULES.notedSince(AT))} days after one was sent`,
-    `Events and page views can be kept for ${describeDays('eventDays')} days, captured emails for ${describeDays('capturedDays')}`,
   ])
     expect(privacy).toContain(sentence)
-  for (const [, option = ''] of privacy.matchAll(/--(keep-[a-z-]+)/g)) expect(appSet.options).toHaveProperty(option)
+})
+
+test('how long apps can keep data', () => {
+  const rows = retention.replaceAll(/ +\|/g, ' |')
+  for (const row of [
+    `| --keep-events | ${describeDays('eventDays')} | no limit |`,
+    `| --keep-page-views | ${describeDays('pageViewDays')} | no limit |`,
+    `| --keep-captured | ${describeDays('capturedDays')} | ${DEFAULT_RETENTION.capturedDays} |`,
+    `| --keep-requests | ${describeDays('requestDays')} | ${REQUEST_DAYS} |`,
+    `| --keep-responses | ${describeDays('responseDays')} | ${RESPONSE_DAYS} |`,
+  ])
+    expect(rows.replaceAll('`', '')).toContain(row)
+  expect(retention).toContain(`for ${daysOf(RETENTION_RULES.notedSince(AT))} days after one was sent`)
+  const options = [...retention.matchAll(/--(keep-[a-z-]+)/g)].map(([, option = '']) => option)
+  expect(new Set(options).size).toBe(5)
+  for (const option of options) expect(appSet.options).toHaveProperty(option)
 })
 
 test('the files that open connections are those of what it lists', () => {

@@ -132,16 +132,15 @@ const RetentionFields = ({ input }: FieldsProps) => (
   <section id="retention">
     <h2>Data retention</h2>
     <p class="hint">
-      Older data is deleted and can't be restored. Message rules and simulations use only what is still stored. A retry
-      with the same <code>Idempotency-Key</code> gets the first response as long as it is kept.{' '}
-      <a href="/docs/privacy">What Eventpost stores</a>
+      Older data is deleted and can't be restored. Rules and simulations use only what is still stored.{' '}
+      <a href="/docs/retention">About data retention</a>
     </p>
     <div class="pair">
       <Days name="eventDays" label="Days to keep events" value={input.eventDays} />
       <Days name="pageViewDays" label="Days to keep page views" value={input.pageViewDays} />
     </div>
-    <Days name="capturedDays" label="Days to keep captured emails" value={input.capturedDays} />
     <div class="pair">
+      <Days name="capturedDays" label="Days to keep captured emails" value={input.capturedDays} />
       <Days name="requestDays" label="Days to keep the request log" value={input.requestDays} ifEmpty={REQUEST_DAYS} />
       <Days name="responseDays" label="Days to repeat responses" value={input.responseDays} ifEmpty={RESPONSE_DAYS} />
     </div>

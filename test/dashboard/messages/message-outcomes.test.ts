@@ -17,6 +17,6 @@ const OTHERS = [
 const OUTCOMES = [...OTHERS, ...Object.values(CANCELLATION_REASONS), ...SUPPRESSION_REASONS]
 
 test.each(OUTCOMES)('%s in words of its own', (outcome) => {
-  expect(describeOutcome(outcome)).toMatch(/^[A-Z][a-z ,]+$/)
+  expect(describeOutcome(outcome)).toMatch(/^[A-Z]([a-z ,]|URL)+$/)
   expect(OUTCOMES.filter((other) => describeOutcome(other) === describeOutcome(outcome))).toEqual([outcome])
 })
