@@ -36,7 +36,14 @@ export const backup: Command = {
     const startedAt = Date.now()
     const bytes = await writeBackup({ folder, descriptor: openSource(folder) }, file, yieldToServer)
     try {
-      recordBackupIn(folder, { kind: 'manual', place: file, startedAt, finishedAt: Date.now(), bytes, error: null })
+      await recordBackupIn(folder, {
+        kind: 'manual',
+        place: file,
+        startedAt,
+        finishedAt: Date.now(),
+        bytes,
+        error: null,
+      })
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       console.error(`eventpost: the backup is complete, but the database could not record it: ${reason}`)

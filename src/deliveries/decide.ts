@@ -72,7 +72,7 @@ export type Facts = RuleFacts & {
   /** the last event or page view; read only if inactivity triggers the message */
   lastActiveAt: number | null
   /** further events that the email lists; read only if a rule is about each event */
-  joined: () => readonly EventFacts[]
+  joined: readonly EventFacts[]
   /** earlier verdicts of the message's rules, when their facts haven't changed */
   known?: readonly Verdict[]
 }
@@ -205,7 +205,7 @@ const NOTHING_NEW: Joined = { verdicts: [], unfit: [] }
 function checkJoined(content: MessageContent, facts: Facts): Joined {
   const ofEvent = rulesOfEvent(content)
   const joined: Joined = { verdicts: [], unfit: [] }
-  for (const [index, event] of ofEvent.length === 0 ? [] : facts.joined().entries()) {
+  for (const [index, event] of ofEvent.length === 0 ? [] : facts.joined.entries()) {
     const verdicts = checkRules(content, { ...facts, ...event }, ofEvent)
     const failed = verdicts.find(isSettled)
     if (failed === undefined)

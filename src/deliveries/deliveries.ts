@@ -45,9 +45,9 @@ import { planReport } from './reports.ts'
 export type { Basis, Decided, DeliveryRow, DeliveryWork, DecisionRecord, Marked, UnfitEvent }
 export { DELIVERY_STATES, forgetReply }
 
-const decideDelivery: DecideDelivery = (reads, work, at, known) => {
+const decideDelivery: DecideDelivery = async (reads, work, at, known) => {
   const { delivery, message, settings } = work
-  const decided = decide({ ...message, settings }, readFacts(reads, work, at, known))
+  const decided = decide({ ...message, settings }, await readFacts(reads, work, at, known))
   const { verdicts, unfit, ...outcome } = decided
   const record = delivery.byHand ? addByHand(delivery, verdicts, at) : { ...lastTryOf(work), at, verdicts }
   const isCompared = verdicts.some(({ rule }) => rule === HELD_BACK)
@@ -55,10 +55,10 @@ const decideDelivery: DecideDelivery = (reads, work, at, known) => {
 }
 
 /** The message's own rules run again only if something about the person arrived since the email was claimed. */
-const decideFinally: DecideFinally = (reads, work, { at, record, isUnchanged }) => {
+const decideFinally: DecideFinally = async (reads, work, { at, record, isUnchanged }) => {
   const hasRules = !work.delivery.byHand && (work.message.content.onlyIf ?? []).length > 0
-  const known = !hasRules || isUnchanged() ? record.verdicts.filter(isOwnRule) : undefined
-  const decided = decideDelivery(reads, work, at, known)
+  const known = !hasRules || (await isUnchanged()) ? record.verdicts.filter(isOwnRule) : undefined
+  const decided = await decideDelivery(reads, work, at, known)
   if (decided.outcome !== 'send') return decided
   const { isCompared } = decided
   if (known) return { outcome: 'send', record, isCompared, unfit: [] }

@@ -1,3 +1,4 @@
+import { mapInOrder } from '../core/in-order.ts'
 import { hasValue, sameValueOf } from '../messages/again.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import { parseRecord } from '../store/decision-records.ts'
@@ -20,6 +21,7 @@ import {
   readsPages,
   resultPathOf,
   type RuleFacts,
+  rulesOfEvent,
   sinceWhen,
 } from './rules.ts'
 import { isKeyUsed } from './schedules.ts'
@@ -64,30 +66,35 @@ export async function readRefusal(
 }
 
 /** With `known`, skips facts of the message's own rules. */
-export function readFacts(reads: FactReads, work: DecidedWork, at: number, known?: readonly Verdict[]): Facts {
+export async function readFacts(
+  reads: FactReads,
+  work: DecidedWork,
+  at: number,
+  known?: readonly Verdict[],
+): Promise<Facts> {
   const { delivery, message, contact, settings, joined } = work
   const { again, topic } = message.content
   const isLimited = isLifecycle(message.content) && (settings.perPersonDay !== null || settings.perPersonWeek !== null)
+  const isDone = known !== undefined || delivery.byHand
   return {
     at,
     plannedAt: delivery.plannedAt,
     limitedMs: limitedMsOf(work),
     isByHand: delivery.byHand,
-    suppression: reads.findSuppression(delivery.appId, contact.email),
-    topicEndedAt: topic === undefined ? null : reads.findTopicEnd(delivery.appId, contact.email, topic),
+    suppression: await reads.findSuppression(delivery.appId, contact.email),
+    topicEndedAt: topic === undefined ? null : await reads.findTopicEnd(delivery.appId, contact.email, topic),
     brake: heedsBrake(work) ? (work.brake ?? null) : null,
-    lastHandedAt: isTimed(again) && !delivery.byHand ? reads.lastHandedAt(delivery) : null,
-    handed: isLimited && !delivery.byHand ? listLimited(reads.listHanded(delivery, at - LIMITED_MS)) : [],
+    lastHandedAt: isTimed(again) && !delivery.byHand ? await reads.lastHandedAt(delivery) : null,
+    handed: isLimited && !delivery.byHand ? listLimited(await reads.listHanded(delivery, at - LIMITED_MS)) : [],
     place: message.content.holdback === undefined ? null : placeInMessage(delivery),
-    lastActiveAt: 'inactiveDays' in message.content.trigger ? reads.lastActiveAt(delivery.contactId) : null,
+    lastActiveAt: 'inactiveDays' in message.content.trigger ? await reads.lastActiveAt(delivery.contactId) : null,
     contact: { status: contact.status, tags: contact.tags ?? [], fields: contact.fields ?? {} },
-    ...(known || delivery.byHand
-      ? { triggeredAt: delivery.triggeredAt, ...NOTHING_DONE }
-      : readVisits(reads, work, at)),
-    joined: () =>
-      joined.map(({ triggeredAt, event }) =>
+    ...(isDone ? { triggeredAt: delivery.triggeredAt, ...NOTHING_DONE } : await readVisits(reads, work, at)),
+    joined: await mapInOrder(
+      isDone || rulesOfEvent(message.content).length === 0 ? [] : joined,
+      ({ triggeredAt, event }) =>
         readVisits(reads, { ...work, delivery: { ...delivery, triggeredAt, eventId: event.id }, event }, at),
-      ),
+    ),
     known,
   }
 }
@@ -103,24 +110,28 @@ export const limitedMsOf = (work: Braked & Pick<DecidedWork, 'limitedMs' | 'brak
   (work.limitedMs ?? 0) + (heedsBrake(work) ? (work.brakedMs ?? 0) : 0)
 
 /** Transactional emails don't count towards the limits per person. */
-const listLimited = (handed: ReturnType<FactReads['listHanded']>): number[] =>
+const listLimited = (handed: Awaited<ReturnType<FactReads['listHanded']>>): number[] =>
   handed.filter(isLifecycle).map(({ at }) => at)
 
 type Visits = EventFacts & Pick<RuleFacts, 'firstReportedAt'>
 
-function readVisits(reads: FactReads, { delivery, message, event, app }: DecidedWork, at: number): Visits {
+async function readVisits(
+  reads: FactReads,
+  { delivery, message, event, app }: DecidedWork,
+  at: number,
+): Promise<Visits> {
   const { appId, contactId, triggeredAt } = delivery
   const { onlyIf = [] } = message.content
   const isPageRead = readsPages(onlyIf)
-  const reports = isPageRead ? reads.listReports(appId, contactId, triggeredAt - VISIT_REPORT_MS) : []
-  const firstViewAt = isPageRead ? reads.firstViewAt(contactId) : null
-  const allViews = firstViewAt === null ? [] : reads.listViews(contactId, triggeredAt - longestQuietMs(onlyIf))
+  const reports = isPageRead ? await reads.listReports(appId, contactId, triggeredAt - VISIT_REPORT_MS) : []
+  const firstViewAt = isPageRead ? await reads.firstViewAt(contactId) : null
+  const allViews = firstViewAt === null ? [] : await reads.listViews(contactId, triggeredAt - longestQuietMs(onlyIf))
   const before = addLostViews(reports, allViews, triggeredAt)
   const views = allViews.filter(({ occurredAt }) => occurredAt >= triggeredAt)
   const returns = reports.filter(({ isReturn }) => isReturn)
   const visits = [...views, ...returns.map(({ path, reportedAt }) => ({ path, occurredAt: reportedAt }))]
   const sameValue = (property: string) => sameValueOf(parseProperties(event?.properties ?? null), property)
-  const done = readDone(reads, { delivery, onlyIf, sameValue }, at)
+  const done = await readDone(reads, { delivery, onlyIf, sameValue }, at)
   return {
     triggeredAt,
     resultPath: resultPathOf(event?.properties ?? null, app.hosts),
@@ -151,14 +162,20 @@ function addLostViews(reports: ReportRow[], views: readonly ViewRow[], triggered
 
 type DoneOf = Pick<DecidedWork, 'delivery'> & Pick<EventFacts, 'sameValue'> & { onlyIf: readonly Rule[] }
 
-function readDone(reads: FactReads, { delivery, onlyIf, sameValue }: DoneOf, at: number): Map<string, number | null> {
+async function readDone(
+  reads: FactReads,
+  { delivery, onlyIf, sameValue }: DoneOf,
+  at: number,
+): Promise<Map<string, number | null>> {
   const { appId, contactId, triggeredAt, eventId: exceptId } = delivery
   const done = new Map<string, number | null>()
   for (const { name, since: asked, same } of listReadEvents(onlyIf)) {
     const since = sinceWhen(asked, triggeredAt, at)
     const query = { appId, contactId, name, since, exceptId }
     const lastAt =
-      same === undefined ? reads.lastDoneAt(query) : readSame(reads, query, { same, value: sameValue(same) })
+      same === undefined
+        ? await reads.lastDoneAt(query)
+        : await readSame(reads, query, { same, value: sameValue(same) })
     done.set(keyOfDone(name, since, same), lastAt)
   }
   return done
@@ -168,14 +185,14 @@ const keyOfDone = (name: string, since: number, same = ''): string => `${name} $
 
 type Same = { same: string; value: ReturnType<EventFacts['sameValue']> }
 
-const readSame = (
+const readSame = async (
   reads: FactReads,
   query: Parameters<FactReads['lastDoneAt']>[0],
   { same, value }: Same,
-): number | null =>
+): Promise<number | null> =>
   value === null
     ? null
-    : reads.lastDoneAt({ ...query, fits: (properties) => hasValue(parseProperties(properties), same, value) })
+    : await reads.lastDoneAt({ ...query, fits: (properties) => hasValue(parseProperties(properties), same, value) })
 
 /** `at`: arrival; `occurredAt`: when it happened. `properties` is JSON. */
 export type Arrival = { at: number; occurredAt: number; properties: string | null }

@@ -70,21 +70,24 @@ type DueFacts = {
   timezone: string
   createdAt: number
   /** events and page views since then, in order of arrival */
-  listActivity: (since: number) => readonly { at: number; occurredAt: number }[]
+  listActivity: (since: number) => Promise<readonly { at: number; occurredAt: number }[]>
   from: number
   until: number
 }
 
 /** When a person would have triggered the message, as if it had been live, with today's date. */
-export function listDue(trigger: DateTrigger | InactiveTrigger, facts: DueFacts): Due[] {
+export async function listDue(trigger: DateTrigger | InactiveTrigger, facts: DueFacts): Promise<Due[]> {
   const { fields, timezone, createdAt, from, until } = facts
   const isWithin = (dueAt: number): boolean => dueAt >= from && dueAt <= until
-  if (isInactiveTrigger(trigger)) return listInactive(trigger, facts).filter(({ dueAt }) => isWithin(dueAt))
+  if (isInactiveTrigger(trigger)) return (await listInactive(trigger, facts)).filter(({ dueAt }) => isWithin(dueAt))
   const dueAt = dueByDate(trigger, fields, timezone)
   return dueAt !== null && dueAt > createdAt && isWithin(dueAt) ? [{ dueAt, trigger: nameDate(trigger, dueAt) }] : []
 }
 
-function listInactive(trigger: InactiveTrigger, { createdAt, listActivity, from, until }: DueFacts): Due[] {
+async function listInactive(
+  trigger: InactiveTrigger,
+  { createdAt, listActivity, from, until }: DueFacts,
+): Promise<Due[]> {
   const since = from - trigger.inactiveDays * DAY_MS
   const found: Due[] = []
   let lastAt = createdAt >= since ? createdAt : null
@@ -96,7 +99,7 @@ function listInactive(trigger: InactiveTrigger, { createdAt, listActivity, from,
     found.push({ dueAt, trigger: nameInactivity(lastAt) })
     nextAt = dueByInactivity(trigger, dueAt)
   }
-  for (const { at, occurredAt } of listActivity(since)) {
+  for (const { at, occurredAt } of await listActivity(since)) {
     endAt(at)
     // inactive for longer than is known: what happened too long ago ends nothing
     if (lastAt === null) nextAt = at

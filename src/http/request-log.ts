@@ -57,6 +57,9 @@ export function createRequestLog({ store, clock, access }: Dependencies): Reques
     for (const row of describeRefusals(call, known, at)) if (!repeats.merge(row)) addRow(row)
   }
 
+  /** Of a refusal whose key is looked up: later ones wait for it, so that they stay in order. */
+  let last: Promise<void> | null = null
+
   return {
     add(call) {
       const { facts, status } = call
@@ -67,8 +70,12 @@ export function createRequestLog({ store, clock, access }: Dependencies): Reques
         return
       }
       const found = facts.access ?? (mayHaveKey(call) ? access.find(bearerOf(call)) : null)
-      if (found instanceof Promise) found.then((known) => addRefusals(call, known, at)).catch(() => {})
-      else addRefusals(call, found, at)
+      if (last === null && !(found instanceof Promise)) return addRefusals(call, found, at)
+      const turn = (last ?? Promise.resolve()).then(async () => addRefusals(call, await found, at)).catch(() => {})
+      last = turn
+      void turn.then(() => {
+        if (last === turn) last = null
+      })
     },
     save,
   }

@@ -61,34 +61,34 @@ export function createAccountReads(db: Database, sealer: Sealer) {
       .prepare(),
   )
 
-  const findAccount = (id: string | null): Account | null => {
-    const account = id === null ? first.get() : byId.get({ id })
+  const findAccount = async (id: string | null): Promise<Account | null> => {
+    const account = id === null ? await first.get() : await byId.get({ id })
     return account ? { id: account.id, name: account.name, plan: toPlan(account) } : null
   }
 
   return {
     findAccount,
-    isSetUp: (): boolean => first.get() !== undefined,
+    isSetUp: async (): Promise<boolean> => (await first.get()) !== undefined,
 
-    listAccounts: (): { id: string; name: string; createdAt: number }[] =>
-      orm
+    listAccounts: async (): Promise<{ id: string; name: string; createdAt: number }[]> =>
+      await orm
         .select({ id: accounts.id, name: accounts.name, createdAt: accounts.createdAt })
         .from(accounts)
         .orderBy(asc(accounts.createdAt), asc(accounts.id))
         .all(),
 
-    findAccess(keyHash: string): Access | null {
-      const key = findKey(keyHash)
-      const account = key && findAccount(key.accountId)
-      return account ? { key, plan: account.plan, apps: listApps(account.id) } : null
+    async findAccess(keyHash: string): Promise<Access | null> {
+      const key = await findKey(keyHash)
+      const account = key && (await findAccount(key.accountId))
+      return account ? { key, plan: account.plan, apps: await listApps(account.id) } : null
     },
 
-    findSite(siteId: string, retiredAfter: number): Site | null {
-      const app = findAppBySiteId(siteId)
-      const account = app && findAccount(app.accountId)
+    async findSite(siteId: string, retiredAfter: number): Promise<Site | null> {
+      const app = await findAppBySiteId(siteId)
+      const account = app && (await findAccount(app.accountId))
       if (!account) return null
-      const secrets = listSecrets(account.id, retiredAfter)
-      return { app, plan: account.plan, secrets, settings: snippetSettings(app.id) }
+      const secrets = await listSecrets(account.id, retiredAfter)
+      return { app, plan: account.plan, secrets, settings: await snippetSettings(app.id) }
     },
   }
 }
@@ -100,65 +100,68 @@ export function createAccountWrites({ db, addApp, senderDomains, sealer, rules }
   const { addLink, findLink, dropLink, dropOwnersLinks, dropPasswordLinks } = createLinks(db)
   const { ensurePerson, add: addMembership } = createMemberships(db)
 
-  const addOwner = ({ id, at, member, inviteLink }: NewAccount, { setsPassword, joins }: AccountPlan): void => {
+  const addOwner = async (
+    { id, at, member, inviteLink }: NewAccount,
+    { setsPassword, joins }: AccountPlan,
+  ): Promise<void> => {
     const { passwordHash } = member
-    const memberId = ensurePerson(member, at)
+    const memberId = await ensurePerson(member, at)
     if (setsPassword) {
       // a person without a password has joined no other account
-      orm.update(members).set({ passwordHash }).where(eq(members.id, memberId)).run()
-      dropPasswordLinks(memberId)
+      await orm.update(members).set({ passwordHash }).where(eq(members.id, memberId)).run()
+      await dropPasswordLinks(memberId)
     }
-    addMembership({ id: member.membershipId, accountId: id, memberId, role: 'owner', isAccepted: joins, at })
-    if (inviteLink) addLink(inviteLink, { memberId, accountId: id }, at)
+    await addMembership({ id: member.membershipId, accountId: id, memberId, role: 'owner', isAccepted: joins, at })
+    if (inviteLink) await addLink(inviteLink, { memberId, accountId: id }, at)
   }
 
-  const findFacts = ({ onlyFirst, setupToken, member, at }: NewAccount): AccountFacts => ({
+  const findFacts = async ({ onlyFirst, setupToken, member, at }: NewAccount): Promise<AccountFacts> => ({
     onlyFirst,
-    accounts: orm.select({ id: accounts.id }).from(accounts).limit(2).all().length,
+    accounts: (await orm.select({ id: accounts.id }).from(accounts).limit(2).all()).length,
     passwordHash: member.passwordHash,
-    storedHash: orm.select().from(members).where(eq(members.email, member.email)).get()?.passwordHash ?? null,
-    setup: setupToken === null ? null : { link: findLink(setupToken), at },
+    storedHash: (await orm.select().from(members).where(eq(members.email, member.email)).get())?.passwordHash ?? null,
+    setup: setupToken === null ? null : { link: await findLink(setupToken), at },
   })
 
   return {
     /** Refusals: already_set_up, email_taken, not_found. */
-    createAccount(account: NewAccount): Done | Refused {
+    async createAccount(account: NewAccount): Promise<Done | Refused> {
       const { id, at, app, key, secret, setupToken } = account
-      const planned = rules.planAccount(findFacts(account))
+      const planned = rules.planAccount(await findFacts(account))
       if ('refusal' in planned) return planned
-      if (setupToken !== null) dropLink(setupToken)
-      if (planned.bindsDomains) senderDomains.bindExisting(at)
+      if (setupToken !== null) await dropLink(setupToken)
+      if (planned.bindsDomains) await senderDomains.bindExisting(at)
       const { snippetLimits } = planned
-      orm.insert(accounts).values({ id, name: account.name, snippetLimits, createdAt: at }).run()
-      addOwner(account, planned)
+      await orm.insert(accounts).values({ id, name: account.name, snippetLimits, createdAt: at }).run()
+      await addOwner(account, planned)
       // owners may not create password links once there are several accounts
-      dropOwnersLinks()
+      await dropOwnersLinks()
       const change = { accountId: id, actor: account.actor, at }
-      audit(change, 'account.create', id)
-      addApp(change, app)
-      addKey(id, key, at)
-      addSecret(id, secret, at)
-      audit(change, 'key.create', key.id)
+      await audit(change, 'account.create', id)
+      await addApp(change, app)
+      await addKey(id, key, at)
+      await addSecret(id, secret, at)
+      await audit(change, 'key.create', key.id)
       return DONE
     },
 
-    renameAccount({ name, ...change }: Change & { name: string }): Done {
-      orm.update(accounts).set({ name }).where(eq(accounts.id, change.accountId)).run()
-      audit(change, 'account.rename', change.accountId)
+    async renameAccount({ name, ...change }: Change & { name: string }): Promise<Done> {
+      await orm.update(accounts).set({ name }).where(eq(accounts.id, change.accountId)).run()
+      await audit(change, 'account.rename', change.accountId)
       return DONE
     },
 
-    requireTwoStep({ isRequired, ...change }: Change & { isRequired: boolean }): Done {
+    async requireTwoStep({ isRequired, ...change }: Change & { isRequired: boolean }): Promise<Done> {
       const set = { requiresTwoStep: isRequired }
-      orm.update(accounts).set(set).where(eq(accounts.id, change.accountId)).run()
-      audit(change, isRequired ? 'account.require_two_step' : 'account.allow_one_step', change.accountId)
+      await orm.update(accounts).set(set).where(eq(accounts.id, change.accountId)).run()
+      await audit(change, isRequired ? 'account.require_two_step' : 'account.allow_one_step', change.accountId)
       return DONE
     },
 
-    setPlan({ plan, ...change }: Change & { plan: Partial<Plan> }): Done {
+    async setPlan({ plan, ...change }: Change & { plan: Partial<Plan> }): Promise<Done> {
       if (Object.keys(plan).length === 0) return DONE
-      orm.update(accounts).set(plan).where(eq(accounts.id, change.accountId)).run()
-      audit(change, 'plan.set', Object.keys(plan).join(','))
+      await orm.update(accounts).set(plan).where(eq(accounts.id, change.accountId)).run()
+      await audit(change, 'plan.set', Object.keys(plan).join(','))
       return DONE
     },
   }

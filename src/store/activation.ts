@@ -8,17 +8,17 @@ import type { NoteKind, NoteRow } from './types.ts'
 export function createActivationReads(db: Database) {
   const orm = drizzle(db)
   return {
-    listNotes: (appId: number): NoteRow[] =>
-      orm.select().from(activationNotes).where(eq(activationNotes.appId, appId)).all(),
+    listNotes: async (appId: number): Promise<NoteRow[]> =>
+      await orm.select().from(activationNotes).where(eq(activationNotes.appId, appId)).all(),
   }
 }
 
 /** Runs inside the caller's transaction. */
 export function createNoteRemoval(db: Database) {
   const orm = drizzle(db)
-  return (accountId: string, kind: NoteKind): void => {
+  return async (accountId: string, kind: NoteKind): Promise<void> => {
     const own = orm.select({ id: apps.id }).from(apps).where(eq(apps.accountId, accountId))
-    orm
+    await orm
       .delete(activationNotes)
       .where(and(eq(activationNotes.kind, kind), inArray(activationNotes.appId, own)))
       .run()
@@ -33,9 +33,9 @@ export function createActivationWrites(db: Database) {
     sql`iif(excluded.last_at >= ${lastAt}, excluded.${sql.identifier(column.name)}, ${column})`
 
   return {
-    addNotes(notes: NoteRow[]): Done {
+    async addNotes(notes: NoteRow[]): Promise<Done> {
       for (const note of notes) {
-        orm
+        await orm
           .insert(activationNotes)
           .values(note)
           .onConflictDoUpdate({

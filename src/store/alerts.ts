@@ -43,8 +43,11 @@ export function createAlertReads(db: Database) {
   )
   return {
     /** Those that are not over first, then the newest. */
-    listAlerts: (limit: number = KEPT): Alert[] =>
-      recent.all(limit).map(({ notices, ...alert }) => ({ ...alert, notices: JSON.parse(notices) as AlertNotice[] })),
+    listAlerts: async (limit: number = KEPT): Promise<Alert[]> =>
+      (await recent.all(limit)).map(({ notices, ...alert }) => ({
+        ...alert,
+        notices: JSON.parse(notices) as AlertNotice[],
+      })),
   }
 }
 
@@ -60,13 +63,13 @@ export function createAlertWrites(db: Database) {
        (SELECT id FROM alerts WHERE resolved_at IS NOT NULL ORDER BY opened_at DESC LIMIT ${KEPT})`,
   )
   return {
-    saveAlerts({ alerts }: { alerts: readonly Alert[] }): Done {
+    async saveAlerts({ alerts }: { alerts: readonly Alert[] }): Promise<Done> {
       for (const one of alerts.toSorted((a, b) => Number(a.resolvedAt === null) - Number(b.resolvedAt === null))) {
         const { id, kind, subject, accountId, title, detail, fix, path, openedAt, resolvedAt, notices } = one
         const text = JSON.stringify(notices)
-        save.run(id, kind, subject, accountId, title, detail, fix, path, openedAt, resolvedAt, text)
+        await save.run(id, kind, subject, accountId, title, detail, fix, path, openedAt, resolvedAt, text)
       }
-      forget.run()
+      await forget.run()
       return DONE
     },
   }

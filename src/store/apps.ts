@@ -100,24 +100,21 @@ export function createAppReads(db: Database) {
   const one = (found: FoundApp | undefined): AppRow | null => (found ? toApp(found) : null)
 
   return {
-    listApps: (accountId: string): AppRow[] => ofAccount.all({ accountId }).map(toApp),
-    listAllApps: (): AppRow[] => ofAll.all().map(toApp),
-    findApp: (appId: number): AppRow | null => one(byId.get({ id: appId })),
-    findAppByPublicId: (publicId: string): AppRow | null => one(byPublicId.get({ publicId })),
-    findAppBySiteId: (siteId: string): AppRow | null => one(bySiteId.get({ siteId })),
+    listApps: async (accountId: string): Promise<AppRow[]> => (await ofAccount.all({ accountId })).map(toApp),
+    listAllApps: async (): Promise<AppRow[]> => (await ofAll.all()).map(toApp),
+    findApp: async (appId: number): Promise<AppRow | null> => one(await byId.get({ id: appId })),
+    findAppByPublicId: async (publicId: string): Promise<AppRow | null> => one(await byPublicId.get({ publicId })),
+    findAppBySiteId: async (siteId: string): Promise<AppRow | null> => one(await bySiteId.get({ siteId })),
 
-    snippetSettings(appId: number): SnippetSettings {
-      const row = snippetOf.get({ appId })
+    async snippetSettings(appId: number): Promise<SnippetSettings> {
+      const row = await snippetOf.get({ appId })
       return row ? { hosts: row.hosts ?? [], addsPeople: row.addsPeople } : NO_SNIPPET
     },
 
-    findAppsByHost: (hosts: string[]): number[] =>
-      orm
-        .selectDistinct({ appId: appHosts.appId })
-        .from(appHosts)
-        .where(inArray(appHosts.host, hosts))
-        .all()
-        .map((row) => row.appId),
+    findAppsByHost: async (hosts: string[]): Promise<number[]> =>
+      (
+        await orm.selectDistinct({ appId: appHosts.appId }).from(appHosts).where(inArray(appHosts.host, hosts)).all()
+      ).map((row) => row.appId),
   }
 }
 
@@ -132,57 +129,57 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
   const saveRetention = createRetentionSettings(db)
   const expireOutcomes = createOutcomeExpiry(db, rules)
 
-  const saveSnippet = (appId: number, { hosts, addsPeople }: SnippetSettings): void => {
+  const saveSnippet = async (appId: number, { hosts, addsPeople }: SnippetSettings): Promise<void> => {
     const row = { hosts: hosts.length === 0 ? null : hosts, addsPeople }
-    orm
+    await orm
       .insert(snippetSettings)
       .values({ appId, ...row })
       .onConflictDoUpdate({ target: snippetSettings.appId, set: row })
       .run()
   }
 
-  const findOwn = (accountId: string, appId: number) =>
-    orm
+  const findOwn = async (accountId: string, appId: number) =>
+    await orm
       .select({ publicId: apps.publicId })
       .from(apps)
       .where(and(eq(apps.id, appId), eq(apps.accountId, accountId)))
       .get()
 
-  const isOutdated = (appId: number, basedOn: AppSettings): boolean => {
-    const app = reads.findApp(appId)
+  const isOutdated = async (appId: number, basedOn: AppSettings): Promise<boolean> => {
+    const app = await reads.findApp(appId)
     if (!app) return true
-    const stored = pickSettings(app, reads.snippetSettings(appId), findRetention(appId))
+    const stored = pickSettings(app, await reads.snippetSettings(appId), await findRetention(appId))
     return !Bun.deepEquals(basedOn, stored, true)
   }
 
-  const findLocale = (appId: number) =>
-    orm
+  const findLocale = async (appId: number) =>
+    await orm
       .select({ timezone: appMailSettings.timezone, locale: appMailSettings.locale })
       .from(appMailSettings)
       .where(eq(appMailSettings.appId, appId))
       .get()
 
-  const addHosts = (appId: number, hosts: string[]): void => {
-    for (const host of hosts) orm.insert(appHosts).values({ appId, host }).onConflictDoNothing().run()
+  const addHosts = async (appId: number, hosts: string[]): Promise<void> => {
+    for (const host of hosts) await orm.insert(appHosts).values({ appId, host }).onConflictDoNothing().run()
   }
 
-  const addApp = (change: Change, app: NewApp): void => {
+  const addApp = async (change: Change, app: NewApp): Promise<void> => {
     const { accountId, at } = change
-    const largest = orm
+    const largest = await orm
       .select({ id: sql<number>`ifnull(max(${apps.id}), 0)` })
       .from(apps)
       .get()
     const { hosts, snippet, messages: drafts = [], ...row } = app
     const id = (largest?.id ?? 0) + 1
-    orm
+    await orm
       .insert(apps)
       .values({ ...row, id, accountId, createdAt: at })
       .run()
-    addHosts(id, hosts)
-    if (snippet) saveSnippet(id, snippet)
-    orm.insert(appMailSettings).values({ appId: id, perPersonDay: rules.perPersonDay }).run()
-    audit(change, 'app.create', app.publicId)
-    messages.saveMessages({
+    await addHosts(id, hosts)
+    if (snippet) await saveSnippet(id, snippet)
+    await orm.insert(appMailSettings).values({ appId: id, perPersonDay: rules.perPersonDay }).run()
+    await audit(change, 'app.create', app.publicId)
+    await messages.saveMessages({
       ...change,
       appId: id,
       drafts: drafts.map((draft) => ({
@@ -196,31 +193,31 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
   return {
     addApp,
     writes: {
-      createApp({ app, ...change }: Change & { app: NewApp }): Done {
-        addApp(change, app)
+      async createApp({ app, ...change }: Change & { app: NewApp }): Promise<Done> {
+        await addApp(change, app)
         return DONE
       },
 
       /** `basedOn`: must still be the settings, else settings_changed. */
-      updateApp({ appId, settings, basedOn, expiryAt, ...change }: AppChange): Done | Refused {
-        const app = findOwn(change.accountId, appId)
+      async updateApp({ appId, settings, basedOn, expiryAt, ...change }: AppChange): Promise<Done | Refused> {
+        const app = await findOwn(change.accountId, appId)
         if (!app) return { refusal: 'app_not_found' }
-        if (basedOn && isOutdated(appId, basedOn)) return { refusal: 'settings_changed' }
+        if (basedOn && (await isOutdated(appId, basedOn))) return { refusal: 'settings_changed' }
         const { name, homeUrl, hosts, timezone, locale, snippet, retention } = settings
-        orm.update(apps).set({ name, homeUrl }).where(eq(apps.id, appId)).run()
-        orm.delete(appHosts).where(eq(appHosts.appId, appId)).run()
-        addHosts(appId, hosts)
-        saveSnippet(appId, snippet)
+        await orm.update(apps).set({ name, homeUrl }).where(eq(apps.id, appId)).run()
+        await orm.delete(appHosts).where(eq(appHosts.appId, appId)).run()
+        await addHosts(appId, hosts)
+        await saveSnippet(appId, snippet)
         // else they would be valid again if they are kept for longer
-        expireOutcomes(appId, expiryAt ?? change.at)
-        saveRetention(appId, retention)
-        const stored = findLocale(appId)
+        await expireOutcomes(appId, expiryAt ?? change.at)
+        await saveRetention(appId, retention)
+        const stored = await findLocale(appId)
         const changed = {
           ...(timezone === readTimezone(stored?.timezone) ? {} : { timezone }),
           ...(locale === readLocale(stored?.locale) ? {} : { locale }),
         }
-        mailSettings.setMailSettings({ ...change, appId, settings: changed })
-        audit(change, 'app.update', app.publicId)
+        await mailSettings.setMailSettings({ ...change, appId, settings: changed })
+        await audit(change, 'app.update', app.publicId)
         live.drop(appId)
         return DONE
       },

@@ -33,9 +33,14 @@ export function createAudit(db: Database) {
       })
       .prepare(),
   )
-  return ({ accountId, actor, at }: Change, action: string, subject: string, mark?: SignInMark): void => {
+  return async (
+    { accountId, actor, at }: Change,
+    action: string,
+    subject: string,
+    mark?: SignInMark,
+  ): Promise<void> => {
     const { address = null, count = 1 } = mark ?? {}
-    insert.run({ id: nextId(at), accountId, actor, action, subject, at, address, count })
+    await insert.run({ id: nextId(at), accountId, actor, action, subject, at, address, count })
   }
 }
 
@@ -65,8 +70,8 @@ export type ExportNote = Change & { action: 'contact.export' | 'data.export' | '
 export function createAuditWrites(db: Database) {
   const audit = createAudit(db)
   return {
-    noteExport({ action, subject, ...by }: ExportNote): Done {
-      audit(by, action, subject)
+    async noteExport({ action, subject, ...by }: ExportNote): Promise<Done> {
+      await audit(by, action, subject)
       return DONE
     },
   }
@@ -85,11 +90,11 @@ export function createAuditReads(db: Database) {
   const orm = drizzle(db)
   const { createdAt, address, accountId, id } = auditEntries
   return {
-    listAudit(query: AuditQuery): AuditEntry[] {
+    async listAudit(query: AuditQuery): Promise<AuditEntry[]> {
       const { before } = query
       const older = before && or(lt(createdAt, before.at), and(eq(createdAt, before.at), lt(id, before.id)))
       const kind = { all: undefined, sign_ins: isNotNull(address), changes: isNull(address) }[query.kind]
-      return orm
+      return await orm
         .select()
         .from(auditEntries)
         .where(and(eq(accountId, query.accountId), kind, older ?? undefined))

@@ -5,6 +5,7 @@ import { type Done, DONE } from './audit.ts'
 import { openUnchanged } from './engine/database.ts'
 import { SCHEMA_VERSION } from './engine/migrations/index.ts'
 import { schemaVersion } from './engine/upgrades.ts'
+import { inTransaction } from './engine/transactions.ts'
 
 /** Stored as they are; see the migration. */
 export type BackupKind = 'manual' | 'scheduled'
@@ -33,18 +34,19 @@ export function createBackupReads(db: Database) {
   const recent = db.prepare<Backup, [number]>(`SELECT ${COLUMNS} FROM backups ORDER BY id DESC LIMIT ?`)
   return {
     /** `isScheduled`: only of the scheduled ones in their current place, which is that of the last try. */
-    findLastGoodBackup(isScheduled: boolean): Backup | null {
-      if (!isScheduled) return lastGood.get()
-      const tries = scheduled.all()
+    async findLastGoodBackup(isScheduled: boolean): Promise<Backup | null> {
+      if (!isScheduled) return await lastGood.get()
+      const tries = await scheduled.all()
       const folder = dirname(tries[0]?.place ?? '')
       return tries.find(({ place, error }) => error === null && dirname(place) === folder) ?? null
     },
 
     /** Scheduled ones only: a manual backup reports its failure on the command line. */
-    findLastFailedBackup: (): Backup | null => scheduled.all().find(({ error }) => error !== null) ?? null,
+    findLastFailedBackup: async (): Promise<Backup | null> =>
+      (await scheduled.all()).find(({ error }) => error !== null) ?? null,
 
     /** The newest first. */
-    listBackups: (limit: number): Backup[] => recent.all(limit),
+    listBackups: async (limit: number): Promise<Backup[]> => await recent.all(limit),
   }
 }
 
@@ -60,21 +62,29 @@ export function createBackupWrites(db: Database) {
        WHERE place > ${KEPT_ROWS})`,
   )
   return {
-    recordBackup({ kind, place, startedAt, finishedAt, bytes, error, removedPlaces }: BackupWrite): Done {
-      removeGone.run(JSON.stringify(removedPlaces))
-      insert.run(kind, place, startedAt, finishedAt, bytes, error)
-      removeOld.run()
+    async recordBackup({
+      kind,
+      place,
+      startedAt,
+      finishedAt,
+      bytes,
+      error,
+      removedPlaces,
+    }: BackupWrite): Promise<Done> {
+      await removeGone.run(JSON.stringify(removedPlaces))
+      await insert.run(kind, place, startedAt, finishedAt, bytes, error)
+      await removeOld.run()
       return DONE
     },
   }
 }
 
 /** Without the master key. @returns false if the database is of another version, which may lack the table */
-export function recordBackupIn(folder: string, backup: Backup): boolean {
+export async function recordBackupIn(folder: string, backup: Backup): Promise<boolean> {
   const db = openUnchanged(folder)
   try {
     if (schemaVersion(db) !== SCHEMA_VERSION) return false
-    db.transaction(() => createBackupWrites(db).recordBackup({ ...backup, removedPlaces: [] })).immediate()
+    await inTransaction(db, () => createBackupWrites(db).recordBackup({ ...backup, removedPlaces: [] }))
     return true
   } finally {
     db.close()

@@ -49,17 +49,17 @@ export function createBrakes({ db, retries, rules }: Parts) {
     'SELECT account_id AS accountId, public_id AS publicId FROM apps WHERE id = ?',
   )
 
-  const note = (appId: number, action: string, { actor, at }: Pick<Change, 'actor' | 'at'>): void => {
-    const app = appOf.get(appId)
-    if (app) audit({ accountId: app.accountId, actor, at }, action, app.publicId)
+  const note = async (appId: number, action: string, { actor, at }: Pick<Change, 'actor' | 'at'>): Promise<void> => {
+    const app = await appOf.get(appId)
+    if (app) await audit({ accountId: app.accountId, actor, at }, action, app.publicId)
   }
 
   /** Since the last release, if that is later. */
-  const countedDays = (appId: number, at: number, brake: StoredBrake | null): MailDay[] => {
+  const countedDays = async (appId: number, at: number, brake: StoredBrake | null): Promise<MailDay[]> => {
     const releasedAt = brake?.releasedAt ?? null
     const baseDay = releasedAt === null ? 0 : Math.floor(releasedAt / DAY_MS)
     const from = Math.max(rules.firstBrakeDay(at), baseDay)
-    return days.all(appId, from).map((one) =>
+    return (await days.all(appId, from)).map((one) =>
       brake && one.day === baseDay
         ? {
             day: one.day,
@@ -72,58 +72,58 @@ export function createBrakes({ db, retries, rules }: Parts) {
   }
 
   /** The time doesn't count towards giving up lifecycle emails. */
-  const noteWait = (appId: number, { since }: Pick<StoredBrake, 'since'>, at: number): void => {
-    if (since !== null && since < at) saveWait({ appId, from: since, until: at })
+  const noteWait = async (appId: number, { since }: Pick<StoredBrake, 'since'>, at: number): Promise<void> => {
+    if (since !== null && since < at) await saveWait({ appId, from: since, until: at })
   }
 
-  const wake = (appId: number, at: number): void => {
-    if (retries.wake(appId, at)) woken.run(appId)
+  const wake = async (appId: number, at: number): Promise<void> => {
+    if (await retries.wake(appId, at)) await woken.run(appId)
   }
 
   /** Its emails are still to be woken if it ends. */
-  const look = (appId: number, at: number): { isOver: boolean } => {
-    const brake = find.get(appId)
-    const days = countedDays(appId, at, brake)
-    const cause = rules.findBrakeCause(days, limits.get(appId) ?? { complaintLimit: null, bounceLimit: null })
+  const look = async (appId: number, at: number): Promise<{ isOver: boolean }> => {
+    const brake = await find.get(appId)
+    const days = await countedDays(appId, at, brake)
+    const cause = rules.findBrakeCause(days, (await limits.get(appId)) ?? { complaintLimit: null, bounceLimit: null })
     const isOn = brake !== null && brake.since !== null
-    if (isOn) noteWait(appId, brake, at)
+    if (isOn) await noteWait(appId, brake, at)
     if (cause) {
-      pull.run(appId, at, cause.kind, cause.failures, cause.emails)
-      if (!isOn) note(appId, 'brake.pull', { actor: 'eventpost', at })
+      await pull.run(appId, at, cause.kind, cause.failures, cause.emails)
+      if (!isOn) await note(appId, 'brake.pull', { actor: 'eventpost', at })
     } else if (isOn) {
-      letGo.run(appId)
-      note(appId, 'brake.end', { actor: 'eventpost', at })
+      await letGo.run(appId)
+      await note(appId, 'brake.end', { actor: 'eventpost', at })
     }
     return { isOver: isOn && !cause }
   }
 
   /** After an email bounced or was reported. */
-  const check = (appId: number, at: number): void => {
-    if (look(appId, at).isOver) wake(appId, at)
+  const check = async (appId: number, at: number): Promise<void> => {
+    if ((await look(appId, at)).isOver) await wake(appId, at)
   }
 
   return {
     check,
     writes: {
       /** Regularly. `isMore`: emails that waited, for a brake or anything else, are still to be made due. */
-      checkBrakes({ at }: { at: number }): { isMore: boolean } {
-        for (const { appId } of pulled.all()) look(appId, at)
+      async checkBrakes({ at }: { at: number }): Promise<{ isMore: boolean }> {
+        for (const { appId } of await pulled.all()) await look(appId, at)
         // one per write
-        const next = waking.get()
-        if (next) wake(next.appId, at)
-        else retries.goOn()
-        return { isMore: waking.get() !== null || retries.hasLeft() }
+        const next = await waking.get()
+        if (next) await wake(next.appId, at)
+        else await retries.goOn()
+        return { isMore: (await waking.get()) !== null || (await retries.hasLeft()) }
       },
 
       /** Emails go on, and only those sent from now on count. */
-      releaseBrake({ appId, actor, at }: { appId: number } & Pick<Change, 'actor' | 'at'>): Done {
-        const brake = find.get(appId)
+      async releaseBrake({ appId, actor, at }: { appId: number } & Pick<Change, 'actor' | 'at'>): Promise<Done> {
+        const brake = await find.get(appId)
         if (brake === null || brake.since === null) return DONE
-        noteWait(appId, brake, at)
-        release.run(appId, at)
-        letGo.run(appId)
-        note(appId, 'brake.release', { actor, at })
-        wake(appId, at)
+        await noteWait(appId, brake, at)
+        await release.run(appId, at)
+        await letGo.run(appId)
+        await note(appId, 'brake.release', { actor, at })
+        await wake(appId, at)
         return DONE
       },
     },

@@ -27,12 +27,12 @@ export function createComparing(db: Database) {
   )
   const pass = db.prepare('UPDATE compared_people SET delivery_id = ?2 WHERE delivery_id = ?1')
   return {
-    compare(deliveryId: number, { at, isHeldBack, isCapturing = false }: Comparing): void {
-      if (isCapturing) leaveOut.run(deliveryId)
-      else add.run(deliveryId, Number(isHeldBack), at)
+    async compare(deliveryId: number, { at, isHeldBack, isCapturing = false }: Comparing): Promise<void> {
+      if (isCapturing) await leaveOut.run(deliveryId)
+      else await add.run(deliveryId, Number(isHeldBack), at)
     },
     /** Another delivery takes over the email. */
-    passOn: (deliveryId: number, heirId: number): void => void pass.run(deliveryId, heirId),
+    passOn: async (deliveryId: number, heirId: number): Promise<void> => void (await pass.run(deliveryId, heirId)),
   }
 }
 
@@ -57,8 +57,10 @@ export function createComparedReads(db: Database) {
      WHERE compared_people.contact_id = ? AND decided_at >= ? AND compared_people.goal_at IS NULL`,
   )
   return {
-    listWithoutReturn: (contactId: number, since: number): Decided[] => returns.all(contactId, since),
-    listWithoutGoal: (contactId: number, since: number): WithoutGoal[] => goals.all(contactId, since),
+    listWithoutReturn: async (contactId: number, since: number): Promise<Decided[]> =>
+      await returns.all(contactId, since),
+    listWithoutGoal: async (contactId: number, since: number): Promise<WithoutGoal[]> =>
+      await goals.all(contactId, since),
   }
 }
 
@@ -69,7 +71,8 @@ export function createComparedWrites(db: Database) {
   )
   const noteGoal = db.prepare('UPDATE compared_people SET goal_at = ifnull(goal_at, ?) WHERE delivery_id = ?')
   return {
-    noteReturn: (id: number, at: number, isResult: boolean): void => void noteReturn.run(at, isResult ? at : null, id),
-    noteGoal: (id: number, at: number): void => void noteGoal.run(at, id),
+    noteReturn: async (id: number, at: number, isResult: boolean): Promise<void> =>
+      void (await noteReturn.run(at, isResult ? at : null, id)),
+    noteGoal: async (id: number, at: number): Promise<void> => void (await noteGoal.run(at, id)),
   }
 }

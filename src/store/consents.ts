@@ -39,10 +39,10 @@ export function createConsentReads(db: Database) {
     'SELECT subject, body, button FROM consent_wordings WHERE app_id = ? AND version = ?',
   )
   return {
-    findConsent: (id: number): Consent | null => one.get(id),
+    findConsent: async (id: number): Promise<Consent | null> => await one.get(id),
     /** Newest first. */
-    listConsents: (contactId: number): Consent[] => ofContact.all(contactId),
-    findWording: (appId: number, version: string): OptInText | null => wording.get(appId, version),
+    listConsents: async (contactId: number): Promise<Consent[]> => await ofContact.all(contactId),
+    findWording: async (appId: number, version: string): Promise<OptInText | null> => await wording.get(appId, version),
   }
 }
 
@@ -56,13 +56,13 @@ export function createConsentWrites(db: Database) {
     `UPDATE contacts SET status = 'subscribed', updated_at = ? WHERE id = ? AND status = 'pending'`,
   )
   return {
-    addConsent({ id, appId, contactId, askedAt, source, wording, text }: NewConsent): void {
-      add.run(id, appId, contactId, askedAt, source, wording)
-      addWording.run(appId, wording, text.subject, text.body, text.button)
+    async addConsent({ id, appId, contactId, askedAt, source, wording, text }: NewConsent): Promise<void> {
+      await add.run(id, appId, contactId, askedAt, source, wording)
+      await addWording.run(appId, wording, text.subject, text.body, text.button)
     },
-    confirmConsent({ id, contactId, at, address }: Confirmation): void {
-      confirm.run(at, address, id, contactId)
-      subscribe.run(at, contactId)
+    async confirmConsent({ id, contactId, at, address }: Confirmation): Promise<void> {
+      await confirm.run(at, address, id, contactId)
+      await subscribe.run(at, contactId)
     },
   }
 }

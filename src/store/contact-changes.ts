@@ -43,7 +43,7 @@ export function createStatusChangeRead(db: Database) {
     `SELECT at, actor, json_extract(change, '$.status[1]') AS status FROM contact_changes
      WHERE contact_id = ? AND json_extract(change, '$.status[1]') IS NOT NULL ORDER BY id DESC LIMIT 1`,
   )
-  return (contactId: number): StatusChange | null => newest.get(contactId)
+  return async (contactId: number): Promise<StatusChange | null> => await newest.get(contactId)
 }
 
 /** Triggers record the changes (migration contact_changes). */
@@ -53,8 +53,8 @@ export function createChangeReads(db: Database) {
   )
   return {
     findStatusChange: createStatusChangeRead(db),
-    listContactChanges: (contactId: number, before: number | null, limit: number): ContactChangeRow[] =>
-      newest.all(contactId, before ?? Number.MAX_SAFE_INTEGER, limit).map(({ change, ...row }) => ({
+    listContactChanges: async (contactId: number, before: number | null, limit: number): Promise<ContactChangeRow[]> =>
+      (await newest.all(contactId, before ?? Number.MAX_SAFE_INTEGER, limit)).map(({ change, ...row }) => ({
         ...row,
         change: { ...NO_DIFFERENCE, ...(JSON.parse(change) as Partial<ContactDifference>) },
       })),
@@ -85,9 +85,9 @@ export function createChangeNote(db: Database) {
        (SELECT id FROM contact_changes WHERE contact_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_CHANGES})`,
   )
   const toJson = (value: unknown): string | null => (value === undefined ? null : JSON.stringify(value))
-  return (contactId: number, { at, actor, status, cause, topics }: ChangeNote): void => {
-    add.run(contactId, at, actor, status ?? null, toJson(cause), toJson(topics))
-    cut.run(contactId)
+  return async (contactId: number, { at, actor, status, cause, topics }: ChangeNote): Promise<void> => {
+    await add.run(contactId, at, actor, status ?? null, toJson(cause), toJson(topics))
+    await cut.run(contactId)
   }
 }
 
@@ -97,8 +97,8 @@ export function createChangeActor(db: Database) {
     `UPDATE contact_changes SET actor = ?1 WHERE contact_id = ?2 AND at = ?3 AND id =
        (SELECT max(id) FROM contact_changes WHERE contact_id = ?2)`,
   )
-  return (contactId: number, at: number, actor: string | null | undefined): void => {
-    if (actor) name.run(actor, contactId, at)
+  return async (contactId: number, at: number, actor: string | null | undefined): Promise<void> => {
+    if (actor) await name.run(actor, contactId, at)
   }
 }
 
@@ -108,7 +108,7 @@ export function createChangeCause(db: Database) {
     `UPDATE contact_changes SET change = json_set(change, '$.cause', json(?1)) WHERE contact_id = ?2 AND at = ?3 AND id =
        (SELECT max(id) FROM contact_changes WHERE contact_id = ?2)`,
   )
-  return (contactId: number, at: number, cause: Cause | undefined): void => {
-    if (cause) set.run(JSON.stringify(cause), contactId, at)
+  return async (contactId: number, at: number, cause: Cause | undefined): Promise<void> => {
+    if (cause) await set.run(JSON.stringify(cause), contactId, at)
   }
 }

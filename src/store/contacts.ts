@@ -1,5 +1,7 @@
 import type { Database } from 'bun:sqlite'
+import { mapInOrder } from '../core/in-order.ts'
 import { selectFields } from './engine/columns.ts'
+import { inSnapshot } from './engine/transactions.ts'
 import { createExpiredActivity } from './retention.ts'
 import { INDEXED_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline/timeline-reads.ts'
 import {
@@ -117,25 +119,29 @@ export function createContactReads(db: Database) {
    * Seen times come from the ends of indexes, so that writing an event costs nothing extra. Unindexed events are read
    * once for all rows.
    */
-  const findTimes = (rows: StoredContact[]): { row: StoredContact; seen: SeenTimes }[] => {
-    const all = unindexed.all(JSON.stringify(rows.map((row) => row.id)))
+  const findTimes = async (rows: StoredContact[]): Promise<{ row: StoredContact; seen: SeenTimes }[]> => {
+    const all = await unindexed.all(JSON.stringify(rows.map((row) => row.id)))
     const unindexedByContact = Map.groupBy(all, ({ contactId }) => contactId)
-    const runsExist = hasRuns.get() !== null
-    const expired = expiredActivity.list(rows.map((row) => row.id))
-    return rows.map((row) => {
+    const runsExist = (await hasRuns.get()) !== null
+    const expired = await expiredActivity.list(rows.map((row) => row.id))
+    return await mapInOrder(rows, async (row) => {
       const unindexedTimes = (type: EventType): number[] =>
         timesOf(unindexedByContact.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? [])
-      const timesInRuns = (times: typeof lastEventsOfRuns): Times[] => (runsExist ? times.all(row.id) : [])
+      const timesInRuns = async (times: typeof lastEventsOfRuns): Promise<Times[]> =>
+        runsExist ? await times.all(row.id) : []
       const { firstViewAt, lastViewAt, lastEventAt } = expired.get(row.id) ?? {}
       const indexed = {
         firstViews: [
           ...listTime(firstViewAt),
-          ...timesOf([...firstViews.all(row.id), ...timesInRuns(firstViewsOfRuns)]),
+          ...timesOf([...(await firstViews.all(row.id)), ...(await timesInRuns(firstViewsOfRuns))]),
         ],
-        lastViews: [...listTime(lastViewAt), ...timesOf([...timesInRuns(lastViewsOfRuns), ...lastViews.all(row.id)])],
+        lastViews: [
+          ...listTime(lastViewAt),
+          ...timesOf([...(await timesInRuns(lastViewsOfRuns)), ...(await lastViews.all(row.id))]),
+        ],
         lastEvents: [
           ...listTime(lastEventAt),
-          ...timesOf([...timesInRuns(lastEventsOfRuns), ...lastEvents.all(row.id)]),
+          ...timesOf([...(await timesInRuns(lastEventsOfRuns)), ...(await lastEvents.all(row.id))]),
         ],
       }
       const seen = addTimes(indexed, { views: unindexedTimes('page'), events: unindexedTimes('event') })
@@ -143,45 +149,52 @@ export function createContactReads(db: Database) {
     })
   }
   // the rows and their events must come from one snapshot
-  const inSnapshot = (find: () => StoredContact[]): ContactRow[] =>
-    db.transaction(() => findTimes(find()).map(({ row, seen }) => ({ ...row, ...seenAt(seen) })))()
+  const readSeen = async (rows: StoredContact[]): Promise<ContactRow[]> =>
+    (await findTimes(rows)).map(({ row, seen }) => ({ ...row, ...seenAt(seen) }))
+  const findSeen = (find: () => Promise<StoredContact[]>): Promise<ContactRow[]> =>
+    inSnapshot(db, async () => readSeen(await find()))
   const one = (row: StoredJson | null): StoredContact[] => (row ? [toContact(row)] : [])
 
-  const list = ({ appId, tag, updatedAfter, before, limit }: ContactQuery): StoredContact[] => {
+  const list = async ({ appId, tag, updatedAfter, before, limit }: ContactQuery): Promise<StoredContact[]> => {
     const id = before?.id ?? MAX_ID
     if (updatedAfter === null) {
-      return (tag === null ? newest.all(appId, id, limit) : tagged.all(appId, tag, id, limit)).map(toContact)
+      return (tag === null ? await newest.all(appId, id, limit) : await tagged.all(appId, tag, id, limit)).map(
+        toContact,
+      )
     }
     const position = [appId, updatedAfter, before?.updatedAt ?? MAX_ID, id, limit] as const
-    return (tag === null ? updated.all(...position) : updatedTagged.all(...position, tag)).map(toContact)
+    return (tag === null ? await updated.all(...position) : await updatedTagged.all(...position, tag)).map(toContact)
   }
 
   return {
-    byId: (contactId: number): ContactRow | null => inSnapshot(() => one(oneById.get(contactId)))[0] ?? null,
-    findWithTimes: (contactId: number) => findTimes(one(oneById.get(contactId)))[0] ?? null,
-    storedById: (contactId: number): StoredContact | null => one(oneById.get(contactId))[0] ?? null,
-    /** In the order of the ids. */
-    listSeenContacts(ids: number[]): ContactRow[] {
-      const rows = new Map(manyById.all(JSON.stringify(ids)).map((row) => [row.id, row]))
-      return inSnapshot(() => ids.flatMap((id) => one(rows.get(id) ?? null)))
+    byId: async (contactId: number): Promise<ContactRow | null> =>
+      (await findSeen(async () => one(await oneById.get(contactId))))[0] ?? null,
+    findWithTimes: async (contactId: number) => (await findTimes(one(await oneById.get(contactId))))[0] ?? null,
+    storedById: async (contactId: number): Promise<StoredContact | null> =>
+      one(await oneById.get(contactId))[0] ?? null,
+    /** In the order of the ids. For callers that read in a snapshot. */
+    async listSeenContacts(ids: number[]): Promise<ContactRow[]> {
+      const rows = new Map((await manyById.all(JSON.stringify(ids))).map((row) => [row.id, row]))
+      return readSeen(ids.flatMap((id) => one(rows.get(id) ?? null)))
     },
-    listContactsById: (ids: number[]): StoredContact[] => manyById.all(JSON.stringify(ids)).map(toContact),
-    findContact: (appId: number, email: string): ContactRow | null =>
-      inSnapshot(() => one(oneByEmail.get(appId, email)))[0] ?? null,
+    listContactsById: async (ids: number[]): Promise<StoredContact[]> =>
+      (await manyById.all(JSON.stringify(ids))).map(toContact),
+    findContact: async (appId: number, email: string): Promise<ContactRow | null> =>
+      (await findSeen(async () => one(await oneByEmail.get(appId, email))))[0] ?? null,
     /** Each once and as text: the first and the last `most` of them. */
-    listFieldValues(appId: number, { name, most }: { name: string; most: number }): FieldValues {
-      const first = firstValues.all(appId, name, '', most).map(({ value }) => value)
+    async listFieldValues(appId: number, { name, most }: { name: string; most: number }): Promise<FieldValues> {
+      const first = (await firstValues.all(appId, name, '', most)).map(({ value }) => value)
       const end = first.at(-1)
       if (first.length < most || end === undefined) return { values: first, isAll: true }
       // the last of the first ones comes again if there are no others
-      const last = lastValues.all(appId, name, end, most + 1).map(({ value }) => value)
+      const last = (await lastValues.all(appId, name, end, most + 1)).map(({ value }) => value)
       const isAll = last.at(-1) === end
       return { values: [...first, ...last.slice(0, isAll ? -1 : most).reverse()], isAll }
     },
     /** Up to `most` people. */
-    countFieldPeople: (appId: number, { name, values, most }: FieldPeopleQuery): FieldValueCount[] =>
-      peopleOf.all(appId, name, JSON.stringify(values), most),
-    listContacts: (query: ContactQuery): ContactRow[] => inSnapshot(() => list(query)),
+    countFieldPeople: async (appId: number, { name, values, most }: FieldPeopleQuery): Promise<FieldValueCount[]> =>
+      await peopleOf.all(appId, name, JSON.stringify(values), most),
+    listContacts: (query: ContactQuery): Promise<ContactRow[]> => findSeen(() => list(query)),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { mapInOrder } from '../core/in-order.ts'
 import { MOST_COUNTED } from '../core/count.ts'
 import { CONTACT_FIELDS, type StoredJson, toContact } from './contacts.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
@@ -186,39 +187,42 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
 
   const { findSend, listSends } = createSendReads(db)
 
-  const find = (id: number): DeliveryRow | null => {
-    const row = one.get(id)
+  const find = async (id: number): Promise<DeliveryRow | null> => {
+    const row = await one.get(id)
     return row && toDelivery(row)
   }
-  const listById = (ids: number[]): DeliveryRow[] =>
-    ids.length === 0 ? [] : many.all(JSON.stringify(ids)).map(toDelivery)
-  const listJoined = (id: number): JoinedEvent[] =>
-    joinedTo
-      .all(id)
-      .map(({ deliveryId, triggeredAt, ...event }) => ({ id: deliveryId, triggeredAt, event: toEvent(event) }))
+  const listById = async (ids: number[]): Promise<DeliveryRow[]> =>
+    ids.length === 0 ? [] : (await many.all(JSON.stringify(ids))).map(toDelivery)
+  const listJoined = async (id: number): Promise<JoinedEvent[]> =>
+    (await joinedTo.all(id)).map(({ deliveryId, triggeredAt, ...event }) => ({
+      id: deliveryId,
+      triggeredAt,
+      event: toEvent(event),
+    }))
 
   return {
     listDueApps,
     listSends,
 
-    listDeliveries: (query: DeliveryQuery): DeliveryRow[] => listById(pages.listIds(query)),
+    listDeliveries: async (query: DeliveryQuery): Promise<DeliveryRow[]> => await listById(await pages.listIds(query)),
     /** Of an app, in no order; not all if there are thousands, such as texts of mail providers. */
-    listReasons: (appId: number): string[] => reasons.all(appId).map(({ reason }) => reason),
+    listReasons: async (appId: number): Promise<string[]> => (await reasons.all(appId)).map(({ reason }) => reason),
     /** Up to `MOST_COUNTED` + 1. */
-    countMatching: (query: Omit<DeliveryQuery, 'limit'>): number => pages.count(query),
-    listDeliveriesOfEvent: (event: EventOfPerson): DeliveryRow[] => listById(pages.listIdsOfEvent(event)),
+    countMatching: (query: Omit<DeliveryQuery, 'limit'>): Promise<number> => pages.count(query),
+    listDeliveriesOfEvent: async (event: EventOfPerson): Promise<DeliveryRow[]> =>
+      await listById(await pages.listIdsOfEvent(event)),
     listDeliveriesById: listById,
 
     /** Null if the person, event or app was deleted. */
-    findWork(deliveryId: number): DeliveryWork | null {
-      const found = work.get(deliveryId)
+    async findWork(deliveryId: number): Promise<DeliveryWork | null> {
+      const found = await work.get(deliveryId)
       if (!found) return null
       const { contact, event, limitedMs, brakedMs, brake, ...row } = found
-      const source = findSource(row.messageId, row.version)
+      const source = await findSource(row.messageId, row.version)
       if (source === null) return null
       const delivery = toDelivery(row)
       const { again, trigger } = source.message.content
-      const send = 'api' in trigger ? findSend(deliveryId) : null
+      const send = 'api' in trigger ? await findSend(deliveryId) : null
       const person = toContact(JSON.parse(contact) as StoredJson)
       const arrived = event === null ? null : toEvent(JSON.parse(event) as StoredEvent)
       return {
@@ -228,8 +232,8 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
         contact: person,
         event: send === null ? arrived : eventOf(send, person, delivery.triggeredAt),
         send,
-        joined: again !== undefined && 'collect' in again ? listJoined(deliveryId) : [],
-        lead: delivery.joinedTo === null ? null : find(delivery.joinedTo),
+        joined: again !== undefined && 'collect' in again ? await listJoined(deliveryId) : [],
+        lead: delivery.joinedTo === null ? null : await find(delivery.joinedTo),
         limitedMs,
         brakedMs,
         brake: brake === null ? null : (JSON.parse(brake) as Brake),
@@ -237,24 +241,23 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
     },
 
     /** Newest first. */
-    listHanded: (
+    listHanded: async (
       { appId, contactId, id }: Pick<DeliveryRow, 'id' | 'appId' | 'contactId'>,
       since: number,
-    ): HandedMail[] =>
-      handedSince
-        .all(appId, contactId, id, id, since)
+    ): Promise<HandedMail[]> =>
+      (await handedSince.all(appId, contactId, id, id, since))
         .map(({ at, category }) => ({ at, mail: { category: category ?? undefined } }))
         .sort((a, b) => b.at - a.at),
 
     lastHandedAt,
 
-    findCaptured(appId: number, deliveryId: number): FoundCapture | null {
-      const row = captured.get(deliveryId, appId)
+    async findCaptured(appId: number, deliveryId: number): Promise<FoundCapture | null> {
+      const row = await captured.get(deliveryId, appId)
       return row && { raw: row.raw, createdAt: row.createdAt, content: contentOf(row) }
     },
 
-    listCaptured: (appId: number, before: number | null, limit: number): ListedCapture[] =>
-      newestCaptured.all(appId, before ?? Number.MAX_SAFE_INTEGER, limit),
+    listCaptured: async (appId: number, before: number | null, limit: number): Promise<ListedCapture[]> =>
+      await newestCaptured.all(appId, before ?? Number.MAX_SAFE_INTEGER, limit),
   }
 }
 
@@ -329,8 +332,8 @@ const textsOf = ({ index, where }: Source) => ({
  */
 export function createDeliveryPages(db: Database) {
   const prepareIds = (text: string) => db.prepare<{ id: number }, Values>(text)
-  const ids = (query: ReturnType<typeof prepareIds>, ...values: Values): number[] =>
-    query.all(...values).map(({ id }) => id)
+  const ids = async (query: ReturnType<typeof prepareIds>, ...values: Values): Promise<number[]> =>
+    (await query.all(...values)).map(({ id }) => id)
   const newest = prepareIds(
     `SELECT id FROM
        (SELECT id, app_id, message_id, state, joined_to FROM deliveries WHERE id < ?3 AND id > ?6 ORDER BY id DESC LIMIT ${SCANNED_ROWS}) AS newest
@@ -364,10 +367,10 @@ export function createDeliveryPages(db: Database) {
   // no index by event: it would slow down every event, and a person has few deliveries
   const ofEvent = OF_PERSON.map((where) => prepareIds(`SELECT id FROM deliveries WHERE ${where} AND event_id = ?3`))
 
-  const listOfPerson = (page: Page, contactId: number): number[] => {
+  const listOfPerson = async (page: Page, contactId: number): Promise<number[]> => {
     const { appId, messageId, states, before, limit, after, reason, outcome, isLead } = page
     const values = [appId, contactId, messageId, states, before, limit, after, reason, outcome, Number(isLead)]
-    return ofPerson.flatMap((query) => ids(query, ...values))
+    return (await mapInOrder(ofPerson, (query) => ids(query, ...values))).flat()
   }
 
   const valuesOf = ({ appId, messageId, before, states, limit, after, reason }: Page): Values => [
@@ -381,10 +384,10 @@ export function createDeliveryPages(db: Database) {
   ]
 
   /** Scans the newest rows first, then falls back to the index of each state. */
-  const listOfMessages = (page: Page): number[] => {
+  const listOfMessages = async (page: Page): Promise<number[]> => {
     const isPlain = page.outcome === null && page.reason === null
-    const found = isPlain ? ids(newest, ...valuesOf(page), Number(page.isLead)) : []
-    return found.length === page.limit ? found : ids(prepareFor(page).page, ...valuesOf(page))
+    const found = isPlain ? await ids(newest, ...valuesOf(page), Number(page.isLead)) : []
+    return found.length === page.limit ? found : await ids(prepareFor(page).page, ...valuesOf(page))
   }
 
   const toPage = (query: DeliveryQuery): Page => {
@@ -406,29 +409,30 @@ export function createDeliveryPages(db: Database) {
   }
 
   return {
-    listIdsOfEvent: ({ appId, contactId, eventId }: EventOfPerson): number[] =>
-      ofEvent.flatMap((query) => ids(query, appId, contactId, eventId)).sort((a, b) => b - a),
+    listIdsOfEvent: async ({ appId, contactId, eventId }: EventOfPerson): Promise<number[]> =>
+      (await mapInOrder(ofEvent, (query) => ids(query, appId, contactId, eventId))).flat().sort((a, b) => b - a),
 
-    listIds(query: DeliveryQuery): number[] {
+    async listIds(query: DeliveryQuery): Promise<number[]> {
       const { contactId, limit } = query
-      const list = (page: Page) => (contactId === null ? listOfMessages(page) : listOfPerson(page, contactId))
-      return partsOf(query)
-        .flatMap(list)
+      const list = async (page: Page) =>
+        contactId === null ? await listOfMessages(page) : await listOfPerson(page, contactId)
+      return (await mapInOrder(partsOf(query), list))
+        .flat()
         .sort((a, b) => b - a)
         .slice(0, limit)
     },
 
-    count(query: Omit<DeliveryQuery, 'limit'>): number {
+    async count(query: Omit<DeliveryQuery, 'limit'>): Promise<number> {
       const { contactId } = query
-      const countOf = (page: Page): number =>
+      const countOf = async (page: Page): Promise<number> =>
         contactId === null
-          ? (prepareFor(page).count.get(...valuesOf(page))?.id ?? 0)
-          : listOfPerson(page, contactId).length
+          ? ((await prepareFor(page).count.get(...valuesOf(page)))?.id ?? 0)
+          : (await listOfPerson(page, contactId)).length
       const most = MOST_COUNTED + 1
-      return partsOf({ ...query, limit: most }).reduce(
-        (sum, page) => (sum < most ? Math.min(most, sum + countOf(page)) : sum),
-        0,
-      )
+      let sum = 0
+      for (const page of partsOf({ ...query, limit: most }))
+        if (sum < most) sum = Math.min(most, sum + (await countOf(page)))
+      return sum
     },
   }
 }

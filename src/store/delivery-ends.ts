@@ -38,7 +38,7 @@ export function createDeliveryEnds({ db, sentCache, comparisons, rules }: Parts)
   )
   const releaseTimed = db.prepare(`UPDATE deliveries SET once_key = NULL WHERE id = ? AND once_key = '${TIMED_KEY}'`)
   const uncapture = db.prepare('DELETE FROM captured_mails WHERE delivery_id = ?')
-  const dropCaptured = (id: number): void => void uncapture.run(id)
+  const dropCaptured = async (id: number): Promise<void> => void (await uncapture.run(id))
   const takeOver = db.prepare(
     `UPDATE deliveries SET state = 'waiting', planned_at = ?, due_at = ?, joined_to = NULL, updated_at = ?, once_key = ?
      WHERE id = ?`,
@@ -50,43 +50,44 @@ export function createDeliveryEnds({ db, sentCache, comparisons, rules }: Parts)
      WHERE joined_to = ? AND state = 'joined'`,
   )
 
-  const loadFacts = (id: number, how: Finish): EndFacts => {
+  const loadFacts = async (id: number, how: Finish): Promise<EndFacts> => {
     const query = rules.queryEnd(how)
     return {
-      delivery: query.delivery ? find.get(id) : null,
-      attempt: query.attempt ? toAttempt(findAttempt.get(id)) : null,
-      joined: query.joined ? findJoined.all(id) : [],
+      delivery: query.delivery ? await find.get(id) : null,
+      attempt: query.attempt ? toAttempt(await findAttempt.get(id)) : null,
+      joined: query.joined ? await findJoined.all(id) : [],
     }
   }
 
-  const handToHeir = (id: number, heir: NonNullable<EndPlan['heir']>, at: number): void => {
-    takeOver.run(heir.plannedAt, heir.dueAt, at, heir.dedupeKey, heir.id)
-    moveJoined.run(heir.id, id)
-    comparisons.passOn(id, heir.id)
+  const handToHeir = async (id: number, heir: NonNullable<EndPlan['heir']>, at: number): Promise<void> => {
+    await takeOver.run(heir.plannedAt, heir.dueAt, at, heir.dedupeKey, heir.id)
+    await moveJoined.run(heir.id, id)
+    await comparisons.passOn(id, heir.id)
   }
 
-  const apply = (id: number, at: number, how: Finish, plan: EndPlan): void => {
+  const apply = async (id: number, at: number, how: Finish, plan: EndPlan): Promise<void> => {
     const { key, handedAt, isUnsent, isHeldBack, heir, dropsCaptured } = plan
     const { state, reason, record, dueAt, sentAt } = how
     const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null, at, key]
     const times = [Number(handedAt !== undefined), handedAt ?? null, isHeldBack ? at : null]
-    const ended = finish.get(...columns, ...times, heir?.id ?? null, id)
+    const ended = await finish.get(...columns, ...times, heir?.id ?? null, id)
     if (!ended) return
-    if (isHeldBack) comparisons.compare(id, { at, isHeldBack, isCapturing: how.isCapturing })
+    if (isHeldBack) await comparisons.compare(id, { at, isHeldBack, isCapturing: how.isCapturing })
     if (isUnsent) {
       sentCache.release(ended.messageId, ended.contactId)
-      if (heir) handToHeir(id, heir, at)
-      else endJoined.run(id, id)
+      if (heir) await handToHeir(id, heir, at)
+      else await endJoined.run(id, id)
     }
-    if (dropsCaptured) dropCaptured(id)
+    if (dropsCaptured) await dropCaptured(id)
   }
 
   return {
     dropCaptured,
     /** A time-based deduplication key is free once the outcome is known. */
-    releaseTimedKey: (id: number): void => void releaseTimed.run(id),
+    releaseTimedKey: async (id: number): Promise<void> => void (await releaseTimed.run(id)),
     /** For ends that are planned with the rest of a batch. */
     apply,
-    end: (id: number, at: number, how: Finish): void => apply(id, at, how, rules.planEnd(how, loadFacts(id, how))),
+    end: async (id: number, at: number, how: Finish): Promise<void> =>
+      await apply(id, at, how, rules.planEnd(how, await loadFacts(id, how))),
   }
 }

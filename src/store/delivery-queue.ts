@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { mapInOrder } from '../core/in-order.ts'
 import { IS_CLAIMED, IS_WAITING } from './delivery-states.ts'
 import type { DeliveryRow } from './message-types.ts'
 
@@ -15,6 +16,8 @@ const NEXT_BY_APP = `
 type Due = { id: number; dueAt: number }
 
 /** Due deliveries by app, so that an app that is paused costs the others nothing. */
+type DueQuery = { now: number; most: number; skipApps: readonly number[] }
+
 export function createDeliveryQueue(db: Database) {
   const byApp = db.prepare<{ app: number; dueAt: number }, []>(NEXT_BY_APP)
   const ofApp = db.prepare<Due, [number, number, number]>(
@@ -27,25 +30,24 @@ export function createDeliveryQueue(db: Database) {
   )
 
   return {
-    listDue({ now, most, skipApps }: { now: number; most: number; skipApps: readonly number[] }): number[] {
+    async listDue({ now, most, skipApps }: DueQuery): Promise<number[]> {
       const skipped = new Set(skipApps)
-      const due = byApp
-        .all()
+      const apps = (await byApp.all())
         .filter(({ app, dueAt }) => dueAt <= now && !skipped.has(app))
         .sort((a, b) => a.dueAt - b.dueAt)
         // the oldest deliveries belong to the apps with the earliest due times
         .slice(0, most)
-        .flatMap(({ app }) => ofApp.all(app, now, most))
-      const expiredLeases = expired.all(now).filter(({ app }) => !skipped.has(app))
+      const due = (await mapInOrder(apps, ({ app }) => ofApp.all(app, now, most))).flat()
+      const expiredLeases = (await expired.all(now)).filter(({ app }) => !skipped.has(app))
       return [...expiredLeases, ...due]
         .sort((a, b) => a.dueAt - b.dueAt)
         .slice(0, most)
         .map(({ id }) => id)
     },
 
-    listDueApps({ now }: { now: number }): number[] {
-      const due = byApp.all().filter(({ dueAt }) => dueAt <= now)
-      return [...new Set([...due, ...expired.all(now)].map(({ app }) => app))]
+    async listDueApps({ now }: { now: number }): Promise<number[]> {
+      const due = (await byApp.all()).filter(({ dueAt }) => dueAt <= now)
+      return [...new Set([...due, ...(await expired.all(now))].map(({ app }) => app))]
     },
   }
 }

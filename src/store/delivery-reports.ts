@@ -72,10 +72,11 @@ export const createReportedReads = (db: Database) => {
   )
   const countSoft = prepareSoftBounces(db)
   return {
-    listLastReports: (appId: number): LastReport[] => select.all(appId),
+    listLastReports: async (appId: number): Promise<LastReport[]> => await select.all(appId),
 
     /** Of a person, after a time (ms UTC). */
-    countSoftBounces: (contactId: number, after: number): number => countSoft.get(contactId, after)?.count ?? 0,
+    countSoftBounces: async (contactId: number, after: number): Promise<number> =>
+      (await countSoft.get(contactId, after))?.count ?? 0,
   }
 }
 
@@ -152,58 +153,78 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
   )
 
   /** False if the email's state stays. */
-  const endBy = (id: number, found: Found, { state, reason = null }: ReportPlan, at: number): boolean => {
+  const endBy = async (
+    id: number,
+    found: Found,
+    { state, reason = null }: ReportPlan,
+    at: number,
+  ): Promise<boolean> => {
     if (state === undefined) return false
-    confirm.run(id)
-    const isEnded = end.get(state, reason, at, id) !== null
-    if (isEnded) ends.releaseTimedKey(id)
-    if (state === 'sent' && !HAS_FOLLOWED.includes(found.state)) follow(id, found, at)
+    await confirm.run(id)
+    const isEnded = (await end.get(state, reason, at, id)) !== null
+    if (isEnded) await ends.releaseTimedKey(id)
+    if (state === 'sent' && !HAS_FOLLOWED.includes(found.state)) await follow(id, found, at)
     return isEnded
   }
 
-  const noteReport = (id: number, plan: ReportPlan, at: number): void => {
+  const noteReport = async (id: number, plan: ReportPlan, at: number): Promise<void> => {
     const { deliveredAt = null, delayedAt = null, bounce } = plan
     const bounced = [Number(bounce !== undefined), bounce?.kind ?? null, bounce?.at ?? null]
-    note.run(deliveredAt, delayedAt, ...bounced, at, id)
+    await note.run(deliveredAt, delayedAt, ...bounced, at, id)
   }
 
-  const suppressOften = (found: Found, often: NonNullable<ReportPlan['suppressesIfOften']>, of: Person): void => {
+  const suppressOften = async (
+    found: Found,
+    often: NonNullable<ReportPlan['suppressesIfOften']>,
+    of: Person,
+  ): Promise<void> => {
     const { most, withinMs } = often
-    if ((softBounces.get(found.contactId, of.at - withinMs)?.count ?? 0) < most) return
-    suppressPerson({ ...of, reason: 'bounced', cause: { by: 'softBounces', count: most, days: withinMs / DAY_MS } })
+    if (((await softBounces.get(found.contactId, of.at - withinMs))?.count ?? 0) < most) return
+    await suppressPerson({
+      ...of,
+      reason: 'bounced',
+      cause: { by: 'softBounces', count: most, days: withinMs / DAY_MS },
+    })
   }
 
   /** Each failure is in the person's changes, once: as the cause of a new status, or alone. */
-  const noteFailure = (found: Found, plan: ReportPlan, cause: Cause, of: Person): void => {
+  const noteFailure = async (found: Found, plan: ReportPlan, cause: Cause, of: Person): Promise<void> => {
     const { suppresses, suppressesIfOften } = plan
-    const isNoted = suppresses !== undefined && suppressPerson({ ...of, reason: suppresses, cause }).isChanged
-    if (!isNoted) noteChange(found.contactId, { at: of.at, actor: null, cause })
-    if (suppressesIfOften) suppressOften(found, suppressesIfOften, of)
+    const isNoted = suppresses !== undefined && (await suppressPerson({ ...of, reason: suppresses, cause })).isChanged
+    if (!isNoted) await noteChange(found.contactId, { at: of.at, actor: null, cause })
+    if (suppressesIfOften) await suppressOften(found, suppressesIfOften, of)
   }
 
   return {
     /** `known`: how many are about deliveries of this app. Repeated reports change nothing. */
-    reportDeliveries({ appId, provider, at, reports, tests = 0 }: Reporting): { known: number } | Refused {
+    async reportDeliveries({
+      appId,
+      provider,
+      at,
+      reports,
+      tests = 0,
+    }: Reporting): Promise<{ known: number } | Refused> {
       let [known, failures] = [0, 0]
       const kinds = new Map<string, number>(tests > 0 ? [['testCame', tests]] : [])
       for (const { deliveryId, kind, reason } of reports) {
-        const found = find.get(deliveryId, appId)
+        const found = await find.get(deliveryId, appId)
         if (!found) continue
         known += 1
         kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
         const plan = rules.planReport(found, { kind, reason, at })
         if (plan === null) continue
-        const isEnded = endBy(deliveryId, found, plan, at)
+        const isEnded = await endBy(deliveryId, found, plan, at)
         // the state of an email that can't end doesn't tell whether the report is a repeated one
-        if (!isEnded && isFailure(kind) && noted.get(found.contactId, publicId('dlv', deliveryId), kind)) continue
-        noteReport(deliveryId, plan, at)
+        if (!isEnded && isFailure(kind) && (await noted.get(found.contactId, publicId('dlv', deliveryId), kind)))
+          continue
+        await noteReport(deliveryId, plan, at)
         if (!isFailure(kind)) continue
         failures += 1
         const cause: Cause = { by: 'report', kind, provider, ...aboutOf(deliveryId, kind, reason) }
-        noteFailure(found, plan, cause, { appId, email: found.email, at })
+        await noteFailure(found, plan, cause, { appId, email: found.email, at })
       }
-      if (failures > 0) brakes.check(appId, at)
-      if (provider !== null) for (const [kind, more] of kinds) count.run(appId, provider, kind, more, at)
+      if (failures > 0) await brakes.check(appId, at)
+      if (provider !== null) for (const [kind, more] of kinds) await count.run(appId, provider, kind, more, at)
       return { known }
     },
 
@@ -211,29 +232,29 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
      * Suppresses the address. The report is about the newest email that was sent to it. If that one's outcome is unknown,
      * the report counts on its own day; `wasSent` false: it doesn't count. Repeated reports change nothing.
      */
-    reportAddress({ appId, email, kind, reason, at }: ReportingAddress): { wasSent: boolean } {
-      const newest = findNewest.get(appId, email)
+    async reportAddress({ appId, email, kind, reason, at }: ReportingAddress): Promise<{ wasSent: boolean }> {
+      const newest = await findNewest.get(appId, email)
       const cause: Cause = { by: 'report', kind, provider: null, ...aboutOf(newest?.id ?? null, kind, reason) }
-      const { isNew, isChanged } = suppressPerson({ appId, email, reason: kind, at, cause })
-      const found = newest && find.get(newest.id, appId)
+      const { isNew, isChanged } = await suppressPerson({ appId, email, reason: kind, at, cause })
+      const found = newest && (await find.get(newest.id, appId))
       if (newest && found) {
         // an earlier report may have been about an earlier email
         const plan = newest.status === kind ? null : rules.planReport(found, { kind, reason, at })
         if (plan === null) return { wasSent: true }
-        endBy(newest.id, found, plan, at)
-        noteReport(newest.id, plan, at)
+        await endBy(newest.id, found, plan, at)
+        await noteReport(newest.id, plan, at)
       } else {
-        if (anySent.get(appId, email) === null) return { wasSent: false }
+        if ((await anySent.get(appId, email)) === null) return { wasSent: false }
         if (!isNew && !isChanged) return { wasSent: true }
         const counted = [Number(kind === 'bounced'), Number(kind === 'complained')]
-        countFailure.run(appId, Math.floor(at / DAY_MS), ...counted)
+        await countFailure.run(appId, Math.floor(at / DAY_MS), ...counted)
       }
-      brakes.check(appId, at)
+      await brakes.check(appId, at)
       return { wasSent: true }
     },
 
-    noteTestSent({ appId, provider, at }: { appId: number; provider: string; at: number }): Done {
-      count.run(appId, provider, 'testSent', 1, at)
+    async noteTestSent({ appId, provider, at }: { appId: number; provider: string; at: number }): Promise<Done> {
+      await count.run(appId, provider, 'testSent', 1, at)
       return DONE
     },
   }

@@ -39,29 +39,38 @@ export function createDeliveryRetries({ db, rules }: Parts) {
   )
 
   /** False if more are to be made due. */
-  const makeDue = (statements: typeof ofApp, id: number | string, cause: RetryCause, at: number): boolean => {
+  const makeDue = async (
+    statements: typeof ofApp,
+    id: number | string,
+    cause: RetryCause,
+    at: number,
+  ): Promise<boolean> => {
     const { reasons, retry } = statements
-    const retried = reasons.all(id, at).flatMap(({ reason }) => (rules.isRetried(reason, cause) ? [reason] : []))
-    return retried.length === 0 || retry.run(at, at, id, at, JSON.stringify(retried)).changes < RETRIED_PER_WRITE
+    const retried = (await reasons.all(id, at)).flatMap(({ reason }) =>
+      rules.isRetried(reason, cause) ? [reason] : [],
+    )
+    return (
+      retried.length === 0 || (await retry.run(at, at, id, at, JSON.stringify(retried))).changes < RETRIED_PER_WRITE
+    )
   }
 
-  const tryAgain = (appId: number, cause: KeptCause, at: number): void => {
-    if (makeDue(ofApp, appId, cause, at)) forget.run(appId, cause)
-    else keep.run(appId, cause, at)
+  const tryAgain = async (appId: number, cause: KeptCause, at: number): Promise<void> => {
+    if (await makeDue(ofApp, appId, cause, at)) await forget.run(appId, cause)
+    else await keep.run(appId, cause, at)
   }
 
   return {
     tryAgain,
-    tryAllAgain(accountId: string, cause: KeptCause, at: number): void {
-      if (!makeDue(ofAccount, accountId, cause, at)) keepAll.run(cause, at, accountId)
+    async tryAllAgain(accountId: string, cause: KeptCause, at: number): Promise<void> {
+      if (!(await makeDue(ofAccount, accountId, cause, at))) await keepAll.run(cause, at, accountId)
     },
     /** Regularly: what one earlier write left. */
-    goOn(): void {
-      const left = unfinished.get()
-      if (left) tryAgain(left.appId, left.cause, left.at)
+    async goOn(): Promise<void> {
+      const left = await unfinished.get()
+      if (left) await tryAgain(left.appId, left.cause, left.at)
     },
-    hasLeft: (): boolean => unfinished.get() !== null,
+    hasLeft: async (): Promise<boolean> => (await unfinished.get()) !== null,
     /** Emails that waited for the brake. False if more are to be made due: `mail_brakes` keeps that. */
-    wake: (appId: number, at: number): boolean => makeDue(ofApp, appId, 'brake', at),
+    wake: (appId: number, at: number): Promise<boolean> => makeDue(ofApp, appId, 'brake', at),
   }
 }

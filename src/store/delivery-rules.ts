@@ -46,9 +46,9 @@ export type DeliveryDecision = { record: DecisionRecord; unfit: UnfitEvent[]; is
 )
 
 export type DecisionReads = Pick<ReturnType<typeof createDeliveryReads>, 'lastHandedAt' | 'listHanded'> & {
-  findSuppression: (appId: number, email: string) => SuppressionReason | null
+  findSuppression: (appId: number, email: string) => Promise<SuppressionReason | null>
   /** when the person ended the topic (ms UTC) */
-  findTopicEnd: (appId: number, email: string, topic: string) => number | null
+  findTopicEnd: (appId: number, email: string, topic: string) => Promise<number | null>
 } & ReturnType<typeof createHistoryReads> &
   Pick<ReturnType<typeof createReportReads>, 'listReports'>
 
@@ -58,14 +58,14 @@ export type DecideDelivery = (
   work: DeliveryWork,
   at: number,
   known?: readonly Verdict[],
-) => DeliveryDecision
+) => Promise<DeliveryDecision>
 
 /** `record`: of the decision when the delivery was claimed. `isUnchanged`: nothing about the person arrived since. */
 export type DecideFinally = (
   reads: DecisionReads,
   work: DeliveryWork,
-  last: { at: number; record: DecisionRecord; isUnchanged: () => boolean },
-) => DeliveryDecision
+  last: { at: number; record: DecisionRecord; isUnchanged: () => Promise<boolean> },
+) => Promise<DeliveryDecision>
 
 /** Null: the email is not affected. */
 export type CancelBySuppression = (

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { mapInOrder } from '../core/in-order.ts'
 import { createAudit } from './audit.ts'
 import type { Comparisons } from './compared-people.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
@@ -83,155 +84,177 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
   const audit = createAudit(db)
   const once = createOnce(db, rules)
 
-  const readChanged = (id: number): ChangedDelivery | Refused => {
-    const [delivery] = reads.listDeliveriesById([id])
+  const readChanged = async (id: number): Promise<ChangedDelivery | Refused> => {
+    const [delivery] = await reads.listDeliveriesById([id])
     return delivery ? { done: true, contactId: delivery.contactId, delivery } : { refusal: 'delivery_not_found' }
   }
 
   /** It may have been deleted since the email ended. */
-  const ensureTopicOf = (id: number, by: TopicChange): void => {
-    const [email] = reads.listDeliveriesById([id])
-    const topic = email && live.contentOf(email.messageId, email.version).topic
-    if (topic !== undefined) topics.ensureTopic(by, topic)
+  const ensureTopicOf = async (id: number, by: TopicChange): Promise<void> => {
+    const [email] = await reads.listDeliveriesById([id])
+    const topic = email && (await live.contentOf(email.messageId, email.version)).topic
+    if (topic !== undefined) await topics.ensureTopic(by, topic)
   }
 
-  const mark = ({ id, claimedBy, attempt, at }: Claim, how: Finish): Marked => {
-    const row = statements.claimed.get(id, claimedBy, attempt)
+  const mark = async ({ id, claimedBy, attempt, at }: Claim, how: Finish): Promise<Marked> => {
+    const row = await statements.claimed.get(id, claimedBy, attempt)
     if (!row) return LOST
-    end(id, at, how)
-    if (how.state === 'sent') follow(id, row, at)
+    await end(id, at, how)
+    if (how.state === 'sent') await follow(id, row, at)
     return MARKED
   }
 
-  const endUnknown = ({ id, appId, messageId, version, ...row }: ClaimedRow, at: number, reason: string): void => {
+  const endUnknown = async (
+    { id, appId, messageId, version, ...row }: ClaimedRow,
+    at: number,
+    reason: string,
+  ): Promise<void> => {
     const { record, resent } = row
-    const content = live.contentOf(messageId, version)
+    const content = await live.contentOf(messageId, version)
     const dueAt = rules.planUnconfirmed({ content, resent: resent === 1, record }, at)
     if (dueAt !== null) {
-      statements.resend.run(reason, dueAt, at, id)
-      statements.resendJoined.run(id, id)
-    } else leaveUnknown({ id, appId, messageId }, at, reason)
+      await statements.resend.run(reason, dueAt, at, id)
+      await statements.resendJoined.run(id, id)
+    } else await leaveUnknown({ id, appId, messageId }, at, reason)
   }
 
-  const leaveUnknown = (row: Pick<ClaimedRow, 'id' | 'appId' | 'messageId'>, at: number, reason: string): void => {
-    end(row.id, at, { state: 'unknown', reason })
-    follow(row.id, row, at)
+  const leaveUnknown = async (
+    row: Pick<ClaimedRow, 'id' | 'appId' | 'messageId'>,
+    at: number,
+    reason: string,
+  ): Promise<void> => {
+    await end(row.id, at, { state: 'unknown', reason })
+    await follow(row.id, row, at)
   }
 
-  const take = (id: number, { claimedBy, now, leaseMs }: Claiming): DeliveryWork | null => {
-    statements.claim.run(claimedBy, now + leaseMs, now, id)
-    const work = reads.findWork(id)
-    if (work === null) end(id, now, { state: 'skipped', reason: 'gone' })
+  const take = async (id: number, { claimedBy, now, leaseMs }: Claiming): Promise<DeliveryWork | null> => {
+    await statements.claim.run(claimedBy, now + leaseMs, now, id)
+    const work = await reads.findWork(id)
+    if (work === null) await end(id, now, { state: 'skipped', reason: 'gone' })
     return work
   }
 
-  const endUnfit = (unfit: UnfitEvent[], at: number): void => {
-    for (const { id, reason, record } of unfit) end(id, at, { state: 'skipped', reason, record })
+  const endUnfit = async (unfit: UnfitEvent[], at: number): Promise<void> => {
+    for (const { id, reason, record } of unfit) await end(id, at, { state: 'skipped', reason, record })
   }
 
   /** From the decision on, so that emails that fail or are skipped later count like those that are held back. */
-  const compareDecided = (
+  const compareDecided = async (
     work: DeliveryWork,
     decided: Decided | null | undefined,
     { now, installation }: Claiming,
-  ): void => {
+  ): Promise<void> => {
     if (!decided?.isCompared) return
     const isCapturing = installation !== undefined && rules.isCapturing(work, installation)
-    comparisons.compare(work.delivery.id, { at: now, isHeldBack: decided.outcome === 'skip', isCapturing })
+    await comparisons.compare(work.delivery.id, { at: now, isHeldBack: decided.outcome === 'skip', isCapturing })
   }
 
-  const handOver = ({ id, claimedBy, attempt, at, record, basis, isCapturing }: HandingOver): Marked => {
-    const work = reads.findWork(id)
+  const handOver = async ({ id, claimedBy, attempt, at, record, basis, isCapturing }: HandingOver): Promise<Marked> => {
+    const work = await reads.findWork(id)
     const isOwnClaim = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
     if (!work || !isOwnClaim || work.delivery.state !== 'claimed') return LOST
-    const decided = checkFinally(work, { at, record: parseRecord(record) ?? { at, verdicts: [] }, basis })
-    if (decided !== 'outdated') endUnfit(decided.unfit, at)
+    const decided = await checkFinally(work, { at, record: parseRecord(record) ?? { at, verdicts: [] }, basis })
+    if (decided !== 'outdated') await endUnfit(decided.unfit, at)
     // the rendered email still contains the removed events
     if (decided === 'outdated' || (decided.outcome === 'send' && decided.unfit.length > 0)) {
-      end(id, at, { state: 'waiting', dueAt: at })
+      await end(id, at, { state: 'waiting', dueAt: at })
       return { isMarked: false, because: 'outdated' }
     }
     const json = JSON.stringify(decided.record)
     if (decided.outcome === 'send') {
-      statements.hand.run(at, json, at, id)
-      if (decided.isCompared) comparisons.compare(id, { at, isHeldBack: false, isCapturing })
+      await statements.hand.run(at, json, at, id)
+      if (decided.isCompared) await comparisons.compare(id, { at, isHeldBack: false, isCapturing })
       // only deliveries that a member resends can have been captured before
-      if (work.delivery.byHand) ends.dropCaptured(id)
+      if (work.delivery.byHand) await ends.dropCaptured(id)
       return MARKED
     }
     const { reason } = decided
     if (decided.outcome === 'skip') {
-      end(id, at, { state: 'skipped', reason, record: json, isOfEvent: decided.isOfEvent, isCapturing })
-    } else end(id, at, { state: 'deferred', reason, record: json, dueAt: decided.dueAt })
+      await end(id, at, { state: 'skipped', reason, record: json, isOfEvent: decided.isOfEvent, isCapturing })
+    } else await end(id, at, { state: 'deferred', reason, record: json, dueAt: decided.dueAt })
     return { isMarked: false, because: reason }
   }
 
   return {
     /** Decides here, while the pages are cached; `decisions` has the order of `works`. */
-    claimDeliveries(claiming: Claiming): PackedClaim {
-      const ids = queue.listDue(claiming)
-      const works = ids.map((id) => take(id, claiming)).filter((work) => work !== null)
-      const decisions = decideAll(works, claiming.now)
+    async claimDeliveries(claiming: Claiming): Promise<PackedClaim> {
+      const ids = await queue.listDue(claiming)
+      const works = (await mapInOrder(ids, (id) => take(id, claiming))).filter((work) => work !== null)
+      const decisions = await decideAll(works, claiming.now)
       for (const [index, work] of works.entries()) {
         const decided = decisions[index]
-        compareDecided(work, decided, claiming)
+        await compareDecided(work, decided, claiming)
         if (decided?.outcome === 'wait' && decided.reason === UNSURE)
           live.noteUnsure(work.delivery.contactId, decided.dueAt)
       }
       return packClaim({ works, decisions })
     },
 
-    extendClaim: ({ id, claimedBy, attempt, at, leaseMs }: Claim & { leaseMs: number }): Marked =>
-      statements.extend.run(at + leaseMs, id, claimedBy, attempt).changes > 0 ? MARKED : LOST,
+    extendClaim: async ({ id, claimedBy, attempt, at, leaseMs }: Claim & { leaseMs: number }): Promise<Marked> =>
+      (await statements.extend.run(at + leaseMs, id, claimedBy, attempt)).changes > 0 ? MARKED : LOST,
 
     /** Removes events from an email before it is rendered, such as results opened meanwhile. */
-    dropJoined({ unfit, ...claim }: Claim & { unfit: UnfitEvent[] }): Marked {
-      if (!statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)) return LOST
-      endUnfit(unfit, claim.at)
+    async dropJoined({ unfit, ...claim }: Claim & { unfit: UnfitEvent[] }): Promise<Marked> {
+      if (!(await statements.claimed.get(claim.id, claim.claimedBy, claim.attempt))) return LOST
+      await endUnfit(unfit, claim.at)
       return MARKED
     },
 
     markHanded: handOver,
 
-    markCaptured({ raw, content, ...claim }: HandingOver & { raw: string; content: CapturedMail }): Marked {
-      const row = statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)
-      const marked = handOver({ ...claim, isCapturing: true })
+    async markCaptured({
+      raw,
+      content,
+      ...claim
+    }: HandingOver & { raw: string; content: CapturedMail }): Promise<Marked> {
+      const row = await statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)
+      const marked = await handOver({ ...claim, isCapturing: true })
       if (!marked.isMarked || !row) return marked
       const { from, to, subject, html, text } = content
-      statements.capture.run(raw, claim.at, from, to, subject, html, text, claim.id)
-      end(claim.id, claim.at, { state: 'kept' })
-      follow(claim.id, row, claim.at)
+      await statements.capture.run(raw, claim.at, from, to, subject, html, text, claim.id)
+      await end(claim.id, claim.at, { state: 'kept' })
+      await follow(claim.id, row, claim.at)
       return MARKED
     },
 
-    markSent: (claim: Claim): Marked => mark(claim, { state: 'sent', sentAt: claim.at }),
-    markSkipped: ({ reason, record, isOfEvent, isCapturing, ...claim }: Skipping): Marked =>
+    markSent: (claim: Claim): Promise<Marked> => mark(claim, { state: 'sent', sentAt: claim.at }),
+    markSkipped: ({ reason, record, isOfEvent, isCapturing, ...claim }: Skipping): Promise<Marked> =>
       mark(claim, { state: 'skipped', reason, record, isOfEvent, isCapturing }),
     /** Retried at `dueAt`. No server has accepted the email, so further events may join it. */
     markDeferred: ({ reason, dueAt, record, ...claim }: Claim & { reason: string; dueAt: number; record: string }) =>
       mark(claim, { state: 'deferred', reason, dueAt, record, isRefused: true }),
-    markFailed({ reason, record, ...claim }: Claim & { reason: string; record: string }): Marked {
-      const marked = mark(claim, { state: 'failed', reason, record, isRefused: true })
-      const [failed] = marked.isMarked && rules.isBounce(reason) ? reads.listDeliveriesById([claim.id]) : []
-      if (failed) brakes.check(failed.appId, claim.at)
+    async markFailed({ reason, record, ...claim }: Claim & { reason: string; record: string }): Promise<Marked> {
+      const marked = await mark(claim, { state: 'failed', reason, record, isRefused: true })
+      const [failed] = marked.isMarked && rules.isBounce(reason) ? await reads.listDeliveriesById([claim.id]) : []
+      if (failed) await brakes.check(failed.appId, claim.at)
       return marked
     },
     /** `isFinal`: it can't be sent again safely. */
-    markUnknown({ reason, isFinal = false, ...claim }: Claim & { reason: string; isFinal?: boolean }): Marked {
-      const row = statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)
+    async markUnknown({
+      reason,
+      isFinal = false,
+      ...claim
+    }: Claim & { reason: string; isFinal?: boolean }): Promise<Marked> {
+      const row = await statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)
       if (!row) return LOST
-      if (isFinal) leaveUnknown(row, claim.at, reason)
-      else endUnknown(row, claim.at, reason)
+      if (isFinal) await leaveUnknown(row, claim.at, reason)
+      else await endUnknown(row, claim.at, reason)
       return MARKED
     },
 
     /** At start: claims of the previous process become due, and emails it was handing over become unknown. */
-    releaseClaims({ notOf, at }: { notOf: string; at: number }): { released: number; unconfirmed: number } {
-      const rows = statements.claimsOfOthers.all(notOf)
+    async releaseClaims({
+      notOf,
+      at,
+    }: {
+      notOf: string
+      at: number
+    }): Promise<{ released: number; unconfirmed: number }> {
+      const rows = await statements.claimsOfOthers.all(notOf)
       const handed = rows.filter(({ state }) => state === 'handed')
       for (const row of rows) {
-        if (row.state === 'handed') endUnknown(row, at, 'stopped')
-        else end(row.id, at, { state: 'waiting' })
+        if (row.state === 'handed') await endUnknown(row, at, 'stopped')
+        else await end(row.id, at, { state: 'waiting' })
       }
       return { released: rows.length - handed.length, unconfirmed: handed.length }
     },
@@ -241,8 +264,8 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
      * Refusals: delivery_not_found; delivery_in_use if it is in progress or done; message_on_its_way if another delivery
      * uses its deduplication key.
      */
-    resendDelivery({ appId, id, at, by, inBulk = false }: Resending): { done: true } | Refused {
-      const ended = statements.stored.get(id, appId)
+    async resendDelivery({ appId, id, at, by, inBulk = false }: Resending): Promise<{ done: true } | Refused> {
+      const ended = await statements.stored.get(id, appId)
       if (!ended) return { refusal: 'delivery_not_found' }
       const planned = rules.planResend(
         { ...ended, isEventDeleted: ended.isEventDeleted === 1 },
@@ -251,13 +274,13 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
       if ('refusal' in planned) return planned
       const { handedAt, dedupeKey, record, isUnconfirmed, takesNewest } = planned
       const columns = [at, at, handedAt, JSON.stringify(record), at, dedupeKey, Number(takesNewest)]
-      const { changes } = statements.resendByHand.run(...columns, id)
+      const { changes } = await statements.resendByHand.run(...columns, id)
       if (changes === 0) return { refusal: 'message_on_its_way' }
-      statements.rejoin.run(at, id, ended.state, ended.reason)
-      if (isUnconfirmed) statements.resendJoined.run(id, id)
+      await statements.rejoin.run(at, id, ended.state, ended.reason)
+      if (isUnconfirmed) await statements.resendJoined.run(id, id)
       if (by) {
-        audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
-        ensureTopicOf(id, { ...by, appId, at })
+        await audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
+        await ensureTopicOf(id, { ...by, appId, at })
       }
       return { done: true }
     },
@@ -266,41 +289,44 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
      * Emails that wait in an earlier version use this one from now on, in parts: `next` is where to go on, null at the
      * end. Those that a mail server may have had keep theirs: it recognizes a repeated email by its text.
      */
-    moveWaiting({ messageId, version, after, most }: Moving): { next: number | null } {
-      const content = live.contentOf(messageId, version)
-      const rows = WAITING_STATES.flatMap((state) => statements.waiting.all(messageId, state, after, most))
+    async moveWaiting({ messageId, version, after, most }: Moving): Promise<{ next: number | null }> {
+      const content = await live.contentOf(messageId, version)
+      const found = await mapInOrder(WAITING_STATES, (state) => statements.waiting.all(messageId, state, after, most))
+      const rows = found
+        .flat()
         .sort((a, b) => a.id - b.id)
         .slice(0, most)
       for (const { id, version: from, handedAt } of rows) {
-        const isMoved = from < version && handedAt === null && rules.mayMove(live.contentOf(messageId, from), content)
+        const isMoved =
+          from < version && handedAt === null && rules.mayMove(await live.contentOf(messageId, from), content)
         if (!isMoved) continue
-        statements.move.run(version, id)
-        statements.moveJoined.run(version, id)
+        await statements.move.run(version, id)
+        await statements.moveJoined.run(version, id)
       }
       return { next: rows.length < most ? null : (rows.at(-1)?.id ?? null) }
     },
 
     /** With all its events. A sender that has claimed it loses its claim. */
-    cancelDelivery: ({ appId, id, at, by, idempotency }: Changing): ChangedDelivery | Refused =>
-      once({ idempotency, appId }, () => {
-        const waiting = statements.stored.get(id, appId)
+    cancelDelivery: ({ appId, id, at, by, idempotency }: Changing): Promise<ChangedDelivery | Refused> =>
+      once({ idempotency, appId }, async () => {
+        const waiting = await statements.stored.get(id, appId)
         if (!waiting) return { refusal: 'delivery_not_found' }
         const planned = rules.planCancel(waiting, { at, actor: by.actor })
         if ('refusal' in planned) return planned
-        end(id, at, planned)
-        audit({ ...by, at }, 'delivery.cancel', publicId('dlv', id))
-        return readChanged(id)
+        await end(id, at, planned)
+        await audit({ ...by, at }, 'delivery.cancel', publicId('dlv', id))
+        return await readChanged(id)
       }),
 
     /** It is decided now instead of when it is due. */
-    sendDeliveryEarly: ({ appId, id, at, by, idempotency }: Changing): ChangedDelivery | Refused =>
-      once({ idempotency, appId }, () => {
-        const waiting = statements.stored.get(id, appId)
+    sendDeliveryEarly: ({ appId, id, at, by, idempotency }: Changing): Promise<ChangedDelivery | Refused> =>
+      once({ idempotency, appId }, async () => {
+        const waiting = await statements.stored.get(id, appId)
         if (!waiting) return { refusal: 'delivery_not_found' }
         if (!rules.isSendableEarly(waiting, at)) return { refusal: 'delivery_in_use' }
-        statements.sendEarly.run(at, at, id)
-        audit({ ...by, at }, 'delivery.send_early', publicId('dlv', id))
-        return readChanged(id)
+        await statements.sendEarly.run(at, at, id)
+        await audit({ ...by, at }, 'delivery.send_early', publicId('dlv', id))
+        return await readChanged(id)
       }),
   }
 }

@@ -13,30 +13,30 @@ export type StoredReceived = typeof receivedMails.$inferSelect
 export function createDomainCheckReads(db: Database) {
   const orm = drizzle(db)
   return {
-    findDomainCheck: (appId: number, domain: string): DomainCheck | null =>
-      orm
+    findDomainCheck: async (appId: number, domain: string): Promise<DomainCheck | null> =>
+      (await orm
         .select()
         .from(domainChecks)
         .where(and(eq(domainChecks.appId, appId), eq(domainChecks.domain, domain)))
-        .get() ?? null,
+        .get()) ?? null,
 
-    listReceivedMails: (appId: number): StoredReceived[] =>
-      orm.select().from(receivedMails).where(eq(receivedMails.appId, appId)).all(),
+    listReceivedMails: async (appId: number): Promise<StoredReceived[]> =>
+      await orm.select().from(receivedMails).where(eq(receivedMails.appId, appId)).all(),
   }
 }
 
 export function createDomainCheckWrites(db: Database) {
   const orm = drizzle(db)
   return {
-    saveDomainCheck(check: DomainCheck): Done {
+    async saveDomainCheck(check: DomainCheck): Promise<Done> {
       const target = [domainChecks.appId, domainChecks.domain]
-      orm.insert(domainChecks).values(check).onConflictDoUpdate({ target, set: check }).run()
+      await orm.insert(domainChecks).values(check).onConflictDoUpdate({ target, set: check }).run()
       return DONE
     },
 
-    saveReceivedMail(received: StoredReceived): Done {
+    async saveReceivedMail(received: StoredReceived): Promise<Done> {
       const target = [receivedMails.appId, receivedMails.domain]
-      orm.insert(receivedMails).values(received).onConflictDoUpdate({ target, set: received }).run()
+      await orm.insert(receivedMails).values(received).onConflictDoUpdate({ target, set: received }).run()
       return DONE
     },
   }

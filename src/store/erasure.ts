@@ -47,32 +47,36 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
   )
 
   return {
-    eraseContact({ appId, email, ...by }: Change & { appId: number; email: string }): { contactId: number } | Refused {
+    async eraseContact({
+      appId,
+      email,
+      ...by
+    }: Change & { appId: number; email: string }): Promise<{ contactId: number } | Refused> {
       // an imported address may have no person
-      suppressions.forget(appId, email)
+      await suppressions.forget(appId, email)
       const person = people.find(appId, email)
       if (!person) return { refusal: 'contact_not_found' }
-      done?.run(person.id)
-      needed?.run(person.id)
-      events?.run(person.id)
-      batches?.run(person.id)
+      await done?.run(person.id)
+      await needed?.run(person.id)
+      await events?.run(person.id)
+      await batches?.run(person.id)
       timeline.erase(person.id)
-      parents?.run(person.id)
-      records?.run(person.id)
-      tags?.run(appId, person.id, tagsOf.get(person.id)?.tags ?? '[]')
-      contact?.run(person.id)
-      compared?.run(person.id)
-      uncompared?.run(person.id)
-      consents?.run(person.id)
-      scheduled?.run(appId, person.id)
-      results?.run(appId, person.id)
-      for (const { id } of deliveriesOf.all(appId, person.id, person.id)) {
-        captured?.run(id)
-        sends?.run(id)
-        deliveries?.run(id)
+      await parents?.run(person.id)
+      await records?.run(person.id)
+      await tags?.run(appId, person.id, (await tagsOf.get(person.id))?.tags ?? '[]')
+      await contact?.run(person.id)
+      await compared?.run(person.id)
+      await uncompared?.run(person.id)
+      await consents?.run(person.id)
+      await scheduled?.run(appId, person.id)
+      await results?.run(appId, person.id)
+      for (const { id } of await deliveriesOf.all(appId, person.id, person.id)) {
+        await captured?.run(id)
+        await sends?.run(id)
+        await deliveries?.run(id)
       }
       people.drop(appId, email)
-      audit(by, 'contact.erase', publicId('con', person.id))
+      await audit(by, 'contact.erase', publicId('con', person.id))
       return { contactId: person.id }
     },
   }

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { mapInOrder } from '../core/in-order.ts'
 import { idSince } from '../core/ids.ts'
 import { selectFields } from './engine/columns.ts'
 import { createExpiredActivity, createExpiredReads, lastExpired } from './retention.ts'
@@ -88,24 +89,34 @@ export function createEventReads(db: Database) {
     selectSomeIds('events', { contact: '?1', types: '= ?2', upTo: '?3', order: 'DESC', limit: '?4' }),
   )
 
-  const newestOf = (appId: number, { from, before }: Range, named: number | null, limit: number): EventRow[] =>
-    newestOfRange.all(named, appId, from, before, limit).map(toEvent)
+  const newestOf = async (
+    appId: number,
+    { from, before }: Range,
+    named: number | null,
+    limit: number,
+  ): Promise<EventRow[]> => (await newestOfRange.all(named, appId, from, before, limit)).map(toEvent)
 
   /** How far the newest `maxRows` rows of a range reach back, from the index alone. */
-  const reach = (appId: number, { from, before }: Range, maxRows: number): { rows: number; floor: number } => {
-    const { rows, lowest } = reached.get(appId, from, before, maxRows) ?? { rows: 0, lowest: null }
+  const reach = async (
+    appId: number,
+    { from, before }: Range,
+    maxRows: number,
+  ): Promise<{ rows: number; floor: number }> => {
+    const { rows, lowest } = (await reached.get(appId, from, before, maxRows)) ?? { rows: 0, lowest: null }
     return { rows, floor: rows < maxRows ? from : (lowest ?? from) }
   }
 
-  const ofPerson = (query: EventQuery, named: number | null, before: number): EventPage => {
+  const ofPerson = async (query: EventQuery, named: number | null, before: number): Promise<EventPage> => {
     const { appId, contactId, limit } = query
     const maxRows = named === null ? limit + 1 : Math.floor(MAX_SCANNED / EVENT_TYPES.length)
     // per type, like the index
-    const found = EVENT_TYPES.map((_, type) => newestIds.all(contactId, type, before - 1, maxRows).map(({ id }) => id))
+    const found = await mapInOrder(EVENT_TYPES, async (_, type) =>
+      (await newestIds.all(contactId, type, before - 1, maxRows)).map(({ id }) => id),
+    )
     // below this id, a type may have more rows than were read
     const from = Math.max(...found.map((ids) => (ids.length < maxRows ? 0 : (ids.at(-1) ?? 0))))
     const ids = found.flat().filter((id) => id >= from)
-    const rows = newestOfIds.all(named, appId, JSON.stringify(ids), limit + 1).map(toEvent)
+    const rows = (await newestOfIds.all(named, appId, JSON.stringify(ids), limit + 1)).map(toEvent)
     return cut(rows, limit, from)
   }
 
@@ -113,17 +124,17 @@ export function createEventReads(db: Database) {
    * Finds a rare name among ten million events without a scan. Ordered by id, because hours repeat when the clock is
    * set back.
    */
-  const hoursOf = ({ appId, after = 0 }: EventQuery, named: number, before: number) =>
-    hours.all(appId, named, before - 1, after)
+  const hoursOf = async ({ appId, after = 0 }: EventQuery, named: number, before: number) =>
+    await hours.all(appId, named, before - 1, after)
 
   /** Between two chunks there are no events of that name. */
-  function* chunksOf(query: EventQuery, named: number, before: number): Generator<Range & { cost: number }> {
+  async function* chunksOf(query: EventQuery, named: number, before: number): AsyncGenerator<Range & { cost: number }> {
     for (let cursor = before, isLast = false; !isLast;) {
-      const found = hoursOf(query, named, cursor)
+      const found = await hoursOf(query, named, cursor)
       for (const hour of found) {
         const { to, from } = { ...hour, from: Math.max(hour.from, (query.after ?? 0) + 1) }
         for (let end = Math.min(cursor, to + 1); end > from;) {
-          const { rows, floor } = reach(query.appId, { from, before: end }, CHUNK_ROWS)
+          const { rows, floor } = await reach(query.appId, { from, before: end }, CHUNK_ROWS)
           yield { from: floor, before: end, cost: rows + CHUNK_COST }
           end = floor
         }
@@ -133,12 +144,12 @@ export function createEventReads(db: Database) {
     }
   }
 
-  const byName = (query: EventQuery, named: number, before: number): EventPage => {
+  const byName = async (query: EventQuery, named: number, before: number): Promise<EventPage> => {
     const rows: EventRow[] = []
     let scanned = 0
-    const after = Math.max(query.after ?? 0, lastDeleted(query.appId, query.name === PAGE_NAME))
-    for (const { cost, ...range } of chunksOf({ ...query, after }, named, before)) {
-      rows.push(...newestOf(query.appId, range, named, query.limit + 1 - rows.length))
+    const after = Math.max(query.after ?? 0, await lastDeleted(query.appId, query.name === PAGE_NAME))
+    for await (const { cost, ...range } of chunksOf({ ...query, after }, named, before)) {
+      rows.push(...(await newestOf(query.appId, range, named, query.limit + 1 - rows.length)))
       if (rows.length > query.limit) break
       scanned += cost
       if (scanned >= MAX_SCANNED) return { rows, next: range.from }
@@ -147,15 +158,16 @@ export function createEventReads(db: Database) {
   }
 
   return {
-    findEvent: (appId: number, id: number): EventRow | null => one.all(id, appId).map(toEvent)[0] ?? null,
-    listEvents(query: EventQuery): EventPage {
+    findEvent: async (appId: number, id: number): Promise<EventRow | null> =>
+      (await one.all(id, appId)).map(toEvent)[0] ?? null,
+    async listEvents(query: EventQuery): Promise<EventPage> {
       const before = query.before ?? Number.MAX_SAFE_INTEGER
-      const named = query.name === null ? null : (nameId.get(query.appId, query.name)?.id ?? null)
+      const named = query.name === null ? null : ((await nameId.get(query.appId, query.name))?.id ?? null)
       if (query.name !== null && named === null) return { rows: [], next: null }
-      if (query.contactId !== null) return ofPerson(query, named, before)
-      if (named !== null) return byName(query, named, before)
+      if (query.contactId !== null) return await ofPerson(query, named, before)
+      if (named !== null) return await byName(query, named, before)
       const range = { from: (query.after ?? 0) + 1, before }
-      return cut(newestOf(query.appId, range, null, query.limit + 1), query.limit, 0)
+      return cut(await newestOf(query.appId, range, null, query.limit + 1), query.limit, 0)
     },
   }
 }
@@ -187,11 +199,11 @@ export function createHistoryReads(db: Database) {
     ...createViewReads(db),
     ...createActivityReads(db),
 
-    lastDoneAt({ appId, name, contactId, since, exceptId, fits }: DoneQuery): number | null {
+    async lastDoneAt({ appId, name, contactId, since, exceptId, fits }: DoneQuery): Promise<number | null> {
       const values = [appId, name, contactId, idSince(since), since, exceptId ?? 0] as const
-      if (fits === undefined) return last.get(...values)?.at ?? null
+      if (fits === undefined) return (await last.get(...values))?.at ?? null
       let lastAt: number | null = null
-      for (const { at, properties } of all.all(...values)) {
+      for (const { at, properties } of await all.all(...values)) {
         if ((lastAt === null || at > lastAt) && fits(properties)) lastAt = at
       }
       return lastAt
@@ -225,11 +237,12 @@ export function createViewReads(db: Database, { isIndexedOnly = false } = {}) {
   )
 
   return {
-    listViews: (contactId: number, since: number): ViewRow[] => views.all(contactId, idSince(since), since),
+    listViews: async (contactId: number, since: number): Promise<ViewRow[]> =>
+      await views.all(contactId, idSince(since), since),
 
     /** Also if it was deleted because of its age. */
-    firstViewAt: (contactId: number): number | null =>
-      pick(Math.min, expired.find(contactId)?.firstViewAt, firstView.get(contactId)?.at),
+    firstViewAt: async (contactId: number): Promise<number | null> =>
+      pick(Math.min, (await expired.find(contactId))?.firstViewAt, (await firstView.get(contactId))?.at),
   }
 }
 
@@ -253,14 +266,15 @@ export function createActivityReads(db: Database) {
   )
   return {
     /** The last event, action or page view, also if it was deleted because of its age; null: there is none. */
-    lastActiveAt: (contactId: number): number | null =>
-      pick(Math.max, lastExpired(expired.find(contactId)), last.get(contactId)?.at),
+    lastActiveAt: async (contactId: number): Promise<number | null> =>
+      pick(Math.max, lastExpired(await expired.find(contactId)), (await last.get(contactId))?.at),
   }
 }
 
 export function createUnindexedViews(db: Database) {
   const unindexed = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('events', IS_VIEW, '?'))
-  return (people: readonly number[]): Set<number> => new Set(unindexed.all(JSON.stringify(people)).map(({ id }) => id))
+  return async (people: readonly number[]): Promise<Set<number>> =>
+    new Set((await unindexed.all(JSON.stringify(people))).map(({ id }) => id))
 }
 
 /**
@@ -282,16 +296,16 @@ export function createEventNames(db: Database) {
   // most events of a commit group have the same name as the one before
   let last: { appId: number; name: string; id: number } | null = null
 
-  const add = (appId: number, name: string): number => {
-    const id = (largest.get()?.id ?? 0) + 1
-    insert.run(id, appId, name)
+  const add = async (appId: number, name: string): Promise<number> => {
+    const id = ((await largest.get())?.id ?? 0) + 1
+    await insert.run(id, appId, name)
     return id
   }
-  const lookUp = (appId: number, name: string): number => {
+  const lookUp = async (appId: number, name: string): Promise<number> => {
     const key = `${appId}:${name}`
     const cached = cache.get(key) ?? found.get(key)
     if (cached !== undefined) return cached
-    const id = select.get(appId, name)?.id ?? add(appId, name)
+    const id = (await select.get(appId, name))?.id ?? (await add(appId, name))
     found.set(key, id)
     return id
   }
@@ -300,8 +314,11 @@ export function createEventNames(db: Database) {
     last = null
   }
   return {
-    idOf(appId: number, name: string): number {
-      if (last === null || last.appId !== appId || last.name !== name) last = { appId, name, id: lookUp(appId, name) }
+    /** Without a promise; null if another name was asked for last. */
+    idOfLast: (appId: number, name: string): number | null =>
+      last !== null && last.appId === appId && last.name === name ? last.id : null,
+    async idOf(appId: number, name: string): Promise<number> {
+      last = { appId, name, id: await lookUp(appId, name) }
       return last.id
     },
     settle(): void {

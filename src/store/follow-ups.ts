@@ -29,13 +29,13 @@ export function createFollowUps({ db, live, start, rules }: Parts) {
      FROM deliveries JOIN contacts ON contacts.id = deliveries.contact_id LEFT JOIN events ON events.id = event_id
      WHERE deliveries.id = ? AND handed_at IS NOT NULL`,
   )
-  return (deliveryId: number, { appId, messageId }: Sent, at: number): void => {
-    const messages = live.of(appId).byMessage.get(messageId)
+  return async (deliveryId: number, { appId, messageId }: Sent, at: number): Promise<void> => {
+    const messages = (await live.of(appId)).byMessage.get(messageId)
     if (messages === undefined) return
-    const email = followed.get(deliveryId)
+    const email = await followed.get(deliveryId)
     if (!email || !rules.isFirstSend({ byHand: email.byHand === 1, record: email.record })) return
     const { eventId, properties, handedAt: occurredAt } = email
     const person = { appId, email: email.email, at, idempotency: null }
-    start([{ ...person, messages, trigger: String(deliveryId), eventId, properties, occurredAt }])
+    await start([{ ...person, messages, trigger: String(deliveryId), eventId, properties, occurredAt }])
   }
 }

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { mapInOrder } from '../core/in-order.ts'
 import { type RetentionRules, selectKeptMs } from './retention.ts'
 import type { Idempotency, Refused } from './types.ts'
 
@@ -54,26 +55,32 @@ export function createOutcomeReads(db: Database, { defaultResponseDays }: Outcom
     `SELECT idempotency_key, body_hash, outcome FROM idempotency_records
      WHERE key_id = ? AND idempotency_key = ? AND ${isStored}`,
   )
-  const listOutcomes = ({ keyId, key, at }: Pick<Idempotency, 'keyId' | 'key' | 'at'>): StoredOutcome[] =>
-    select.all(keyId, key, `${key}${PARTS_END}`, at).map(outcomeOf)
-  const findOne = (query: Idempotency): StoredOutcome[] =>
-    one.all(query.keyId, storedKey(query), query.at).map(outcomeOf)
+  const listOutcomes = async ({
+    keyId,
+    key,
+    at,
+  }: Pick<Idempotency, 'keyId' | 'key' | 'at'>): Promise<StoredOutcome[]> =>
+    (await select.all(keyId, key, `${key}${PARTS_END}`, at)).map(outcomeOf)
+  const findOne = async (query: Idempotency): Promise<StoredOutcome[]> =>
+    (await one.all(query.keyId, storedKey(query), query.at)).map(outcomeOf)
 
   return {
     listOutcomes,
     /** For a part, its own outcome and the request's. */
-    findOutcomes: (query: Idempotency): StoredOutcome[] =>
-      query.part === null ? listOutcomes(query) : [{ ...query, part: null }, query].flatMap(findOne),
+    findOutcomes: async (query: Idempotency): Promise<StoredOutcome[]> =>
+      query.part === null
+        ? await listOutcomes(query)
+        : (await mapInOrder([{ ...query, part: null }, query], findOne)).flat(),
   }
 }
 
 /** The outcomes of requests, for planning. */
 export function createOutcomeFacts(db: Database, rules: OutcomeRules) {
   const { findOutcomes } = createOutcomeReads(db, rules)
-  return (requests: readonly Idempotency[]): KeyedOutcomes => {
+  return async (requests: readonly Idempotency[]): Promise<KeyedOutcomes> => {
     const found = new Map<string, Map<number | null, StoredOutcome>>()
     for (const idempotency of requests) {
-      const stored = findOutcomes(idempotency)
+      const stored = await findOutcomes(idempotency)
       if (stored.length === 0) continue
       const id = outcomeKey(idempotency.keyId, idempotency.key)
       const parts = found.get(id) ?? new Map<number | null, StoredOutcome>()
@@ -84,27 +91,37 @@ export function createOutcomeFacts(db: Database, rules: OutcomeRules) {
   }
 }
 
-export function createOutcomeWrites(db: Database): (outcome: NewOutcome) => void {
+export function createOutcomeWrites(db: Database): (outcome: NewOutcome) => Promise<void> {
   const add = db.prepare(
     `INSERT OR REPLACE INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at, app_id)
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
   )
-  return (request) => {
+  return async (request) => {
     const { keyId, bodyHash, outcome, contactId, at, appId } = request
-    add.run(keyId, storedKey(request), bodyHash, outcome, contactId, at, appId)
+    await add.run(keyId, storedKey(request), bodyHash, outcome, contactId, at, appId)
   }
 }
+
+/** A refusal is not stored, so this asks whether there is an outcome already. */
+const NOT_YET: Refused = { refusal: 'internal_error' }
 
 type OnceWrite = { idempotency: Idempotency | null; appId: number }
 
 /** Runs a write that isn't planned in a batch, once per Idempotency-Key. */
 export function createOnce(db: Database, rules: OutcomeRules & { planOnce: PlanOnce }) {
   const [loadOutcomes, addOutcome] = [createOutcomeFacts(db, rules), createOutcomeWrites(db)]
-  return <T extends OnceOutcome>({ idempotency, appId }: OnceWrite, run: () => T | Refused): T | Refused => {
-    if (idempotency === null) return run()
-    const known: KnownOutcomes = { stored: loadOutcomes([idempotency]), added: new Map() }
-    const outcome = rules.planOnce(known, { ...idempotency, appId }, run)
-    for (const parts of known.added.values()) for (const added of parts.values()) addOutcome(added)
+  return async <T extends OnceOutcome>(
+    { idempotency, appId }: OnceWrite,
+    run: () => Promise<T | Refused>,
+  ): Promise<T | Refused> => {
+    if (idempotency === null) return await run()
+    const known: KnownOutcomes = { stored: await loadOutcomes([idempotency]), added: new Map() }
+    const ofApp = { ...idempotency, appId }
+    const before = rules.planOnce<T>(known, ofApp, () => NOT_YET)
+    if (before !== NOT_YET) return before
+    const done = await run()
+    const outcome = rules.planOnce<T>(known, ofApp, () => done)
+    for (const parts of known.added.values()) for (const added of parts.values()) await addOutcome(added)
     return outcome
   }
 }
@@ -119,12 +136,12 @@ export function createOutcomeUpkeep(db: Database, { defaultResponseDays }: Outco
        (SELECT key_id, idempotency_key FROM kept CROSS JOIN idempotency_records AS record
         ON record.app_id = kept.app_id AND created_at <= ? - ${keptMs} LIMIT ${limit})`,
   )
-  return (at: number): number => remove.run(at).changes
+  return async (at: number): Promise<number> => (await remove.run(at)).changes
 }
 
 /** Removes what has expired, before the app keeps its records for longer. */
 export function createOutcomeExpiry(db: Database, { defaultResponseDays }: OutcomeRules) {
   const keptMs = selectKeptMs('?1', 'response_days', defaultResponseDays)
   const remove = db.prepare(`DELETE FROM idempotency_records WHERE app_id = ?1 AND created_at <= ?2 - ${keptMs}`)
-  return (appId: number, at: number): void => void remove.run(appId, at)
+  return async (appId: number, at: number): Promise<void> => void (await remove.run(appId, at))
 }

@@ -8,8 +8,8 @@ import { prepareLazily } from './engine/statements.ts'
 export function createInstallReads(db: Database) {
   const orm = drizzle(db)
   return {
-    installValue: (name: string): string | null =>
-      orm.select().from(install).where(eq(install.name, name)).get()?.value ?? null,
+    installValue: async (name: string): Promise<string | null> =>
+      (await orm.select().from(install).where(eq(install.name, name)).get())?.value ?? null,
   }
 }
 
@@ -24,17 +24,21 @@ export function createInstallWrites(db: Database) {
   )
 
   return {
-    keepInstallValue({ name, value }: { name: string; value: string }): Done {
-      orm.insert(install).values({ name, value }).onConflictDoNothing().run()
+    async keepInstallValue({ name, value }: { name: string; value: string }): Promise<Done> {
+      await orm.insert(install).values({ name, value }).onConflictDoNothing().run()
       return DONE
     },
-    setInstallValue({ name, value }: { name: string; value: string }): Done {
-      orm.insert(install).values({ name, value }).onConflictDoUpdate({ target: install.name, set: { value } }).run()
+    async setInstallValue({ name, value }: { name: string; value: string }): Promise<Done> {
+      await orm
+        .insert(install)
+        .values({ name, value })
+        .onConflictDoUpdate({ target: install.name, set: { value } })
+        .run()
       return DONE
     },
     /** The smallest possible write: shows that a commit reaches the disk. */
-    touch(_: Record<string, never>): Done {
-      touch.run()
+    async touch(_: Record<string, never>): Promise<Done> {
+      await touch.run()
       return DONE
     },
   }

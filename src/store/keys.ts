@@ -39,38 +39,40 @@ export function createKeyReads(db: Database, sealer: Sealer) {
   )
 
   return {
-    findKey(keyHash: string): KeyRow | null {
-      const key = byHash.get({ keyHash })
+    async findKey(keyHash: string): Promise<KeyRow | null> {
+      const key = await byHash.get({ keyHash })
       return key ? toKey(key) : null
     },
 
-    listKeys: (accountId: string): KeyRow[] =>
-      orm
-        .select()
-        .from(apiKeys)
-        .where(eq(apiKeys.accountId, accountId))
-        .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
-        .all()
-        .map(toKey),
+    listKeys: async (accountId: string): Promise<KeyRow[]> =>
+      (
+        await orm
+          .select()
+          .from(apiKeys)
+          .where(eq(apiKeys.accountId, accountId))
+          .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
+          .all()
+      ).map(toKey),
 
-    listSecrets: (accountId: string, retiredAfter: number): SecretRow[] =>
-      secrets
-        .all({ accountId, retiredAfter })
-        .map(({ accountId: _, ...row }) => ({ ...row, secret: sealer.unseal(row.secret, secretContext(row.id)) })),
+    listSecrets: async (accountId: string, retiredAfter: number): Promise<SecretRow[]> =>
+      (await secrets.all({ accountId, retiredAfter })).map(({ accountId: _, ...row }) => ({
+        ...row,
+        secret: sealer.unseal(row.secret, secretContext(row.id)),
+      })),
   }
 }
 
 export function createKeySteps(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   return {
-    addKey(accountId: string, key: NewKey, at: number): void {
-      orm
+    async addKey(accountId: string, key: NewKey, at: number): Promise<void> {
+      await orm
         .insert(apiKeys)
         .values({ ...key, accountId, createdAt: at })
         .run()
     },
-    addSecret(accountId: string, { id, secret }: Secret, at: number): void {
-      orm
+    async addSecret(accountId: string, { id, secret }: Secret, at: number): Promise<void> {
+      await orm
         .insert(identitySecrets)
         .values({ id, secret: sealer.seal(secret, secretContext(id)), accountId, createdAt: at })
         .run()
@@ -84,35 +86,35 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
   const { addKey, addSecret } = createKeySteps(db, sealer)
   const removeNotes = createNoteRemoval(db)
 
-  const takeForm = (form: string, at: number): boolean =>
-    orm.insert(sentForms).values({ form, sentAt: at }).onConflictDoNothing().returning().all().length > 0
+  const takeForm = async (form: string, at: number): Promise<boolean> =>
+    (await orm.insert(sentForms).values({ form, sentAt: at }).onConflictDoNothing().returning().all()).length > 0
 
   return {
     /** `form` identifies the submitted form, so that sending it twice creates one key. */
-    createKey({ key, form, ...change }: Change & { key: NewKey; form: string | null }): Done | Refused {
-      if (form !== null && !takeForm(form, change.at)) return { refusal: 'already_done' }
-      addKey(change.accountId, key, change.at)
-      audit(change, 'key.create', key.id)
+    async createKey({ key, form, ...change }: Change & { key: NewKey; form: string | null }): Promise<Done | Refused> {
+      if (form !== null && !(await takeForm(form, change.at))) return { refusal: 'already_done' }
+      await addKey(change.accountId, key, change.at)
+      await audit(change, 'key.create', key.id)
       return DONE
     },
 
     /** Revoking twice keeps the first time. */
-    revokeKey({ keyId, ...change }: Change & { keyId: string }): Done | Refused {
+    async revokeKey({ keyId, ...change }: Change & { keyId: string }): Promise<Done | Refused> {
       const keys = apiKeys
       const own = and(eq(keys.id, keyId), eq(keys.accountId, change.accountId))
-      if (!orm.select({ id: keys.id }).from(keys).where(own).get()) return { refusal: 'not_found' }
-      orm
+      if (!(await orm.select({ id: keys.id }).from(keys).where(own).get())) return { refusal: 'not_found' }
+      await orm
         .update(keys)
         .set({ revokedAt: change.at })
         .where(and(own, isNull(keys.revokedAt)))
         .run()
-      audit(change, 'key.revoke', keyId)
+      await audit(change, 'key.revoke', keyId)
       return DONE
     },
 
-    noteKeyUse(uses: { keyId: string; lastUsedAt: number; seenInBrowserAt: number | null }[]): Done {
+    async noteKeyUse(uses: { keyId: string; lastUsedAt: number; seenInBrowserAt: number | null }[]): Promise<Done> {
       for (const { keyId, lastUsedAt, seenInBrowserAt } of uses) {
-        orm
+        await orm
           .update(apiKeys)
           .set({ lastUsedAt, ...(seenInBrowserAt === null ? {} : { seenInBrowserAt }) })
           .where(eq(apiKeys.id, keyId))
@@ -122,28 +124,28 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
     },
 
     /** A repeated request with the same `replaces` rotates once; null replaces the current secret. */
-    rotateSecret({ secret, replaces, ...change }: Rotation): Done | Refused {
+    async rotateSecret({ secret, replaces, ...change }: Rotation): Promise<Done | Refused> {
       const secrets = identitySecrets
       const own = and(eq(secrets.accountId, change.accountId), isNull(secrets.retiredAt))
       const replaced = replaces === null ? own : and(own, eq(secrets.id, replaces))
-      if (orm.update(secrets).set({ retiredAt: change.at }).where(replaced).returning().all().length === 0) {
+      if ((await orm.update(secrets).set({ retiredAt: change.at }).where(replaced).returning().all()).length === 0) {
         return { refusal: 'already_done' }
       }
-      addSecret(change.accountId, secret, change.at)
+      await addSecret(change.accountId, secret, change.at)
       // the counter must only show signatures made with the secret that is now the previous one
-      removeNotes(change.accountId, 'old_secret')
-      audit(change, 'secret.rotate', secret.id)
+      await removeNotes(change.accountId, 'old_secret')
+      await audit(change, 'secret.rotate', secret.id)
       return DONE
     },
 
-    revokeOldSecrets(change: Change): Done {
+    async revokeOldSecrets(change: Change): Promise<Done> {
       const secrets = identitySecrets
-      const old = orm
+      const old = await orm
         .delete(secrets)
         .where(and(eq(secrets.accountId, change.accountId), isNotNull(secrets.retiredAt)))
         .returning({ id: secrets.id })
         .all()
-      for (const { id } of old) audit(change, 'secret.revoke', id)
+      for (const { id } of old) await audit(change, 'secret.revoke', id)
       return DONE
     },
   }

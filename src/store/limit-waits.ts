@@ -24,17 +24,17 @@ export function createWaitSave(db: Database, table: WaitTable) {
      ON CONFLICT DO UPDATE SET until_at = excluded.until_at`,
   )
   const remove = db.prepare(`DELETE FROM ${table} WHERE app_id = ? AND until_at < ?`)
-  return ({ appId, from, until }: LimitWait): void => {
-    remove.run(appId, until - KEPT_MS)
-    save.run(appId, from, until)
+  return async ({ appId, from, until }: LimitWait): Promise<void> => {
+    await remove.run(appId, until - KEPT_MS)
+    await save.run(appId, from, until)
   }
 }
 
 export function createLimitWaitWrites(db: Database) {
   const save = createWaitSave(db, 'limit_waits')
   return {
-    saveLimitWaits({ waits }: { waits: LimitWait[] }): { done: true } {
-      for (const wait of waits) save(wait)
+    async saveLimitWaits({ waits }: { waits: LimitWait[] }): Promise<{ done: true }> {
+      for (const wait of waits) await save(wait)
       return { done: true }
     },
   }

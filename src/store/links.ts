@@ -14,39 +14,39 @@ export function createLinks(db: Database) {
   const orm = drizzle(db)
   const purposeIs = (purpose: NewLink['purpose']) => eq(oneTimeLinks.purpose, purpose)
   return {
-    addLink(link: NewLink, owner: LinkOwner, at: number): void {
-      orm
+    async addLink(link: NewLink, owner: LinkOwner, at: number): Promise<void> {
+      await orm
         .insert(oneTimeLinks)
         .values({ ...link, ...owner, createdAt: at })
         .run()
     },
     /** Also if it has expired. */
-    findLink: (tokenHash: string): Link | null =>
-      orm.select().from(oneTimeLinks).where(eq(oneTimeLinks.tokenHash, tokenHash)).get() ?? null,
-    dropLink(tokenHash: string): void {
-      orm.delete(oneTimeLinks).where(eq(oneTimeLinks.tokenHash, tokenHash)).run()
+    findLink: async (tokenHash: string): Promise<Link | null> =>
+      (await orm.select().from(oneTimeLinks).where(eq(oneTimeLinks.tokenHash, tokenHash)).get()) ?? null,
+    async dropLink(tokenHash: string): Promise<void> {
+      await orm.delete(oneTimeLinks).where(eq(oneTimeLinks.tokenHash, tokenHash)).run()
     },
-    dropPasswordLinks(memberId: string): void {
-      orm
+    async dropPasswordLinks(memberId: string): Promise<void> {
+      await orm
         .delete(oneTimeLinks)
         .where(and(eq(oneTimeLinks.memberId, memberId), purposeIs('password')))
         .run()
     },
     /** Its invitation, and its owners' password links. */
-    dropLinksOfAccount(accountId: string, memberId: string): void {
-      orm
+    async dropLinksOfAccount(accountId: string, memberId: string): Promise<void> {
+      await orm
         .delete(oneTimeLinks)
         .where(and(eq(oneTimeLinks.memberId, memberId), eq(oneTimeLinks.accountId, accountId)))
         .run()
     },
-    dropOwnersLinks(): void {
-      orm
+    async dropOwnersLinks(): Promise<void> {
+      await orm
         .delete(oneTimeLinks)
         .where(and(purposeIs('password'), isNotNull(oneTimeLinks.accountId)))
         .run()
     },
-    dropLinksOf(memberId: string): void {
-      orm.delete(oneTimeLinks).where(eq(oneTimeLinks.memberId, memberId)).run()
+    async dropLinksOf(memberId: string): Promise<void> {
+      await orm.delete(oneTimeLinks).where(eq(oneTimeLinks.memberId, memberId)).run()
     },
   }
 }
@@ -54,8 +54,8 @@ export function createLinks(db: Database) {
 export function createLinkReads(db: Database, { isLinkOpen }: Pick<AccountRules, 'isLinkOpen'>) {
   const { findLink } = createLinks(db)
   return {
-    hasLink(tokenHash: string, purpose: NewLink['purpose'], now: number): boolean {
-      const link = findLink(tokenHash)
+    async hasLink(tokenHash: string, purpose: NewLink['purpose'], now: number): Promise<boolean> {
+      const link = await findLink(tokenHash)
       return link?.purpose === purpose && isLinkOpen(link, now)
     },
   }
@@ -65,9 +65,9 @@ export function createLinkWrites(db: Database) {
   const orm = drizzle(db)
   const { addLink } = createLinks(db)
   return {
-    makeSetupLink({ link, at }: { link: NewLink; at: number }): Done {
-      orm.delete(oneTimeLinks).where(eq(oneTimeLinks.purpose, 'setup')).run()
-      addLink(link, { memberId: null, accountId: null }, at)
+    async makeSetupLink({ link, at }: { link: NewLink; at: number }): Promise<Done> {
+      await orm.delete(oneTimeLinks).where(eq(oneTimeLinks.purpose, 'setup')).run()
+      await addLink(link, { memberId: null, accountId: null }, at)
       return DONE
     },
   }

@@ -90,10 +90,10 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
   const schedules = db.prepare<{ scheduleId: number; messageId: number }, [number]>(
     'SELECT id AS scheduleId, message_id AS messageId FROM message_schedules WHERE app_id = ? AND is_over = 0',
   )
-  const loadDates = (appId: number, timed: readonly LiveMessage[]): DateSchedule[] =>
+  const loadDates = async (appId: number, timed: readonly LiveMessage[]): Promise<DateSchedule[]> =>
     timed.length === 0
       ? []
-      : schedules.all(appId).flatMap((schedule) => {
+      : (await schedules.all(appId)).flatMap((schedule) => {
           const trigger = timed.find(({ id }) => id === schedule.messageId)?.content.trigger
           return trigger && 'date' in trigger ? [{ ...schedule, trigger }] : []
         })
@@ -110,15 +110,18 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
     unsure.set(contactId, dueAt)
   }
 
-  const load = (appId: number): AppRules => {
-    for (const { contactId, dueAt } of unsureOf.all(appId)) noteUnsure(contactId, dueAt)
-    const versions = select.all(appId).map((row) => ({ ...row, content: JSON.parse(row.content) as MessageContent }))
-    const found = app.get(appId)
+  const load = async (appId: number): Promise<AppRules> => {
+    for (const { contactId, dueAt } of await unsureOf.all(appId)) noteUnsure(contactId, dueAt)
+    const versions = (await select.all(appId)).map((row) => ({
+      ...row,
+      content: JSON.parse(row.content) as MessageContent,
+    }))
+    const found = await app.get(appId)
     const rules = emptyRules(readTimezone(found?.timezone), JSON.parse(found?.hosts ?? '[]') as string[])
     const optIn = JSON.parse(found?.optIn ?? 'null') as OptIn | null
     rules.optIn = optIn?.isOn ? optIn : null
     rules.textsLang = found?.lang ?? null
-    rules.hasDeliveries = oneDelivery.get(appId) !== null
+    rules.hasDeliveries = (await oneDelivery.get(appId)) !== null
     const idOf = (wanted: string): number | undefined => versions.find(({ name }) => name === wanted)?.id
     for (const { id, status, version, current, content } of versions) {
       // deliveries of older versions may still be waiting
@@ -129,24 +132,25 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
         for (const language of Object.keys(content.mail?.variants ?? {})) rules.mailLanguages.add(language)
       if (status === 'live' && version === current) addTrigger(rules, { id, version, content }, idOf)
     }
-    rules.dates = loadDates(appId, rules.timed)
+    rules.dates = await loadDates(appId, rules.timed)
     // emails that failed count in the comparison too
     rules.hasDeliveries ||= rules.holdsBack
     return rules
   }
 
-  const of = (appId: number): AppRules => {
+  const of = async (appId: number): Promise<AppRules> => {
     const cached = apps.get(appId)
     if (cached) return cached
     if (apps.size >= CACHED_APPS) apps.clear()
-    const rules = load(appId)
+    const rules = await load(appId)
     apps.set(appId, rules)
     return rules
   }
 
   return {
     of,
-    hasDeliveries: (appId: number): boolean => of(appId).hasDeliveries || appsWithNewDeliveries.has(appId),
+    hasDeliveries: async (appId: number): Promise<boolean> =>
+      (await of(appId)).hasDeliveries || appsWithNewDeliveries.has(appId),
     noteDelivery: (appId: number): void => void appsWithNewDeliveries.add(appId),
     noteUnsure,
     isUnsure(contactId: number, at: number): boolean {
@@ -163,22 +167,22 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
       appsWithNewDeliveries.clear()
     },
     /** @throws if the version is missing: a message cannot be deleted while it has deliveries */
-    contentOf(messageId: number, version: number): MessageRow['content'] {
+    async contentOf(messageId: number, version: number): Promise<MessageRow['content']> {
       const key = `${messageId}:${version}`
       const cached = contents.get(key)
       if (cached) return cached
-      const row = oneVersion.get(messageId, version)
+      const row = await oneVersion.get(messageId, version)
       if (!row) throw new Error('A delivery refers to a message version that does not exist')
       if (contents.size >= CACHED_APPS) contents.clear()
       const content = JSON.parse(row.content) as MessageContent
       contents.set(key, content)
       return content
     },
-    findSource(messageId: number, version: number): MailSource | null {
+    async findSource(messageId: number, version: number): Promise<MailSource | null> {
       const key = `${messageId}:${version}`
       const cached = sources.get(key)
       if (cached) return cached
-      const source = readSource(messageId, version)
+      const source = await readSource(messageId, version)
       if (source === null) return null
       if (sources.size >= CACHED_SOURCES) sources.clear()
       sources.set(key, source)

@@ -22,11 +22,11 @@ export function createMailRateReads(db: Database) {
   )
   return {
     /** Without days on which nothing was sent or reported. */
-    listMailDays: (appId: number, from: number): MailDay[] => days.all(appId, from),
+    listMailDays: async (appId: number, from: number): Promise<MailDay[]> => await days.all(appId, from),
 
-    findBrake: (appId: number): Brake | null => brake.get(appId),
+    findBrake: async (appId: number): Promise<Brake | null> => await brake.get(appId),
 
     /** When a member released the brake last. */
-    findBrakeRelease: (appId: number): number | null => released.get(appId)?.at ?? null,
+    findBrakeRelease: async (appId: number): Promise<number | null> => (await released.get(appId))?.at ?? null,
   }
 }

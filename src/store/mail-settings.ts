@@ -65,43 +65,48 @@ export function createMailSettingsReads(db: Database, sealer: Sealer) {
   const allSettings = prepareLazily(() => orm.select().from(appMailSettings).prepare())
 
   return {
-    mailSettings: (appId: number): MailSettings => toMailSettings(sealer, appId, oneSettings.get({ appId }) ?? null),
+    mailSettings: async (appId: number): Promise<MailSettings> =>
+      toMailSettings(sealer, appId, (await oneSettings.get({ appId })) ?? null),
 
     /** Apps without settings are missing. */
-    listMailSettings: (): Map<number, MailSettings> =>
+    listMailSettings: async (): Promise<Map<number, MailSettings>> =>
       new Map(
-        allSettings
-          .all()
-          .map((found) => [found.appId, toMailSettings(sealer, found.appId, found)] satisfies [number, MailSettings]),
+        (await allSettings.all()).map(
+          (found) => [found.appId, toMailSettings(sealer, found.appId, found)] satisfies [number, MailSettings],
+        ),
       ),
 
     /** Apps with a mail server of their own. */
-    listOwnServers: (): { appId: number; publicId: string; name: string; accountId: string; smtpUrl: string }[] =>
-      orm
-        .select({
-          appId: apps.id,
-          publicId: apps.publicId,
-          name: apps.name,
-          accountId: apps.accountId,
-          smtpUrl: appMailSettings.smtpUrl,
-        })
-        .from(appMailSettings)
-        .innerJoin(apps, eq(apps.id, appMailSettings.appId))
-        .where(isNotNull(appMailSettings.smtpUrl))
-        .orderBy(apps.id)
-        .all()
-        .flatMap((app) => {
-          const { smtpUrl } = unsealMail(sealer, app.appId, { smtpUrl: app.smtpUrl })
-          return smtpUrl === null ? [] : [{ ...app, smtpUrl }]
-        }),
+    listOwnServers: async (): Promise<
+      { appId: number; publicId: string; name: string; accountId: string; smtpUrl: string }[]
+    > =>
+      (
+        await orm
+          .select({
+            appId: apps.id,
+            publicId: apps.publicId,
+            name: apps.name,
+            accountId: apps.accountId,
+            smtpUrl: appMailSettings.smtpUrl,
+          })
+          .from(appMailSettings)
+          .innerJoin(apps, eq(apps.id, appMailSettings.appId))
+          .where(isNotNull(appMailSettings.smtpUrl))
+          .orderBy(apps.id)
+          .all()
+      ).flatMap((app) => {
+        const { smtpUrl } = unsealMail(sealer, app.appId, { smtpUrl: app.smtpUrl })
+        return smtpUrl === null ? [] : [{ ...app, smtpUrl }]
+      }),
 
-    listSmtpUrls: (): string[] =>
-      orm
-        .select({ appId: appMailSettings.appId, smtpUrl: appMailSettings.smtpUrl })
-        .from(appMailSettings)
-        .where(isNotNull(appMailSettings.smtpUrl))
-        .all()
-        .flatMap(({ appId, smtpUrl }) => unsealMail(sealer, appId, { smtpUrl }).smtpUrl ?? []),
+    listSmtpUrls: async (): Promise<string[]> =>
+      (
+        await orm
+          .select({ appId: appMailSettings.appId, smtpUrl: appMailSettings.smtpUrl })
+          .from(appMailSettings)
+          .where(isNotNull(appMailSettings.smtpUrl))
+          .all()
+      ).flatMap(({ appId, smtpUrl }) => unsealMail(sealer, appId, { smtpUrl }).smtpUrl ?? []),
   }
 }
 
@@ -131,12 +136,12 @@ export function createMailSettingsWrites({ db, live, schedules, sealer, retries,
      * do other hours or limits per person for those that wait for them.
      * `basedOn`: settings that must not have changed, else settings_changed.
      */
-    setMailSettings({ settings, basedOn = {}, ...by }: MailChange): Done | Refused {
+    async setMailSettings({ settings, basedOn = {}, ...by }: MailChange): Promise<Done | Refused> {
       if (Object.keys(settings).length === 0) return DONE
-      const old = reads.mailSettings(by.appId)
+      const old = await reads.mailSettings(by.appId)
       if (!Bun.deepEquals({ ...old, ...basedOn }, old, true)) return { refusal: 'settings_changed' }
       const set = sealMail(sealer, by.appId, settings)
-      orm
+      await orm
         .insert(appMailSettings)
         .values({ appId: by.appId, ...set })
         .onConflictDoUpdate({ target: appMailSettings.appId, set })
@@ -146,13 +151,13 @@ export function createMailSettingsWrites({ db, live, schedules, sealer, retries,
       const changed = names.filter((name) => !Bun.deepEquals(settings[name] ?? [], old[name] ?? []))
       const isChanged = (name: keyof MailSettings) => changed.includes(name)
       const isSenderChanged = isChanged('fromEmail') || isChanged('otherFromEmails')
-      if (isChanged('smtpUrl')) retries.tryAgain(by.appId, 'server', by.at)
-      else if (isSenderChanged) retries.tryAgain(by.appId, 'sender', by.at)
-      if (LIMITS.some(isChanged)) retries.tryAgain(by.appId, 'limits', by.at)
-      if (isChanged('complaintLimit') || isChanged('bounceLimit')) brakes.check(by.appId, by.at)
-      if (changed.length > 0) audit(by, 'mail.set', changed.join(', '))
+      if (isChanged('smtpUrl')) await retries.tryAgain(by.appId, 'server', by.at)
+      else if (isSenderChanged) await retries.tryAgain(by.appId, 'sender', by.at)
+      if (LIMITS.some(isChanged)) await retries.tryAgain(by.appId, 'limits', by.at)
+      if (isChanged('complaintLimit') || isChanged('bounceLimit')) await brakes.check(by.appId, by.at)
+      if (changed.length > 0) await audit(by, 'mail.set', changed.join(', '))
       live.drop(by.appId)
-      if (isChanged('timezone')) schedules.settle(by.appId, by.at)
+      if (isChanged('timezone')) await schedules.settle(by.appId, by.at)
       return DONE
     },
   }

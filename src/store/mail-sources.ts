@@ -74,8 +74,8 @@ const SOURCE = `
 
 export function createMailSources(db: Database, sealer: Sealer): FindMailSource {
   const select = db.prepare<StoredSource, [number, number]>(SOURCE)
-  return (messageId, version) => {
-    const found = select.get(messageId, version)
+  return async (messageId, version) => {
+    const found = await select.get(messageId, version)
     if (!found) return null
     const message = JSON.parse(found.message) as MessageRow
     const stored = found.settings === null ? NO_SETTINGS : (JSON.parse(found.settings) as MailSettings)
@@ -96,7 +96,8 @@ export function createMailLanguageReads(db: Database) {
   )
   return {
     /** Of the texts of its messages, apart from their own. Drafts don't count. Reads all messages of the app. */
-    listMailLanguages: (appId: number): string[] => select.all(appId).map(({ language }) => language),
+    listMailLanguages: async (appId: number): Promise<string[]> =>
+      (await select.all(appId)).map(({ language }) => language),
   }
 }
 

@@ -18,7 +18,7 @@ export function createCallReads(db: Database) {
     `SELECT ${COLUMNS} FROM mcp_calls WHERE account_id = ? ORDER BY called_at DESC, id DESC LIMIT ?`,
   )
   return {
-    listCalls: (accountId: string, limit: number): CallRow[] => newest.all(accountId, limit),
+    listCalls: async (accountId: string, limit: number): Promise<CallRow[]> => await newest.all(accountId, limit),
   }
 }
 
@@ -27,9 +27,9 @@ export function createCallWrites(db: Database) {
     'INSERT INTO mcp_calls (account_id, key_id, tool, outcome, ms, client, called_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
   )
   return {
-    addCalls(calls: CallRow[]): { done: true } {
+    async addCalls(calls: CallRow[]): Promise<{ done: true }> {
       for (const { accountId, keyId, tool, outcome, ms, client, calledAt } of calls) {
-        insert.run(accountId, keyId, tool, outcome, ms, client, calledAt)
+        await insert.run(accountId, keyId, tool, outcome, ms, client, calledAt)
       }
       return { done: true }
     },

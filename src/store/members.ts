@@ -46,64 +46,62 @@ export function createMemberships(db: Database) {
   const { dropLinksOfAccount } = createLinks(db)
   const isMembership = (accountId: string, memberId: string) =>
     and(eq(memberships.accountId, accountId), eq(memberships.memberId, memberId))
-  const accountsWhere = (memberId: string, condition?: ReturnType<typeof isNull>): string[] =>
-    orm
-      .select({ accountId: memberships.accountId })
-      .from(memberships)
-      .where(and(eq(memberships.memberId, memberId), condition))
-      .all()
-      .map(({ accountId }) => accountId)
+  const accountsWhere = async (memberId: string, condition?: ReturnType<typeof isNull>): Promise<string[]> =>
+    (
+      await orm
+        .select({ accountId: memberships.accountId })
+        .from(memberships)
+        .where(and(eq(memberships.memberId, memberId), condition))
+        .all()
+    ).map(({ accountId }) => accountId)
 
   return {
     isMembership,
-    find: (accountId: string, memberId: string) =>
-      orm.select().from(memberships).where(isMembership(accountId, memberId)).get(),
+    find: async (accountId: string, memberId: string) =>
+      await orm.select().from(memberships).where(isMembership(accountId, memberId)).get(),
 
-    findById: (accountId: string, id: string) =>
-      orm
+    findById: async (accountId: string, id: string) =>
+      await orm
         .select()
         .from(memberships)
         .where(and(eq(memberships.id, id), eq(memberships.accountId, accountId)))
         .get(),
 
-    ensurePerson({ id, email, passwordHash }: Person, at: number): string {
-      const known = orm.select({ id: members.id }).from(members).where(eq(members.email, email)).get()
+    async ensurePerson({ id, email, passwordHash }: Person, at: number): Promise<string> {
+      const known = await orm.select({ id: members.id }).from(members).where(eq(members.email, email)).get()
       if (known) return known.id
-      orm.insert(members).values({ id, email, passwordHash, createdAt: at }).run()
+      await orm.insert(members).values({ id, email, passwordHash, createdAt: at }).run()
       return id
     },
 
-    add({ isAccepted, at, ...membership }: NewMembership): void {
-      orm
+    async add({ isAccepted, at, ...membership }: NewMembership): Promise<void> {
+      await orm
         .insert(memberships)
         .values({ ...membership, createdAt: at, acceptedAt: isAccepted ? at : null })
         .run()
     },
 
-    accept(accountId: string, memberId: string, at: number): void {
-      orm.update(memberships).set({ acceptedAt: at }).where(isMembership(accountId, memberId)).run()
-      dropLinksOfAccount(accountId, memberId)
+    async accept(accountId: string, memberId: string, at: number): Promise<void> {
+      await orm.update(memberships).set({ acceptedAt: at }).where(isMembership(accountId, memberId)).run()
+      await dropLinksOfAccount(accountId, memberId)
     },
 
-    listJoined: (memberId: string): string[] => accountsWhere(memberId, isNotNull(memberships.acceptedAt)),
-    listInvited: (memberId: string): string[] => accountsWhere(memberId, isNull(memberships.acceptedAt)),
-    listAll: (memberId: string): string[] => accountsWhere(memberId),
+    listJoined: (memberId: string): Promise<string[]> => accountsWhere(memberId, isNotNull(memberships.acceptedAt)),
+    listInvited: (memberId: string): Promise<string[]> => accountsWhere(memberId, isNull(memberships.acceptedAt)),
+    listAll: (memberId: string): Promise<string[]> => accountsWhere(memberId),
 
-    listJoinedAccounts: (memberId: string): { requiresTwoStep: boolean }[] =>
-      orm
+    listJoinedAccounts: async (memberId: string): Promise<{ requiresTwoStep: boolean }[]> =>
+      await orm
         .select({ requiresTwoStep: accounts.requiresTwoStep })
         .from(memberships)
         .innerJoin(accounts, eq(accounts.id, memberships.accountId))
         .where(and(eq(memberships.memberId, memberId), isNotNull(memberships.acceptedAt)))
         .all(),
 
-    listOf: (accountId: string): AccountMember[] =>
-      orm
-        .select()
-        .from(memberships)
-        .where(eq(memberships.accountId, accountId))
-        .all()
-        .map(({ memberId, role, acceptedAt }) => ({ memberId, role, isJoined: acceptedAt !== null })),
+    listOf: async (accountId: string): Promise<AccountMember[]> =>
+      (await orm.select().from(memberships).where(eq(memberships.accountId, accountId)).all()).map(
+        ({ memberId, role, acceptedAt }) => ({ memberId, role, isJoined: acceptedAt !== null }),
+      ),
   }
 }
 
@@ -143,32 +141,33 @@ export function createMemberReads(db: Database, { isLinkOpen }: Pick<AccountRule
   )
 
   return {
-    findMember(email: string): MemberRow | null {
-      const member = byEmail.get({ email })
+    async findMember(email: string): Promise<MemberRow | null> {
+      const member = await byEmail.get({ email })
       return member ? toMember(member) : null
     },
 
-    listMembers: (accountId: string): MemberEntry[] =>
-      orm
-        .select()
-        .from(memberships)
-        .innerJoin(members, eq(members.id, memberships.memberId))
-        .where(eq(memberships.accountId, accountId))
-        .orderBy(asc(memberships.createdAt), asc(members.email))
-        .all()
-        .map(({ memberships: { id, role, acceptedAt, createdAt }, members: { id: personId, email } }) => ({
-          id,
-          personId,
-          email,
-          role,
-          isInvited: acceptedAt === null,
-          createdAt,
-        })),
+    listMembers: async (accountId: string): Promise<MemberEntry[]> =>
+      (
+        await orm
+          .select()
+          .from(memberships)
+          .innerJoin(members, eq(members.id, memberships.memberId))
+          .where(eq(memberships.accountId, accountId))
+          .orderBy(asc(memberships.createdAt), asc(members.email))
+          .all()
+      ).map(({ memberships: { id, role, acceptedAt, createdAt }, members: { id: personId, email } }) => ({
+        id,
+        personId,
+        email,
+        role,
+        isInvited: acceptedAt === null,
+        createdAt,
+      })),
 
-    listAppAccess: (memberId: string): AppAccess[] => appAccess.all({ memberId }),
+    listAppAccess: async (memberId: string): Promise<AppAccess[]> => await appAccess.all({ memberId }),
 
-    findMemberLink(tokenHash: string, now: number): MemberLink | null {
-      const found = orm
+    async findMemberLink(tokenHash: string, now: number): Promise<MemberLink | null> {
+      const found = await orm
         .select()
         .from(oneTimeLinks)
         .innerJoin(members, eq(members.id, oneTimeLinks.memberId))
@@ -187,7 +186,7 @@ export function createMemberReads(db: Database, { isLinkOpen }: Pick<AccountRule
             accountId: account.id,
             accountName: account.name,
             role: membership.role,
-            isFirst: membership.role === 'owner' && listOf(account.id).every(({ isJoined }) => !isJoined),
+            isFirst: membership.role === 'owner' && (await listOf(account.id)).every(({ isJoined }) => !isJoined),
           }
         : null
       return { member: toMember(found.members), endsTwoStep: found.one_time_links.endsTwoStep, invited }
@@ -210,85 +209,105 @@ export function createMemberWrites(db: Database, rules: MemberRules) {
   const { isMembership, find, findById, ensurePerson, add, accept, listAll, listOf } = createMemberships(db)
 
   /** A person without accounts cannot sign in; deleting them frees the email. */
-  const removePerson = (memberId: string): void => {
-    orm.delete(sessions).where(eq(sessions.memberId, memberId)).run()
-    dropLinksOf(memberId)
-    orm.delete(members).where(eq(members.id, memberId)).run()
+  const removePerson = async (memberId: string): Promise<void> => {
+    await orm.delete(sessions).where(eq(sessions.memberId, memberId)).run()
+    await dropLinksOf(memberId)
+    await orm.delete(members).where(eq(members.id, memberId)).run()
   }
 
-  const replaceLink = ({ memberId, link, ...change }: Change & { memberId: string; link: NewLink }): void => {
-    dropLinksOfAccount(change.accountId, memberId)
-    addLink(link, { memberId, accountId: change.accountId }, change.at)
-    audit(change, 'member.invite', memberId)
+  const replaceLink = async ({
+    memberId,
+    link,
+    ...change
+  }: Change & { memberId: string; link: NewLink }): Promise<void> => {
+    await dropLinksOfAccount(change.accountId, memberId)
+    await addLink(link, { memberId, accountId: change.accountId }, change.at)
+    await audit(change, 'member.invite', memberId)
   }
 
-  const changeRole = ({ memberId, role, ...change }: Change & { memberId: string; role: Role }): void => {
-    orm.update(memberships).set({ role }).where(isMembership(change.accountId, memberId)).run()
-    audit(change, `member.set_role.${role}`, memberId)
+  const changeRole = async ({
+    memberId,
+    role,
+    ...change
+  }: Change & { memberId: string; role: Role }): Promise<void> => {
+    await orm.update(memberships).set({ role }).where(isMembership(change.accountId, memberId)).run()
+    await audit(change, `member.set_role.${role}`, memberId)
   }
 
   return {
     /** Someone already invited gets a new link. */
-    inviteMember({ member, link, ...change }: Change & { member: Invited; link: NewLink }): InviteOutcome {
+    async inviteMember({
+      member,
+      link,
+      ...change
+    }: Change & { member: Invited; link: NewLink }): Promise<InviteOutcome> {
       const { accountId, at } = change
-      const memberId = ensurePerson({ ...member, passwordHash: null }, at)
-      const planned = rules.planInvite(listOf(accountId), { memberId, role: member.role })
+      const memberId = await ensurePerson({ ...member, passwordHash: null }, at)
+      const planned = rules.planInvite(await listOf(accountId), { memberId, role: member.role })
       if ('refusal' in planned) return planned
-      const membershipId = find(accountId, memberId)?.id ?? member.membershipId
+      const membershipId = (await find(accountId, memberId))?.id ?? member.membershipId
       const { role } = planned
-      if (planned.change === 'add') add({ id: membershipId, accountId, memberId, role, isAccepted: false, at })
-      if (planned.change === 'setRole') changeRole({ ...change, memberId, role })
-      replaceLink({ ...change, memberId, link })
+      if (planned.change === 'add') await add({ id: membershipId, accountId, memberId, role, isAccepted: false, at })
+      if (planned.change === 'setRole') await changeRole({ ...change, memberId, role })
+      await replaceLink({ ...change, memberId, link })
       return { ...DONE, membershipId }
     },
 
-    inviteAgain({ membershipId, link, ...change }: Change & { membershipId: string; link: NewLink }): Done | Refused {
-      const invited = findById(change.accountId, membershipId)
+    async inviteAgain({
+      membershipId,
+      link,
+      ...change
+    }: Change & { membershipId: string; link: NewLink }): Promise<Done | Refused> {
+      const invited = await findById(change.accountId, membershipId)
       if (!invited || invited.acceptedAt !== null) return { refusal: 'not_found' }
-      replaceLink({ ...change, memberId: invited.memberId, link })
+      await replaceLink({ ...change, memberId: invited.memberId, link })
       return DONE
     },
 
     /** For people with a password; others set one by the link (`setPasswordByLink`). */
-    acceptInvitation({ tokenHash, memberId, passwordHash, at }: Acceptance): Done | Refused {
-      const link = findLink(tokenHash)
+    async acceptInvitation({ tokenHash, memberId, passwordHash, at }: Acceptance): Promise<Done | Refused> {
+      const link = await findLink(tokenHash)
       const own = and(eq(members.id, memberId), eq(members.passwordHash, passwordHash))
-      const isProven = orm.select({ id: members.id }).from(members).where(own).get() !== undefined
+      const isProven = (await orm.select({ id: members.id }).from(members).where(own).get()) !== undefined
       const refused = rules.refuseAcceptance({ link, at, memberId, isProven })
       const accountId = link?.accountId
       if (refused || !accountId) return refused ?? { refusal: 'not_found' }
-      accept(accountId, memberId, at)
-      audit({ accountId, actor: memberId, at }, 'member.accept', memberId)
+      await accept(accountId, memberId, at)
+      await audit({ accountId, actor: memberId, at }, 'member.accept', memberId)
       return DONE
     },
 
     /** Records that someone used an invitation link to set a password for a person who already has one. */
-    noteRefusedPassword({ tokenHash, at }: { tokenHash: string; at: number }): Done | Refused {
-      const link = findLink(tokenHash)
+    async noteRefusedPassword({ tokenHash, at }: { tokenHash: string; at: number }): Promise<Done | Refused> {
+      const link = await findLink(tokenHash)
       if (!link?.accountId || !link.memberId || !rules.isLinkOpen(link, at)) return { refusal: 'not_found' }
       const { accountId, memberId } = link
-      audit({ accountId, actor: 'link', at }, 'member.refuse_password', memberId)
+      await audit({ accountId, actor: 'link', at }, 'member.refuse_password', memberId)
       return DONE
     },
 
-    setRole({ membershipId, role, ...change }: Change & { membershipId: string; role: Role }): Done | Refused {
-      const { memberId } = findById(change.accountId, membershipId) ?? {}
+    async setRole({
+      membershipId,
+      role,
+      ...change
+    }: Change & { membershipId: string; role: Role }): Promise<Done | Refused> {
+      const { memberId } = (await findById(change.accountId, membershipId)) ?? {}
       if (memberId === undefined) return { refusal: 'not_found' }
-      const refused = rules.refuseRole(listOf(change.accountId), { memberId, role })
+      const refused = rules.refuseRole(await listOf(change.accountId), { memberId, role })
       if (refused) return refused
-      changeRole({ ...change, memberId, role })
+      await changeRole({ ...change, memberId, role })
       return DONE
     },
 
-    removeMember({ membershipId, ...change }: Change & { membershipId: string }): Done | Refused {
-      const { memberId } = findById(change.accountId, membershipId) ?? {}
+    async removeMember({ membershipId, ...change }: Change & { membershipId: string }): Promise<Done | Refused> {
+      const { memberId } = (await findById(change.accountId, membershipId)) ?? {}
       if (memberId === undefined) return { refusal: 'not_found' }
-      const refused = rules.refuseRole(listOf(change.accountId), { memberId, role: null })
+      const refused = rules.refuseRole(await listOf(change.accountId), { memberId, role: null })
       if (refused) return refused
-      orm.delete(memberships).where(isMembership(change.accountId, memberId)).run()
-      dropLinksOfAccount(change.accountId, memberId)
-      if (listAll(memberId).length === 0) removePerson(memberId)
-      audit(change, 'member.remove', memberId)
+      await orm.delete(memberships).where(isMembership(change.accountId, memberId)).run()
+      await dropLinksOfAccount(change.accountId, memberId)
+      if ((await listAll(memberId)).length === 0) await removePerson(memberId)
+      await audit(change, 'member.remove', memberId)
       return DONE
     },
   }

@@ -116,10 +116,10 @@ export function createResultReads(db: Database) {
     `SELECT count(*) AS people FROM people_results INDEXED BY people_results_came_back
      WHERE app_id = ?1 AND message_id = 0 AND came_back_at >= ?2 AND ifnull(emailed_at, 0) < ?2`,
   )
-  const countPeople = (appId: number, from: number): PeopleCounts => {
-    const counts = people.get(appId, from) ?? { emailed: 0, cameBack: 0, seen: 0 }
+  const countPeople = async (appId: number, from: number): Promise<PeopleCounts> => {
+    const counts = (await people.get(appId, from)) ?? { emailed: 0, cameBack: 0, seen: 0 }
     const isCounted = counts.cameBack > 0 && counts.cameBack <= MOST_RETURNS
-    return { ...counts, ofEarlier: isCounted ? (ofEarlier.get(appId, from * DAY_MS)?.people ?? 0) : 0 }
+    return { ...counts, ofEarlier: isCounted ? ((await ofEarlier.get(appId, from * DAY_MS))?.people ?? 0) : 0 }
   }
   const anySent = db.prepare(
     `SELECT 1 FROM messages CROSS JOIN message_days ON message_id = messages.id
@@ -146,29 +146,33 @@ export function createResultReads(db: Database) {
   )
   return {
     /** Emails that wait for one of these reasons, up to a limit. */
-    countDeferred: (appId: number, reasons: readonly string[]): number =>
-      deferred.get(appId, JSON.stringify(reasons))?.n ?? 0,
+    countDeferred: async (appId: number, reasons: readonly string[]): Promise<number> =>
+      (await deferred.get(appId, JSON.stringify(reasons)))?.n ?? 0,
 
-    hasSentEmail: (appId: number): boolean => anySent.get(appId) !== null,
+    hasSentEmail: async (appId: number): Promise<boolean> => (await anySent.get(appId)) !== null,
 
     /** `reasons`: those that lie in a message. */
-    countProblems: (appId: number, { from, until }: DayRange, reasons: readonly string[]): ProblemCounts => ({
-      unfit: unfit.all(appId, from, until, JSON.stringify(reasons)),
-      failed: failed.get(appId, from, until)?.n ?? 0,
-      captured: inState.get(appId, 'kept')?.n ?? 0,
-      unknown: inState.get(appId, 'unknown')?.n ?? 0,
+    countProblems: async (
+      appId: number,
+      { from, until }: DayRange,
+      reasons: readonly string[],
+    ): Promise<ProblemCounts> => ({
+      unfit: await unfit.all(appId, from, until, JSON.stringify(reasons)),
+      failed: (await failed.get(appId, from, until))?.n ?? 0,
+      captured: (await inState.get(appId, 'kept'))?.n ?? 0,
+      unknown: (await inState.get(appId, 'unknown'))?.n ?? 0,
     }),
 
-    readAppResults: (appId: number, { from, until }: DayRange): AppResults => ({
-      people: countPeople(appId, from),
-      returns: returns.all(appId, from),
-      days: appDays.all(appId, from, until),
-      compared: appCompared.all(appId, from, until).map(toCompared),
+    readAppResults: async (appId: number, { from, until }: DayRange): Promise<AppResults> => ({
+      people: await countPeople(appId, from),
+      returns: await returns.all(appId, from),
+      days: await appDays.all(appId, from, until),
+      compared: (await appCompared.all(appId, from, until)).map(toCompared),
     }),
-    readResults: (messageId: number, { from, until }: DayRange): MessageResults => ({
-      days: days.all(messageId, from, until),
-      compared: compared.all(messageId, from, until).map(toCompared),
-      reports: reported.get(messageId, from, until) ?? { delivered: 0, bounced: 0, complained: 0 },
+    readResults: async (messageId: number, { from, until }: DayRange): Promise<MessageResults> => ({
+      days: await days.all(messageId, from, until),
+      compared: (await compared.all(messageId, from, until)).map(toCompared),
+      reports: (await reported.get(messageId, from, until)) ?? { delivered: 0, bounced: 0, complained: 0 },
     }),
   }
 }

@@ -343,7 +343,7 @@ export type UnfitEvent = { id: number; reason: string; record: string }
 /** What all emails of a message version share. `sourceHash` is equal if the emails would be the same. */
 export type MailSource = { message: MessageRow; app: AppRow; settings: MailSettings; sourceHash: string }
 
-export type FindMailSource = (messageId: number, version: number) => MailSource | null
+export type FindMailSource = (messageId: number, version: number) => Promise<MailSource | null>
 
 export type DeliveryWork = MailSource & {
   delivery: DeliveryRow

@@ -28,15 +28,15 @@ export function createMessageUses(db: Database) {
      WHERE ${IS_OF_MESSAGE} AND (${MAY_HAVE_ARRIVED} OR held_back_at IS NOT NULL)`,
   )
   return {
-    isKeyUsed: ({ appId, contactId, messageId }: MessageOfPerson, dedupeKey: string): boolean =>
-      key.get(appId, contactId, messageId, dedupeKey) !== null,
-    listKeys: ({ appId, contactId, messageId }: MessageOfPerson): string[] =>
-      keys.all(appId, contactId, messageId).map(({ key: one }) => one),
-    countUses: ({ appId, contactId, messageId }: MessageOfPerson): number =>
-      count.get(appId, contactId, messageId)?.count ?? 0,
+    isKeyUsed: async ({ appId, contactId, messageId }: MessageOfPerson, dedupeKey: string): Promise<boolean> =>
+      (await key.get(appId, contactId, messageId, dedupeKey)) !== null,
+    listKeys: async ({ appId, contactId, messageId }: MessageOfPerson): Promise<string[]> =>
+      (await keys.all(appId, contactId, messageId)).map(({ key: one }) => one),
+    countUses: async ({ appId, contactId, messageId }: MessageOfPerson): Promise<number> =>
+      (await count.get(appId, contactId, messageId))?.count ?? 0,
     /** `id`: an email that doesn't count, because it is being decided. */
-    lastHandedAt: ({ appId, contactId, messageId, id = NO_DELIVERY }: MessageOfPerson & { id?: number }) =>
-      lastHanded.get(appId, contactId, messageId, id, id)?.at ?? null,
+    lastHandedAt: async ({ appId, contactId, messageId, id = NO_DELIVERY }: MessageOfPerson & { id?: number }) =>
+      (await lastHanded.get(appId, contactId, messageId, id, id))?.at ?? null,
   }
 }
 

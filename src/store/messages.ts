@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, asc, count, desc, eq, inArray, isNull, lt, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { mapInOrder } from '../core/in-order.ts'
 import { type IdSequence, publicId } from '../core/ids.ts'
 import { createAudit, type Done, DONE, writeMessageSubject } from './audit.ts'
 import { createDeliveryCounts } from './delivery-counts.ts'
@@ -139,64 +140,68 @@ export function createMessageReads(db: Database) {
 
   return {
     /** Live messages that name no sender address, by app. */
-    countLiveWithoutSender: (): Map<number, number> =>
-      new Map(withoutSender.all().map((found) => [found.appId, found.messages])),
+    countLiveWithoutSender: async (): Promise<Map<number, number>> =>
+      new Map((await withoutSender.all()).map((found) => [found.appId, found.messages])),
 
-    listMessages: (appId: number): MessageRow[] => all.all({ appId }).map(toMessageRow),
+    listMessages: async (appId: number): Promise<MessageRow[]> => (await all.all({ appId })).map(toMessageRow),
 
-    findMessage(appId: number, id: number): MessageRow | null {
-      const found = byId.get({ appId, id })
+    async findMessage(appId: number, id: number): Promise<MessageRow | null> {
+      const found = await byId.get({ appId, id })
       return found ? toMessageRow(found) : null
     },
 
-    findMessageByName(appId: number, name: string): MessageRow | null {
-      const found = byName.get({ appId, name })
+    async findMessageByName(appId: number, name: string): Promise<MessageRow | null> {
+      const found = await byName.get({ appId, name })
       return found ? toMessageRow(found) : null
     },
 
-    findVersion(id: number, version: number): MessageRow | null {
-      const found = oneVersion.get({ id, version })
+    async findVersion(id: number, version: number): Promise<MessageRow | null> {
+      const found = await oneVersion.get({ id, version })
       return found ? { ...toMessageRow(found), version } : null
     },
 
-    listVersionsById(versions: { messageId: number; version: number }[]): MessageRow[] {
+    async listVersionsById(versions: { messageId: number; version: number }[]): Promise<MessageRow[]> {
       const pairs = new Set(versions.map(({ messageId, version }) => JSON.stringify([messageId, version])))
-      const found = manyVersions.all({ versions: `[${[...pairs].join()}]` })
+      const found = await manyVersions.all({ versions: `[${[...pairs].join()}]` })
       return found.map(({ version, ...one }) => ({ ...toMessageRow(one), version }))
     },
 
     /** From the audit log, oldest first. `at`: ms UTC. */
-    listStatusChanges(of: readonly Pick<MessageRow, 'accountId' | 'id'>[]): StatusChanged[] {
+    async listStatusChanges(of: readonly Pick<MessageRow, 'accountId' | 'id'>[]): Promise<StatusChanged[]> {
       const { accountId, createdAt, action, subject, address } = auditEntries
       const ids = new Map(of.map(({ id }) => [publicId('msg', id), id]))
       const accounts = [...new Set(of.map((one) => one.accountId))]
       // the message's names follow its id, except in older entries
       const ofMessage = sql<string>`substr(${subject}, 1, instr(${subject} || ' ', ' ') - 1)`
-      return orm
-        .select({ at: createdAt, action, ofMessage })
-        .from(auditEntries)
-        .where(
-          and(
-            inArray(accountId, accounts),
-            isNull(address),
-            inArray(ofMessage, [...ids.keys()]),
-            inArray(
-              action,
-              MESSAGE_STATUSES.map((status) => `message.${status}`),
+      return (
+        await orm
+          .select({ at: createdAt, action, ofMessage })
+          .from(auditEntries)
+          .where(
+            and(
+              inArray(accountId, accounts),
+              isNull(address),
+              inArray(ofMessage, [...ids.keys()]),
+              inArray(
+                action,
+                MESSAGE_STATUSES.map((status) => `message.${status}`),
+              ),
             ),
-          ),
-        )
-        .orderBy(asc(createdAt), asc(sql`rowid`))
-        .all()
-        .flatMap((row) => {
-          const messageId = ids.get(row.ofMessage)
-          const status = MESSAGE_STATUSES.find((one) => row.action === `message.${one}`)
-          return messageId === undefined || status === undefined ? [] : [{ messageId, at: row.at, status }]
-        })
+          )
+          .orderBy(asc(createdAt), asc(sql`rowid`))
+          .all()
+      ).flatMap((row) => {
+        const messageId = ids.get(row.ofMessage)
+        const status = MESSAGE_STATUSES.find((one) => row.action === `message.${one}`)
+        return messageId === undefined || status === undefined ? [] : [{ messageId, at: row.at, status }]
+      })
     },
 
-    listVersions: (id: number, { before, limit }: { before: number | null; limit: number }): MessageVersion[] =>
-      orm
+    listVersions: async (
+      id: number,
+      { before, limit }: { before: number | null; limit: number },
+    ): Promise<MessageVersion[]> =>
+      await orm
         .select({
           version: messageVersions.version,
           createdAt: messageVersions.createdAt,
@@ -228,61 +233,74 @@ export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts
   const once = createOnce(db, rules)
   const { hasDeliveries, countEmails } = createDeliveryCounts(db)
 
-  const addVersion = (messageId: number, version: number, content: MessageContent, by: MessageChange): void => {
+  const addVersion = async (
+    messageId: number,
+    version: number,
+    content: MessageContent,
+    by: MessageChange,
+  ): Promise<void> => {
     const written = { content, createdAt: by.at, actor: by.actor }
-    orm
+    await orm
       .insert(messageVersions)
       .values({ messageId, version, ...written })
       .onConflictDoUpdate({ target: [messageVersions.messageId, messageVersions.version], set: written })
       .run()
   }
 
-  const add = ({ accountId, appId, at }: MessageChange, name: string, { status, version }: SavePlan): number => {
+  const add = async (
+    { accountId, appId, at }: MessageChange,
+    name: string,
+    { status, version }: SavePlan,
+  ): Promise<number> => {
     const id = ids.next()
-    orm.insert(messages).values({ id, accountId, appId, name, status, version, createdAt: at, updatedAt: at }).run()
+    await orm
+      .insert(messages)
+      .values({ id, accountId, appId, name, status, version, createdAt: at, updatedAt: at })
+      .run()
     return id
   }
 
   /** Of all versions, because they mean the same message. */
-  const renameTriggers = (appId: number, before: string, name: string): void => {
+  const renameTriggers = async (appId: number, before: string, name: string): Promise<void> => {
     const { messageId, content } = messageVersions
     const ofApp = orm.select({ id: messages.id }).from(messages).where(eq(messages.appId, appId))
-    orm
+    await orm
       .update(messageVersions)
       .set({ content: sql`json_set(${content}, '$.trigger.message', ${name})` })
       .where(and(inArray(messageId, ofApp), sql`${content} ->> '$.trigger.message' = ${before}`))
       .run()
   }
 
-  const change = (id: number, name: string, { status, version, updatedAt }: SavePlan): number => {
-    orm.update(messages).set({ name, status, version, updatedAt }).where(eq(messages.id, id)).run()
+  const change = async (id: number, name: string, { status, version, updatedAt }: SavePlan): Promise<number> => {
+    await orm.update(messages).set({ name, status, version, updatedAt }).where(eq(messages.id, id)).run()
     return id
   }
 
-  const findOld = (appId: number, { id, name }: MessageDraft): MessageRow | null =>
-    id === null ? reads.findMessageByName(appId, name) : reads.findMessage(appId, id)
+  const findOld = async (appId: number, { id, name }: MessageDraft): Promise<MessageRow | null> =>
+    id === null ? await reads.findMessageByName(appId, name) : await reads.findMessage(appId, id)
 
-  const findFacts = (appId: number, draft: MessageDraft): DraftFacts => ({
-    old: findOld(appId, draft),
-    namesake: draft.id === null ? null : reads.findMessageByName(appId, draft.name),
+  const findFacts = async (appId: number, draft: MessageDraft): Promise<DraftFacts> => ({
+    old: await findOld(appId, draft),
+    namesake: draft.id === null ? null : await reads.findMessageByName(appId, draft.name),
   })
 
-  const save = (by: MessageChange, draft: MessageDraft): SavedMessage => {
+  const save = async (by: MessageChange, draft: MessageDraft): Promise<SavedMessage> => {
     const { name, content } = draft
     // after the drafts before it
-    const old = findOld(by.appId, draft)
-    const facts = { old, at: by.at, hasDeliveries: () => old !== null && hasDeliveries(old.id) }
+    const old = await findOld(by.appId, draft)
+    const isUsed = old !== null && (await hasDeliveries(old.id))
+    const facts = { old, at: by.at, hasDeliveries: () => isUsed }
     const plan = rules.planSave(draft, facts)
     const { status, version, updatedAt, change: made } = plan
-    const id = old ? change(old.id, name, plan) : add(by, name, plan)
-    if (plan.storesContent) addVersion(id, version, content, by)
-    if (content.topic !== undefined) topics.ensureTopic(by, content.topic)
-    if (old && old.name !== name) renameTriggers(by.appId, old.name, name)
+    const id = old ? await change(old.id, name, plan) : await add(by, name, plan)
+    if (plan.storesContent) await addVersion(id, version, content, by)
+    if (content.topic !== undefined) await topics.ensureTopic(by, content.topic)
+    if (old && old.name !== name) await renameTriggers(by.appId, old.name, name)
     for (const action of plan.actions) {
       const isRename = old !== null && action === 'message.rename'
-      audit(by, action, isRename ? writeMessageSubject(id, old.name, name) : writeMessageSubject(id, name))
+      await audit(by, action, isRename ? writeMessageSubject(id, old.name, name) : writeMessageSubject(id, name))
     }
-    return { id, name, version, status, updatedAt, change: made, waiting: old ? countEmails(id).waiting : 0 }
+    return { id, name, version, status, updatedAt, change: made, waiting: old ? (await countEmails(id)).waiting : 0 }
   }
 
   return {
@@ -291,15 +309,16 @@ export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts
       drafts,
       idempotency = null,
       ...by
-    }: MessageChange & Once & { drafts: MessageDraft[] }): SavedMessages | Refused =>
-      once({ idempotency, appId: by.appId }, () => {
-        const facts = drafts.map((draft) => ({ draft, ...findFacts(by.appId, draft) }))
-        const refused = rules.refuseDrafts(facts, () => reads.listMessages(by.appId))
+    }: MessageChange & Once & { drafts: MessageDraft[] }): Promise<SavedMessages | Refused> =>
+      once({ idempotency, appId: by.appId }, async () => {
+        const facts = await mapInOrder(drafts, async (draft) => ({ draft, ...(await findFacts(by.appId, draft)) }))
+        const stored = await reads.listMessages(by.appId)
+        const refused = rules.refuseDrafts(facts, () => stored)
         if (refused) return refused
-        const saved = drafts.map((draft) => save(by, draft))
+        const saved = await mapInOrder(drafts, (draft) => save(by, draft))
         for (const [index, { id, status }] of saved.entries())
-          if (status === 'live' && facts[index]?.old?.status !== 'live') schedules.restart(id)
-        schedules.settle(by.appId, by.at)
+          if (status === 'live' && facts[index]?.old?.status !== 'live') await schedules.restart(id)
+        await schedules.settle(by.appId, by.at)
         return { saved, ...OF_NOBODY }
       }),
 
@@ -313,28 +332,28 @@ export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts
       content,
       idempotency = null,
       ...by
-    }: StatusChange): (Done & OnceOutcome) | Refused =>
-      once({ idempotency, appId: by.appId }, () => {
-        const old = reads.findMessage(by.appId, id)
+    }: StatusChange): Promise<(Done & OnceOutcome) | Refused> =>
+      once({ idempotency, appId: by.appId }, async () => {
+        const old = await reads.findMessage(by.appId, id)
         const planned = rules.planStatus({ status, content, at: by.at }, old)
         if ('refusal' in planned) return planned
-        orm.update(messages).set(planned).where(eq(messages.id, id)).run()
-        audit(by, `message.${planned.status}`, writeMessageSubject(id, old?.name ?? ''))
-        if (old?.status !== 'live') schedules.restart(id)
-        schedules.settle(by.appId, by.at)
+        await orm.update(messages).set(planned).where(eq(messages.id, id)).run()
+        await audit(by, `message.${planned.status}`, writeMessageSubject(id, old?.name ?? ''))
+        if (old?.status !== 'live') await schedules.restart(id)
+        await schedules.settle(by.appId, by.at)
         return { ...DONE, ...OF_NOBODY }
       }),
 
     /** Refusals: message_not_found, message_in_use. */
-    deleteMessage({ id, ...by }: MessageChange & { id: number }): Done | Refused {
-      const old = reads.findMessage(by.appId, id)
-      const listStored = () => reads.listMessages(by.appId)
-      const refused = rules.refuseDeletion({ old, hasDeliveries: () => hasDeliveries(id), listStored })
+    async deleteMessage({ id, ...by }: MessageChange & { id: number }): Promise<Done | Refused> {
+      const old = await reads.findMessage(by.appId, id)
+      const [isUsed, stored] = [await hasDeliveries(id), await reads.listMessages(by.appId)]
+      const refused = rules.refuseDeletion({ old, hasDeliveries: () => isUsed, listStored: () => stored })
       if (refused) return refused
-      orm.delete(messageVersions).where(eq(messageVersions.messageId, id)).run()
-      orm.delete(messages).where(eq(messages.id, id)).run()
-      audit(by, 'message.delete', writeMessageSubject(id, old?.name ?? ''))
-      schedules.settle(by.appId, by.at)
+      await orm.delete(messageVersions).where(eq(messageVersions.messageId, id)).run()
+      await orm.delete(messages).where(eq(messages.id, id)).run()
+      await audit(by, 'message.delete', writeMessageSubject(id, old?.name ?? ''))
+      await schedules.settle(by.appId, by.at)
       return DONE
     },
   }

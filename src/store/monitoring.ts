@@ -1,5 +1,6 @@
 /** Facts about the whole installation. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
+import { mapInOrder } from '../core/in-order.ts'
 import { MOST_COUNTED } from '../core/count.ts'
 import { timeOfId } from '../core/ids.ts'
 import type { Brake } from './brake-rules.ts'
@@ -38,19 +39,21 @@ export function createMonitoringReads(db: Database) {
     `SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
        ifnull((SELECT max(id) FROM deliveries), 0)) AS id`,
   )
-  const listWaitingApps = (): number[] => waitingApps.all().map(({ appId }) => appId)
+  const listWaitingApps = async (): Promise<number[]> => (await waitingApps.all()).map(({ appId }) => appId)
   return {
     /** Brakes that are on. */
-    listBrakes: (): (Brake & { appId: number })[] => brakes.all(),
+    listBrakes: async (): Promise<(Brake & { appId: number })[]> => await brakes.all(),
 
     /** Apps with an email that waits for anything. */
     listWaitingApps,
 
-    summarizeQueue(now: number): Queue {
-      const byApp = listWaitingApps().flatMap((appId) => due.get(appId, now) ?? [])
+    async summarizeQueue(now: number): Promise<Queue> {
+      const byApp = (
+        await mapInOrder(await listWaitingApps(), async (appId) => (await due.get(appId, now)) ?? [])
+      ).flat()
       const times = byApp.flatMap(({ dueAt }) => dueAt ?? [])
       return {
-        waiting: waiting.get()?.n ?? 0,
+        waiting: (await waiting.get())?.n ?? 0,
         due: Math.min(
           byApp.reduce((sum, { n }) => sum + n, 0),
           MOST_COUNTED + 1,
@@ -60,11 +63,11 @@ export function createMonitoringReads(db: Database) {
     },
 
     /** Those of accounts. Strangers without a key concern nobody. Reads only the index of refused requests. */
-    countRefusals: (since: number): RefusalCount[] => refused.all(since),
+    countRefusals: async (since: number): Promise<RefusalCount[]> => await refused.all(since),
 
     /** When the newest row was stored; null without rows. */
-    findNewestTime(): number | null {
-      const id = newest.get()?.id ?? 0
+    async findNewestTime(): Promise<number | null> {
+      const id = (await newest.get())?.id ?? 0
       return id === 0 ? null : timeOfId(id)
     },
   }

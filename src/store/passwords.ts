@@ -27,46 +27,50 @@ export function createPasswordWrites(db: Database, rules: Pick<AccountRules, 'pl
   const endTwoStep = createTwoStepEnd(db)
   const removeTwoStepSetUp = createSetUpEnd(db)
 
-  const isOnlyAccount = (accountId: string): boolean =>
-    orm.select({ id: accounts.id }).from(accounts).where(ne(accounts.id, accountId)).limit(1).get() === undefined
+  const isOnlyAccount = async (accountId: string): Promise<boolean> =>
+    (await orm.select({ id: accounts.id }).from(accounts).where(ne(accounts.id, accountId)).limit(1).get()) ===
+    undefined
 
   return {
     /** Refusals: not_found, reset_elsewhere. */
-    makePasswordLink({ email, link, accountId, endsTwoStep, actor, at }: Reset): Done | Refused {
-      const member = orm.select({ id: members.id }).from(members).where(eq(members.email, email)).get()
+    async makePasswordLink({ email, link, accountId, endsTwoStep, actor, at }: Reset): Promise<Done | Refused> {
+      const member = await orm.select({ id: members.id }).from(members).where(eq(members.email, email)).get()
       if (!member) return { refusal: 'not_found' }
+      const isOnly = accountId !== null && (await isOnlyAccount(accountId))
       const refused = rules.refuseReset({
         isByOwner: accountId !== null,
-        isJoined: accountId !== null && Boolean(find(accountId, member.id)?.acceptedAt),
-        isOnlyAccount: () => accountId !== null && isOnlyAccount(accountId),
+        isJoined: accountId !== null && Boolean((await find(accountId, member.id))?.acceptedAt),
+        isOnlyAccount: () => isOnly,
       })
       if (refused) return refused
-      dropPasswordLinks(member.id)
-      addLink(link, { memberId: member.id, accountId, endsTwoStep }, at)
-      for (const one of listAll(member.id)) audit({ accountId: one, actor, at }, 'member.reset_password', member.id)
+      await dropPasswordLinks(member.id)
+      await addLink(link, { memberId: member.id, accountId, endsTwoStep }, at)
+      for (const one of await listAll(member.id))
+        await audit({ accountId: one, actor, at }, 'member.reset_password', member.id)
       return DONE
     },
 
     /** Uses up the link and ends all sessions. Refusals: not_found. */
-    setPasswordByLink({ tokenHash, passwordHash, at }: { tokenHash: string; passwordHash: string; at: number }) {
-      const link = findLink(tokenHash)
-      const member = orm
+    async setPasswordByLink({ tokenHash, passwordHash, at }: { tokenHash: string; passwordHash: string; at: number }) {
+      const link = await findLink(tokenHash)
+      const member = await orm
         .select()
         .from(members)
         .where(eq(members.id, link?.memberId ?? ''))
         .get()
       if (!member) return { refusal: 'not_found' } satisfies Refused
-      const planned = rules.planPassword({ link, at, member, invitedTo: () => listInvited(member.id) })
+      const invitedTo = await listInvited(member.id)
+      const planned = rules.planPassword({ link, at, member, invitedTo: () => invitedTo })
       if ('refusal' in planned) return planned
-      dropLink(tokenHash)
-      for (const accountId of planned.accepts) accept(accountId, member.id, at)
-      orm.update(members).set({ passwordHash }).where(eq(members.id, member.id)).run()
-      orm.delete(sessions).where(eq(sessions.memberId, member.id)).run()
-      for (const accountId of listJoined(member.id)) {
-        audit({ accountId, actor: member.id, at }, 'member.set_password', member.id)
+      await dropLink(tokenHash)
+      for (const accountId of planned.accepts) await accept(accountId, member.id, at)
+      await orm.update(members).set({ passwordHash }).where(eq(members.id, member.id)).run()
+      await orm.delete(sessions).where(eq(sessions.memberId, member.id)).run()
+      for (const accountId of await listJoined(member.id)) {
+        await audit({ accountId, actor: member.id, at }, 'member.set_password', member.id)
       }
-      removeTwoStepSetUp(member.id)
-      if (planned.endsTwoStep) endTwoStep({ memberId: member.id, at })
+      await removeTwoStepSetUp(member.id)
+      if (planned.endsTwoStep) await endTwoStep({ memberId: member.id, at })
       return DONE
     },
   }

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { filterInOrder, mapInOrder } from '../core/in-order.ts'
 import { createComparedReads, createComparedWrites } from './compared-people.ts'
 import { createChangeActor } from './contact-changes.ts'
 import type { ContactIndex } from './search/contact-index.ts'
@@ -50,6 +51,7 @@ import type { Counters } from './counters.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { EventNames } from './events.ts'
 import type { Timeline } from './timeline/timeline.ts'
+import { inSnapshot } from './engine/transactions.ts'
 
 type Parts = {
   db: Database
@@ -72,10 +74,10 @@ export function createPlannedWrites(parts: Parts) {
   const { ids } = parts
   const [makePlan, apply] = [createPlanning(parts), createApplying(parts)]
 
-  return (batch: readonly PlannedWrite[]): PlannedOutcome[] => {
-    const plan = makePlan(batch, ids.next())
+  return async (batch: readonly PlannedWrite[]): Promise<PlannedOutcome[]> => {
+    const plan = await makePlan(batch, ids.next())
     ids.passOver(plan.lastId)
-    apply(plan)
+    await apply(plan)
     return plan.outcomes
   }
 }
@@ -83,10 +85,10 @@ export function createPlannedWrites(parts: Parts) {
 function createPlanning({ rules, ...parts }: FactParts & { rules: PlanRules }) {
   const facts = createPlannedFacts({ ...parts, rules })
 
-  return (batch: readonly PlannedWrite[], firstId: number): Plan => {
-    const people = facts.loadPeople(batch)
+  return async (batch: readonly PlannedWrite[], firstId: number): Promise<Plan> => {
+    const people = await facts.loadPeople(batch)
     const query = rules.queryFacts(batch, people)
-    const { newPeople, outcomes } = facts.loadFacts(query)
+    const { newPeople, outcomes } = await facts.loadFacts(query)
     const { matches, reports } = query
     return rules.planWrites(batch, { people, matches, reports, firstId, newPeople, outcomes })
   }
@@ -103,21 +105,22 @@ export type DryRunWrite = Exclude<PlannedWrite, { name: 'recordVisitReport' }>
 /** On a reading connection, and with nothing of the writing thread's memory: its rules and people are read each time. */
 export function createDryRuns(db: Database, rules: PlanRules) {
   const open = () => {
-    const [live, sentCache] = [createLiveMessages(db, () => null), createSentCache()]
+    const [live, sentCache] = [createLiveMessages(db, async () => null), createSentCache()]
     const parts = { db, people: createPersonReads(db), live, sentCache, known: NO_BATCHES, rules }
     const makePlan = createPlanning(parts)
-    return db.transaction((write: DryRunWrite): Plan => {
-      for (const one of [live, sentCache]) one.forget()
-      return makePlan([write], UNSTORED_IDS)
-    })
+    return (write: DryRunWrite): Promise<Plan> =>
+      inSnapshot(db, async () => {
+        for (const one of [live, sentCache]) one.forget()
+        return await makePlan([write], UNSTORED_IDS)
+      })
   }
   let plan: ReturnType<typeof open> | null = null
 
   return {
     /** The plan that the write would be made by now, which is not applied. */
-    planDryRun(write: DryRunWrite): Plan {
+    async planDryRun(write: DryRunWrite): Promise<Plan> {
       plan ??= open()
-      return plan(write)
+      return await plan(write)
     },
   }
 }
@@ -137,6 +140,8 @@ const IS_SENT_OR_HELD_BACK = `app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KE
   AND (state IN ('handed', 'sent', 'unknown') OR held_back_at IS NOT NULL) AND ifnull(held_back_at, handed_at) >= ?`
 type Version = { messageId: number; version: number }
 const JOINED_COUNT = `(SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
+
+type AppPeople = { app: AppFacts; byEmail: Map<string, PersonFacts> }
 
 export function createPlannedFacts({ db, people, live, sentCache, known, rules }: FactParts) {
   const names = db.prepare<Names, [number]>(
@@ -160,40 +165,48 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
     return { app, isAlone: true, isUnsure, id, lacksName, ...unloaded }
   }
 
+  const loadApp = async (id: number): Promise<AppPeople> => ({
+    app: { id, rules: await live.of(id), hasDeliveries: await live.hasDeliveries(id) },
+    byEmail: new Map(),
+  })
+
   return {
-    loadPeople(batch: readonly PlannedWrite[]): BatchPeople {
-      const apps = new Map<number, { app: AppFacts; byEmail: Map<string, PersonFacts> }>()
-      return batch.map((write) => {
-        if (isRefused(write)) return null
+    async loadPeople(batch: readonly PlannedWrite[]): Promise<BatchPeople> {
+      const apps = new Map<number, AppPeople>()
+      const people: (PersonFacts | null)[] = []
+      for (const write of batch) {
+        if (isRefused(write)) {
+          people.push(null)
+          continue
+        }
         const { appId, email, at } = write.input
-        let of = apps.get(appId)
-        if (of === undefined) {
-          const app = { id: appId, rules: live.of(appId), hasDeliveries: live.hasDeliveries(appId) }
-          apps.set(appId, (of = { app, byEmail: new Map() }))
-        }
+        const of = apps.get(appId) ?? (await loadApp(appId))
+        apps.set(appId, of)
         const loaded = of.byEmail.get(email)
-        if (loaded !== undefined) {
-          loaded.isAlone = false
-          return loaded
-        }
-        const person = loadPerson(of.app, email, at)
-        of.byEmail.set(email, person)
-        return person
-      })
+        const person = loaded ?? loadPerson(of.app, email, at)
+        if (loaded) loaded.isAlone = false
+        else of.byEmail.set(email, person)
+        people.push(person)
+      }
+      return people
     },
 
-    loadFacts(queries: FactQuery) {
-      for (const person of queries.names) person.names ??= names.get(person.id)
-      for (const person of queries.contacts) person.contact ??= contacts.findWithTimes(person.id)
-      for (const { email, person } of queries.newcomers) person.suppression = suppressions.find(person.app.id, email)
-      for (const person of queries.asked) person.asked ??= listConsents(person.id).map(({ askedAt }) => askedAt)
-      for (const query of queries.reports) if (query) query.isRepeated = isRepeated(query)
-      for (const query of queries.emails) query.person.emails = loadEmails(query)
+    async loadFacts(queries: FactQuery) {
+      for (const person of queries.names) person.names ??= await names.get(person.id)
+      for (const person of queries.contacts) person.contact ??= await contacts.findWithTimes(person.id)
+      for (const { email, person } of queries.newcomers)
+        person.suppression = await suppressions.find(person.app.id, email)
+      for (const person of queries.asked) person.asked ??= (await listConsents(person.id)).map(({ askedAt }) => askedAt)
+      for (const query of queries.reports) if (query) query.isRepeated = await isRepeated(query)
+      for (const query of queries.emails) query.person.emails = await loadEmails(query)
       return {
         newPeople: new Map(
-          queries.months.map((one) => [monthKey(one), newPeople.get(one.accountId, one.month)?.count ?? 0]),
+          await mapInOrder(queries.months, async (one) => [
+            monthKey(one),
+            (await newPeople.get(one.accountId, one.month))?.count ?? 0,
+          ]),
         ),
-        outcomes: loadOutcomes(queries.outcomes),
+        outcomes: await loadOutcomes(queries.outcomes),
       }
     },
   }
@@ -234,21 +247,29 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
     "SELECT fields ->> 'timezone' AS timezone FROM contacts WHERE id = ?",
   )
 
-  const propertiesBy = (eventId: number | null): string | null =>
-    eventId === null ? null : (propertiesOf.get(eventId)?.properties ?? null)
+  const propertiesBy = async (eventId: number | null): Promise<string | null> =>
+    eventId === null ? null : ((await propertiesOf.get(eventId))?.properties ?? null)
 
-  const loadWaiting = ({ person, waiting: mode }: EmailQuery): WaitingFacts[] => {
-    const of = <One extends { eventId: number | null }>(one: One) => ({
+  const loadWaiting = async ({ person, waiting: mode }: EmailQuery): Promise<WaitingFacts[]> => {
+    const of = async <One extends { eventId: number | null }>(one: One) => ({
       ...one,
-      properties: mode === 'withProperties' ? propertiesBy(one.eventId) : null,
+      properties: mode === 'withProperties' ? await propertiesBy(one.eventId) : null,
     })
-    return waiting.all(person.app.id, person.id).map((row) => {
-      const parts = joinedTo.all(row.id).map(of)
-      return { ...of(row), content: live.contentOf(row.messageId, row.version), joined: parts.length, parts }
+    return await mapInOrder(await waiting.all(person.app.id, person.id), async (row) => {
+      const parts = await mapInOrder(await joinedTo.all(row.id), of)
+      return {
+        ...(await of(row)),
+        content: await live.contentOf(row.messageId, row.version),
+        joined: parts.length,
+        parts,
+      }
     })
   }
 
-  const loadLeads = ({ person }: EmailQuery, { message, near, room, limitedSince }: MessageQuery): WaitingFacts[] => {
+  const loadLeads = async (
+    { person }: EmailQuery,
+    { message, near, room, limitedSince }: MessageQuery,
+  ): Promise<WaitingFacts[]> => {
     if (near.length === 0) return []
     const found = new Map<number, WaitingFacts>()
     const add = (rows: Row[]): Row[] => {
@@ -258,69 +279,73 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
     const key = [person.app.id, person.id, message.id]
     let isEnough = true
     for (const { from, until } of near) {
-      const rows = add(nearLeads.all(...key, idSince(from), message.version, from, until))
+      const rows = add(await nearLeads.all(...key, idSince(from), message.version, from, until))
       isEnough &&= rows.some(({ joined }) => joined < room)
     }
-    if (!isEnough && limitedSince !== null) add(limitedLeads.all(...key, idSince(limitedSince), message.version))
+    if (!isEnough && limitedSince !== null) add(await limitedLeads.all(...key, idSince(limitedSince), message.version))
     return [...found.values()]
   }
 
-  const isUsed = (of: MessageOfPerson, key: string): boolean => {
+  const isUsed = async (of: MessageOfPerson, key: string): Promise<boolean> => {
     const { messageId, contactId } = of
-    if (key !== '') return uses.isKeyUsed(of, key)
+    if (key !== '') return await uses.isKeyUsed(of, key)
     if (sentCache.has(messageId, contactId)) return true
-    const isFound = uses.isKeyUsed(of, key)
+    const isFound = await uses.isKeyUsed(of, key)
     // cached on the second event only: most people trigger a message once and would evict the others
     if (isFound) sentCache.add(messageId, contactId)
     return isFound
   }
 
-  const loadUsed = ({ person: { app, id } }: EmailQuery, query: MessageQuery): UsedFacts => {
+  const loadUsed = async ({ person: { app, id } }: EmailQuery, query: MessageQuery): Promise<UsedFacts> => {
     const { keys, needsKeys, needsCount, needsHanded, message } = query
     const of = { appId: app.id, contactId: id, messageId: message.id }
     return {
-      keys: new Set(needsKeys ? uses.listKeys(of) : [...keys].filter((key) => isUsed(of, key))),
-      count: needsCount ? uses.countUses(of) : 0,
-      lastHandedAt: needsHanded ? uses.lastHandedAt(of) : null,
+      keys: new Set(needsKeys ? await uses.listKeys(of) : await filterInOrder(keys, (key) => isUsed(of, key))),
+      count: needsCount ? await uses.countUses(of) : 0,
+      lastHandedAt: needsHanded ? await uses.lastHandedAt(of) : null,
     }
   }
 
-  const loadSent = ({ person: { app, id }, sentSince }: EmailQuery): SentFacts[] => {
+  const propertiesOfEmail = async (id: number, eventId: number | null): Promise<(string | null)[]> =>
+    await mapInOrder([eventId, ...(await joinedTo.all(id)).map((one) => one.eventId)], propertiesBy)
+
+  const loadSent = async ({ person: { app, id }, sentSince }: EmailQuery): Promise<SentFacts[]> => {
     if (sentSince === null) return []
-    const decided = app.rules.holdsBack ? compared.listWithoutReturn(id, sentSince) : []
-    return [
-      ...sent.all(app.id, id, sentSince).map((row) => ({ of: 'email' as const, ...row })),
+    const decided = app.rules.holdsBack ? await compared.listWithoutReturn(id, sentSince) : []
+    const all = [
+      ...(await sent.all(app.id, id, sentSince)).map((row) => ({ of: 'email' as const, ...row })),
       ...decided.map((row) => ({ of: 'comparison' as const, ...row })),
-    ].map(({ eventId, ...row }) => ({
+    ]
+    return await mapInOrder(all, async ({ eventId, ...row }) => ({
       ...row,
-      properties:
-        row.openedAt === null
-          ? [eventId, ...joinedTo.all(row.id).map((one) => one.eventId)].map((one) => propertiesBy(one))
-          : [],
+      properties: row.openedAt === null ? await propertiesOfEmail(row.id, eventId) : [],
     }))
   }
 
-  const loadGoals = ({ person: { app, id }, goalsSince }: EmailQuery): AwaitedGoal[] => {
+  const loadGoals = async ({ person: { app, id }, goalsSince }: EmailQuery): Promise<AwaitedGoal[]> => {
     if (goalsSince === null) return []
-    const decided = app.rules.holdsBack ? compared.listWithoutGoal(id, goalsSince) : []
-    return [
-      ...withoutGoal.all(app.id, id, goalsSince).map((row) => ({ of: 'email' as const, ...row })),
+    const decided = app.rules.holdsBack ? await compared.listWithoutGoal(id, goalsSince) : []
+    const all = [
+      ...(await withoutGoal.all(app.id, id, goalsSince)).map((row) => ({ of: 'email' as const, ...row })),
       ...decided.map((row) => ({ of: 'comparison' as const, ...row })),
-    ].flatMap(({ messageId, version, ...row }) => {
-      const { goal } = live.contentOf(messageId, version)
-      return goal ? [{ ...row, ...goal }] : []
-    })
+    ]
+    const found: AwaitedGoal[] = []
+    for (const { messageId, version, ...row } of all) {
+      const { goal } = await live.contentOf(messageId, version)
+      if (goal) found.push({ ...row, ...goal })
+    }
+    return found
   }
 
-  return (query: EmailQuery): EmailFacts => {
-    const waiting = query.waiting === 'none' ? [] : loadWaiting(query)
+  return async (query: EmailQuery): Promise<EmailFacts> => {
+    const waiting = query.waiting === 'none' ? [] : await loadWaiting(query)
     const used = new Map<number, UsedFacts>()
     for (const [messageId, one] of query.messages) {
-      if (query.waiting === 'none') waiting.push(...loadLeads(query, one))
-      used.set(messageId, loadUsed(query, one))
+      if (query.waiting === 'none') waiting.push(...(await loadLeads(query, one)))
+      used.set(messageId, await loadUsed(query, one))
     }
-    const timezone = query.needsTimezone ? (timezoneOf.get(query.person.id)?.timezone ?? null) : null
-    return { timezone, waiting, sent: loadSent(query), goals: loadGoals(query), used }
+    const timezone = query.needsTimezone ? ((await timezoneOf.get(query.person.id))?.timezone ?? null) : null
+    return { timezone, waiting, sent: await loadSent(query), goals: await loadGoals(query), used }
   }
 }
 
@@ -333,12 +358,12 @@ function createRepeatCheck({ db, known }: Pick<FactParts, 'db' | 'known'>) {
     `SELECT 1 FROM snippet_batches
      WHERE ${isReport} AND id IN (${selectIndexedIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
   )
-  return ({ person, batch, at }: ReportQuery): boolean => {
+  return async ({ person, batch, at }: ReportQuery): Promise<boolean> => {
     if (person.id === null) return false
     const { id, indexed } = known.find(person.id, batch)
     const since = at - VISIT_REPORT_MS
-    if (id !== null && isUnindexed.get(person.id, batch, since, id) !== null) return true
-    return indexed !== null && isIndexed.get(person.id, batch, since, indexed.from, indexed.upTo) !== null
+    if (id !== null && (await isUnindexed.get(person.id, batch, since, id)) !== null) return true
+    return indexed !== null && (await isIndexed.get(person.id, batch, since, indexed.from, indexed.upTo)) !== null
   }
 }
 
@@ -377,8 +402,8 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   )
   const noteGoal = db.prepare('UPDATE deliveries SET goal_at = ifnull(goal_at, ?) WHERE id = ?')
   const emails: ReturnType<typeof createComparedWrites> = {
-    noteReturn: (id, at, isResult) => void noteVisit.run(at, isResult ? at : null, id),
-    noteGoal: (id, at) => void noteGoal.run(at, id),
+    noteReturn: async (id, at, isResult) => void (await noteVisit.run(at, isResult ? at : null, id)),
+    noteGoal: async (id, at) => void (await noteGoal.run(at, id)),
   }
   const checkEarlier = db.prepare('UPDATE deliveries SET due_at = ?, updated_at = ? WHERE id = ?')
   const compared = createComparedWrites(db)
@@ -388,85 +413,88 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   const { addConsent, confirmConsent } = createConsentWrites(db)
   const changeSchedule = createScheduleChanges(db)
 
-  const applyPeople = ({ contacts, newPeople, personChanges }: Plan): void => {
+  const applyPeople = async ({ contacts, newPeople, personChanges }: Plan): Promise<void> => {
     for (const { id, appId, email, shownEmail, firstName, lastName, source, status, at } of contacts) {
-      addContact.run(id, appId, email, shownEmail, firstName, lastName, source, status, at, at)
-      if (status !== 'subscribed' && status !== 'pending') suppressions.name(appId, email)
+      await addContact.run(id, appId, email, shownEmail, firstName, lastName, source, status, at, at)
+      if (status !== 'subscribed' && status !== 'pending') await suppressions.name(appId, email)
       people.remember(appId, email, { id, lacksName: firstName === null || lastName === null })
     }
-    for (const { accountId, month, count } of newPeople) addNew.run(accountId, month, count)
+    for (const { accountId, month, count } of newPeople) await addNew.run(accountId, month, count)
     for (const change of personChanges) {
       const { appId, email, id, firstName, lastName, at } = change
-      if (change.change === 'contact') applyContactChange(change)
-      else fillNames.run(firstName, lastName, at, id)
+      if (change.change === 'contact') await applyContactChange(change)
+      else await fillNames.run(firstName, lastName, at, id)
       people.remember(appId, email, { id, lacksName: firstName === null || lastName === null })
     }
   }
 
-  const applyContactChange = (change: ContactChange): void => {
+  const applyContactChange = async (change: ContactChange): Promise<void> => {
     const { appId, id, firstName, lastName, source, tags, fields, addTags, removeTags, at, actor } = change
-    saveContact.run(firstName, lastName, source, toJson(tags), toJson(fields), at, id)
-    for (const tag of removeTags) removeTag.run(appId, tag, id)
-    for (const tag of addTags) addTag.run(appId, tag, id)
-    nameActor(id, at, actor)
+    await saveContact.run(firstName, lastName, source, toJson(tags), toJson(fields), at, id)
+    for (const tag of removeTags) await removeTag.run(appId, tag, id)
+    for (const tag of addTags) await addTag.run(appId, tag, id)
+    await nameActor(id, at, actor)
   }
 
-  const applyReport = (report: NewReport): void => {
+  const applyReport = async (report: NewReport): Promise<void> => {
     const { id, appId, contactId, batch, at, items, pageLoad, reportNumber, age, path, code, isWhole } = report
-    addReport.run(id, appId, contactId, batch, at, items, pageLoad, reportNumber, age, path, code)
+    await addReport.run(id, appId, contactId, batch, at, items, pageLoad, reportNumber, age, path, code)
     timeline.count()
     if (isWhole) known.add(id, contactId, batch, at)
   }
 
-  const applyEvent = ({ id, contactId, event }: NewEvent): void => {
-    const { appId, type, name, via, properties, path, at, occurredAt } = event
-    const nameId = names.idOf(appId, name)
-    const happened = occurredAt === at ? null : occurredAt
-    const [typeCode, viaCode] = [EVENT_TYPES.indexOf(type), VIAS.indexOf(via)]
-    addEvent.run(id, appId, contactId, nameId, typeCode, viaCode, properties, path, at, happened)
-    timeline.count()
-    counters.countEvent({ appId, nameId, eventId: id, receivedAt: at })
+  // in one function and with few promises: a group may have thousands
+  const applyEvents = async (events: readonly NewEvent[]): Promise<void> => {
+    for (const { id, contactId, event } of events) {
+      const { appId, type, name, via, properties, path, at, occurredAt } = event
+      const nameId = names.idOfLast(appId, name) ?? (await names.idOf(appId, name))
+      const happened = occurredAt === at ? null : occurredAt
+      const [typeCode, viaCode] = [EVENT_TYPES.indexOf(type), VIAS.indexOf(via)]
+      await addEvent.run(id, appId, contactId, nameId, typeCode, viaCode, properties, path, at, happened)
+      timeline.count()
+      counters.countEvent({ appId, nameId, eventId: id, receivedAt: at })
+    }
   }
 
-  const applyDelivery = (row: NewDelivery): void => {
+  const applyDelivery = async (row: NewDelivery): Promise<void> => {
     const { id, appId, contactId, messageId, version, eventId, dedupeKey, triggeredAt, dueAt, at, joinedTo } = row
     const state = row.change === 'join' ? 'joined' : 'waiting'
     const key = [id, appId, contactId, messageId, version, eventId, dedupeKey]
-    addDelivery.run(...key, state, triggeredAt, dueAt, dueAt, at, joinedTo)
+    await addDelivery.run(...key, state, triggeredAt, dueAt, dueAt, at, joinedTo)
     live.noteDelivery(appId)
   }
 
-  const applyReached = (row: Extract<DeliveryChange, { change: 'cameBack' | 'goal' }>): void => {
+  const applyReached = async (row: Extract<DeliveryChange, { change: 'cameBack' | 'goal' }>): Promise<void> => {
     const { noteReturn, noteGoal } = row.of === 'email' ? emails : compared
-    if (row.change === 'goal') noteGoal(row.id, row.at)
-    else noteReturn(row.id, row.at, row.isResult)
+    if (row.change === 'goal') await noteGoal(row.id, row.at)
+    else await noteReturn(row.id, row.at, row.isResult)
   }
 
-  const applyChange = (row: DeliveryChange): void => {
+  const applyChange = async (row: DeliveryChange): Promise<void> => {
     if (row.change === 'cancel') {
-      ends.apply(row.id, row.at, row.finish, row.plan)
-    } else if (row.change === 'checkEarlier') checkEarlier.run(row.dueAt, row.at, row.id)
-    else if (row.change === 'cameBack' || row.change === 'goal') applyReached(row)
-    else applyDelivery(row)
+      await ends.apply(row.id, row.at, row.finish, row.plan)
+    } else if (row.change === 'checkEarlier') await checkEarlier.run(row.dueAt, row.at, row.id)
+    else if (row.change === 'cameBack' || row.change === 'goal') await applyReached(row)
+    else await applyDelivery(row)
   }
 
-  return (plan: Plan): void => {
+  return async (plan: Plan): Promise<void> => {
     for (const { buckets, at } of plan.counted) for (const bucket of buckets) counters.countUsage(bucket, at)
-    applyPeople(plan)
+    await applyPeople(plan)
     const added = plan.contacts.length + plan.events.length
     if (added > 0) contactIndex.note(added)
-    for (const report of plan.reports) applyReport(report)
-    for (const event of plan.events) applyEvent(event)
+    for (const report of plan.reports) await applyReport(report)
+    await applyEvents(plan.events)
     for (const message of plan.ownTexts) {
-      addOwnText(message)
+      await addOwnText(message)
       live.drop(message.appId)
     }
-    for (const change of plan.deliveries) applyChange(change)
-    for (const change of plan.schedules) changeSchedule(change)
-    for (const send of plan.sends) addSend(send)
-    for (const consent of plan.consents) addConsent(consent)
-    for (const confirmation of plan.confirmations) confirmConsent(confirmation)
-    for (const request of plan.requests) addOutcome(request)
+    for (const change of plan.deliveries) await applyChange(change)
+    for (const change of plan.schedules) await changeSchedule(change)
+    for (const send of plan.sends) await addSend(send)
+    for (const consent of plan.consents) await addConsent(consent)
+    for (const confirmation of plan.confirmations) await confirmConsent(confirmation)
+    for (const request of plan.requests) await addOutcome(request)
   }
 }
 

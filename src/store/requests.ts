@@ -1,6 +1,7 @@
 /** The request log. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
 import { DAY_MS } from '../core/clock.ts'
+import { mapInOrder } from '../core/in-order.ts'
 import { MOST_COUNTED } from '../core/count.ts'
 import { type RetentionRules, selectKeptMs } from './retention.ts'
 
@@ -131,31 +132,41 @@ export function createRequestReads(db: Database) {
     if (code !== null || field !== null) return kind === 'accepted' ? [] : ['refused']
     return kind === 'all' ? ['refused', 'accepted'] : [kind]
   }
-  const eachPart = <T>(query: RequestQuery, read: (kind: 'refused' | 'accepted', values: Values) => T): T[] =>
-    query.accountIds.flatMap((account) => kindsOf(query).map((kind) => read(kind, valuesOf(query, account))))
+  const eachPart = async <T>(
+    query: RequestQuery,
+    read: (kind: 'refused' | 'accepted', values: Values) => Promise<T>,
+  ): Promise<T[]> => {
+    const parts = query.accountIds.flatMap((account) => kindsOf(query).map((kind) => ({ kind, account })))
+    return mapInOrder(parts, ({ kind, account }) => read(kind, valuesOf(query, account)))
+  }
 
   return {
     /** Newest first. */
-    listRequests: (query: RequestQuery): RequestRow[] =>
-      eachPart(query, (kind, values) => list[kind].all(values))
+    listRequests: async (query: RequestQuery): Promise<RequestRow[]> =>
+      (await eachPart(query, async (kind, values) => await list[kind].all(values)))
         .flat()
         .toSorted((a, b) => b.id - a.id)
         .slice(0, query.limit),
 
     /** Identical refusals count each. Null if more rows match than are counted. */
-    countRequests(query: RequestQuery): number | null {
-      const parts = eachPart({ ...query, limit: MOST_COUNTED + 1 }, (kind, values) => count[kind].get(values))
+    async countRequests(query: RequestQuery): Promise<number | null> {
+      const parts = await eachPart(
+        { ...query, limit: MOST_COUNTED + 1 },
+        async (kind, values) => await count[kind].get(values),
+      )
       const rows = parts.reduce((sum, part) => sum + (part?.rows ?? 0), 0)
       return rows > MOST_COUNTED ? null : parts.reduce((sum, part) => sum + (part?.count ?? 0), 0)
     },
 
     /** Several for a batch whose events were refused for different reasons. */
-    findRequests: (accountIds: readonly string[], requestId: string): RequestRow[] =>
-      accountIds.flatMap((accountId) => byRequestId.all(requestId, accountId)),
+    findRequests: async (accountIds: readonly string[], requestId: string): Promise<RequestRow[]> =>
+      (await mapInOrder(accountIds, (accountId) => byRequestId.all(requestId, accountId))).flat(),
 
     /** The last of each group first. */
-    summarizeRefusals({ accountIds, appId, since }: RefusalQuery): Refusals {
-      const found = accountIds.flatMap((accountId) => refusals.all(accountId, appId, since, MOST_COUNTED + 1))
+    async summarizeRefusals({ accountIds, appId, since }: RefusalQuery): Promise<Refusals> {
+      const found = (
+        await mapInOrder(accountIds, (accountId) => refusals.all(accountId, appId, since, MOST_COUNTED + 1))
+      ).flat()
       const isCut = found.reduce((sum, { rows }) => sum + rows, 0) > MOST_COUNTED
       const groups = found.map(({ rows: _, ...group }) => group)
       return { groups: groups.toSorted((a, b) => b.lastId - a.lastId), isCut }
@@ -185,27 +196,27 @@ export function createRequestWrites(db: Database, { mostRequests }: RequestRules
   const counting = createCallerCounts(db)
 
   /** Removes the oldest of the caller with the most, so that one caller doesn't push out others. */
-  const trim = (pool: RequestPool): void => {
-    let excess = (total.get(REQUEST_POOLS[pool])?.rows ?? 0) - mostRequests[pool]
+  const trim = async (pool: RequestPool): Promise<void> => {
+    let excess = ((await total.get(REQUEST_POOLS[pool]))?.rows ?? 0) - mostRequests[pool]
     while (excess > 0) {
-      const most = largest.get(REQUEST_POOLS[pool])
+      const most = await largest.get(REQUEST_POOLS[pool])
       if (!most) return
       const removed = Math.min(excess, most.rows)
-      removeOldest.run(most.pool, most.accountId, most.caller, removed)
-      counting.add(most, -removed)
+      await removeOldest.run(most.pool, most.accountId, most.caller, removed)
+      await counting.add(most, -removed)
       excess -= removed
     }
   }
 
   return {
-    addRequests(requests: NewRequest[]): { done: true } {
+    async addRequests(requests: NewRequest[]): Promise<{ done: true }> {
       for (const one of requests) {
         const { accountId, appId, caller, at, method, path, tool, status, code, field, requestId, count } = one
         const pool = REQUEST_POOLS[one.pool]
-        insert.run(pool, accountId, appId, caller, at, method, path, tool, status, code, field, requestId, count)
-        counting.add({ pool, accountId, caller }, 1)
+        await insert.run(pool, accountId, appId, caller, at, method, path, tool, status, code, field, requestId, count)
+        await counting.add({ pool, accountId, caller }, 1)
       }
-      for (const pool of new Set(requests.map((one) => one.pool))) trim(pool)
+      for (const pool of new Set(requests.map((one) => one.pool))) await trim(pool)
       return { done: true }
     },
   }
@@ -220,9 +231,9 @@ function createCallerCounts(db: Database) {
     'DELETE FROM request_callers WHERE pool = ? AND account_id = ? AND caller = ? AND rows <= 0',
   )
   return {
-    add({ pool, accountId, caller }: Caller, rows: number): void {
-      count.run(pool, accountId, caller, rows)
-      if (rows < 0) forget.run(pool, accountId, caller)
+    async add({ pool, accountId, caller }: Caller, rows: number): Promise<void> {
+      await count.run(pool, accountId, caller, rows)
+      if (rows < 0) await forget.run(pool, accountId, caller)
     },
   }
 }
@@ -253,10 +264,11 @@ export function createRequestUpkeep(db: Database, { defaultRequestDays }: Upkeep
   )
   const counting = createCallerCounts(db)
   let scannedUntil = 0
-  return (at: number): number => {
-    const { last, old } = scan.get(scannedUntil, at - (fewestDays.get()?.days ?? defaultRequestDays) * DAY_MS) ?? {}
-    const removed = !last || !old ? [] : remove.all(scannedUntil, last, at)
-    for (const one of removed) counting.add(one, -1)
+  return async (at: number): Promise<number> => {
+    const { last, old } =
+      (await scan.get(scannedUntil, at - ((await fewestDays.get())?.days ?? defaultRequestDays) * DAY_MS)) ?? {}
+    const removed = !last || !old ? [] : await remove.all(scannedUntil, last, at)
+    for (const one of removed) await counting.add(one, -1)
     if (removed.length < limit) scannedUntil = last && old ? last : 0
     return removed.length
   }

@@ -9,6 +9,7 @@ import { StoreError } from './engine/errors.ts'
 import { isFolderServed, lockFolder } from './engine/folder-lock.ts'
 import { openForWriting } from './engine/sealed-columns.ts'
 import { createSealer } from './engine/sealing.ts'
+import { inTransaction } from './engine/transactions.ts'
 import { IS_CLAIMED, IS_WAITING, TIMED_KEY } from './delivery-states.ts'
 import { OWN_TEXT_NAME } from './sends.ts'
 
@@ -33,14 +34,13 @@ export async function restoreDatabase(
   for (const path of [given, file]) refuseServed(path)
   const lock = lockFolder(folder)
   try {
-    const restored = await restoreBackup(file, folder, (drafts) => {
+    const restored = await restoreBackup(file, folder, async (drafts) => {
       const db = openForWriting(drafts, createSealer(masterKey))
       try {
-        const hold = (): Restored => {
-          holdNotices(db, at)
+        return await inTransaction(db, async () => {
+          await holdNotices(db, at)
           return holdEmails(db, at)
-        }
-        return db.transaction(hold).immediate()
+        })
       } finally {
         db.close()
       }
@@ -74,7 +74,7 @@ function refuseServed(file: string): void {
  * What waits may have been sent after the backup was made, even if it is due later: a member, an API key, a limit that
  * was lifted or a page view makes an email earlier. So nothing of it is sent again by itself.
  */
-function holdEmails(db: Database, at: number): Restored {
+async function holdEmails(db: Database, at: number): Promise<Restored> {
   const audit = createAudit(db)
   const live = db
     .query<Live, [string]>(
@@ -85,7 +85,7 @@ function holdEmails(db: Database, at: number): Restored {
   const pause = db.query(`UPDATE messages SET status = 'paused', updated_at = ? WHERE id = ?`)
   for (const { id, accountId, name, updatedAt } of live) {
     pause.run(Math.max(at, updatedAt + 1), id)
-    audit({ accountId, actor: 'cli', at }, 'message.paused', writeMessageSubject(id, name))
+    await audit({ accountId, actor: 'cli', at }, 'message.paused', writeMessageSubject(id, name))
   }
   const { changes } = db
     .query<never, [string, number, string]>(
@@ -102,14 +102,14 @@ function holdEmails(db: Database, at: number): Restored {
 }
 
 /** Alerts of the old server, and the summary of the week before. What is wrong with the copy opens alerts of its own. */
-function holdNotices(db: Database, at: number): void {
+async function holdNotices(db: Database, at: number): Promise<void> {
   const { listAlerts } = createAlertReads(db)
-  const alerts = listAlerts(ALL).map((alert) => ({
+  const alerts = (await listAlerts(ALL)).map((alert) => ({
     ...alert,
     resolvedAt: alert.resolvedAt ?? Math.max(at, alert.openedAt),
     notices: alert.notices.map((one) => (one.state === 'due' ? { ...one, state: 'left_out' as const } : one)),
   }))
-  createAlertWrites(db).saveAlerts({ alerts })
+  await createAlertWrites(db).saveAlerts({ alerts })
   db.query('UPDATE memberships SET summarized_at = max(ifnull(summarized_at, 0), ?)').run(at)
 }
 

@@ -1,5 +1,6 @@
 /** How long apps keep data, and the deletion of older events, page views and captured emails. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
+import { filterInOrder, mapInOrder } from '../core/in-order.ts'
 import { DAY_MS, HOUR_MS } from '../core/clock.ts'
 import { idAt, timeOfId } from '../core/ids.ts'
 import { type Done, DONE } from './audit.ts'
@@ -74,15 +75,15 @@ export function createRetentionReads(db: Database, { defaultRetention }: Pick<Re
   )
   return {
     /** Whether any of it came until then; also true if the oldest rows are all of another kind. */
-    hasStored(appId: number, what: StoredKind, until: number): boolean {
-      if (what === 'captured') return captured.get(appId, lastIdOf(until), until) !== null
-      const { rows, found } = oldest[KINDS[what]]?.get(appId, lastIdOf(until)) ?? { rows: 0, found: 0 }
+    async hasStored(appId: number, what: StoredKind, until: number): Promise<boolean> {
+      if (what === 'captured') return (await captured.get(appId, lastIdOf(until), until)) !== null
+      const { rows, found } = (await oldest[KINDS[what]]?.get(appId, lastIdOf(until))) ?? { rows: 0, found: 0 }
       return found > 0 || rows === OLDEST_ROWS
     },
-    findRetention: (appId: number): Retention => retention.get(appId) ?? defaultRetention,
-    findExpired: (appId: number): Expired => ({
-      eventsUntil: timeOrNull(deleted(appId, KINDS.events)),
-      pageViewsUntil: timeOrNull(deleted(appId, KINDS.pageViews)),
+    findRetention: async (appId: number): Promise<Retention> => (await retention.get(appId)) ?? defaultRetention,
+    findExpired: async (appId: number): Promise<Expired> => ({
+      eventsUntil: timeOrNull(await deleted(appId, KINDS.events)),
+      pageViewsUntil: timeOrNull(await deleted(appId, KINDS.pageViews)),
     }),
   }
 }
@@ -93,16 +94,16 @@ function createDeletedReads(db: Database) {
   const read = db.prepare<{ id: number }, [number, number]>(
     'SELECT deleted_until AS id FROM expiry_progress WHERE app_id = ? AND kind = ?',
   )
-  return (appId: number, kind: Kind): number => read.get(appId, kind)?.id ?? 0
+  return async (appId: number, kind: Kind): Promise<number> => (await read.get(appId, kind))?.id ?? 0
 }
 
 /** Up to this id, all events of a name's kind were deleted. */
 export function createExpiredReads(db: Database) {
   const deleted = createDeletedReads(db)
   const needed = db.prepare<{ id: number | null }, [number]>('SELECT min(id) AS id FROM needed_events WHERE app_id = ?')
-  return (appId: number, isPageView: boolean): number => {
-    const until = deleted(appId, isPageView ? KINDS.pageViews : KINDS.events)
-    return until === 0 ? 0 : Math.min(until, (needed.get(appId)?.id ?? Number.MAX_SAFE_INTEGER) - 1)
+  return async (appId: number, isPageView: boolean): Promise<number> => {
+    const until = await deleted(appId, isPageView ? KINDS.pageViews : KINDS.events)
+    return until === 0 ? 0 : Math.min(until, ((await needed.get(appId))?.id ?? Number.MAX_SAFE_INTEGER) - 1)
   }
 }
 
@@ -111,8 +112,11 @@ export function createRetentionSettings(db: Database) {
     `INSERT OR REPLACE INTO app_retention
        (app_id, event_days, page_view_days, captured_days, request_days, response_days) VALUES (?, ?, ?, ?, ?, ?)`,
   )
-  return (appId: number, { eventDays, pageViewDays, capturedDays, requestDays, responseDays }: Retention): Done => {
-    save.run(appId, eventDays, pageViewDays, capturedDays, requestDays, responseDays)
+  return async (
+    appId: number,
+    { eventDays, pageViewDays, capturedDays, requestDays, responseDays }: Retention,
+  ): Promise<Done> => {
+    await save.run(appId, eventDays, pageViewDays, capturedDays, requestDays, responseDays)
     return DONE
   }
 }
@@ -164,65 +168,70 @@ export function createExpiry({ db, timeline, rules, now }: Parts) {
   )
   const pass: { beganAt: number; tasks: Task[]; neededAfter: number } = { beganAt: 0, tasks: [], neededAfter: 0 }
 
-  const begin = (at: number): void => {
-    const waiting = neededApps.all().map(({ appId }): Task => ({ appId, kind: 'needed' }))
-    const tasks = apps.all().flatMap(({ appId }): Task[] => KINDS_OF_TASKS.map((kind) => ({ appId, kind })))
+  const begin = async (at: number): Promise<void> => {
+    const waiting = (await neededApps.all()).map(({ appId }): Task => ({ appId, kind: 'needed' }))
+    const tasks = (await apps.all()).flatMap(({ appId }): Task[] => KINDS_OF_TASKS.map((kind) => ({ appId, kind })))
     Object.assign(pass, { beganAt: at, tasks: [...waiting, ...tasks], neededAfter: 0 })
   }
 
   /** By the settings of now, which may have changed since the pass began; null: nothing expires. */
-  const untilOf = (appId: number, kind: Kind | 'captured', at: number): number | null => {
-    const { eventDays, pageViewDays, capturedDays } = findRetention(appId)
+  const untilOf = async (appId: number, kind: Kind | 'captured', at: number): Promise<number | null> => {
+    const { eventDays, pageViewDays, capturedDays } = await findRetention(appId)
     const days = kind === 'captured' ? capturedDays : kind === KINDS.events ? eventDays : pageViewDays
     return days === null ? null : expiredBefore(days, at)
   }
 
   /** @returns how many rows were deleted, and whether the task is over */
-  const stepEvents = (appId: number, kind: Kind, until: number, at: number): { deleted: number; isOver: boolean } => {
-    const { lookedUntil, deletedUntil } = progress.get(appId, kind) ?? { lookedUntil: 0, deletedUntil: 0 }
-    const { rows, last } = extent.get(appId, lookedUntil, lastIdOf(until)) ?? { rows: 0, last: null }
+  const stepEvents = async (
+    appId: number,
+    kind: Kind,
+    until: number,
+    at: number,
+  ): Promise<{ deleted: number; isOver: boolean }> => {
+    const { lookedUntil, deletedUntil } = (await progress.get(appId, kind)) ?? { lookedUntil: 0, deletedUntil: 0 }
+    const { rows, last } = (await extent.get(appId, lookedUntil, lastIdOf(until))) ?? { rows: 0, last: null }
     if (last === null) return { deleted: 0, isOver: true }
-    const found = expiring[kind]?.all(appId, lookedUntil, last, notedSince(at)) ?? []
+    const found = (await expiring[kind]?.all(appId, lookedUntil, last, notedSince(at))) ?? []
     const [kept, gone] = [found.filter((row) => row.isNeeded === 1), found.filter((row) => row.isNeeded === 0)]
-    for (const { id } of kept) keep.run(id, appId)
-    expireEvents(gone)
+    for (const { id } of kept) await keep.run(id, appId)
+    await expireEvents(gone)
     const isWhole = found.length === CHUNK_ROWS
-    note.run(appId, kind, isWhole ? (found.at(-1)?.id ?? last) : last, gone.at(-1)?.id ?? deletedUntil)
+    await note.run(appId, kind, isWhole ? (found.at(-1)?.id ?? last) : last, gone.at(-1)?.id ?? deletedUntil)
     return { deleted: gone.length, isOver: !isWhole && rows < LOOKED_ROWS }
   }
 
-  const stepNeeded = (appId: number, at: number): { deleted: number; isOver: boolean } => {
-    const ids = needed.all(pass.neededAfter, appId).map(({ id }) => id)
-    const rows = stillNeeded.all(JSON.stringify(ids), notedSince(at))
-    const limits = Object.values(KINDS).map((kind) => lastIdOf(untilOf(appId, kind, at)))
+  const stepNeeded = async (appId: number, at: number): Promise<{ deleted: number; isOver: boolean }> => {
+    const ids = (await needed.all(pass.neededAfter, appId)).map(({ id }) => id)
+    const rows = await stillNeeded.all(JSON.stringify(ids), notedSince(at))
+    const limits = await mapInOrder(Object.values(KINDS), async (kind) => lastIdOf(await untilOf(appId, kind, at)))
     const isGone = ({ id, type, isNeeded: isStaying }: ExpiringEvent): boolean =>
       isStaying === 0 && id <= (limits[type === PAGE ? KINDS.pageViews : KINDS.events] ?? 0)
     const gone = rows.filter(isGone)
     const staying = new Set(rows.flatMap((row) => (isGone(row) ? [] : row.id)))
-    expireEvents(gone)
-    for (const id of ids) if (!staying.has(id)) release.run(id)
+    await expireEvents(gone)
+    for (const id of ids) if (!staying.has(id)) await release.run(id)
     const isOver = ids.length < CHUNK_ROWS
     pass.neededAfter = isOver ? 0 : (ids.at(-1) ?? 0)
     return { deleted: gone.length, isOver }
   }
 
-  const step = ({ appId, kind }: Task, at: number): { deleted: number; isOver: boolean } => {
-    if (kind === 'needed') return stepNeeded(appId, at)
-    const until = untilOf(appId, kind, at)
+  const step = async ({ appId, kind }: Task, at: number): Promise<{ deleted: number; isOver: boolean }> => {
+    if (kind === 'needed') return await stepNeeded(appId, at)
+    const until = await untilOf(appId, kind, at)
     if (until === null) return { deleted: 0, isOver: true }
-    if (kind !== 'captured') return stepEvents(appId, kind, until, at)
-    const { changes: deleted } = captured.run(appId, lastIdOf(until), until)
+    if (kind !== 'captured') return await stepEvents(appId, kind, until, at)
+    const { changes: deleted } = await captured.run(appId, lastIdOf(until), until)
     return { deleted, isOver: deleted < CAPTURED_ROWS }
   }
 
   return {
     /** A part of an hourly pass. `isMore`: call it again. */
-    expire({ at }: { at: number }): { deleted: number; isMore: boolean } {
-      if (pass.tasks.length === 0 && Math.abs(at - pass.beganAt) >= PASS_MS) begin(at)
+    async expire({ at }: { at: number }): Promise<{ deleted: number; isMore: boolean }> {
+      if (pass.tasks.length === 0 && Math.abs(at - pass.beganAt) >= PASS_MS) await begin(at)
       const end = now() + RUN_MS
       let deleted = 0
       while (pass.tasks[0] && now() < end) {
-        const done = step(pass.tasks[0], at)
+        const done = await step(pass.tasks[0], at)
         deleted += done.deleted
         if (done.isOver) pass.tasks.shift()
       }
@@ -245,21 +254,21 @@ function createEventExpiry({ db, timeline }: Pick<Parts, 'db' | 'timeline'>) {
   )
   const forgetName = db.prepare('DELETE FROM contact_events WHERE name_id = ? AND contact_id = ?')
 
-  const forgetNames = (contactId: number, rows: ExpiringEvent[]): void => {
+  const forgetNames = async (contactId: number, rows: ExpiringEvent[]): Promise<void> => {
     const names = [...new Set(rows.flatMap(({ type, nameId }) => (type === PAGE ? [] : nameId)))]
-    const gone = names.filter((nameId) => isLeft.get(contactId, nameId) === null)
-    if (gone.length === 0 || (countStored.get(contactId)?.rows ?? 0) >= SEARCHED_EVENTS) return
-    for (const nameId of gone) forgetName.run(nameId, contactId)
+    const gone = await filterInOrder(names, async (nameId) => (await isLeft.get(contactId, nameId)) === null)
+    if (gone.length === 0 || ((await countStored.get(contactId))?.rows ?? 0) >= SEARCHED_EVENTS) return
+    for (const nameId of gone) await forgetName.run(nameId, contactId)
   }
 
-  return (events: ExpiringEvent[]): void => {
+  return async (events: ExpiringEvent[]): Promise<void> => {
     if (events.length === 0) return
-    remove.run(JSON.stringify(events.map(({ id }) => id)))
+    await remove.run(JSON.stringify(events.map(({ id }) => id)))
     timeline.remove(events)
     const byPerson = Map.groupBy(events, ({ contactId }) => contactId)
     for (const [contactId, rows] of [...byPerson].toSorted(([a], [b]) => a - b)) {
-      noteActivity(contactId, rows)
-      forgetNames(contactId, rows)
+      await noteActivity(contactId, rows)
+      await forgetNames(contactId, rows)
     }
   }
 }
@@ -278,24 +287,24 @@ function createActivityNote(db: Database) {
   )
   const save = db.prepare('INSERT OR REPLACE INTO expired_activity VALUES (?, ?, ?, ?, ?)')
 
-  return (contactId: number, deleted: readonly ExpiringEvent[]): void => {
-    const before = find(contactId)
+  return async (contactId: number, deleted: readonly ExpiringEvent[]): Promise<void> => {
+    const before = await find(contactId)
     const timesOf = (type: number | undefined): number[] => deleted.flatMap((row) => (row.type === type ? row.at : []))
-    const lastOf = (type: number | undefined, noted: number | null | undefined): number | null => {
+    const lastOf = async (type: number | undefined, noted: number | null | undefined): Promise<number | null> => {
       const last = Math.max(noted ?? 0, ...timesOf(type))
-      const isNoted = last === (noted ?? 0) || (newest[type ?? 0]?.get(contactId)?.at ?? 0) >= last
+      const isNoted = last === (noted ?? 0) || ((await newest[type ?? 0]?.get(contactId))?.at ?? 0) >= last
       return isNoted ? (noted ?? null) : last
     }
     const firstViewAt = Math.min(before?.firstViewAt ?? Number.MAX_SAFE_INTEGER, ...timesOf(PAGE))
     const after: Activity = {
       contactId,
       firstViewAt: firstViewAt === Number.MAX_SAFE_INTEGER ? null : firstViewAt,
-      lastViewAt: lastOf(PAGE, before?.lastViewAt),
-      lastEventAt: lastOf(EVENT, before?.lastEventAt),
-      lastActionAt: lastOf(ACTION, before?.lastActionAt),
+      lastViewAt: await lastOf(PAGE, before?.lastViewAt),
+      lastEventAt: await lastOf(EVENT, before?.lastEventAt),
+      lastActionAt: await lastOf(ACTION, before?.lastActionAt),
     }
     if (Bun.deepEquals(after, before ?? { contactId, ...NO_ACTIVITY })) return
-    save.run(contactId, after.firstViewAt, after.lastViewAt, after.lastEventAt, after.lastActionAt)
+    await save.run(contactId, after.firstViewAt, after.lastViewAt, after.lastEventAt, after.lastActionAt)
   }
 }
 
@@ -319,9 +328,9 @@ export function createExpiredActivity(db: Database) {
     `SELECT ${ACTIVITY} FROM expired_activity WHERE contact_id IN (SELECT value FROM json_each(?))`,
   )
   return {
-    find: (contactId: number): Activity | null => one.get(contactId),
-    list: (contactIds: readonly number[]): ReadonlyMap<number, Activity> =>
-      new Map(many.all(JSON.stringify(contactIds)).map((row) => [row.contactId, row])),
+    find: async (contactId: number): Promise<Activity | null> => await one.get(contactId),
+    list: async (contactIds: readonly number[]): Promise<ReadonlyMap<number, Activity>> =>
+      new Map((await many.all(JSON.stringify(contactIds))).map((row) => [row.contactId, row])),
   }
 }
 

@@ -3,6 +3,7 @@
  * test/bench/dates.ts measures a day with a million people.
  */
 import type { Database } from 'bun:sqlite'
+import { someInOrder } from '../core/in-order.ts'
 import { createActivityReads } from './events.ts'
 import type { LiveMessage, LiveMessages } from './live-messages.ts'
 import type { DateTrigger, InactiveTrigger, MessageContent } from './message-types.ts'
@@ -68,15 +69,16 @@ export function createScheduleReads(db: Database, { latestLook }: Pick<ScheduleR
   const unfilled = db.prepare('SELECT 1 FROM contacts WHERE app_id = ? AND id > ? AND id <= ? LIMIT 1')
   const due = db.prepare('SELECT 1 FROM scheduled_people WHERE schedule_id = ? AND due_at <= ? LIMIT 1')
   const tooFar = db.prepare('SELECT 1 FROM scheduled_people WHERE schedule_id = ? AND due_at > ? LIMIT 1')
-  const hasWork = ({ id, appId, trigger, filledUntil, fillTo }: Schedule, at: number): boolean => {
-    if (unfilled.get(appId, filledUntil, fillTo ?? LAST_ID) !== null || due.get(id, at) !== null) return true
+  const hasWork = async ({ id, appId, trigger, filledUntil, fillTo }: Schedule, at: number): Promise<boolean> => {
+    if ((await unfilled.get(appId, filledUntil, fillTo ?? LAST_ID)) !== null || (await due.get(id, at)) !== null)
+      return true
     const latest = latestLook(trigger, at)
-    return Number.isFinite(latest) && tooFar.get(id, latest) !== null
+    return Number.isFinite(latest) && (await tooFar.get(id, latest)) !== null
   }
   return {
     /** Whether `runSchedules` would change anything. A read, so that nothing is written while nobody is due. */
-    hasScheduledWork: (at: number): boolean =>
-      over.get() !== null || open.all().some((row) => hasWork(toSchedule(row), at)),
+    hasScheduledWork: async (at: number): Promise<boolean> =>
+      (await over.get()) !== null || (await someInOrder(await open.all(), (row) => hasWork(toSchedule(row), at))),
   }
 }
 
@@ -86,8 +88,8 @@ export function createScheduleChanges(db: Database) {
     'INSERT INTO scheduled_people (schedule_id, contact_id, due_at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due_at = excluded.due_at',
   )
   const drop = db.prepare('DELETE FROM scheduled_people WHERE schedule_id = ? AND contact_id = ?')
-  return ({ scheduleId, contactId, dueAt }: ScheduleChange): void =>
-    void (dueAt === null ? drop.run(scheduleId, contactId) : put.run(scheduleId, contactId, dueAt))
+  return async ({ scheduleId, contactId, dueAt }: ScheduleChange): Promise<void> =>
+    void (dueAt === null ? await drop.run(scheduleId, contactId) : await put.run(scheduleId, contactId, dueAt))
 }
 
 export type MessageSchedules = ReturnType<typeof createMessageSchedules>
@@ -102,19 +104,19 @@ export function createMessageSchedules({ db, live, rules }: Omit<Parts, 'start' 
      VALUES (?1, ?2, ?3, ?4, ?5, 0, iif(?6, (SELECT ifnull(max(id), 0) FROM contacts WHERE app_id = ?1), NULL))`,
   )
   // a restored copy has its messages paused
-  db.prepare(
+  db.run(
     `UPDATE message_schedules SET is_over = 1
      WHERE is_over = 0 AND message_id NOT IN (SELECT id FROM messages WHERE status = 'live')`,
-  ).run()
+  )
   return {
     /** The message goes live: what was due before is no trigger. */
-    restart: (messageId: number): void => void endOf.run(messageId),
+    restart: async (messageId: number): Promise<void> => void (await endOf.run(messageId)),
 
     /** After a change of the app's messages or timezone. */
-    settle(appId: number, at: number): void {
+    async settle(appId: number, at: number): Promise<void> {
       live.drop(appId)
-      const { timed, timezone } = live.of(appId)
-      const open = ofApp.all(appId)
+      const { timed, timezone } = await live.of(appId)
+      const open = await ofApp.all(appId)
       if (timed.length + open.length === 0) return
       const wanted = timed.flatMap(({ id, content }) => {
         const planned = rules.planSchedule(content, timezone)
@@ -122,10 +124,10 @@ export function createMessageSchedules({ db, live, rules }: Omit<Parts, 'start' 
       })
       const isSame = (row: Row, one: (typeof wanted)[number]): boolean =>
         row.messageId === one.messageId && row.trigger === one.trigger && row.timezone === one.timezone
-      for (const row of open) if (!wanted.some((one) => isSame(row, one))) end.run(row.id)
+      for (const row of open) if (!wanted.some((one) => isSame(row, one))) await end.run(row.id)
       for (const one of wanted) {
         if (open.some((row) => isSame(row, one))) continue
-        add.run(appId, one.messageId, one.trigger, one.timezone, at, Number(one.isFilledByWrites))
+        await add.run(appId, one.messageId, one.trigger, one.timezone, at, Number(one.isFilledByWrites))
       }
       // the new schedules are read with the messages
       live.drop(appId)
@@ -167,50 +169,58 @@ export function createScheduleWrites({ db, live, start, rules }: Parts) {
   const change = createScheduleChanges(db)
   const { lastActiveAt } = createActivityReads(db)
 
-  const purgeOne = (): boolean => {
-    const one = over.get()
-    if (one && purge.run(one.id).changes === 0) remove.run(one.id)
+  const purgeOne = async (): Promise<boolean> => {
+    const one = await over.get()
+    if (one && (await purge.run(one.id)).changes === 0) await remove.run(one.id)
     return one !== null
   }
 
-  const fill = ({ id, appId, trigger, timezone, since, filledUntil, fillTo }: Schedule, at: number): boolean => {
-    const found = people.all(appId, filledUntil, fillTo ?? LAST_ID)
+  /** Read only where it decides. */
+  const lastActive = async (trigger: TimedTrigger, contactId: number, createdAt: number): Promise<number> =>
+    'inactiveDays' in trigger ? ((await lastActiveAt(contactId)) ?? createdAt) : createdAt
+
+  const fill = async (
+    { id, appId, trigger, timezone, since, filledUntil, fillTo }: Schedule,
+    at: number,
+  ): Promise<boolean> => {
+    const found = await people.all(appId, filledUntil, fillTo ?? LAST_ID)
     const last = found.at(-1)
     if (!last) return false
     for (const person of found) {
       const fields = person.fields === null ? {} : (JSON.parse(person.fields) as Record<string, FieldValue>)
-      const activeAt = (): number => lastActiveAt(person.id) ?? person.createdAt
-      const facts = { fields, timezone: timezone ?? 'UTC', lastActiveAt: activeAt, since, at }
+      const activeAt = await lastActive(trigger, person.id, person.createdAt)
+      const facts = { fields, timezone: timezone ?? 'UTC', lastActiveAt: () => activeAt, since, at }
       const dueAt = rules.planFirstLook(trigger, facts)
-      if (dueAt !== null) change({ scheduleId: id, contactId: person.id, dueAt })
+      if (dueAt !== null) await change({ scheduleId: id, contactId: person.id, dueAt })
     }
-    noteFilled.run(last.id, id)
+    await noteFilled.run(last.id, id)
     return found.length === FILLED_PEOPLE
   }
 
-  const look = ({ id, appId, messageId, trigger }: Schedule, at: number): boolean => {
-    const message = live.of(appId).timed.find((one) => one.id === messageId)
-    const found = due.all(id, at)
+  const look = async ({ id, appId, messageId, trigger }: Schedule, at: number): Promise<boolean> => {
+    const message = (await live.of(appId)).timed.find((one) => one.id === messageId)
+    const found = await due.all(id, at)
     const starts: StartWrite[] = []
     for (const { contactId, dueAt, email, createdAt } of found) {
-      const facts = { dueAt, lastActiveAt: () => lastActiveAt(contactId) ?? createdAt, at }
+      const activeAt = await lastActive(trigger, contactId, createdAt)
+      const facts = { dueAt, lastActiveAt: () => activeAt, at }
       const { starts: started, nextAt } = rules.planLook(trigger, facts)
-      change({ scheduleId: id, contactId, dueAt: email === null ? null : nextAt })
+      await change({ scheduleId: id, contactId, dueAt: email === null ? null : nextAt })
       if (email !== null && started && message) starts.push(startOf({ appId, email, message, at }, started))
     }
-    if (starts.length > 0) start(starts)
+    if (starts.length > 0) await start(starts)
     return found.length === LOOKED_AT
   }
 
   return {
     /** One step. `hasMore`: there is more to do at once. */
-    runSchedules({ at }: { at: number }): { hasMore: boolean } {
-      let hasMore = purgeOne()
-      for (const schedule of open.all().map(toSchedule)) {
+    async runSchedules({ at }: { at: number }): Promise<{ hasMore: boolean }> {
+      let hasMore = await purgeOne()
+      for (const schedule of (await open.all()).map(toSchedule)) {
         const latest = rules.latestLook(schedule.trigger, at)
-        if (Number.isFinite(latest)) lookNow.run(at, schedule.id, latest)
-        hasMore = fill(schedule, at) || hasMore
-        hasMore = look(schedule, at) || hasMore
+        if (Number.isFinite(latest)) await lookNow.run(at, schedule.id, latest)
+        hasMore = (await fill(schedule, at)) || hasMore
+        hasMore = (await look(schedule, at)) || hasMore
       }
       return { hasMore }
     },

@@ -35,31 +35,33 @@ export function createSenderDomainReads(db: Database) {
 
   return {
     /** A server's only account may send from any domain. */
-    senderFacts(accountId: string): { isOnlyAccount: boolean; domains: string[] } {
-      const found = facts.get({ accountId })
+    async senderFacts(accountId: string): Promise<{ isOnlyAccount: boolean; domains: string[] }> {
+      const found = await facts.get({ accountId })
       return { isOnlyAccount: found?.accounts === 1, domains: JSON.parse(found?.domains ?? '[]') as string[] }
     },
 
-    listSenderDomains: (): SenderDomain[] =>
-      orm.select().from(senderDomains).orderBy(asc(senderDomains.domain), asc(senderDomains.createdAt)).all(),
+    listSenderDomains: async (): Promise<SenderDomain[]> =>
+      await orm.select().from(senderDomains).orderBy(asc(senderDomains.domain), asc(senderDomains.createdAt)).all(),
 
-    listSenders: (): AppSenders[] =>
-      orm
-        .select({
-          accountId: apps.accountId,
-          accountName: accounts.name,
-          appId: apps.id,
-          publicId: apps.publicId,
-          name: apps.name,
-          fromEmail: appMailSettings.fromEmail,
-          otherFromEmails: appMailSettings.otherFromEmails,
-          smtpUrl: appMailSettings.smtpUrl,
-        })
-        .from(appMailSettings)
-        .innerJoin(apps, eq(apps.id, appMailSettings.appId))
-        .innerJoin(accounts, eq(accounts.id, apps.accountId))
-        .orderBy(asc(accounts.createdAt), asc(accounts.id), asc(apps.id))
-        .all()
+    listSenders: async (): Promise<AppSenders[]> =>
+      (
+        await orm
+          .select({
+            accountId: apps.accountId,
+            accountName: accounts.name,
+            appId: apps.id,
+            publicId: apps.publicId,
+            name: apps.name,
+            fromEmail: appMailSettings.fromEmail,
+            otherFromEmails: appMailSettings.otherFromEmails,
+            smtpUrl: appMailSettings.smtpUrl,
+          })
+          .from(appMailSettings)
+          .innerJoin(apps, eq(apps.id, appMailSettings.appId))
+          .innerJoin(accounts, eq(accounts.id, apps.accountId))
+          .orderBy(asc(accounts.createdAt), asc(accounts.id), asc(apps.id))
+          .all()
+      )
         .map(({ fromEmail, otherFromEmails, smtpUrl, ...app }) => ({
           ...app,
           emails: [...new Set([...(fromEmail === null ? [] : [fromEmail]), ...(otherFromEmails ?? [])])],
@@ -89,35 +91,35 @@ export function createSenderDomainWrites({ db, retries, rules }: Parts) {
 
   return {
     /** Called when a second account is added: the first keeps the domains that it already uses. */
-    bindExisting(at: number): void {
-      orm.run(selectExisting(at))
+    async bindExisting(at: number): Promise<void> {
+      await orm.run(selectExisting(at))
     },
 
     writes: {
-      bindSenderDomain({ domain, proof, ...by }: Change & { domain: string; proof: SenderProof }): Done {
+      async bindSenderDomain({ domain, proof, ...by }: Change & { domain: string; proof: SenderProof }): Promise<Done> {
         const row = { accountId: by.accountId, domain, proof, createdAt: by.at }
         if (rules.isExclusive(proof)) {
           const others = and(eq(senderDomains.domain, domain), ne(senderDomains.accountId, by.accountId))
-          for (const { accountId } of orm.delete(senderDomains).where(others).returning().all()) {
-            audit({ ...by, accountId }, 'sender_domain.unbind', domain)
+          for (const { accountId } of await orm.delete(senderDomains).where(others).returning().all()) {
+            await audit({ ...by, accountId }, 'sender_domain.unbind', domain)
           }
         }
-        orm
+        await orm
           .insert(senderDomains)
           .values(row)
           .onConflictDoUpdate({ target: [senderDomains.accountId, senderDomains.domain], set: row })
           .run()
-        retries.tryAllAgain(by.accountId, 'sender', by.at)
-        audit(by, `sender_domain.${proof}`, domain)
+        await retries.tryAllAgain(by.accountId, 'sender', by.at)
+        await audit(by, `sender_domain.${proof}`, domain)
         return DONE
       },
 
-      unbindSenderDomain({ domain, ...by }: Change & { domain: string }): Done {
-        orm
+      async unbindSenderDomain({ domain, ...by }: Change & { domain: string }): Promise<Done> {
+        await orm
           .delete(senderDomains)
           .where(and(eq(senderDomains.domain, domain), eq(senderDomains.accountId, by.accountId)))
           .run()
-        audit(by, 'sender_domain.unbind', domain)
+        await audit(by, 'sender_domain.unbind', domain)
         return DONE
       },
     },

@@ -24,12 +24,12 @@ export function createSendReads(db: Database) {
   )
   return {
     /** Null if an event, a person or a page triggered it. */
-    findSend(deliveryId: number): StoredSend | null {
-      const row = one.get(deliveryId)
+    async findSend(deliveryId: number): Promise<StoredSend | null> {
+      const row = await one.get(deliveryId)
       return row && toSend(row)
     },
-    listSends: (deliveryIds: readonly number[]): Map<number, StoredSend> =>
-      new Map(many.all(JSON.stringify(deliveryIds)).map((row) => [row.deliveryId, toSend(row)])),
+    listSends: async (deliveryIds: readonly number[]): Promise<Map<number, StoredSend>> =>
+      new Map((await many.all(JSON.stringify(deliveryIds))).map((row) => [row.deliveryId, toSend(row)])),
   }
 }
 
@@ -76,11 +76,11 @@ export function createSendWrites(db: Database) {
     'INSERT INTO message_versions (message_id, version, content, created_at) VALUES (?, 1, ?, ?)',
   )
   return {
-    addSend: ({ deliveryId, appId, keyId, properties, mail }: NewSend): void =>
-      void add.run(deliveryId, appId, keyId, properties, mail === null ? null : JSON.stringify(mail)),
-    addOwnText({ id, accountId, appId, content, at }: NewOwnText): void {
-      addMessage.run(id, accountId, appId, at, at)
-      addVersion.run(id, JSON.stringify(content), at)
+    addSend: async ({ deliveryId, appId, keyId, properties, mail }: NewSend): Promise<void> =>
+      void (await add.run(deliveryId, appId, keyId, properties, mail === null ? null : JSON.stringify(mail))),
+    async addOwnText({ id, accountId, appId, content, at }: NewOwnText): Promise<void> {
+      await addMessage.run(id, accountId, appId, at, at)
+      await addVersion.run(id, JSON.stringify(content), at)
     },
   }
 }

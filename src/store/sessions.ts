@@ -40,19 +40,20 @@ export function createSessionReads(db: Database) {
   )
 
   return {
-    findSession(tokenHash: string): SignedIn | null {
-      const found = byToken.get({ tokenHash })
+    async findSession(tokenHash: string): Promise<SignedIn | null> {
+      const found = await byToken.get({ tokenHash })
       return found ? { session: toSession(found.sessions), member: toMember(found.members) } : null
     },
 
-    listSessions: (memberId: string): SessionRow[] =>
-      orm
-        .select()
-        .from(sessions)
-        .where(eq(sessions.memberId, memberId))
-        .orderBy(desc(sessions.createdAt), desc(sessions.id))
-        .all()
-        .map(toSession),
+    listSessions: async (memberId: string): Promise<SessionRow[]> =>
+      (
+        await orm
+          .select()
+          .from(sessions)
+          .where(eq(sessions.memberId, memberId))
+          .orderBy(desc(sessions.createdAt), desc(sessions.id))
+          .all()
+      ).map(toSession),
   }
 }
 
@@ -79,38 +80,38 @@ export function createSessionWrites(db: Database, rules: SessionRules) {
   const { listJoined, findById } = createMemberships(db)
   const removeTwoStepSetUp = createSetUpEnd(db)
 
-  const isHashOf = (memberId: string, passwordHash: string): boolean =>
-    orm
+  const isHashOf = async (memberId: string, passwordHash: string): Promise<boolean> =>
+    (await orm
       .select({ id: members.id })
       .from(members)
       .where(and(eq(members.id, memberId), eq(members.passwordHash, passwordHash)))
-      .get() !== undefined
+      .get()) !== undefined
 
-  const auditEverywhere = (
+  const auditEverywhere = async (
     { memberId, at, actor = memberId }: { memberId: string; at: number; actor?: string },
     action: string,
     subject: string,
     mark?: SignInMark,
-  ): void => {
-    for (const accountId of listJoined(memberId)) audit({ accountId, actor, at }, action, subject, mark)
+  ): Promise<void> => {
+    for (const accountId of await listJoined(memberId)) await audit({ accountId, actor, at }, action, subject, mark)
   }
 
-  const dropEnded = ({ id, memberId }: NewSession): void => {
-    const others = orm
+  const dropEnded = async ({ id, memberId }: NewSession): Promise<void> => {
+    const others = await orm
       .select({ id: sessions.id, lastSeenAt: sessions.lastSeenAt })
       .from(sessions)
       .where(and(eq(sessions.memberId, memberId), ne(sessions.id, id)))
       .all()
     const ended = rules.listEndedSessions(others)
-    if (ended.length > 0) orm.delete(sessions).where(inArray(sessions.id, ended)).run()
+    if (ended.length > 0) await orm.delete(sessions).where(inArray(sessions.id, ended)).run()
   }
 
-  const hasTwoStep = (memberId: string): boolean =>
-    orm
+  const hasTwoStep = async (memberId: string): Promise<boolean> =>
+    (await orm
       .select({ memberId: twoSteps.memberId })
       .from(twoSteps)
       .where(and(eq(twoSteps.memberId, memberId), isNotNull(twoSteps.turnedOnAt)))
-      .get() !== undefined
+      .get()) !== undefined
 
   const setLastSeen = prepareLazily(() =>
     orm
@@ -125,34 +126,34 @@ export function createSessionWrites(db: Database, rules: SessionRules) {
 
   return {
     /** Checks two-step sign-in again: it may have been turned on since the password was verified. */
-    startSession(start: Start) {
+    async startSession(start: Start) {
       const { session, passwordHash, address, replaces, at } = start
       const { memberId } = session
       const isProven = rules.isSignInProven({
-        isPasswordCurrent: isHashOf(memberId, passwordHash),
+        isPasswordCurrent: await isHashOf(memberId, passwordHash),
         isStepDone: start.isSecondStepDone === true,
-        hasTwoStep: hasTwoStep(memberId),
+        hasTwoStep: await hasTwoStep(memberId),
       })
       if (!isProven) return { refusal: 'not_found' } satisfies Refused
-      if (replaces !== null) orm.delete(sessions).where(eq(sessions.tokenHash, replaces)).run()
-      orm
+      if (replaces !== null) await orm.delete(sessions).where(eq(sessions.tokenHash, replaces)).run()
+      await orm
         .insert(sessions)
         .values({ ...session, createdAt: at, lastSeenAt: at, confirmedAt: at })
         .run()
-      dropEnded(session)
-      auditEverywhere({ memberId, at }, 'session.start', session.id, { address })
+      await dropEnded(session)
+      await auditEverywhere({ memberId, at }, 'session.start', session.id, { address })
       return DONE
     },
 
-    noteFailedSignIns(failures: FailedSignIns[]): Done {
+    async noteFailedSignIns(failures: FailedSignIns[]): Promise<Done> {
       for (const { memberId, action, address, count, at } of failures) {
-        auditEverywhere({ memberId, at, actor: 'stranger' }, action, memberId, { address, count })
+        await auditEverywhere({ memberId, at, actor: 'stranger' }, action, memberId, { address, count })
       }
       return DONE
     },
 
-    claimNotice({ memberId, action, since, at }: Notice): Done | Refused {
-      const joined = listJoined(memberId)
+    async claimNotice({ memberId, action, since, at }: Notice): Promise<Done | Refused> {
+      const joined = await listJoined(memberId)
       const isSameNotice = and(
         eq(auditEntries.accountId, joined[0] ?? ''),
         gt(auditEntries.createdAt, since),
@@ -161,61 +162,63 @@ export function createSessionWrites(db: Database, rules: SessionRules) {
         eq(auditEntries.subject, memberId),
       )
       const isSent =
-        orm.select({ id: auditEntries.id }).from(auditEntries).where(isSameNotice).limit(1).get() !== undefined
+        (await orm.select({ id: auditEntries.id }).from(auditEntries).where(isSameNotice).limit(1).get()) !== undefined
       if (isSent || joined.length === 0) return { refusal: 'already_done' }
-      auditEverywhere({ memberId, at, actor: 'eventpost' }, action, memberId)
+      await auditEverywhere({ memberId, at, actor: 'eventpost' }, action, memberId)
       return DONE
     },
 
-    touchSession({ sessionId, at }: Omit<Own, 'memberId'>): Done {
-      setLastSeen.run({ sessionId, at })
+    async touchSession({ sessionId, at }: Omit<Own, 'memberId'>): Promise<Done> {
+      await setLastSeen.run({ sessionId, at })
       return DONE
     },
 
     /** The session gets a new token. Refuses already_done if the session is gone. */
-    confirmSession(confirmation: Own & { passwordHash: string; tokenHash: string }): Done | Refused {
+    async confirmSession(confirmation: Own & { passwordHash: string; tokenHash: string }): Promise<Done | Refused> {
       const { memberId, passwordHash, tokenHash, at } = confirmation
-      if (!isHashOf(memberId, passwordHash)) return { refusal: 'not_found' }
+      if (!(await isHashOf(memberId, passwordHash))) return { refusal: 'not_found' }
       const set = { confirmedAt: at, tokenHash }
-      const confirmed = orm.update(sessions).set(set).where(isOwn(confirmation)).returning().get()
+      const confirmed = await orm.update(sessions).set(set).where(isOwn(confirmation)).returning().get()
       return confirmed ? DONE : { refusal: 'already_done' }
     },
 
-    endSession(own: Own): Done {
-      const ended = orm.delete(sessions).where(isOwn(own)).returning().get()
-      if (ended) auditEverywhere(own, 'session.end', ended.id)
+    async endSession(own: Own): Promise<Done> {
+      const ended = await orm.delete(sessions).where(isOwn(own)).returning().get()
+      if (ended) await auditEverywhere(own, 'session.end', ended.id)
       return DONE
     },
 
-    endMemberSessions({ membershipId, ...change }: Change & { membershipId: string }): Done | Refused {
-      const membership = findById(change.accountId, membershipId)
+    async endMemberSessions({ membershipId, ...change }: Change & { membershipId: string }): Promise<Done | Refused> {
+      const membership = await findById(change.accountId, membershipId)
       if (!membership?.acceptedAt) return { refusal: 'not_found' }
-      orm.delete(sessions).where(eq(sessions.memberId, membership.memberId)).run()
-      audit(change, 'member.end_sessions', membership.memberId)
+      await orm.delete(sessions).where(eq(sessions.memberId, membership.memberId)).run()
+      await audit(change, 'member.end_sessions', membership.memberId)
       return DONE
     },
 
-    endOtherSessions({ memberId, sessionId, at }: Own): Done {
-      orm
+    async endOtherSessions({ memberId, sessionId, at }: Own): Promise<Done> {
+      await orm
         .delete(sessions)
         .where(and(eq(sessions.memberId, memberId), ne(sessions.id, sessionId)))
         .run()
-      auditEverywhere({ memberId, at }, 'session.end_others', memberId)
+      await auditEverywhere({ memberId, at }, 'session.end_others', memberId)
       return DONE
     },
 
     /** Also ends any unfinished two-step set-up; this session gets a new token. */
-    changePassword(change: Own & { oldHash: string; passwordHash: string; tokenHash: string }): Done | Refused {
+    async changePassword(
+      change: Own & { oldHash: string; passwordHash: string; tokenHash: string },
+    ): Promise<Done | Refused> {
       const { memberId, sessionId, at, oldHash, passwordHash, tokenHash } = change
-      if (!isHashOf(memberId, oldHash)) return { refusal: 'not_found' }
-      orm.update(members).set({ passwordHash }).where(eq(members.id, memberId)).run()
-      orm.update(sessions).set({ tokenHash, confirmedAt: at }).where(isOwn(change)).run()
-      orm
+      if (!(await isHashOf(memberId, oldHash))) return { refusal: 'not_found' }
+      await orm.update(members).set({ passwordHash }).where(eq(members.id, memberId)).run()
+      await orm.update(sessions).set({ tokenHash, confirmedAt: at }).where(isOwn(change)).run()
+      await orm
         .delete(sessions)
         .where(and(eq(sessions.memberId, memberId), ne(sessions.id, sessionId)))
         .run()
-      removeTwoStepSetUp(memberId)
-      auditEverywhere({ memberId, at }, 'member.change_password', memberId)
+      await removeTwoStepSetUp(memberId)
+      await auditEverywhere({ memberId, at }, 'member.change_password', memberId)
       return DONE
     },
   }

@@ -60,7 +60,7 @@ export function createSimulationReads(db: Database, { until }: { until: number }
   const nameId = db.prepare<{ id: number }, [number, string]>(
     'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
   )
-  const idOfName = (appId: number, name: string): number => nameId.get(appId, name)?.id ?? -1
+  const idOfName = async (appId: number, name: string): Promise<number> => (await nameId.get(appId, name))?.id ?? -1
   const app = db.prepare<StoredApp, [number]>(
     `SELECT name, home_url AS homeUrl, timezone, locale FROM apps
      LEFT JOIN app_mail_settings ON app_id = apps.id WHERE apps.id = ?`,
@@ -100,7 +100,12 @@ export function createSimulationReads(db: Database, { until }: { until: number }
   )
 
   /** In chunks, newest id first. `where` and `columns` are SQL. */
-  function* newestOf<Row>(table: string, { appId, from }: Range, where: string, columns: string): Generator<Row> {
+  async function* newestOf<Row>(
+    table: string,
+    { appId, from }: Range,
+    where: string,
+    columns: string,
+  ): AsyncGenerator<Row> {
     const nextFloor = db.prepare<{ id: number }, [number, number]>(
       `SELECT id FROM ${table} WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT 1 OFFSET ${ROWS_AT_ONCE - 1}`,
     )
@@ -109,13 +114,17 @@ export function createSimulationReads(db: Database, { until }: { until: number }
     )
     const first = idSince(from)
     for (let before = Number.MAX_SAFE_INTEGER; before > first;) {
-      const floor = Math.max(first, nextFloor.get(appId, before)?.id ?? first)
-      yield* select.all(appId, floor, before)
+      const floor = Math.max(first, (await nextFloor.get(appId, before))?.id ?? first)
+      yield* await select.all(appId, floor, before)
       before = floor
     }
   }
   /** `types` and `where` are SQL. */
-  const newestEventsOf = (range: Range, types: string, where: string): Iterable<TriggerHappening> => {
+  const newestEventsOf = async (
+    range: Range,
+    types: string,
+    where: string,
+  ): Promise<AsyncIterable<TriggerHappening> | TriggerHappening[]> => {
     const { appId, from, contactId } = range
     const fits = `${isInRange(from)} AND type ${types} AND ${where}`
     if (contactId === undefined) return newestOf('events', range, fits, TRIGGER)
@@ -123,20 +132,20 @@ export function createSimulationReads(db: Database, { until }: { until: number }
     const ofPerson = db.prepare<TriggerHappening, [number, number, number]>(
       `SELECT ${TRIGGER} FROM events WHERE id IN (${ids}) AND app_id = ?3 AND ${fits} ORDER BY id DESC`,
     )
-    return ofPerson.all(contactId, idSince(from), appId)
+    return await ofPerson.all(contactId, idSince(from), appId)
   }
   const isInRange = (from: number): string => `received_at <= ${until} AND ${HAPPENED} >= ${from}`
 
   return {
     findTopicEnd: createTopicReads(db).findTopicEnd,
 
-    findApp(appId: number) {
-      const found = app.get(appId)
+    async findApp(appId: number) {
+      const found = await app.get(appId)
       return found && { ...found, timezone: readTimezone(found.timezone), locale: readLocale(found.locale) }
     },
 
-    findPerson(contactId: number): SimulatedPerson | null {
-      const found = person.get(contactId)
+    async findPerson(contactId: number): Promise<SimulatedPerson | null> {
+      const found = await person.get(contactId)
       if (!found) return null
       const { tags, fields } = found
       return {
@@ -146,13 +155,13 @@ export function createSimulationReads(db: Database, { until }: { until: number }
       }
     },
 
-    newestEvents: (range: Range, name: string): Iterable<TriggerHappening> =>
-      newestEventsOf(range, `IN (${event}, ${action})`, `name_id = ${idOfName(range.appId, name)}`),
+    newestEvents: async (range: Range, name: string) =>
+      await newestEventsOf(range, `IN (${event}, ${action})`, `name_id = ${await idOfName(range.appId, name)}`),
 
-    newestViews: (range: Range): Iterable<TriggerHappening> => newestEventsOf(range, `= ${page}`, 'TRUE'),
+    newestViews: (range: Range) => newestEventsOf(range, `= ${page}`, 'TRUE'),
 
     /** Who was asked to confirm the address counts from the confirmation on. */
-    *newestPeople(range: Range): Generator<TriggerHappening> {
+    async *newestPeople(range: Range): AsyncGenerator<TriggerHappening> {
       const { appId, from, contactId } = range
       const only = contactId === undefined ? '' : ` AND contacts.id = ${contactId}`
       const added = newestOf<TriggerHappening>(
@@ -162,11 +171,10 @@ export function createSimulationReads(db: Database, { until }: { until: number }
            AND NOT EXISTS (SELECT 1 FROM consents WHERE contact_id = contacts.id)`,
         'id, id AS contactId, created_at AS at, created_at AS occurredAt, NULL AS path, NULL AS properties',
       )
-      const waiting = confirmed
-        .all(appId, from, until)
+      const waiting = (await confirmed.all(appId, from, until))
         .filter((one) => contactId === undefined || one.contactId === contactId)
         .map(({ at, ...one }) => ({ id: idAt(at), at, occurredAt: at, ...one, path: null, properties: null }))
-      for (const one of added) {
+      for await (const one of added) {
         while (waiting[0] && waiting[0].id > one.id) yield* waiting.splice(0, 1)
         yield one
       }
@@ -174,23 +182,23 @@ export function createSimulationReads(db: Database, { until }: { until: number }
     },
 
     /** The newest first. */
-    *listPeople({ appId, contactId }: Omit<Range, 'from'>): Generator<ScheduledPerson> {
+    async *listPeople({ appId, contactId }: Omit<Range, 'from'>): AsyncGenerator<ScheduledPerson> {
       const range = { appId, from: 0 }
       const fits = `created_at <= ${until}${contactId === undefined ? '' : ` AND id = ${contactId}`}`
       const columns = 'id, fields, created_at AS createdAt'
-      for (const { fields, ...row } of newestOf<StoredFields>('contacts', range, fits, columns))
+      for await (const { fields, ...row } of newestOf<StoredFields>('contacts', range, fits, columns))
         yield { ...row, fields: fields === null ? {} : (JSON.parse(fields) as Record<string, FieldValue>) }
     },
 
     /** Events, actions and page views, in order of arrival. */
-    listActivity: (contactId: number, since: number): Happening[] => {
-      const last = lastExpired(expired.find(contactId))
-      const found = activity.all(contactId, idSince(since), until)
+    listActivity: async (contactId: number, since: number): Promise<Happening[]> => {
+      const last = lastExpired(await expired.find(contactId))
+      const found = await activity.all(contactId, idSince(since), until)
       return last === null || last < since ? found : [deletedAt(last), ...found]
     },
 
     /** Emails of a message, by when they were sent. */
-    *newestSent({ appId, from, contactId }: Range, name: string): Generator<TriggerHappening> {
+    async *newestSent({ appId, from, contactId }: Range, name: string): AsyncGenerator<TriggerHappening> {
       const ofPerson = contactId === undefined ? '' : `AND contact_id = ${contactId}`
       const sent = db.prepare<Omit<TriggerHappening, 'id' | 'trigger'> & { deliveryId: number }, [number, string]>(
         `SELECT id AS deliveryId, handed_at AS at, handed_at AS occurredAt, contact_id AS contactId, NULL AS path,
@@ -200,24 +208,33 @@ export function createSimulationReads(db: Database, { until }: { until: number }
            AND ${HAS_FOLLOWED} AND handed_at BETWEEN ${from} AND ${until} ${ofPerson}
          ORDER BY handed_at DESC LIMIT ${MOST_SENT}`,
       )
-      for (const { deliveryId, ...row } of sent.all(appId, name))
+      for (const { deliveryId, ...row } of await sent.all(appId, name))
         // after all that arrived in the same millisecond
         yield { ...row, id: idAt(row.at + 1) - 1, trigger: String(deliveryId) }
     },
 
-    listViews: (contactId: number, since: number): ViewHappening[] =>
-      views.all(contactId, idSince(since), since, until),
+    listViews: async (contactId: number, since: number): Promise<ViewHappening[]> =>
+      await views.all(contactId, idSince(since), since, until),
 
-    listFirstViews: (contactId: number): Happening[] => {
-      const first = expired.find(contactId)?.firstViewAt ?? null
-      return [...(first === null ? [] : [deletedAt(first)]), ...firstViews.all(contactId, until)]
+    listFirstViews: async (contactId: number): Promise<Happening[]> => {
+      const first = (await expired.find(contactId))?.firstViewAt ?? null
+      return [...(first === null ? [] : [deletedAt(first)]), ...(await firstViews.all(contactId, until))]
     },
 
-    listDone: ({ appId, contactId, name, since }: { appId: number; contactId: number; name: string; since: number }) =>
-      eventsNamed.all(contactId, idSince(since), idOfName(appId, name), since, until),
+    listDone: async ({
+      appId,
+      contactId,
+      name,
+      since,
+    }: {
+      appId: number
+      contactId: number
+      name: string
+      since: number
+    }) => await eventsNamed.all(contactId, idSince(since), await idOfName(appId, name), since, until),
 
-    listReports: (appId: number, contactId: number, since: number): ReportHappening[] =>
-      reports.all(appId, contactId, since, until).map(toReport),
+    listReports: async (appId: number, contactId: number, since: number): Promise<ReportHappening[]> =>
+      (await reports.all(appId, contactId, since, until)).map(toReport),
   }
 }
 

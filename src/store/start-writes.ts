@@ -14,4 +14,4 @@ export type StartWrite = Pick<PersonWrite, 'appId' | 'email' | 'at'> & {
   occurredAt: number
 }
 
-export type StartMessages = (starts: readonly StartWrite[]) => void
+export type StartMessages = (starts: readonly StartWrite[]) => Promise<void>

@@ -230,7 +230,7 @@ const readsOf = (reads: Reads, onDamage: (reason: string) => void): Async<Reads>
       name,
       async (...args: never[]) => {
         try {
-          return (read as (...args: never[]) => unknown)(...args)
+          return await (read as (...args: never[]) => unknown)(...args)
         } catch (error) {
           if (isDamage(error)) onDamage(error instanceof Error ? error.message : String(error))
           throw error
@@ -280,7 +280,7 @@ function openInline(folder: string, { now, sealer, readEvent, rules, onUpgrade }
     writeNames: engine.writeNames,
     commit: async (jobs) => {
       try {
-        return engine.run(jobs)
+        return await engine.run(jobs)
       } catch (error) {
         for (const listener of broken) listener(error instanceof Error ? error.message : String(error))
         throw error

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { filterInOrder } from '../core/in-order.ts'
 import { publicId } from '../core/ids.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { IS_UNCONFIRMED } from './consents.ts'
@@ -52,8 +53,8 @@ export function createSuppressionList(db: Database) {
   let key: string | null = null
 
   /** No key means that nothing was ever suppressed. */
-  const hash = (appId: number, email: string): string | null => {
-    key ??= readKey.get(KEY_NAME)?.value ?? null
+  const hash = async (appId: number, email: string): Promise<string | null> => {
+    key ??= (await readKey.get(KEY_NAME))?.value ?? null
     return key && new Bun.CryptoHasher('sha256', key).update(`${appId}:${email}`).digest('base64url')
   }
 
@@ -63,18 +64,18 @@ export function createSuppressionList(db: Database) {
      * Call in the writer thread before adding an address. The stored key wins over a cached one, which may come from
      * a transaction that was rolled back.
      */
-    ensureKey(): void {
-      const stored = readKey.get(KEY_NAME)?.value
+    async ensureKey(): Promise<void> {
+      const stored = (await readKey.get(KEY_NAME))?.value
       key = stored ?? key ?? Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
       if (stored === undefined) db.run('INSERT INTO install (name, value) VALUES (?, ?)', [KEY_NAME, key])
     },
     /** Of a person who is known again. */
-    name: (appId: number, email: string) => setEmail.run(email, appId, hash(appId, email)),
+    name: async (appId: number, email: string) => await setEmail.run(email, appId, await hash(appId, email)),
     /** Of a person who is erased. */
-    forget: (appId: number, email: string) => forget.run(appId, hash(appId, email)),
-    find(appId: number, email: string): SuppressionReason | null {
-      const emailHash = hash(appId, email)
-      return emailHash === null ? null : (select.get(appId, emailHash)?.reason ?? null)
+    forget: async (appId: number, email: string) => await forget.run(appId, await hash(appId, email)),
+    async find(appId: number, email: string): Promise<SuppressionReason | null> {
+      const emailHash = await hash(appId, email)
+      return emailHash === null ? null : ((await select.get(appId, emailHash))?.reason ?? null)
     },
   }
 }
@@ -118,51 +119,57 @@ export function createSuppressionReads(db: Database) {
   const endOf = (start: string): string => `${start}\u{10FFFF}`
 
   /** An erased person, who is found by their whole address only. */
-  const findErased = (appId: number, email: string): Suppressed | null => {
-    const exact = findByHash(appId, email)
+  const findErased = async (appId: number, email: string): Promise<Suppressed | null> => {
+    const exact = await findByHash(appId, email)
     return exact?.email === null ? exact : null
   }
-  const findByHash = (appId: number, email: string): Suppressed | null =>
-    toSuppressedOrNull(byHash.get(appId, list.hash(appId, email)))
+  const findByHash = async (appId: number, email: string): Promise<Suppressed | null> =>
+    toSuppressedOrNull(await byHash.get(appId, await list.hash(appId, email)))
 
   return {
-    findSuppression: (appId: number, email: string): SuppressionReason | null => list.find(appId, email),
+    findSuppression: (appId: number, email: string): Promise<SuppressionReason | null> => list.find(appId, email),
 
     findSuppressed: findByHash,
 
     /** The last one; `at`: its end. */
-    findSuppressionSync: (appId: number): (SuppressionSync & { at: number }) | null => lastSync.get(appId),
+    findSuppressionSync: async (appId: number): Promise<(SuppressionSync & { at: number }) | null> =>
+      await lastSync.get(appId),
 
-    listSuppressions(query: {
+    async listSuppressions(query: {
       appId: number
       reason: SuppressionReason | null
       before: SuppressionCursor | null
       limit: number
-    }): Suppressed[] {
+    }): Promise<Suppressed[]> {
       const { appId, reason, limit } = query
       const { createdAt, emailHash } = query.before ?? { createdAt: Number.MAX_SAFE_INTEGER, emailHash: '' }
       const rows =
         reason === null
-          ? newest.all(appId, createdAt, emailHash, limit)
-          : newestOf.all(appId, reason, createdAt, emailHash, limit)
+          ? await newest.all(appId, createdAt, emailHash, limit)
+          : await newestOf.all(appId, reason, createdAt, emailHash, limit)
       return rows.map(toSuppressed)
     },
 
     /** By the start of an address, `from` one address on. Of an erased person only the whole address is found. */
-    searchSuppressions(query: { appId: number; start: string; from?: string; limit: number }): Suppressed[] {
+    async searchSuppressions(query: {
+      appId: number
+      start: string
+      from?: string
+      limit: number
+    }): Promise<Suppressed[]> {
       const { appId, start, from = start, limit } = query
-      const found = startingWith.all(appId, from, endOf(start), limit).map(toSuppressed)
-      const erased = from === start ? findErased(appId, start) : null
+      const found = (await startingWith.all(appId, from, endOf(start), limit)).map(toSuppressed)
+      const erased = from === start ? await findErased(appId, start) : null
       return erased === null ? found : [erased, ...found].slice(0, limit)
     },
 
     /** Counts up to `most`. */
-    countSuppressions(query: SuppressionFilter & { appId: number }, most: number): number {
+    async countSuppressions(query: SuppressionFilter & { appId: number }, most: number): Promise<number> {
       const { appId, reason, start } = query
       if (start === null)
-        return (reason === null ? countAll.get(appId, most) : countOf.get(appId, reason, most))?.count ?? 0
-      const found = countStarting.get(appId, start, endOf(start), most)?.count ?? 0
-      return Math.min(most, found + (findErased(appId, start) === null ? 0 : 1))
+        return (reason === null ? await countAll.get(appId, most) : await countOf.get(appId, reason, most))?.count ?? 0
+      const found = (await countStarting.get(appId, start, endOf(start), most))?.count ?? 0
+      return Math.min(most, found + ((await findErased(appId, start)) === null ? 0 : 1))
     },
   }
 }
@@ -187,13 +194,13 @@ export function createOpenEmails({ db, live, ends }: Pick<Parts, 'db' | 'live' |
     `SELECT id, message_id AS messageId, version, record FROM deliveries
      WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND state IN ('waiting', 'deferred', 'claimed')`,
   )
-  return (
+  return async (
     { appId, contactId, at }: { appId: number; contactId: number; at: number },
     decide: (waiting: WaitingEmail) => Finish | null,
-  ): void => {
-    for (const { id, messageId, version, record } of open.all(appId, contactId)) {
-      const cancelled = decide({ content: live.contentOf(messageId, version), record })
-      if (cancelled) ends.end(id, at, cancelled)
+  ): Promise<void> => {
+    for (const { id, messageId, version, record } of await open.all(appId, contactId)) {
+      const cancelled = decide({ content: await live.contentOf(messageId, version), record })
+      if (cancelled) await ends.end(id, at, cancelled)
     }
   }
 }
@@ -206,7 +213,7 @@ type Reasoned = { reason: SuppressionReason; isUnsubscribed?: boolean; cause?: C
 type Suppressing = Person & Reasoned & { at: number; by?: By }
 
 /** `isChanged`: the person's status is another one since. */
-export type SuppressPerson = (suppressing: Suppressing) => { isNew: boolean; isChanged: boolean }
+export type SuppressPerson = (suppressing: Suppressing) => Promise<{ isNew: boolean; isChanged: boolean }>
 
 const causeOf = ({ by, cause }: Pick<Suppressing, 'by' | 'cause'>): Cause | undefined =>
   cause ?? (by && { by: 'member', actor: by.actor, text: by.why })
@@ -272,107 +279,107 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   )
   const cancelEmails = createOpenEmails({ db, live, ends })
 
-  const cancelOpen = (contactId: number, { appId, reason, at }: Suppressing): void =>
+  const cancelOpen = (contactId: number, { appId, reason, at }: Suppressing): Promise<void> =>
     cancelEmails({ appId, contactId, at }, (waiting) => rules.cancelBySuppression(waiting, reason, at))
 
   /** Stores the hash of the address and the id of its person, because the audit log also outlives the person. */
-  const note = (action: string, { appId, email, at, by }: Person & { at: number; by?: By }): void => {
+  const note = async (action: string, { appId, email, at, by }: Person & { at: number; by?: By }): Promise<void> => {
     if (!by) return
     const { why, ...who } = by
-    const person = byEmail.get(appId, email)
-    const about = [list.hash(appId, email) ?? '', ...(person ? [publicId('con', person.id)] : [])].join(' ')
-    audit({ ...who, at }, action, `${about}: ${why}`)
+    const person = await byEmail.get(appId, email)
+    const about = [(await list.hash(appId, email)) ?? '', ...(person ? [publicId('con', person.id)] : [])].join(' ')
+    await audit({ ...who, at }, action, `${about}: ${why}`)
   }
 
   /** An address without a contact is added to the list only. `isNew`: it was not on the list. */
-  const add: SuppressPerson = (suppressing) => {
+  const add: SuppressPerson = async (suppressing) => {
     const { appId, email, reason, at, by } = suppressing
     const isUnsubscribed = suppressing.isUnsubscribed ?? reason === 'unsubscribed'
     const cause = causeOf(suppressing)
-    list.ensureKey()
-    const before = list.find(appId, email)
+    await list.ensureKey()
+    const before = await list.find(appId, email)
     const isNew = before === null
     if (rules.outweighs(reason, before)) {
-      put.run(appId, list.hash(appId, email), reason, at, email, cause ? JSON.stringify(cause) : null)
+      await put.run(appId, await list.hash(appId, email), reason, at, email, cause ? JSON.stringify(cause) : null)
     } else {
-      list.name(appId, email)
+      await list.name(appId, email)
     }
-    if (isUnsubscribed) noteUnsubscribed.run(at, appId, list.hash(appId, email))
-    const contact = byEmail.get(appId, email)
+    if (isUnsubscribed) await noteUnsubscribed.run(at, appId, await list.hash(appId, email))
+    const contact = await byEmail.get(appId, email)
     if (!contact) return { isNew, isChanged: false }
     const isChanged = rules.outweighs(reason, contact.status)
     if (isChanged) {
-      setStatus.run(reason, at, contact.id)
-      nameActor(contact.id, at, by?.actor)
-      nameCause(contact.id, at, cause)
-    } else if (by && findStatusChange(contact.id)?.actor === null) {
+      await setStatus.run(reason, at, contact.id)
+      await nameActor(contact.id, at, by?.actor)
+      await nameCause(contact.id, at, cause)
+    } else if (by && (await findStatusChange(contact.id))?.actor === null) {
       // so that the person can't take it back
-      noteChange(contact.id, { at, actor: by.actor, status: contact.status, cause })
+      await noteChange(contact.id, { at, actor: by.actor, status: contact.status, cause })
     }
-    cancelOpen(contact.id, suppressing)
+    await cancelOpen(contact.id, suppressing)
     return { isNew, isChanged }
   }
 
   /** Idempotent. */
-  const suppress = (suppressing: Suppressing): Done => {
-    add(suppressing)
-    note('suppression.add', suppressing)
+  const suppress = async (suppressing: Suppressing): Promise<Done> => {
+    await add(suppressing)
+    await note('suppression.add', suppressing)
     return DONE
   }
 
   /** A bounce or complaint doesn't take back that the person unsubscribed, so freeing the address doesn't either. */
-  const free = ({ appId, email, at }: Person & { at: number }, cause: Cause | undefined): void => {
-    const emailHash = list.hash(appId, email)
-    const isUnsubscribed = goBack.get(appId, emailHash) !== null
-    if (!isUnsubscribed) remove.run(appId, emailHash)
-    const freed = (isUnsubscribed ? unsubscribeAgain : resubscribe).get(at, appId, email)
-    if (freed) nameCause(freed.id, at, cause)
+  const free = async ({ appId, email, at }: Person & { at: number }, cause: Cause | undefined): Promise<void> => {
+    const emailHash = await list.hash(appId, email)
+    const isUnsubscribed = (await goBack.get(appId, emailHash)) !== null
+    if (!isUnsubscribed) await remove.run(appId, emailHash)
+    const freed = await (isUnsubscribed ? unsubscribeAgain : resubscribe).get(at, appId, email)
+    if (freed) await nameCause(freed.id, at, cause)
   }
 
   const writes = {
     suppress,
 
-    suppressMany({ appId, at, by, noted, rows }: ManySuppressed): { added: number } {
-      const added = rows.filter((row) => add({ appId, at, by, ...row }).isNew).length
+    async suppressMany({ appId, at, by, noted, rows }: ManySuppressed): Promise<{ added: number }> {
+      const added = (await filterInOrder(rows, async (row) => (await add({ appId, at, by, ...row })).isNew)).length
       if (by && noted !== null) {
         const { why, ...who } = by
-        audit({ ...who, at }, 'suppression.import', `${noted} (${why})`)
+        await audit({ ...who, at }, 'suppression.import', `${noted} (${why})`)
       }
       return { added }
     },
 
     /** After the provider's list was read. */
-    saveSuppressionSync({ appId, sync, ...by }: SyncEnd): Done {
+    async saveSuppressionSync({ appId, sync, ...by }: SyncEnd): Promise<Done> {
       const { provider, added, known, unread, fault } = sync
-      saveSync.run(appId, provider, by.at, added, known, unread, fault)
-      audit(by, 'suppression.sync', `${provider} ${added} ${known}`)
+      await saveSync.run(appId, provider, by.at, added, known, unread, fault)
+      await audit(by, 'suppression.sync', `${provider} ${added} ${known}`)
       return DONE
     },
 
-    unsubscribe({ contactId, at }: { contactId: number; at: number }): { appId: number } | Refused {
-      const person = byId.get(contactId)
+    async unsubscribe({ contactId, at }: { contactId: number; at: number }): Promise<{ appId: number } | Refused> {
+      const person = await byId.get(contactId)
       if (!person) return { refusal: 'not_found' }
-      suppress({ ...person, reason: 'unsubscribed', at, cause: { by: 'link' } })
+      await suppress({ ...person, reason: 'unsubscribed', at, cause: { by: 'link' } })
       return { appId: person.appId }
     },
 
     /** By the link in an email, as they unsubscribed: in their changes, but not audited. `isDone`: false if they may not. */
-    resubscribe({ contactId, at }: { contactId: number; at: number }): { isDone: boolean } | Refused {
-      const person = byId.get(contactId)
+    async resubscribe({ contactId, at }: { contactId: number; at: number }): Promise<{ isDone: boolean } | Refused> {
+      const person = await byId.get(contactId)
       if (!person) return { refusal: 'not_found' }
       const { appId, email } = person
-      const current = list.find(appId, email) ?? byEmail.get(appId, email)?.status ?? 'subscribed'
-      if (!rules.mayResubscribe(current, findStatusChange(contactId), at)) return { isDone: false }
-      if (current !== 'subscribed') free({ appId, email, at }, { by: 'link' })
+      const current = (await list.find(appId, email)) ?? (await byEmail.get(appId, email))?.status ?? 'subscribed'
+      if (!rules.mayResubscribe(current, await findStatusChange(contactId), at)) return { isDone: false }
+      if (current !== 'subscribed') await free({ appId, email, at }, { by: 'link' })
       return { isDone: true }
     },
 
-    unsuppress(unsuppressing: Person & { at: number; by?: By }): Done {
+    async unsuppress(unsuppressing: Person & { at: number; by?: By }): Promise<Done> {
       const { appId, email, at } = unsuppressing
-      free(unsuppressing, causeOf(unsuppressing))
-      const contact = byEmail.get(appId, email)
-      if (contact) nameActor(contact.id, at, unsuppressing.by?.actor)
-      note('suppression.remove', unsuppressing)
+      await free(unsuppressing, causeOf(unsuppressing))
+      const contact = await byEmail.get(appId, email)
+      if (contact) await nameActor(contact.id, at, unsuppressing.by?.actor)
+      await note('suppression.remove', unsuppressing)
       return DONE
     },
   }

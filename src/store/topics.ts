@@ -1,4 +1,5 @@
 /** Topics of messages, and which of them people have ended. */
+import { mapInOrder } from '../core/in-order.ts'
 import type { Database } from 'bun:sqlite'
 import type { IdSequence } from '../core/ids.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
@@ -58,34 +59,34 @@ export function createTopicReads(db: Database) {
   )
   return {
     /** By name. */
-    listTopics: (appId: number): Topic[] => ofApp.all(appId),
+    listTopics: async (appId: number): Promise<Topic[]> => await ofApp.all(appId),
     /** By name. Reads all messages of the app. */
-    listUsedTopics(appId: number): UsedTopic[] {
-      const topics = ofApp.all(appId)
+    async listUsedTopics(appId: number): Promise<UsedTopic[]> {
+      const topics = await ofApp.all(appId)
       if (topics.length === 0) return []
-      const used = new Map(uses.all(appId).map((use) => [use.topic, use]))
+      const used = new Map((await uses.all(appId)).map((use) => [use.topic, use]))
       return topics.map((topic) => {
         const { messages = 0, isShown = 0 } = used.get(topic.name) ?? {}
         return { ...topic, messages, isShown: isShown === 1 }
       })
     },
-    findTopicByName: (appId: number, name: string): Topic | null => byName.get(appId, name),
-    listEndedTopics(appId: number, email: string): EndedTopic[] {
-      const hash = list.hash(appId, email)
-      return hash === null ? [] : ended.all(appId, hash)
+    findTopicByName: async (appId: number, name: string): Promise<Topic | null> => await byName.get(appId, name),
+    async listEndedTopics(appId: number, email: string): Promise<EndedTopic[]> {
+      const hash = await list.hash(appId, email)
+      return hash === null ? [] : await ended.all(appId, hash)
     },
     /** Of each email: those that the app still has, by name. */
-    listEndedNames(appId: number, emails: readonly string[]): string[][] {
+    async listEndedNames(appId: number, emails: readonly string[]): Promise<string[][]> {
       // without a key, each email would look for one
-      if (anyEnded.get(appId) === null) return emails.map(() => [])
-      const hashes = emails.map((email) => list.hash(appId, email))
-      const found = Map.groupBy(endedOf.all(appId, JSON.stringify(hashes)), ({ hash }) => hash)
+      if ((await anyEnded.get(appId)) === null) return emails.map(() => [])
+      const hashes = await mapInOrder(emails, (email) => list.hash(appId, email))
+      const found = Map.groupBy(await endedOf.all(appId, JSON.stringify(hashes)), ({ hash }) => hash)
       return hashes.map((hash) => (found.get(hash ?? '') ?? []).map(({ topic }) => topic))
     },
     /** When the person ended the topic (ms UTC). */
-    findTopicEnd(appId: number, email: string, topic: string): number | null {
-      const hash = list.hash(appId, email)
-      return hash === null ? null : (one.get(appId, hash, topic)?.endedAt ?? null)
+    async findTopicEnd(appId: number, email: string, topic: string): Promise<number | null> {
+      const hash = await list.hash(appId, email)
+      return hash === null ? null : ((await one.get(appId, hash, topic))?.endedAt ?? null)
     },
   }
 }
@@ -135,45 +136,49 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
   type Ending = { appId: number; email: string; contactId: number | null; topics: string[]; at: number }
 
   /** Waiting emails about them are cancelled. `actor`: a member. @returns those that were not ended before */
-  const endTopics = ({ appId, email, contactId, topics, at }: Ending, actor: string | null): string[] => {
-    list.ensureKey()
-    const hash = list.hash(appId, email)
-    const before = new Set(reads.listEndedTopics(appId, email).map(({ topic }) => topic))
-    for (const topic of topics) end.run(appId, hash, topic, at, actor)
-    if (contactId !== null) cancelOpen({ appId, contactId, at }, (waiting) => rules.cancelByTopic(waiting, topics, at))
+  const endTopics = async (
+    { appId, email, contactId, topics, at }: Ending,
+    actor: string | null,
+  ): Promise<string[]> => {
+    await list.ensureKey()
+    const hash = await list.hash(appId, email)
+    const before = new Set((await reads.listEndedTopics(appId, email)).map(({ topic }) => topic))
+    for (const topic of topics) await end.run(appId, hash, topic, at, actor)
+    if (contactId !== null)
+      await cancelOpen({ appId, contactId, at }, (waiting) => rules.cancelByTopic(waiting, topics, at))
     return topics.filter((topic) => !before.has(topic))
   }
 
-  const addTopic = ({ appId, at, name, description, ...by }: Omit<SavedTopic, 'id'>): void => {
-    add.run(ids.next(), appId, name, description, at)
-    audit({ ...by, at }, 'topic.add', name)
+  const addTopic = async ({ appId, at, name, description, ...by }: Omit<SavedTopic, 'id'>): Promise<void> => {
+    await add.run(ids.next(), appId, name, description, at)
+    await audit({ ...by, at }, 'topic.add', name)
   }
 
   return {
     /** Of a message that is saved: added if the app has none of this name. */
-    ensureTopic(by: TopicChange, name: string): void {
-      if (reads.findTopicByName(by.appId, name) === null) addTopic({ ...by, name, description: null })
+    async ensureTopic(by: TopicChange, name: string): Promise<void> {
+      if ((await reads.findTopicByName(by.appId, name)) === null) await addTopic({ ...by, name, description: null })
     },
 
     writes: {
       /** Null `id`: a new one. A new name is that of its messages, too. Refusals: not_found, message_name_taken. */
-      saveTopic(saved: SavedTopic): Done | Refused {
+      async saveTopic(saved: SavedTopic): Promise<Done | Refused> {
         const { id, appId, name, description, ...by } = saved
-        const namesake = reads.findTopicByName(appId, name)
+        const namesake = await reads.findTopicByName(appId, name)
         if (namesake && namesake.id !== id) return { refusal: 'message_name_taken' }
         if (id === null) {
-          addTopic(saved)
+          await addTopic(saved)
           return DONE
         }
-        const old = byId.get(id, appId)
+        const old = await byId.get(id, appId)
         if (!old) return { refusal: 'not_found' }
-        change.run(name, description, id)
+        await change.run(name, description, id)
         if (old.name !== name) {
-          renameInMessages.run(name, appId, old.name)
-          renameEnded.run(name, appId, old.name)
+          await renameInMessages.run(name, appId, old.name)
+          await renameEnded.run(name, appId, old.name)
           live.drop(appId)
         }
-        audit(by, 'topic.change', old.name === name ? name : `${old.name} → ${name}`)
+        await audit(by, 'topic.change', old.name === name ? name : `${old.name} → ${name}`)
         return DONE
       },
 
@@ -181,39 +186,40 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
        * People who ended it have still ended it if it is added again. Refusals: not_found, message_in_use,
        * delivery_in_use (emails whose links need it).
        */
-      deleteTopic({ id, appId, ...by }: TopicChange & { id: number }): Done | Refused {
-        const old = byId.get(id, appId)
+      async deleteTopic({ id, appId, ...by }: TopicChange & { id: number }): Promise<Done | Refused> {
+        const old = await byId.get(id, appId)
         if (!old) return { refusal: 'not_found' }
-        if (reads.listUsedTopics(appId).some((one) => one.id === id && one.messages > 0))
+        if ((await reads.listUsedTopics(appId)).some((one) => one.id === id && one.messages > 0))
           return { refusal: 'message_in_use' }
-        if (onTheirWay.get(appId, old.name)) return { refusal: 'delivery_in_use' }
-        remove.run(id)
-        audit(by, 'topic.delete', old.name)
+        if (await onTheirWay.get(appId, old.name)) return { refusal: 'delivery_in_use' }
+        await remove.run(id)
+        await audit(by, 'topic.delete', old.name)
         return DONE
       },
 
       /** Waiting emails about ended topics are cancelled at once. Repeatable. Refusals: not_found. */
-      chooseTopics({ contactId, end: wanted, resume: resumed, actor, at }: TopicChoice): Done | Refused {
-        const found = person.get(contactId)
+      async chooseTopics({ contactId, end: wanted, resume: resumed, actor, at }: TopicChoice): Promise<Done | Refused> {
+        const found = await person.get(contactId)
         if (!found) return { refusal: 'not_found' }
         const { appId, email } = found
-        const before = new Map(reads.listEndedTopics(appId, email).map((one) => [one.topic, one]))
-        const ended = endTopics({ appId, email, contactId, topics: wanted, at }, actor)
+        const before = new Map((await reads.listEndedTopics(appId, email)).map((one) => [one.topic, one]))
+        const ended = await endTopics({ appId, email, contactId, topics: wanted, at }, actor)
         const left = resumed.filter((topic) => {
           const ended = before.get(topic)
           return ended !== undefined && rules.mayResume(ended, actor)
         })
-        for (const topic of left) resume.run(appId, list.hash(appId, email), topic)
-        if (ended.length + left.length > 0) noteTopics(contactId, { at, actor, topics: [ended, left] })
+        const hash = await list.hash(appId, email)
+        for (const topic of left) await resume.run(appId, hash, topic)
+        if (ended.length + left.length > 0) await noteTopics(contactId, { at, actor, topics: [ended, left] })
         return DONE
       },
 
       /** Repeatable. Who ended a topic before stays its actor. */
-      importTopicEnds({ appId, rows, actor, at }: ImportedEnds): Done {
+      async importTopicEnds({ appId, rows, actor, at }: ImportedEnds): Promise<Done> {
         for (const { email, topics } of rows) {
-          const contactId = byEmail.get(appId, email)?.id ?? null
-          const ended = endTopics({ appId, email, contactId, topics, at }, null)
-          if (contactId !== null && ended.length > 0) noteTopics(contactId, { at, actor, topics: [ended, []] })
+          const contactId = (await byEmail.get(appId, email))?.id ?? null
+          const ended = await endTopics({ appId, email, contactId, topics, at }, null)
+          if (contactId !== null && ended.length > 0) await noteTopics(contactId, { at, actor, topics: [ended, []] })
         }
         return DONE
       },

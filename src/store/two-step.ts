@@ -32,20 +32,21 @@ export function createTwoStepReads(db: Database, sealer: Sealer) {
   )
 
   return {
-    findTwoStep(member: string): TwoStepRow | null {
-      const row = ofMember.get({ memberId: member })
+    async findTwoStep(member: string): Promise<TwoStepRow | null> {
+      const row = await ofMember.get({ memberId: member })
       if (!row) return null
-      const left = codesLeft.get({ memberId: member })
+      const left = await codesLeft.get({ memberId: member })
       return { ...row, secret: sealer.unseal(row.secret, twoStepContext(member)), codesLeft: left?.codes ?? 0 }
     },
 
-    listTwoStepOn: (memberIds: string[]): string[] =>
-      orm
-        .select({ memberId: twoSteps.memberId })
-        .from(twoSteps)
-        .where(and(inArray(twoSteps.memberId, memberIds), isNotNull(twoSteps.turnedOnAt)))
-        .all()
-        .map(({ memberId }) => memberId),
+    listTwoStepOn: async (memberIds: string[]): Promise<string[]> =>
+      (
+        await orm
+          .select({ memberId: twoSteps.memberId })
+          .from(twoSteps)
+          .where(and(inArray(twoSteps.memberId, memberIds), isNotNull(twoSteps.turnedOnAt)))
+          .all()
+      ).map(({ memberId }) => memberId),
   }
 }
 
@@ -56,25 +57,26 @@ type Code = { memberId: string; startedAt: number; step: number }
 function createMemberAudit(db: Database) {
   const audit = createAudit(db)
   const { listJoined } = createMemberships(db)
-  return (action: string, { memberId, at }: Own): void => {
-    for (const accountId of listJoined(memberId)) audit({ accountId, actor: memberId, at }, action, memberId)
+  return async (action: string, { memberId, at }: Own): Promise<void> => {
+    for (const accountId of await listJoined(memberId))
+      await audit({ accountId, actor: memberId, at }, action, memberId)
   }
 }
 
 export function createTwoStepEnd(db: Database) {
   const orm = drizzle(db)
   const auditMember = createMemberAudit(db)
-  return (own: Own): void => {
-    const ended = orm.delete(twoSteps).where(eq(twoSteps.memberId, own.memberId)).returning().get()
-    if (ended && ended.turnedOnAt !== null) auditMember('two_step.turn_off', own)
+  return async (own: Own): Promise<void> => {
+    const ended = await orm.delete(twoSteps).where(eq(twoSteps.memberId, own.memberId)).returning().get()
+    if (ended && ended.turnedOnAt !== null) await auditMember('two_step.turn_off', own)
   }
 }
 
 /** Removes an unfinished set-up when the password changes: someone with the old password may have seen its secret. */
 export function createSetUpEnd(db: Database) {
   const orm = drizzle(db)
-  return (memberId: string): void => {
-    orm
+  return async (memberId: string): Promise<void> => {
+    await orm
       .delete(twoSteps)
       .where(and(eq(twoSteps.memberId, memberId), isNull(twoSteps.turnedOnAt)))
       .run()
@@ -90,9 +92,9 @@ export function createTwoStepWrites({ db, sealer, rules }: Parts) {
   const endTwoStep = createTwoStepEnd(db)
   const { listJoinedAccounts } = createMemberships(db)
 
-  const putCodes = (memberId: string, codeHashes: string[]): void => {
-    orm.delete(recoveryCodes).where(eq(recoveryCodes.memberId, memberId)).run()
-    orm
+  const putCodes = async (memberId: string, codeHashes: string[]): Promise<void> => {
+    await orm.delete(recoveryCodes).where(eq(recoveryCodes.memberId, memberId)).run()
+    await orm
       .insert(recoveryCodes)
       .values(codeHashes.map((codeHash) => ({ memberId, codeHash })))
       .run()
@@ -100,15 +102,15 @@ export function createTwoStepWrites({ db, sealer, rules }: Parts) {
 
   return {
     /** Keeps an unfinished set-up. Refuses already_done if two-step sign-in is on. */
-    startTwoStep({ memberId, secret, at }: Own & { secret: string }): Done | Refused {
-      const own = orm.select().from(twoSteps).where(eq(twoSteps.memberId, memberId)).get()
+    async startTwoStep({ memberId, secret, at }: Own & { secret: string }): Promise<Done | Refused> {
+      const own = await orm.select().from(twoSteps).where(eq(twoSteps.memberId, memberId)).get()
       if (own) return own.turnedOnAt === null ? DONE : { refusal: 'already_done' }
       const sealed = sealer.seal(secret, twoStepContext(memberId))
-      orm.insert(twoSteps).values({ memberId, secret: sealed, startedAt: at, lastStep: 0, codesMadeAt: at }).run()
+      await orm.insert(twoSteps).values({ memberId, secret: sealed, startedAt: at, lastStep: 0, codesMadeAt: at }).run()
       return DONE
     },
 
-    turnOnTwoStep(on: Own & Code & { sessionId: string; codeHashes: string[] }): Done | Refused {
+    async turnOnTwoStep(on: Own & Code & { sessionId: string; codeHashes: string[] }): Promise<Done | Refused> {
       const { memberId, startedAt, step, sessionId, codeHashes, at } = on
       const waiting = and(
         eq(twoSteps.memberId, memberId),
@@ -116,55 +118,55 @@ export function createTwoStepWrites({ db, sealer, rules }: Parts) {
         isNull(twoSteps.turnedOnAt),
       )
       const set = { turnedOnAt: at, lastStep: step, codesMadeAt: at }
-      if (!orm.update(twoSteps).set(set).where(waiting).returning().get()) return { refusal: 'already_done' }
-      putCodes(memberId, codeHashes)
-      orm
+      if (!(await orm.update(twoSteps).set(set).where(waiting).returning().get())) return { refusal: 'already_done' }
+      await putCodes(memberId, codeHashes)
+      await orm
         .delete(sessions)
         .where(and(eq(sessions.memberId, memberId), ne(sessions.id, sessionId)))
         .run()
-      auditMember('two_step.turn_on', on)
+      await auditMember('two_step.turn_on', on)
       return DONE
     },
 
     /** Accepts each step once. Refuses already_done if this or a later step was used. */
-    takeCode({ memberId, startedAt, step }: Code): Done | Refused {
+    async takeCode({ memberId, startedAt, step }: Code): Promise<Done | Refused> {
       const unused = and(
         eq(twoSteps.memberId, memberId),
         eq(twoSteps.startedAt, startedAt),
         isNotNull(twoSteps.turnedOnAt),
         lt(twoSteps.lastStep, step),
       )
-      const used = orm.update(twoSteps).set({ lastStep: step }).where(unused).returning().get()
+      const used = await orm.update(twoSteps).set({ lastStep: step }).where(unused).returning().get()
       return used ? DONE : { refusal: 'already_done' }
     },
 
-    takeRecoveryCode({ codeHash, ...own }: Own & { codeHash: string }): Done | Refused {
+    async takeRecoveryCode({ codeHash, ...own }: Own & { codeHash: string }): Promise<Done | Refused> {
       const isRequested = and(eq(recoveryCodes.memberId, own.memberId), eq(recoveryCodes.codeHash, codeHash))
-      if (!orm.delete(recoveryCodes).where(isRequested).returning().get()) return { refusal: 'not_found' }
-      auditMember('two_step.use_recovery_code', own)
+      if (!(await orm.delete(recoveryCodes).where(isRequested).returning().get())) return { refusal: 'not_found' }
+      await auditMember('two_step.use_recovery_code', own)
       return DONE
     },
 
     /** `replaces`: `codesMadeAt` of the codes to replace, so that a repeated request renews once. */
-    renewRecoveryCodes(renewal: Own & { codeHashes: string[]; replaces: number }): Done | Refused {
+    async renewRecoveryCodes(renewal: Own & { codeHashes: string[]; replaces: number }): Promise<Done | Refused> {
       const { memberId, codeHashes, replaces, at } = renewal
       const isRequested = and(
         eq(twoSteps.memberId, memberId),
         eq(twoSteps.codesMadeAt, replaces),
         isNotNull(twoSteps.turnedOnAt),
       )
-      const renewed = orm.update(twoSteps).set({ codesMadeAt: at }).where(isRequested).returning().get()
+      const renewed = await orm.update(twoSteps).set({ codesMadeAt: at }).where(isRequested).returning().get()
       if (!renewed) return { refusal: 'already_done' }
-      putCodes(memberId, codeHashes)
-      auditMember('two_step.renew_recovery_codes', renewal)
+      await putCodes(memberId, codeHashes)
+      await auditMember('two_step.renew_recovery_codes', renewal)
       return DONE
     },
 
     /** Also ends an unfinished set-up. Does nothing if there is none. Refusals: two_step_required. */
-    turnOffTwoStep(own: Own): Done | Refused {
-      const refused = rules.refuseOneStep(listJoinedAccounts(own.memberId))
+    async turnOffTwoStep(own: Own): Promise<Done | Refused> {
+      const refused = rules.refuseOneStep(await listJoinedAccounts(own.memberId))
       if (refused) return refused
-      endTwoStep(own)
+      await endTwoStep(own)
       return DONE
     },
   }

@@ -35,20 +35,20 @@ export function createUpkeep(db: Database, timeline: Timeline, rules: UpkeepRule
   const setups = db.prepare('DELETE FROM two_steps WHERE turned_on_at IS NULL AND started_at <= ?')
 
   return {
-    cleanUp({ at }: { at: number }): { deleted: number } {
+    async cleanUp({ at }: { at: number }): Promise<{ deleted: number }> {
       const { usageSecond, callsAt, signInsAt, linksAt, formsAt, sessionsAt, secretsAt, setUpsAt } =
         rules.expiriesAt(at)
       const runs = [
-        usage.run(usageSecond),
-        calls.run(callsAt),
-        signIns.run(signInsAt),
-        links.run(linksAt),
-        forms.run(formsAt),
-        sessions.run(sessionsAt),
-        secrets.run(secretsAt),
-        setups.run(setUpsAt),
+        await usage.run(usageSecond),
+        await calls.run(callsAt),
+        await signIns.run(signInsAt),
+        await links.run(linksAt),
+        await forms.run(formsAt),
+        await sessions.run(sessionsAt),
+        await secrets.run(secretsAt),
+        await setups.run(setUpsAt),
       ]
-      const others = removeOutcomes(at) + removeBatches(at) + removeRequests(at)
+      const others = (await removeOutcomes(at)) + (await removeBatches(at)) + (await removeRequests(at))
       return { deleted: runs.reduce((sum, run) => sum + run.changes, others) }
     },
   }
@@ -78,12 +78,16 @@ export function createBatchUpkeep(db: Database, timeline: Pick<Timeline, 'remove
   )
   const pass = { beganAt: 0, scannedUntil: 0, isOver: true }
 
-  return (at: number): number => {
+  return async (at: number): Promise<number> => {
     if (pass.isOver && Math.abs(at - pass.beganAt) >= PASS_MS) Object.assign(pass, { beganAt: at, scannedUntil: 0 })
     const until = at - VISIT_REPORT_MS
-    const { last, young, rows } = slice.get(pass.scannedUntil, until, at) ?? { last: null, young: null, rows: 0 }
+    const { last, young, rows } = (await slice.get(pass.scannedUntil, until, at)) ?? {
+      last: null,
+      young: null,
+      rows: 0,
+    }
     const end = young === null ? (last ?? pass.scannedUntil) : young - 1
-    const removed = remove.all(pass.scannedUntil, end, until)
+    const removed = await remove.all(pass.scannedUntil, end, until)
     timeline.remove(removed)
     if (removed.length < DELETED_PER_RUN) {
       Object.assign(pass, { scannedUntil: end, isOver: young !== null || rows < SCANNED_PER_RUN })

@@ -90,8 +90,8 @@ export function createReportReads(db: Database) {
   return {
     ...createPresenceReads(db),
 
-    listPersonReports({ contactId, before, limit }: PersonReportQuery): PersonReports {
-      const rows = ofPerson.all(contactId, before ?? Number.MAX_SAFE_INTEGER, limit)
+    async listPersonReports({ contactId, before, limit }: PersonReportQuery): Promise<PersonReports> {
+      const rows = await ofPerson.all(contactId, before ?? Number.MAX_SAFE_INTEGER, limit)
       const reports = rows.flatMap(({ code, ...row }) => {
         const type = TYPES.get(code)
         return type === undefined ? [] : [{ ...row, type }]
@@ -99,10 +99,10 @@ export function createReportReads(db: Database) {
       return { reports, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) }
     },
 
-    listBatchSizes(receivedAfter: number): BatchSize[] {
-      const apps = limited.all().map(({ id }) => id)
+    async listBatchSizes(receivedAfter: number): Promise<BatchSize[]> {
+      const apps = (await limited.all()).map(({ id }) => id)
       // without limited apps, the query would scan many reports for nothing
-      return apps.length === 0 ? [] : sizes.all(idAt(receivedAfter), receivedAfter, JSON.stringify(apps))
+      return apps.length === 0 ? [] : await sizes.all(idAt(receivedAfter), receivedAfter, JSON.stringify(apps))
     },
   }
 }
@@ -117,12 +117,13 @@ export function createPresenceReads(db: Database, { isIndexedOnly = false } = {}
   )
 
   return {
-    listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
-      reports.all(appId, contactId, receivedAfter).map(toReport),
+    listReports: async (appId: number, contactId: number, receivedAfter: number): Promise<ReportRow[]> =>
+      (await reports.all(appId, contactId, receivedAfter)).map(toReport),
   }
 }
 
 export function createUnindexedReports(db: Database) {
   const unindexed = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('snippet_batches', IS_BATCH, '?'))
-  return (people: readonly number[]): Set<number> => new Set(unindexed.all(JSON.stringify(people)).map(({ id }) => id))
+  return async (people: readonly number[]): Promise<Set<number>> =>
+    new Set((await unindexed.all(JSON.stringify(people))).map(({ id }) => id))
 }

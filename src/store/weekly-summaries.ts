@@ -29,8 +29,8 @@ export function createOwnerReads(db: Database) {
   const orm = drizzle(db)
   return {
     /** Without those who have not accepted. */
-    listOwners: (accountId: string): Owner[] =>
-      orm
+    listOwners: async (accountId: string): Promise<Owner[]> =>
+      await orm
         .select(owner)
         .from(memberships)
         .innerJoin(members, eq(members.id, memberships.memberId))
@@ -41,8 +41,8 @@ export function createOwnerReads(db: Database) {
         .all(),
 
     /** Those who have not accepted. */
-    listInvitedOwners: (accountId: string): Pick<Owner, 'memberId' | 'email'>[] =>
-      orm
+    listInvitedOwners: async (accountId: string): Promise<Pick<Owner, 'memberId' | 'email'>[]> =>
+      await orm
         .select({ memberId: members.id, email: members.email })
         .from(memberships)
         .innerJoin(members, eq(members.id, memberships.memberId))
@@ -51,8 +51,8 @@ export function createOwnerReads(db: Database) {
         .all(),
 
     /** Whether a membership's summary is on; null: there is no such membership. */
-    findWeeklySummary(membershipId: string): { isOn: boolean; accountId: string } | null {
-      const found = orm.select().from(memberships).where(eq(memberships.id, membershipId)).get()
+    async findWeeklySummary(membershipId: string): Promise<{ isOn: boolean; accountId: string } | null> {
+      const found = await orm.select().from(memberships).where(eq(memberships.id, membershipId)).get()
       return found ? { isOn: found.weeklySummary, accountId: found.accountId } : null
     },
   }
@@ -61,16 +61,16 @@ export function createOwnerReads(db: Database) {
 export function createSummaryWrites(db: Database) {
   const orm = drizzle(db)
   return {
-    setWeeklySummary({ membershipId, isOn }: { membershipId: string; isOn: boolean }): Done | Refused {
+    async setWeeklySummary({ membershipId, isOn }: { membershipId: string; isOn: boolean }): Promise<Done | Refused> {
       const set = { weeklySummary: isOn }
-      const changed = orm.update(memberships).set(set).where(eq(memberships.id, membershipId)).returning().all()
+      const changed = await orm.update(memberships).set(set).where(eq(memberships.id, membershipId)).returning().all()
       return changed.length === 0 ? { refusal: 'not_found' } : DONE
     },
 
     /** Before it is sent, so that it is sent once. `from`: what was stored. Refusals: already_done. */
-    claimSummary({ membershipId, from, to }: { membershipId: string; from: number | null; to: number | null }) {
+    async claimSummary({ membershipId, from, to }: { membershipId: string; from: number | null; to: number | null }) {
       const isAsRead = sql`${memberships.summarizedAt} IS ${from}`
-      const claimed = orm
+      const claimed = await orm
         .update(memberships)
         .set({ summarizedAt: to })
         .where(and(eq(memberships.id, membershipId), isAsRead))

@@ -73,7 +73,7 @@ type PlannedWrites = {
 }
 export type WriteName = keyof Writes
 export type Job<N extends WriteName = WriteName> = { name: N; input: Parameters<Writes[N]>[0] }
-export type Outcome<N extends WriteName = WriteName> = ReturnType<Writes[N]> | Refused
+export type Outcome<N extends WriteName = WriteName> = Awaited<ReturnType<Writes[N]>> | Refused
 
 /** They have no function of their own. A record, so that the compiler reports a missing name. */
 const PLANNED: Record<keyof PlannedWrites, true> = {
@@ -120,8 +120,8 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const apps = createAppWrites({ db, live, messages, mailSettings, rules })
   const shared = { db, ids, people, names, live, sentCache, ends, counters, timeline, known, contactIndex }
   const runPlanned = createPlannedWrites({ ...shared, rules })
-  const start = (starts: readonly StartWrite[]): void =>
-    void runPlanned(starts.map((input) => ({ name: 'startMessages', input })))
+  const start = async (starts: readonly StartWrite[]): Promise<void> =>
+    void (await runPlanned(starts.map((input) => ({ name: 'startMessages', input }))))
   const follow = createFollowUps({ db, live, start, rules })
   const writes = {
     ...createAccountWrites({ db, addApp: apps.addApp, senderDomains, sealer, rules }),

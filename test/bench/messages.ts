@@ -7,6 +7,7 @@ import { Database } from 'bun:sqlite'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { COSTLY_CALL_LIMIT } from '../../src/accounts/costly-calls.ts'
+import { mapInOrder } from '../../src/core/in-order.ts'
 import { createDeliveryQueue } from '../../src/store/delivery-queue.ts'
 import { sendLoad, type Target } from './load.ts'
 import {
@@ -97,11 +98,11 @@ const perDelivery = ({ none, started }: Record<SideName, Cost[]>): number =>
   median(started.map(({ microseconds }, round) => microseconds - (none[round]?.microseconds ?? 0))) /
   SIDES.started.deliveries
 
-function measureQueue(db: Database, now: number): number {
+async function measureQueue(db: Database, now: number): Promise<number> {
   const queue = createDeliveryQueue(db)
-  const times = Array.from({ length: 51 }, () => {
+  const times = await mapInOrder(Array.from({ length: 51 }), async () => {
     const startedAt = performance.now()
-    if (queue.listDue({ now, most: 10, skipApps: [] }).length !== 10) throw new Error('ten are due')
+    if ((await queue.listDue({ now, most: 10, skipApps: [] })).length !== 10) throw new Error('ten are due')
     return performance.now() - startedAt
   })
   return median(times)
@@ -222,7 +223,7 @@ try {
   const db = new Database(join(plain.data, 'eventpost.db'))
   fillEvents(db, 1, now)
   fillQueue(db, 2, now)
-  const queueMs = measureQueue(db, now)
+  const queueMs = await measureQueue(db, now)
   db.close()
   const [messageId = '', decided = ''] = await addMessages(plain.data, [SIMULATED, DECIDED])
   const strangersMs = await measureStrangers(await install(folder.path, 'strangers'), now)

@@ -148,13 +148,13 @@ export async function seedResults(server: Served): Promise<void> {
   const messages = await store.listMessages(appId)
   const messageId = (messages.find(({ status }) => status === 'live') ?? messages[0])?.id ?? 0
   const db = openDatabase(server.folder)
-  const add = (count: number, row: ResultRow): void =>
+  const add = (count: number, row: ResultRow): Promise<void> =>
     addDeliveries(db, { appId, messageId, at: server.clock.now(), count }, row)
-  add(40, { state: 'sent', cameBack: true, opened: true, goal: true })
-  add(60, { state: 'sent' })
-  add(40, { state: 'skipped', reason: 'holdback', heldBack: true })
-  add(30, { state: 'skipped', reason: 'seen' })
-  add(1, { state: 'failed', reason: HOSTILE })
+  await add(40, { state: 'sent', cameBack: true, opened: true, goal: true })
+  await add(60, { state: 'sent' })
+  await add(40, { state: 'skipped', reason: 'holdback', heldBack: true })
+  await add(30, { state: 'skipped', reason: 'seen' })
+  await add(1, { state: 'failed', reason: HOSTILE })
   db.close()
 }
 
@@ -191,8 +191,8 @@ export async function seedDays(server: Served, days: number): Promise<string> {
       messageId: message?.id ?? 0,
       at: server.clock.now() - ago * DAY,
     }
-    addDeliveries(db, { ...adding, count: 1 }, { state: 'sent', cameBack: true })
-    addDeliveries(db, { ...adding, count: 1 }, { state: 'skipped', reason: 'seen' })
+    await addDeliveries(db, { ...adding, count: 1 }, { state: 'sent', cameBack: true })
+    await addDeliveries(db, { ...adding, count: 1 }, { state: 'skipped', reason: 'seen' })
   }
   db.close()
   return `messages/${publicId('msg', message?.id ?? 0)}/results`

@@ -72,7 +72,7 @@ const FACTS: Facts = {
   place: 9.99,
   lastActiveAt: null,
   contact: { status: 'subscribed', tags: [], fields: {} },
-  joined: () => [],
+  joined: [],
 }
 
 test.each<[string, Partial<MessageContent>, Partial<Facts>, object]>([

@@ -24,7 +24,7 @@ const FACTS: Facts = {
   place: null,
   lastActiveAt: null,
   contact: { status: 'subscribed', tags: [], fields: {} },
-  joined: () => [],
+  joined: [],
 }
 
 test('never opens in the past, at every half hour of a year in several timezones', () => {

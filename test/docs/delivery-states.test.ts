@@ -32,7 +32,7 @@ test('the documentation names the states that results count as sent', async () =
   const counted: string[] = []
   for (const state of DELIVERY_STATES) {
     const before = await readSent()
-    addDeliveries(db, { appId, messageId, at, count: 1 }, { state })
+    await addDeliveries(db, { appId, messageId, at, count: 1 }, { state })
     if ((await readSent()) > before) counted.push(state)
   }
   db.close()

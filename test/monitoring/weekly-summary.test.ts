@@ -112,7 +112,7 @@ describe('the summary', () => {
     const app = await appOf(pages)
     const [message] = await pages.store.listMessages(app.id)
     const db = openDatabase(pages.folder)
-    addDeliveries(
+    await addDeliveries(
       db,
       { appId: app.id, messageId: message?.id ?? 0, at: pages.clock.now(), count: 3 },
       { state: 'sent' },

@@ -32,24 +32,24 @@ function fill(rows: number, awaited: number): void {
 }
 const count = (): number => Number(db.query('SELECT count(*) FROM snippet_batches').values()[0]?.[0])
 
-test('reaches old batches behind many that must stay, and deletes those once their emails are decided', () => {
+test('reaches old batches behind many that must stay, and deletes those once their emails are decided', async () => {
   db.run('PRAGMA foreign_keys = OFF')
   fill(13_000, 12_000)
   const clean = createBatchUpkeep(db, timeline)
-  const cleanAll = (at: number): void => {
-    for (let run = 0; run < 40; run += 1) clean(at)
+  const cleanAll = async (at: number): Promise<void> => {
+    for (let run = 0; run < 40; run += 1) await clean(at)
   }
-  cleanAll(AT + 2 * DAY - 1)
+  await cleanAll(AT + 2 * DAY - 1)
   expect(count()).toBe(13_000)
-  cleanAll(AT + 2 * DAY + 10)
-  cleanAll(AT + 2 * DAY + HOUR)
+  await cleanAll(AT + 2 * DAY + 10)
+  await cleanAll(AT + 2 * DAY + HOUR)
   expect(count()).toBe(11_999)
   db.run(`UPDATE deliveries SET state = 'skipped'`)
-  cleanAll(AT + 2 * DAY + 2 * HOUR)
+  await cleanAll(AT + 2 * DAY + 2 * HOUR)
   expect(count()).toBe(0)
 })
 
-test('deleting a batch that the timeline has not indexed yet removes it from the timeline too', () => {
+test('deleting a batch that the timeline has not indexed yet removes it from the timeline too', async () => {
   fill(8_000, 0)
   const timeline = createTimeline(db, () => 0)
   const advance = (isIdle: boolean): void => {
@@ -60,22 +60,22 @@ test('deleting a batch that the timeline has not indexed yet removes it from the
   const rowsOf = (table: string) => Number(db.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0])
   expect([rowsOf('timeline_run_rows'), indexedUntil(db)]).toEqual([320, 0])
   const clean = createBatchUpkeep(db, timeline)
-  for (let run = 0; run < 4; run += 1) clean(AT + 3 * DAY)
+  for (let run = 0; run < 4; run += 1) await clean(AT + 3 * DAY)
   for (let commit = 0; commit < 90; commit += 1) advance(false)
   expect(rowsOf('timeline_run_rows')).toBeGreaterThan(1_000)
-  for (let run = 0; run < 4; run += 1) clean(AT + 3 * DAY)
+  for (let run = 0; run < 4; run += 1) await clean(AT + 3 * DAY)
   for (let look = 0; look < 9; look += 1) advance(true)
   expect([count(), rowsOf('timeline'), rowsOf('timeline_run_rows')]).toEqual([4_000, 4_000, 0])
-  for (let run = 0; run < 9; run += 1) clean(AT + 3 * DAY)
+  for (let run = 0; run < 9; run += 1) await clean(AT + 3 * DAY)
   expect([count(), rowsOf('timeline')]).toEqual([0, 0])
 })
 
-test('a clock set back deletes nothing early, and the clean-up continues when it moves forward', () => {
+test('a clock set back deletes nothing early, and the clean-up continues when it moves forward', async () => {
   fill(10, 0)
   const clean = createBatchUpkeep(db, timeline)
-  clean(AT + DAY)
-  clean(AT)
+  await clean(AT + DAY)
+  await clean(AT)
   expect(count()).toBe(10)
-  clean(AT + 3 * DAY)
+  await clean(AT + 3 * DAY)
   expect(count()).toBe(0)
 })

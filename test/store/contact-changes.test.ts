@@ -12,17 +12,17 @@ const databases = useFolder()
 let db: Database
 let engine: Engine
 let at = AT
-beforeEach(() => {
+beforeEach(async () => {
   db = databases.open()
   engine = createEngine(db, () => at, createSealer(null), { rules: STORE_RULES })
   at = AT
-  run({ name: 'addContact', input: contactWrite({ tags: ['a', 'b'], fields: { plan: 'free', seats: 3 }, at }) })
+  await run({ name: 'addContact', input: contactWrite({ tags: ['a', 'b'], fields: { plan: 'free', seats: 3 }, at }) })
 })
 
-function run(...jobs: Job[]): void {
-  for (const outcome of engine.run(jobs)) if ('refusal' in outcome) throw new Error(outcome.refusal)
+async function run(...jobs: Job[]): Promise<void> {
+  for (const outcome of await engine.run(jobs)) if ('refusal' in outcome) throw new Error(outcome.refusal)
 }
-const change = (changes: Partial<Parameters<typeof contactWrite>[0]>): void =>
+const change = (changes: Partial<Parameters<typeof contactWrite>[0]>): Promise<void> =>
   run({ name: 'updateContact', input: contactWrite({ ...changes, at: (at += 1) }) })
 const list = (limit = 1_000, before: number | null = null) => {
   const { id } = db.query<{ id: number }, []>('SELECT id FROM contacts').get() ?? { id: 0 }
@@ -39,16 +39,16 @@ const NOTHING = {
   topics: null,
 }
 
-test('a new person has no changes', () => {
-  expect(list()).toEqual([])
+test('a new person has no changes', async () => {
+  expect(await list()).toEqual([])
 })
 
-test('names, tags, fields and the source are recorded with their values before', () => {
-  change({ firstName: 'Ada' })
-  change({ tags: ['c'], removeTags: ['a'], fields: { plan: 'pro', seats: null, isAdmin: true } })
-  change({ firstName: 'Ada', tags: ['c'] })
-  run({ name: 'recordEvent', input: eventWrite({ lastName: 'Lovelace', at: (at += 1) }) })
-  expect(list().map((one) => one.change)).toEqual([
+test('names, tags, fields and the source are recorded with their values before', async () => {
+  await change({ firstName: 'Ada' })
+  await change({ tags: ['c'], removeTags: ['a'], fields: { plan: 'pro', seats: null, isAdmin: true } })
+  await change({ firstName: 'Ada', tags: ['c'] })
+  await run({ name: 'recordEvent', input: eventWrite({ lastName: 'Lovelace', at: (at += 1) }) })
+  expect((await list()).map((one) => one.change)).toEqual([
     { ...NOTHING, lastName: [null, 'Lovelace'] },
     {
       ...NOTHING,
@@ -59,13 +59,13 @@ test('names, tags, fields and the source are recorded with their values before',
   ])
 })
 
-test('the status, with the member who set it', () => {
+test('the status, with the member who set it', async () => {
   const person = { appId: 1, email: 'ada@example.com' }
-  run({ name: 'suppress', input: { ...person, reason: 'unsubscribed', at: AT + 1 } })
-  run({ name: 'unsuppress', input: { ...person, at: AT + 2, by: { ...BY, why: 'asked' } } })
+  await run({ name: 'suppress', input: { ...person, reason: 'unsubscribed', at: AT + 1 } })
+  await run({ name: 'unsuppress', input: { ...person, at: AT + 2, by: { ...BY, why: 'asked' } } })
   at = AT + 2
-  change({ firstName: 'Ada', actor: 'mem_2' })
-  expect(list().map((one) => [one.at, one.actor, one.change.status, one.change.cause])).toEqual([
+  await change({ firstName: 'Ada', actor: 'mem_2' })
+  expect((await list()).map((one) => [one.at, one.actor, one.change.status, one.change.cause])).toEqual([
     [AT + 3, 'mem_2', null, null],
     [AT + 2, 'mem_1', ['unsubscribed', 'subscribed'], { by: 'member', actor: 'mem_1', text: 'asked' }],
     [AT + 1, null, ['subscribed', 'unsubscribed'], null],
@@ -75,31 +75,31 @@ test('the status, with the member who set it', () => {
 test.each([
   ['before', ['unsubscribed', 'bounced']],
   ['after', ['bounced', 'unsubscribed']],
-] as const)('a bounce that is freed leaves someone unsubscribed who unsubscribed %s it', (_, reasons) => {
+] as const)('a bounce that is freed leaves someone unsubscribed who unsubscribed %s it', async (_, reasons) => {
   const person = { appId: 1, email: 'ada@example.com' }
-  const statusOf = () => list()[0]?.change.status?.[1]
+  const statusOf = async () => (await list())[0]?.change.status?.[1]
   for (const [place, reason] of reasons.entries()) {
-    run({ name: 'suppress', input: { ...person, reason, at: AT + 1 + place } })
+    await run({ name: 'suppress', input: { ...person, reason, at: AT + 1 + place } })
   }
-  expect(statusOf()).toBe('bounced')
-  run({ name: 'unsuppress', input: { ...person, at: AT + 3, by: { ...BY, why: 'mailbox works' } } })
-  expect(statusOf()).toBe('unsubscribed')
-  run({ name: 'unsuppress', input: { ...person, at: AT + 4, by: { ...BY, why: 'asked' } } })
-  expect(statusOf()).toBe('subscribed')
+  expect(await statusOf()).toBe('bounced')
+  await run({ name: 'unsuppress', input: { ...person, at: AT + 3, by: { ...BY, why: 'mailbox works' } } })
+  expect(await statusOf()).toBe('unsubscribed')
+  await run({ name: 'unsuppress', input: { ...person, at: AT + 4, by: { ...BY, why: 'asked' } } })
+  expect(await statusOf()).toBe('subscribed')
 })
 
-test('the last 200 stay, in pages, and go with the person', () => {
-  for (let number = 0; number < 210; number++) change({ firstName: `Ada ${number}` })
-  expect([list().length, list()[0]?.change.firstName]).toEqual([200, ['Ada 208', 'Ada 209']])
-  const page = list(2)
-  expect(list(1, page[1]?.id)[0]?.change.firstName).toEqual(['Ada 206', 'Ada 207'])
-  run({ name: 'eraseContact', input: { ...BY, appId: 1, email: 'ada@example.com' } })
+test('the last 200 stay, in pages, and go with the person', async () => {
+  for (let number = 0; number < 210; number++) await change({ firstName: `Ada ${number}` })
+  expect([(await list()).length, (await list())[0]?.change.firstName]).toEqual([200, ['Ada 208', 'Ada 209']])
+  const page = await list(2)
+  expect((await list(1, page[1]?.id))[0]?.change.firstName).toEqual(['Ada 206', 'Ada 207'])
+  await run({ name: 'eraseContact', input: { ...BY, appId: 1, email: 'ada@example.com' } })
   expect(db.query('SELECT count(*) AS n FROM contact_changes').get()).toEqual({ n: 0 })
 })
 
-test('changes of one millisecond keep their order', () => {
+test('changes of one millisecond keep their order', async () => {
   for (const firstName of ['Ada', 'Bea', 'Cleo']) {
-    run({ name: 'updateContact', input: contactWrite({ firstName, at: AT + 5 }) })
+    await run({ name: 'updateContact', input: contactWrite({ firstName, at: AT + 5 }) })
   }
-  expect(list().map((one) => one.change.firstName?.[1])).toEqual(['Cleo', 'Bea', 'Ada'])
+  expect((await list()).map((one) => one.change.firstName?.[1])).toEqual(['Cleo', 'Bea', 'Ada'])
 })

@@ -50,10 +50,10 @@ const pages = createDeliveryPages(db)
 const ALL: DeliveryQuery = { appId: 1, messageId: null, contactId: null, states: null, before: null, limit: 50 }
 
 /** All pages of a query, one after another. */
-function readAll(query: Partial<DeliveryQuery>): number[] {
+async function readAll(query: Partial<DeliveryQuery>): Promise<number[]> {
   const ids: number[] = []
   for (let before: number | null = query.before ?? null; ;) {
-    const page = pages.listIds({ ...ALL, ...query, before })
+    const page = await pages.listIds({ ...ALL, ...query, before })
     ids.push(...page)
     if (page.length < (query.limit ?? ALL.limit)) return ids
     before = page.at(-1) ?? null
@@ -117,41 +117,41 @@ describe('a page contains the newest deliveries', () => {
     ],
     ['of a person', { contactId: 3 }, (id) => id % 7 === 3],
     ['of a person in a state', { contactId: 3, states: ['sent'] }, () => false],
-  ])('%s, and counts them', (_, query, isAsked) => {
+  ])('%s, and counts them', async (_, query, isAsked) => {
     const expected = idsOf(isAsked)
-    expect(readAll(query)).toEqual(expected)
-    expect(pages.count({ ...ALL, ...query })).toBe(expected.length)
+    expect(await readAll(query)).toEqual(expected)
+    expect(await pages.count({ ...ALL, ...query })).toBe(expected.length)
   })
 
-  test('counts up to a limit', () => {
-    expect(pages.count({ ...ALL, appId: 2 })).toBe(MOST_COUNTED + 1)
-    expect(pages.count({ ...ALL, appId: 2, states: ['sent'] })).toBe(0)
+  test('counts up to a limit', async () => {
+    expect(await pages.count({ ...ALL, appId: 2 })).toBe(MOST_COUNTED + 1)
+    expect(await pages.count({ ...ALL, appId: 2, states: ['sent'] })).toBe(0)
   })
 
-  test('of an app where everything is new', () => {
-    expect(pages.listIds({ ...ALL, appId: 2, limit: 3 })).toEqual([45_999, 45_998, 45_997])
-    expect(pages.listIds({ ...ALL, appId: 3 })).toEqual([])
+  test('of an app where everything is new', async () => {
+    expect(await pages.listIds({ ...ALL, appId: 2, limit: 3 })).toEqual([45_999, 45_998, 45_997])
+    expect(await pages.listIds({ ...ALL, appId: 3 })).toEqual([])
   })
 })
 
 /** What is prepared for each pair of an outcome and a reason, and for failed emails alone. */
-function listTexts(): string[] {
+async function listTexts(): Promise<string[]> {
   const prepare = spyOn(db, 'prepare')
   const fresh = createDeliveryPages(db)
   prepare.mockClear()
   for (const outcome of [null, 'cameBack', 'opened', 'goal'] as const) {
     for (const reason of [null, 'seen']) {
-      fresh.listIds({ ...ALL, outcome, reason })
-      fresh.count({ ...ALL, outcome, reason })
+      await fresh.listIds({ ...ALL, outcome, reason })
+      await fresh.count({ ...ALL, outcome, reason })
     }
   }
-  fresh.listIds({ ...ALL, states: ['failed'], isLead: true })
-  fresh.count({ ...ALL, states: ['failed'], isLead: true })
+  await fresh.listIds({ ...ALL, states: ['failed'], isLead: true })
+  await fresh.count({ ...ALL, states: ['failed'], isLead: true })
   const texts = prepare.mock.calls.map(([text]) => text)
   prepare.mockRestore()
   return texts
 }
-const TEXTS = listTexts()
+const TEXTS = await listTexts()
 
 test('each filter has a statement for its page and one for its count', () => {
   expect(new Set(TEXTS).size).toBe(18)

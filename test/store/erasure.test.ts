@@ -221,8 +221,8 @@ describe('the log', () => {
   test('is emptied at the next start after a crash', async () => {
     const { folder, remove } = makeFolder()
     const { db, engine } = openEngine(folder)
-    engine.run(jobsOf(7, 0))
-    engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: emailOf(7) } }])
+    await engine.run(jobsOf(7, 0))
+    await engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: emailOf(7) } }])
     expect(remainsOf(readFolder(folder), [7])).toEqual([7])
     const store = await openStore(folder, { threads: true, rules: STORE_RULES })
     await eventually(() => store.stats().logBytes === 0)
@@ -231,17 +231,17 @@ describe('the log', () => {
     remove()
   })
 
-  test('is emptied with one try each second', () => {
+  test('is emptied with one try each second', async () => {
     const { folder, remove } = makeFolder()
     const { db, engine } = openEngine(folder)
     let now = 0
     const { demand, run } = createLogErasure(db, () => now)
     const logBytes = (): number => statSync(logPath(folder)).size
-    const add = (number: number): void => void engine.run(jobsOf(number, 0))
-    add(1)
+    const add = async (number: number): Promise<void> => void (await engine.run(jobsOf(number, 0)))
+    await add(1)
     run()
     expect(logBytes()).toBe(0)
-    add(2)
+    await add(2)
     run()
     expect(logBytes()).toBeGreaterThan(0)
     demand()

@@ -38,7 +38,7 @@ const change = fc.record({
 })
 type Change = typeof change extends fc.Arbitrary<infer One> ? One : never
 
-function apply(db: Database, one: Change): void {
+async function apply(db: Database, one: Change): Promise<void> {
   if (one.kind === 'delete') {
     db.run('DELETE FROM deliveries WHERE id = ?', [one.id])
     return void db.run('DELETE FROM compared_people WHERE delivery_id = ?', [one.id])
@@ -51,7 +51,7 @@ function apply(db: Database, one: Change): void {
     // reports come later
     [one.id, one.message, now, REPORTED.includes(one.state) ? 'sent' : one.state, one.reason],
   )
-  if (one.isCompared) createComparing(db).compare(one.id, { at: now, isHeldBack: one.isHeldBack })
+  if (one.isCompared) await createComparing(db).compare(one.id, { at: now, isHeldBack: one.isHeldBack })
   const reached = [one.cameBackAt, one.openedAt, one.goalAt]
   db.run(
     `UPDATE deliveries SET state = ?, reason = ?, joined_to = ?, handed_at = ?, held_back_at = ?, came_back_at = ?,
@@ -120,12 +120,12 @@ const kept = (db: Database) => ({
     .all(),
 })
 
-test('the kept counts are those of the deliveries', () => {
+test('the kept counts are those of the deliveries', async () => {
   const db = folder.open()
-  fc.assert(
-    fc.property(fc.array(change, { minLength: 1, maxLength: 20 }), (changes) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 20 }), async (changes) => {
       for (const table of ['deliveries', 'compared_people']) db.run(`DELETE FROM ${table}`)
-      for (const one of changes) apply(db, one)
+      for (const one of changes) await apply(db, one)
       expect(kept(db)).toEqual(recount(db))
     }),
     { numRuns: 300 },

@@ -2,6 +2,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
+import { mapInOrder } from '../../src/core/in-order.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { createEngine } from '../../src/store/engine/engine.ts'
@@ -137,17 +138,17 @@ function toJob({ kind, email, name, page, ago, key, firstName, createContact }: 
 }
 
 describe('writes planned together', () => {
-  test('equal the same writes one by one, in any order and with writes between them', () => {
+  test('equal the same writes one by one, in any order and with writes between them', async () => {
     const stories = fc.array(what, { minLength: 2, maxLength: 24 })
-    fc.assert(
-      fc.property(stories, fc.integer({ min: 2, max: 24 }), (story, size) => {
+    await fc.assert(
+      fc.asyncProperty(stories, fc.integer({ min: 2, max: 24 }), async (story, size) => {
         const jobs = story.map(toJob)
         const [one, many] = [openEngine(), openEngine()]
         try {
-          const alone = jobs.map((job) => one.engine.run([job])[0])
+          const alone = await mapInOrder(jobs, async (job) => (await one.engine.run([job]))[0])
           const together: Outcome[] = []
           for (let next = 0; next < jobs.length; next += size) {
-            together.push(...many.engine.run(jobs.slice(next, next + size)))
+            together.push(...(await many.engine.run(jobs.slice(next, next + size))))
           }
           expect(together.map(outcomeOf)).toEqual(alone.map(outcomeOf))
           expect(rowsOf(many.db)).toEqual(rowsOf(one.db))
@@ -160,7 +161,7 @@ describe('writes planned together', () => {
     )
   })
 
-  test('contacts and events are one batch in the order of their arrival', () => {
+  test('contacts and events are one batch in the order of their arrival', async () => {
     const batches: string[][] = []
     const db = Database.deserialize(template)
     const planWrites: typeof STORE_RULES.planWrites = (batch, facts) => {
@@ -169,7 +170,7 @@ describe('writes planned together', () => {
     }
     const engine = createEngine(db, () => AT, createSealer(null), { rules: { ...STORE_RULES, planWrites } })
     const at = (seconds: number) => ({ at: AT + seconds * 1_000 })
-    const [, added, , , updated] = engine.run([
+    const [, added, , , updated] = await engine.run([
       { name: 'recordEvent', input: eventWrite({ ...at(0), name: 'a' }) },
       { name: 'addContact', input: contactWrite({ ...at(1), tags: ['t'] }) },
       { name: 'recordEvent', input: eventWrite({ ...at(2), name: 'b', firstName: 'Ada', occurredAt: AT - 1 }) },
@@ -197,10 +198,10 @@ describe('writes planned together', () => {
     db.close()
   })
 
-  test('of many events, the first and last to arrive decide when a person was seen, as one by one', () => {
+  test('of many events, the first and last to arrive decide when a person was seen, as one by one', async () => {
     const times = fc.array(fc.integer({ min: -40, max: 40 }), { minLength: 20, maxLength: 60 })
-    fc.assert(
-      fc.property(times, fc.nat(60), (minutes, split) => {
+    await fc.assert(
+      fc.asyncProperty(times, fc.nat(60), async (minutes, split) => {
         const jobs = minutes.flatMap((ago, index): Job[] => {
           const event = { at: AT + index, occurredAt: AT + ago * MINUTE, properties: null }
           const page = { type: 'page', name: '$page', path: '/' } as const
@@ -210,8 +211,11 @@ describe('writes planned together', () => {
           ]
         })
         const [one, many] = [openEngine(), openEngine()]
-        const alone = jobs.map((job) => one.engine.run([job])[0])
-        const together = [...many.engine.run(jobs.slice(0, split)), ...many.engine.run(jobs.slice(split))]
+        const alone = await mapInOrder(jobs, async (job) => (await one.engine.run([job]))[0])
+        const together = [
+          ...(await many.engine.run(jobs.slice(0, split))),
+          ...(await many.engine.run(jobs.slice(split))),
+        ]
         expect(together.map(outcomeOf)).toEqual(alone.map(outcomeOf))
         one.close()
         many.close()
@@ -220,20 +224,20 @@ describe('writes planned together', () => {
     )
   })
 
-  test('a failed commit leaves nothing that affects the next one', () => {
+  test('a failed commit leaves nothing that affects the next one', async () => {
     const { db, engine, failNext, close } = openEngine()
     const [one, many] = [openEngine(), { db, engine }]
     const jobs: Job[] = ['a', 'b', 'c', 'a'].map((name) => ({ name: 'recordEvent', input: eventWrite({ name }) }))
     failNext()
-    expect(many.engine.run(jobs)).toEqual(jobs.map(() => ({ refusal: 'unavailable', reason: 'disk' })))
-    many.engine.run(jobs)
-    one.engine.run(jobs)
+    expect(await many.engine.run(jobs)).toEqual(jobs.map(() => ({ refusal: 'unavailable', reason: 'disk' })))
+    await many.engine.run(jobs)
+    await one.engine.run(jobs)
     expect(rowsOf(many.db)).toEqual(rowsOf(one.db))
     one.close()
     close()
   })
 
-  test('one failing write among 256 leaves the others and their emails', () => {
+  test('one failing write among 256 leaves the others and their emails', async () => {
     const { db, engine, close } = openEngine()
     const log = spyOn(console, 'error').mockImplementation(() => {})
     const jobs = Array.from({ length: 256 }, (_, index): Job => {
@@ -243,7 +247,7 @@ describe('writes planned together', () => {
         input: eventWrite({ email: `p${index}@example.com`, name: 'a', idempotency: idem }),
       }
     })
-    const outcomes = engine.run(jobs)
+    const outcomes = await engine.run(jobs)
     log.mockRestore()
     expect(outcomes.flatMap((one, index) => ('refusal' in one ? [index] : []))).toEqual([77])
     const count = (table: string) => db.query(`SELECT count(*) FROM ${table}`).values().flat()[0]
@@ -252,11 +256,11 @@ describe('writes planned together', () => {
     close()
   })
 
-  test('a person erased between two events of a batch is added again', () => {
+  test('a person erased between two events of a batch is added again', async () => {
     const { engine, close } = openEngine()
     const event: Job = { name: 'recordEvent', input: eventWrite({ name: 'a' }) }
     const erase: Job = { name: 'eraseContact', input: { ...BY, appId: 1, email: 'ada@example.com' } }
-    const outcomes = [...engine.run([event, erase, event]), ...engine.run([event])]
+    const outcomes = [...(await engine.run([event, erase, event])), ...(await engine.run([event]))]
     expect(outcomes.map((one) => 'created' in one && one.created)).toEqual([true, false, true, false])
     close()
   })

@@ -145,8 +145,8 @@ test('a copy reports nothing of the old server: no alert, no end of one, no week
   const { accountId } = messaging.app
   const db = openUnchanged(server.folder)
   const memberships = createMemberships(db)
-  const memberId = memberships.ensurePerson({ id: 'mem_1', email: 'owner@example.com', passwordHash: '' }, at)
-  memberships.add({ id: 'mbs_1', accountId, memberId, role: 'owner', isAccepted: true, at })
+  const memberId = await memberships.ensurePerson({ id: 'mem_1', email: 'owner@example.com', passwordHash: '' }, at)
+  await memberships.add({ id: 'mbs_1', accountId, memberId, role: 'owner', isAccepted: true, at })
   db.close()
   const { opened, at: restoredAt } = await restoreLater(HOUR)
   const states = (await opened.listAlerts()).map(({ id, resolvedAt, notices }) => [

@@ -32,7 +32,7 @@ function add({ id, app = 1, contact = 7, name = 1, type = EVENT, at = FIRST, pat
   )
 }
 
-test.each([0, 1, 4_999, 5_000, 5_001, 10_002])('%d events, newest first, among those of others', (rows) => {
+test.each([0, 1, 4_999, 5_000, 5_001, 10_002])('%d events, newest first, among those of others', async (rows) => {
   db.transaction(() => {
     for (let index = 0; index < rows; index += 1) {
       const at = FIRST + index
@@ -42,11 +42,13 @@ test.each([0, 1, 4_999, 5_000, 5_001, 10_002])('%d events, newest first, among t
       if (index % 5 === 0) add({ id: idAt(at) + 3, at, type: PAGE, path: '/' })
     }
   })()
-  const times = [...createSimulationReads(db, { until: LATER }).newestEvents(RANGE, 'done')].map(({ at }) => at - FIRST)
+  const times = (
+    await Array.fromAsync(await createSimulationReads(db, { until: LATER }).newestEvents(RANGE, 'done'))
+  ).map(({ at }) => at - FIRST)
   expect(times).toEqual(Array.from({ length: rows }, (_, index) => rows - 1 - index))
 })
 
-test('skips events that arrived too late or happened too early, even if their IDs are ahead', () => {
+test('skips events that arrived too late or happened too early, even if their IDs are ahead', async () => {
   add({ id: idAt(FIRST + 5_000), contact: 1 })
   add({ id: idAt(FIRST + 5_000) + 1, contact: 2, at: FIRST + 1 })
   add({ id: idAt(FIRST + 5_000) + 2, contact: 3 }, FIRST - 1)
@@ -55,16 +57,18 @@ test('skips events that arrived too late or happened too early, even if their ID
           VALUES (${idAt(FIRST + 5_000)}, 1, 'a', 'subscribed', ${FIRST}, 0),
                  (${idAt(FIRST + 5_000) + 1}, 1, 'b', 'subscribed', ${FIRST + 1}, 0)`)
   const reads = createSimulationReads(db, { until: FIRST })
-  expect([...reads.newestEvents(RANGE, 'done')].map(({ contactId }) => contactId)).toEqual([1])
-  expect([...reads.newestEvents(RANGE, 'unknown')]).toEqual([])
-  expect([...reads.newestViews(RANGE)].map(({ contactId }) => contactId)).toEqual([4])
-  expect([...reads.newestPeople(RANGE)].map(({ at }) => at - FIRST)).toEqual([0])
-  expect([...reads.newestPeople({ ...RANGE, contactId: idAt(FIRST + 5_000) })]).toHaveLength(1)
-  expect([...reads.newestPeople({ ...RANGE, contactId: 7 })]).toEqual([])
+  expect((await Array.fromAsync(await reads.newestEvents(RANGE, 'done'))).map(({ contactId }) => contactId)).toEqual([
+    1,
+  ])
+  expect(await Array.fromAsync(await reads.newestEvents(RANGE, 'unknown'))).toEqual([])
+  expect((await Array.fromAsync(await reads.newestViews(RANGE))).map(({ contactId }) => contactId)).toEqual([4])
+  expect((await Array.fromAsync(reads.newestPeople(RANGE))).map(({ at }) => at - FIRST)).toEqual([0])
+  expect(await Array.fromAsync(reads.newestPeople({ ...RANGE, contactId: idAt(FIRST + 5_000) }))).toHaveLength(1)
+  expect(await Array.fromAsync(reads.newestPeople({ ...RANGE, contactId: 7 }))).toEqual([])
 })
 
 describe('of one person', () => {
-  test.each([0, 2, 4])('reads what they did, from %d rows in the timeline', (until) => {
+  test.each([0, 2, 4])('reads what they did, from %d rows in the timeline', async (until) => {
     add({ id: 1, type: PAGE, path: '/a', at: FIRST - 9_000 })
     add({ id: 2, type: PAGE, path: '/b' })
     add({ id: 3, at: FIRST + 1 }, FIRST - 5)
@@ -74,37 +78,39 @@ describe('of one person', () => {
     db.run(`UPDATE install SET value = '${until}' WHERE name IN ('timeline_until', 'timeline_merged_until')`)
     const reads = createSimulationReads(db, { until: LATER })
     // ids of long ago: since the beginning
-    expect(reads.listViews(7, 0).map(({ path }) => path)).toEqual(['/a', '/b'])
-    expect(reads.listFirstViews(7).map(({ at }) => at - FIRST)).toEqual([-9_000, 0])
+    expect((await reads.listViews(7, 0)).map(({ path }) => path)).toEqual(['/a', '/b'])
+    expect((await reads.listFirstViews(7)).map(({ at }) => at - FIRST)).toEqual([-9_000, 0])
     const done = { appId: 1, contactId: 7, name: 'done' }
-    expect(reads.listDone({ ...done, since: 0 })).toEqual([
+    expect(await reads.listDone({ ...done, since: 0 })).toEqual([
       { id: 3, at: FIRST + 1, occurredAt: FIRST - 5, properties: null },
     ])
-    expect(reads.listDone({ ...done, name: 'other', since: 0 })).toEqual([])
+    expect(await reads.listDone({ ...done, name: 'other', since: 0 })).toEqual([])
     // ids of long ago: since the beginning
     const range = { appId: 1, from: 0, contactId: 7 }
-    expect([...reads.newestEvents(range, 'done')].map(({ id }) => id)).toEqual([3])
-    expect([...reads.newestEvents({ ...range, appId: 2 }, 'done')]).toEqual([])
-    expect([...reads.newestEvents({ ...range, from: FIRST }, 'done')]).toEqual([])
-    expect([...reads.newestViews(range)].map(({ path }) => path)).toEqual(['/b', '/a'])
-    expect([...reads.newestViews({ ...range, contactId: 8 })].map(({ path }) => path)).toEqual(['/other'])
+    expect((await Array.fromAsync(await reads.newestEvents(range, 'done'))).map(({ id }) => id)).toEqual([3])
+    expect(await Array.fromAsync(await reads.newestEvents({ ...range, appId: 2 }, 'done'))).toEqual([])
+    expect(await Array.fromAsync(await reads.newestEvents({ ...range, from: FIRST }, 'done'))).toEqual([])
+    expect((await Array.fromAsync(await reads.newestViews(range))).map(({ path }) => path)).toEqual(['/b', '/a'])
+    expect(
+      (await Array.fromAsync(await reads.newestViews({ ...range, contactId: 8 }))).map(({ path }) => path),
+    ).toEqual(['/other'])
   })
 
-  test('reads what is stored today', () => {
+  test('reads what is stored today', async () => {
     db.run(`INSERT INTO contacts (id, app_id, email, first_name, status, tags, fields, created_at, updated_at)
             VALUES (1, 1, 'ada@example.com', 'Ada', 'bounced', '["beta"]', '{"plan":"pro"}', 0, 0),
                    (2, 1, 'bob@example.com', NULL, 'subscribed', NULL, NULL, 0, 0)`)
     const reads = createSimulationReads(db, { until: LATER })
     const ada = { id: 1, email: 'ada@example.com', firstName: 'Ada', lastName: null, status: 'bounced' as const }
-    expect(reads.findPerson(1)).toEqual({ ...ada, tags: ['beta'], fields: { plan: 'pro' } })
-    expect(reads.findPerson(2)).toMatchObject({ firstName: null, status: 'subscribed', tags: null, fields: null })
-    expect([reads.findPerson(3), reads.findApp(1)]).toEqual([null, null])
+    expect(await reads.findPerson(1)).toEqual({ ...ada, tags: ['beta'], fields: { plan: 'pro' } })
+    expect(await reads.findPerson(2)).toMatchObject({ firstName: null, status: 'subscribed', tags: null, fields: null })
+    expect([await reads.findPerson(3), await reads.findApp(1)]).toEqual([null, null])
   })
 
-  test('reads what their page loads reported since', () => {
+  test('reads what their page loads reported since', async () => {
     db.run(`INSERT INTO snippet_batches (app_id, contact_id, batch, received_at, items)
             VALUES (1, 7, 1, ${FIRST - 1}, 1), (1, 7, 2, ${FIRST}, 1), (1, 8, 3, ${FIRST}, 1), (1, 7, 4, ${LATER + 1}, 1)`)
     const reads = createSimulationReads(db, { until: LATER })
-    expect(reads.listReports(1, 7, FIRST).map(({ receivedAt }) => receivedAt - FIRST)).toEqual([0])
+    expect((await reads.listReports(1, 7, FIRST)).map(({ receivedAt }) => receivedAt - FIRST)).toEqual([0])
   })
 })

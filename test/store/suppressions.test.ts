@@ -19,27 +19,31 @@ afterEach(() => {
 })
 
 /** In one transaction, as the writing thread does it. */
-function add(list: ReturnType<typeof createSuppressionList>, email: string, end: 'COMMIT' | 'ROLLBACK'): void {
+async function add(
+  list: ReturnType<typeof createSuppressionList>,
+  email: string,
+  end: 'COMMIT' | 'ROLLBACK',
+): Promise<void> {
   db.run('BEGIN')
-  list.ensureKey()
+  await list.ensureKey()
   const insert = `INSERT INTO suppressions (app_id, email_hash, reason, created_at) VALUES (1, ?, 'unsubscribed', 0)`
-  db.run(insert, [list.hash(1, email) ?? ''])
+  db.run(insert, [(await list.hash(1, email)) ?? ''])
   db.run(end)
 }
 
-test('is found by other processes and after a restart, also if the first write was rolled back', () => {
+test('is found by other processes and after a restart, also if the first write was rolled back', async () => {
   const list = createSuppressionList(db)
-  add(list, 'ada@example.com', 'ROLLBACK')
-  add(list, 'bob@example.com', 'COMMIT')
-  expect(createSuppressionList(db).find(1, 'bob@example.com')).toBe('unsubscribed')
-  expect([list.find(1, 'bob@example.com'), list.find(1, 'ada@example.com')]).toEqual(['unsubscribed', null])
+  await add(list, 'ada@example.com', 'ROLLBACK')
+  await add(list, 'bob@example.com', 'COMMIT')
+  expect(await createSuppressionList(db).find(1, 'bob@example.com')).toBe('unsubscribed')
+  expect([await list.find(1, 'bob@example.com'), await list.find(1, 'ada@example.com')]).toEqual(['unsubscribed', null])
 })
 
-test('the first process makes the key, once', () => {
+test('the first process makes the key, once', async () => {
   const [one, other] = [createSuppressionList(db), createSuppressionList(db)]
-  add(one, 'ada@example.com', 'ROLLBACK')
-  add(other, 'bob@example.com', 'COMMIT')
-  add(one, 'cy@example.com', 'COMMIT')
-  expect(other.find(1, 'cy@example.com')).toBe('unsubscribed')
-  expect(one.find(1, 'bob@example.com')).toBe('unsubscribed')
+  await add(one, 'ada@example.com', 'ROLLBACK')
+  await add(other, 'bob@example.com', 'COMMIT')
+  await add(one, 'cy@example.com', 'COMMIT')
+  expect(await other.find(1, 'cy@example.com')).toBe('unsubscribed')
+  expect(await one.find(1, 'bob@example.com')).toBe('unsubscribed')
 })

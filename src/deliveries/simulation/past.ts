@@ -1,3 +1,4 @@
+import { mapInOrder } from '../../core/in-order.ts'
 import { DAY_MS, HOUR_MS } from '../../core/clock.ts'
 import type { Arrival } from '../../store/delivery-rules.ts'
 import type { Matched } from '../../store/plan-types.ts'
@@ -17,20 +18,20 @@ type Asked = { appId: number; content: MessageContent; from: number; now: number
 
 /** What may cancel a waiting email, or have it checked earlier. Times are ms UTC. */
 export type PastArrival = { id: number; at: number; occurredAt: number; matched: Matched }
-export type Past = ReturnType<typeof readPast>
+export type Past = Awaited<ReturnType<typeof readPast>>
 
 /** As far back as `from`, and only what the message's rules need. */
-export function readPast(reads: SimulationReads, asked: Asked, contactId: number) {
+export async function readPast(reads: SimulationReads, asked: Asked, contactId: number) {
   const { appId, content, from, now } = asked
   const { onlyIf = [] } = content
   const isPageRead = readsPages(onlyIf)
   const reportedSince = now - VISIT_REPORT_MS + LATER_MS
   const lookbackMs = longestLookbackMs(onlyIf)
-  const views = isPageRead ? reads.listViews(contactId, from - lookbackMs) : []
-  const firstViews = isPageRead ? reads.listFirstViews(contactId) : []
-  const reports = isPageRead ? reads.listReports(appId, contactId, reportedSince) : []
-  const done = readDone(reads, asked, contactId)
-  const activity = listActivity(reads, asked, contactId)
+  const views = isPageRead ? await reads.listViews(contactId, from - lookbackMs) : []
+  const firstViews = isPageRead ? await reads.listFirstViews(contactId) : []
+  const reports = isPageRead ? await reads.listReports(appId, contactId, reportedSince) : []
+  const done = await readDone(reads, asked, contactId)
+  const activity = await listActivity(reads, asked, contactId)
 
   const presenceOf = (when: number, quietMs: number, at: number): PastPresence | null =>
     when - lookbackMs >= reportedSince
@@ -45,20 +46,20 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
 
   return {
     readsAt: (at: number): Omit<FactReads, 'lastHandedAt'> => ({
-      findSuppression: () => null,
+      findSuppression: async () => null,
       findTopicEnd: reads.findTopicEnd,
-      listHanded: () => [],
-      listViews: (_, since) => views.filter((view) => view.at <= at && view.occurredAt >= since),
-      firstViewAt: () => firstTime(firstViews.filter((view) => view.at <= at)),
-      lastDoneAt: ({ name, since, exceptId, fits = () => true }) =>
+      listHanded: async () => [],
+      listViews: async (_, since) => views.filter((view) => view.at <= at && view.occurredAt >= since),
+      firstViewAt: async () => firstTime(firstViews.filter((view) => view.at <= at)),
+      lastDoneAt: async ({ name, since, exceptId, fits = () => true }) =>
         lastTime(
           (done.get(name) ?? []).filter(
             (one) => isKnown(one, at, since) && one.id !== exceptId && fits(one.properties),
           ),
         ),
-      lastActiveAt: () =>
+      lastActiveAt: async () =>
         activity.reduce<number | null>((last, one) => (one.at <= at ? latest(last, one) : last), null),
-      listReports: (_app, _contact, receivedAfter) =>
+      listReports: async (_app, _contact, receivedAfter) =>
         reports.filter(({ receivedAt }) => receivedAt <= at && receivedAt > receivedAfter),
       presenceAt: ({ when, quietMs }) => presenceOf(when, quietMs, at),
     }),
@@ -86,8 +87,12 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
 const latest = (last: number | null, { occurredAt }: Happening): number => Math.max(last ?? occurredAt, occurredAt)
 
 /** Only if inactivity triggers the message. */
-const listActivity = (reads: SimulationReads, { content: { trigger }, from }: Asked, contactId: number): Happening[] =>
-  'inactiveDays' in trigger ? reads.listActivity(contactId, from - trigger.inactiveDays * DAY_MS) : []
+const listActivity = async (
+  reads: SimulationReads,
+  { content: { trigger }, from }: Asked,
+  contactId: number,
+): Promise<Happening[]> =>
+  'inactiveDays' in trigger ? await reads.listActivity(contactId, from - trigger.inactiveDays * DAY_MS) : []
 
 const cancelling = ({ id, at, occurredAt }: Happening, arrival: Arrival): PastArrival => ({
   id,
@@ -103,18 +108,21 @@ const firstTime = (found: readonly Happening[]): number | null =>
 const lastTime = (found: readonly Happening[]): number | null =>
   found.reduce<number | null>((last, { occurredAt }) => Math.max(last ?? occurredAt, occurredAt), null)
 
-function readDone(
+async function readDone(
   reads: SimulationReads,
   { appId, content: { onlyIf = [] }, from }: Asked,
   contactId: number,
-): Map<string, DoneHappening[]> {
+): Promise<Map<string, DoneHappening[]>> {
   const since = new Map<string, number>()
   for (const { name, since: asked } of listReadEvents(onlyIf)) {
     const own = sinceWhen(asked, from, from)
     since.set(name, Math.min(since.get(name) ?? own, own))
   }
   return new Map(
-    [...since].map(([name, earliest]) => [name, reads.listDone({ appId, contactId, name, since: earliest })]),
+    await mapInOrder([...since], async ([name, earliest]) => [
+      name,
+      await reads.listDone({ appId, contactId, name, since: earliest }),
+    ]),
   )
 }
 

@@ -57,7 +57,7 @@ const MESSAGE_ID = 0
 const byTime = (a: JoinedFacts, b: JoinedFacts): number => a.triggeredAt - b.triggeredAt || a.id - b.id
 
 /** Plans and decides like live sending, as if the message had been live. */
-export function simulatePerson(simulated: Simulated, triggers: readonly TriggerHappening[]): void {
+export async function simulatePerson(simulated: Simulated, triggers: readonly TriggerHappening[]): Promise<void> {
   const { now, past } = simulated
   const emails = emailsOf(null)
   const playing = { simulated, emails, takeId: createIdRange(1).next, open: new Map(), verdicts: new Map() }
@@ -71,11 +71,11 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     ...triggers.map((trigger) => ({ id: trigger.id, at: trigger.at, run: () => startBy(playing, trigger) })),
   ].sort((a, b) => a.id - b.id)
   for (const { at, run } of steps) {
-    decideBefore(playing, at)
+    await decideBefore(playing, at)
     run()
   }
   // emails due up to now are decided
-  decideBefore(playing, now + 1)
+  await decideBefore(playing, now + 1)
   for (const { id, dueAt, parts } of emails.waiting) {
     note(playing, id, { outcome: 'waiting', at: dueAt, verdicts: playing.verdicts.get(id) ?? [] })
     noteJoined(playing, parts)
@@ -137,27 +137,27 @@ function noteJoined(playing: Playing, parts: readonly JoinedFacts[]): void {
   }
 }
 
-function decideBefore(playing: Playing, at: number): void {
+async function decideBefore(playing: Playing, at: number): Promise<void> {
   for (;;) {
     const next = playing.emails.waiting.reduce<WaitingFacts | null>(
       (first, one) => (first === null || isDueFirst(one, first) ? one : first),
       null,
     )
     if (next === null || next.dueAt >= at) return
-    decideEmail(playing, next)
+    await decideEmail(playing, next)
   }
 }
 
 const isDueFirst = (a: WaitingFacts, b: WaitingFacts): boolean =>
   a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.id < b.id)
 
-function decideEmail(playing: Playing, email: WaitingFacts): void {
+async function decideEmail(playing: Playing, email: WaitingFacts): Promise<void> {
   const { simulated, emails } = playing
   const { content, settings, past } = simulated
   const { dueAt: at } = email
   const listed = email.parts.toSorted(byTime).slice(0, LISTED_EVENTS - 1)
-  const reads = { ...past.readsAt(at), lastHandedAt: () => emails.used.get(MESSAGE_ID)?.lastHandedAt ?? null }
-  const facts = readFacts(reads, workOf(simulated, email, listed), at)
+  const reads = { ...past.readsAt(at), lastHandedAt: async () => emails.used.get(MESSAGE_ID)?.lastHandedAt ?? null }
+  const facts = await readFacts(reads, workOf(simulated, email, listed), at)
   const decision = decide({ content, settings, status: 'live' }, facts)
   const left = listed.filter((_, index) => !decision.unfit.some((one) => one.index === index))
   const { verdicts } = decision

@@ -76,27 +76,27 @@ export type Simulation = {
 export type Progress = { done: number; of: number }
 
 /** Limits per person are ignored, because they depend on other messages. Tag triggers can't be simulated. */
-export function simulate(
+export async function simulate(
   reads: SimulationReads,
   input: SimulationInput,
   { most, onProgress = () => {} }: { most: number; onProgress?: (progress: Progress) => void },
-): Simulation {
+): Promise<Simulation> {
   const { appId, hosts, content, days, now, contactId: onlyId } = input
   const [from, timezone] = [now - days * DAY_MS, readTimezone(input.settings.timezone)]
-  const { triggers, hasMore } = takeNewest(
+  const { triggers, hasMore } = await takeNewest(
     readTriggers(reads, { appId, from, now, timezone, contactId: onlyId }, content),
     most,
   )
   const lines: SimulationLine[] = []
-  const trials = createTrials(reads, input)
+  const trials = await createTrials(reads, input)
   const settings = { ...input.settings, perPersonDay: null, perPersonWeek: null }
   const asked = { appId, hosts, content, settings, from, now, timezone }
   let [done, reported] = [0, 0]
   for (const [contactId, own] of Map.groupBy(triggers, (trigger) => trigger.contactId)) {
-    const person = reads.findPerson(contactId)
-    const past = readPast(reads, asked, contactId)
+    const person = await reads.findPerson(contactId)
+    const past = await readPast(reads, asked, contactId)
     const ownZone = ownTimezone(person?.fields ?? null)
-    simulatePerson(
+    await simulatePerson(
       {
         ...asked,
         timezone: ownZone ?? asked.timezone,
@@ -134,9 +134,9 @@ export function simulate(
   }
 }
 
-function takeNewest(newest: Iterable<TriggerHappening>, most: number) {
+async function takeNewest(newest: AsyncIterable<TriggerHappening>, most: number) {
   const triggers: TriggerHappening[] = []
-  for (const trigger of newest) {
+  for await (const trigger of newest) {
     if (triggers.length === most) return { triggers: triggers.reverse(), hasMore: true }
     triggers.push(trigger)
   }
@@ -146,14 +146,14 @@ function takeNewest(newest: Iterable<TriggerHappening>, most: number) {
 type TriggerRange = { appId: number; from: number; now: number; timezone: string; contactId: number | undefined }
 
 /** With today's dates. */
-function readTimed(
+async function readTimed(
   reads: SimulationReads,
   { from, now, timezone, ...range }: TriggerRange,
   trigger: DateTrigger | InactiveTrigger,
-): TriggerHappening[] {
+): Promise<TriggerHappening[]> {
   const found: TriggerHappening[] = []
-  for (const person of reads.listPeople(range)) {
-    for (const { dueAt, trigger: name } of listDue(trigger, {
+  for await (const person of reads.listPeople(range)) {
+    for (const { dueAt, trigger: name } of await listDue(trigger, {
       ...person,
       timezone,
       until: now,
@@ -175,18 +175,18 @@ function readTimed(
   return found.sort((a, b) => b.at - a.at)
 }
 
-function* readTriggers(
+async function* readTriggers(
   reads: SimulationReads,
   range: TriggerRange,
   { trigger }: MessageContent,
-): Generator<TriggerHappening> {
-  if (isDateTrigger(trigger) || isInactiveTrigger(trigger)) yield* readTimed(reads, range, trigger)
+): AsyncGenerator<TriggerHappening> {
+  if (isDateTrigger(trigger) || isInactiveTrigger(trigger)) yield* await readTimed(reads, range, trigger)
   if ('contact' in trigger) yield* reads.newestPeople(range)
   if ('message' in trigger) yield* reads.newestSent(range, trigger.message)
   const name = nameOfStart(trigger)
   if (name === null) return
-  const found = 'page' in trigger ? reads.newestViews(range) : reads.newestEvents(range, name)
-  for (const one of found) if (isStartedBy(trigger, { ...one, name }) && !isTooOld(one)) yield one
+  const found = 'page' in trigger ? await reads.newestViews(range) : await reads.newestEvents(range, name)
+  for await (const one of found) if (isStartedBy(trigger, { ...one, name }) && !isTooOld(one)) yield one
 }
 
 /** Of the app's own checks only failures are shown. */
@@ -234,8 +234,8 @@ function listLines(lines: readonly SimulationLine[]): SimulationLine[] {
 const same = (text: string): string => text
 
 /** Whether emails can be filled in with people's current values. */
-function createTrials(reads: SimulationReads, { appId, content: { mail } }: SimulationInput) {
-  const app = reads.findApp(appId) ?? { name: '', homeUrl: null, ...DEFAULT_PLACE }
+async function createTrials(reads: SimulationReads, { appId, content: { mail } }: SimulationInput) {
+  const app = (await reads.findApp(appId)) ?? { name: '', homeUrl: null, ...DEFAULT_PLACE }
   const sources = new Map(
     listTexts(mail).map(({ variant, text }) => {
       const { subject, preheader, body, html } = writeTexts(text)

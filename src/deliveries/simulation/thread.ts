@@ -9,12 +9,12 @@ export type FromSimulation = { progress: Progress } | { simulation: Simulation }
 
 const post = (message: FromSimulation): void => self.postMessage(message)
 
-self.onmessage = ({ data: { folder, input, most } }: MessageEvent<ToSimulation>) => {
+self.onmessage = async ({ data: { folder, input, most } }: MessageEvent<ToSimulation>) => {
   try {
     const db = openForReading(folder)
     try {
       const reads = createSimulationReads(db, { until: input.now })
-      post({ simulation: simulate(reads, input, { most, onProgress: (progress) => post({ progress }) }) })
+      post({ simulation: await simulate(reads, input, { most, onProgress: (progress) => post({ progress }) }) })
     } finally {
       db.close()
     }

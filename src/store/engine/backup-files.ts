@@ -320,7 +320,11 @@ function openToRestore(file: string): number {
  * with a checked copy, and leaves what becomes the database.
  * @throws StoreError with the reason and the remedy; nothing is changed then
  */
-export async function restoreBackup<T>(file: string, folder: string, prepare: (folder: string) => T): Promise<T> {
+export async function restoreBackup<T>(
+  file: string,
+  folder: string,
+  prepare: (folder: string) => Promise<T>,
+): Promise<T> {
   refuseForeign(file)
   refuseOccupied(folder)
   for (const name of readdirSync(folder)) {
@@ -335,7 +339,7 @@ export async function restoreBackup<T>(file: string, folder: string, prepare: (f
     if (existsSync(`${file}-wal`)) await copyFile(`${file}-wal`, `${draft}-wal`)
     finishCopy(draft, file)
     refuseNewer(draft, file)
-    const prepared = prepare(drafts)
+    const prepared = await prepare(drafts)
     syncFile(draft)
     refuseOccupied(folder)
     publish(draft, databasePath(folder))

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { createTurns } from '../../core/in-order.ts'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
 import { type EventText, NO_READER, type ReadEvent, type ReadText } from '../event-texts.ts'
 import type { PlannedOutcome, PlannedWrite, Rules } from '../plan-types.ts'
@@ -11,8 +12,8 @@ type EngineOptions = { isAlone?: boolean; readEvent?: ReadEvent; rules: Rules }
 export type Engine = ReturnType<typeof createEngine>
 
 /**
- * Many jobs per transaction, one outcome each. Synchronous, because an async callback in a transaction would not roll
- * back. `isAlone`: no other process writes for longer than a command.
+ * Many jobs per transaction, one outcome each, and one group at a time. `isAlone`: no other process writes for longer than
+ * a command.
  */
 export function createEngine(
   db: Database,
@@ -44,10 +45,10 @@ export function createEngine(
   let broken: { cause: unknown } | null = null
   let isBusy = false
 
-  const commitTogether = (jobs: Job[]): Outcome[] => {
+  const commitTogether = async (jobs: Job[]): Promise<Outcome[]> => {
     begin?.run()
     foreign.check()
-    const outcomes = runAll(jobs)
+    const outcomes = await runAll(jobs)
     finish(jobs.length === 0)
     commit?.run()
     settle()
@@ -71,10 +72,10 @@ export function createEngine(
    * commits.
    * @throws the disk's error if it can't be trusted (failed write or fsync, damaged file), now and on every later call
    */
-  const run = (jobs: Job[]): Outcome[] => {
+  const runGroup = async (jobs: Job[]): Promise<Outcome[]> => {
     if (broken) throw broken.cause
     try {
-      return commitTogether(jobs)
+      return await commitTogether(jobs)
     } catch (error) {
       try {
         undo()
@@ -85,17 +86,20 @@ export function createEngine(
       if (isPassingFault(error, db.filename))
         return jobs.map(() => ({ refusal: 'unavailable', reason: reasonOf(error) }))
       const half = jobs.length >> 1
-      if (half > 0) return [...run(jobs.slice(0, half)), ...run(jobs.slice(half))]
+      if (half > 0) return [...(await runGroup(jobs.slice(0, half))), ...(await runGroup(jobs.slice(half)))]
       reportBrokenJob(jobs[0]?.name, error)
       return jobs.map(() => ({ refusal: 'internal_error' }))
     }
   }
 
+  // one transaction can be open at a time
+  const run = createTurns(runGroup)
+
   /** Maintains the timeline index if nothing was written since the last call. @returns whether to call again soon */
-  const tidy = (): boolean => {
+  const tidy = async (): Promise<boolean> => {
     const isTime = !isBusy && hasWaiting()
     isBusy = false
-    if (isTime) run([])
+    if (isTime) await run([])
     const isDone = isBusy
     isBusy = false
     return isDone && hasWaiting()
@@ -123,8 +127,8 @@ const PLANNED: ReadonlySet<WriteName> = new Set([
 ])
 
 function createJobs({ writes, runPlanned, readEvent }: Parts) {
-  const runOne = ({ name, input }: Job): Outcome =>
-    (writes[name as keyof typeof writes] as (input: Job['input']) => Outcome)(input)
+  const runOne = ({ name, input }: Job): Promise<Outcome> =>
+    (writes[name as keyof typeof writes] as (input: Job['input']) => Promise<Outcome>)(input)
 
   /** A write to plan, an outcome if nothing is to be written, or null if the job runs alone. */
   const read = (job: Job, index: number): Read | Outcome | null => {
@@ -136,13 +140,13 @@ function createJobs({ writes, runPlanned, readEvent }: Parts) {
     return PLANNED.has(job.name) ? { index, write: job as PlannedWrite, reading: null } : null
   }
 
-  return (jobs: readonly Job[]): Outcome[] => {
+  return async (jobs: readonly Job[]): Promise<Outcome[]> => {
     const outcomes: Outcome[] = []
     let batch: PlannedWrite[] = []
     let reads: Read[] = []
-    const runBatch = (): void => {
+    const runBatch = async (): Promise<void> => {
       if (batch.length === 0) return
-      const planned = runPlanned(batch)
+      const planned = await runPlanned(batch)
       for (const [position, { index, reading }] of reads.entries()) {
         const outcome = planned[position] as PlannedOutcome
         outcomes[index] = reading ? toTextOutcome(outcome as RecordedEvent | Refused, reading) : outcome
@@ -153,14 +157,14 @@ function createJobs({ writes, runPlanned, readEvent }: Parts) {
     for (const [index, job] of jobs.entries()) {
       const found = read(job, index)
       if (found === null) {
-        runBatch()
-        outcomes[index] = runOne(job)
+        await runBatch()
+        outcomes[index] = await runOne(job)
       } else if ('write' in found) {
         batch.push(found.write)
         reads.push(found)
       } else outcomes[index] = found
     }
-    runBatch()
+    await runBatch()
     return outcomes
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
+import { createTurns } from '../../core/in-order.ts'
 import { createLogErasure, createLogTrim, finishAfterCommit, finishCheckpoint, truncateLog } from './checkpoints.ts'
 import { databasePath, describeDamage, logPath } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
@@ -57,8 +58,8 @@ function open({ open: folder, masterKey, hasExternalCheckpoints }: OpenMessage, 
   const timer = setInterval(() => {
     isReplaced = inodeOf(path) !== file
     if (isReplaced) return
-    guard(() => runChecks(engine))
-    if (!hasExternalCheckpoints) for (const step of [() => finishCheckpoint(db), trim, logErasure.run]) guard(step)
+    guardStep(() => runChecks(engine))
+    if (!hasExternalCheckpoints) for (const step of [() => finishCheckpoint(db), trim, logErasure.run]) guardStep(step)
     idleWork.begin()
   }, CHECK_EVERY_MS)
   const stopTimers = (): void => {
@@ -75,10 +76,10 @@ function runChecks(engine: Engine): void {
 
 function createIdleWork(engine: Engine, isReplaced: () => boolean) {
   let next: ReturnType<typeof setTimeout> | undefined
-  const step = (): void => {
+  const step = async (): Promise<void> => {
     next = undefined
-    guard(() => {
-      if (!isReplaced() && engine.tidy()) next = setTimeout(step, IDLE_STEP_MS)
+    await guard(async () => {
+      if (!isReplaced() && (await engine.tidy())) next = setTimeout(() => void step(), IDLE_STEP_MS)
     })
   }
   return { begin: (): void => void (next === undefined && step()), end: (): void => clearTimeout(next) }
@@ -93,13 +94,26 @@ function stop(error: unknown): void {
   post({ broken: reasonOf(error) })
 }
 
-function guard(step: () => void): void {
+async function guard(step: () => Promise<void>): Promise<void> {
+  if (isBroken) return
+  try {
+    await step()
+  } catch (error) {
+    stopUnlessPassing(error)
+  }
+}
+
+function guardStep(step: () => void): void {
   if (isBroken) return
   try {
     step()
   } catch (error) {
-    if (!isPassingFault(error, openPath)) stop(error)
+    stopUnlessPassing(error)
   }
+}
+
+function stopUnlessPassing(error: unknown): void {
+  if (!isPassingFault(error, openPath)) stop(error)
 }
 
 const inodeOf = (path: string): number | null => {
@@ -112,31 +126,36 @@ const inodeOf = (path: string): number | null => {
 
 const REPLACED: Outcome = { refusal: 'unavailable', reason: 'the database file was replaced or removed' }
 
-function runGroup({ db, engine, isReplaced, eraseLog, hasExternalCheckpoints }: Open, jobs: Job[]): void {
+async function runGroup(
+  { db, engine, isReplaced, eraseLog, hasExternalCheckpoints }: Open,
+  jobs: Job[],
+): Promise<void> {
   if (isReplaced()) return post(JSON.stringify(jobs.map(() => REPLACED)))
   try {
-    post(JSON.stringify(engine.run(jobs)))
+    post(JSON.stringify(await engine.run(jobs)))
   } catch (error) {
     return stop(error)
   }
   if (jobs.some(({ name }) => name === 'eraseContact')) eraseLog()
   // after the answer, so that only the next group waits for it
-  if (!hasExternalCheckpoints) guard(() => finishAfterCommit(db))
+  if (!hasExternalCheckpoints) guardStep(() => finishAfterCommit(db))
 }
 
 function close({ db, hasExternalCheckpoints, stopTimers }: Open): void {
   stopTimers()
-  if (!hasExternalCheckpoints) guard(() => void truncateLog(db))
+  if (!hasExternalCheckpoints) guardStep(() => void truncateLog(db))
   db.close()
   post({ answer: null })
 }
 
 function serve(store: Open): void {
   const decodeGroup = createGroupDecoder()
-  self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
-    if (typeof data === 'string') runGroup(store, decodeGroup(data))
+  const handle = createTurns(async (data: ToWriter): Promise<void> => {
+    if (typeof data === 'string') await runGroup(store, decodeGroup(data))
     else if ('close' in data) close(store)
-  }
+  })
+  // unhandled, so that the thread ends with the error
+  self.onmessage = async ({ data }: MessageEvent<ToWriter>) => await handle(data)
 }
 
 export function serveWrites(domainRules: DomainRules): void {

@@ -1,9 +1,11 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
+import { mapInOrder } from '../../core/in-order.ts'
 import { MOST_COUNTED } from '../../core/count.ts'
 import { appToken, createIndexReads } from './contact-index.ts'
 import { createContactReads } from '../contacts.ts'
 import { USES_DEDUPE_KEY, WAS_SENT } from '../delivery-states.ts'
 import type { ContactRow, ContactStatus } from '../types.ts'
+import { inSnapshot } from '../engine/transactions.ts'
 
 /** Rows that a page looks at where few match a condition (measured: 20 ms). */
 const SCANNED_ROWS = 15_000
@@ -130,8 +132,9 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   const { counted, scanned: mostScanned, probed, merged, listed } = bounds
   const many: PeopleCount = { people: counted, isExact: false }
   const { listSeenContacts } = createContactReads(db)
-  const all = <Row>({ text, values }: Sql): Row[] => db.prepare<Row, SQLQueryBindings[]>(text).all(...values)
-  const idsOf = (query: Sql): number[] => all<{ id: number }>(query).map(({ id }) => id)
+  const all = async <Row>({ text, values }: Sql): Promise<Row[]> =>
+    await db.prepare<Row, SQLQueryBindings[]>(text).all(...values)
+  const idsOf = async (query: Sql): Promise<number[]> => (await all<{ id: number }>(query)).map(({ id }) => id)
   const nameId = db.prepare<{ id: number }, [number, string]>(
     'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
   )
@@ -143,40 +146,43 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   )
 
   /** The newest of those whose name has this part. */
-  const findByName = (appId: number, part: string, limit: number): number[] =>
+  const findByName = async (appId: number, part: string, limit: number): Promise<number[]> =>
     Array.from(part).length < NAME_PART_CHARACTERS
       ? []
-      : names.all(`app : "${appToken(appId)}" AND name : "${part.replaceAll('"', '""')}"`, limit).map(({ id }) => id)
+      : (await names.all(`app : "${appToken(appId)}" AND name : "${part.replaceAll('"', '""')}"`, limit)).map(
+          ({ id }) => id,
+        )
 
-  const findByEmail = (appId: number, start: string, limit: number): number[] =>
-    emails.all(appId, start, `${start}\u{10FFFF}`, limit).map(({ id }) => id)
+  const findByEmail = async (appId: number, start: string, limit: number): Promise<number[]> =>
+    (await emails.all(appId, start, `${start}\u{10FFFF}`, limit)).map(({ id }) => id)
 
-  const search = (appId: number, text: string): Condition | IsFound => {
+  const search = async (appId: number, text: string): Promise<Condition | IsFound> => {
     const part = tidy(text)
     const most = counted + 1
-    const [byEmail, byName] = [findByEmail(appId, part.toLowerCase(), most), findByName(appId, part, most)]
+    const [byEmail, byName] = [await findByEmail(appId, part.toLowerCase(), most), await findByName(appId, part, most)]
     if (byEmail.length === most || byName.length === most) return createIsFound(part)
     const ids = JSON.stringify([...new Set([...byEmail, ...byName])])
     const list = 'SELECT value AS id FROM json_each(?)'
     return { ids: sql(list, ids), arms: [], test: sql(`c.id IN (${list})`, ids), cost: 1 }
   }
 
-  const readConditions = (appId: number, filter: PeopleFilter): Conditions => {
+  const readConditions = async (appId: number, filter: PeopleFilter): Promise<Conditions> => {
     const { tag, status, field, event, seen, email } = filter
     const conditions: Condition[] = []
     if (tag !== null) conditions.push(hasTag(appId, tag))
     if (status !== null) conditions.push(hasStatus(appId, status))
     if (field !== null) conditions.push(hasField(appId, field))
-    if (event !== null) conditions.push(didEvent(nameId.get(appId, event.name)?.id ?? 0, event.isDone))
+    if (event !== null) conditions.push(didEvent((await nameId.get(appId, event.name))?.id ?? 0, event.isDone))
     if (seen !== null) conditions.push(wasSeen(appId, seen))
     if (email !== null) conditions.push(hadEmail(appId, email))
-    const found = filter.search === null || tidy(filter.search) === '' ? null : search(appId, filter.search)
+    const found = filter.search === null || tidy(filter.search) === '' ? null : await search(appId, filter.search)
     if (typeof found === 'function') return { conditions, isFound: found }
     return { conditions: found ? [found, ...conditions] : conditions, isFound: null }
   }
 
-  const countUpTo = ({ text, values }: Sql, most: number): number =>
-    all<{ n: number }>(sql(`SELECT count(*) AS n FROM (SELECT 1 FROM (${text}) LIMIT ?)`, ...values, most))[0]?.n ?? 0
+  const countUpTo = async ({ text, values }: Sql, most: number): Promise<number> =>
+    (await all<{ n: number }>(sql(`SELECT count(*) AS n FROM (SELECT 1 FROM (${text}) LIMIT ?)`, ...values, most)))[0]
+      ?.n ?? 0
 
   const peopleOf = db.prepare<{ people: number }, [number]>(
     'SELECT ifnull(sum(people), 0) AS people FROM people_by_day WHERE app_id = ?',
@@ -184,57 +190,62 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   const nthBefore = db.prepare<{ id: number }, [number, number, number]>(
     `SELECT id FROM contacts INDEXED BY contacts_by_app WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT 1 OFFSET ?`,
   )
-  const countPeople = (appId: number): number => peopleOf.get(appId)?.people ?? 0
+  const countPeople = async (appId: number): Promise<number> => (await peopleOf.get(appId))?.people ?? 0
 
   /** The lists, the longest first, if counting people who are on none of them is quick. */
-  const findOutside = (arms: Arm[], people: number, isNewest: boolean): Arm[] | null => {
-    const sized = arms.map((arm) => ({ arm, size: countUpTo(listOf(arm), probed + 1) }))
+  const findOutside = async (arms: Arm[], people: number, isNewest: boolean): Promise<Arm[] | null> => {
+    const sized = await mapInOrder(arms, async (arm) => ({ arm, size: await countUpTo(listOf(arm), probed + 1) }))
     const sorted = sized.toSorted((a, b) => b.size - a.size)
     const lookups = sumOf(sorted.map(({ size }, index) => size * index))
     const rows = people * (sorted[0]?.arm.list ? LISTED_BY_TIME : 1) + lookups * LISTED_PER_LOOKUP
     return rows <= listed * (isNewest ? 1 : LISTED_OTHER_ORDER) ? sorted.map(({ arm }) => arm) : null
   }
-  const countOutside = (arms: Arm[], people: number): number =>
-    arms.reduce((left, arm, index) => {
-      const { text, values } = listOf(arm)
-      const test = allOf(arms.slice(0, index).map(toOutside))
-      const count = sql(`SELECT count(*) AS n FROM (${text}) AS c WHERE ${test.text}`, ...values, ...test.values)
-      return left - (all<{ n: number }>(count)[0]?.n ?? 0)
-    }, people)
+  const countOutside = async (arms: Arm[], people: number): Promise<number> =>
+    people -
+    sumOf(
+      await mapInOrder(arms, async (arm, index) => {
+        const { text, values } = listOf(arm)
+        const test = allOf(arms.slice(0, index).map(toOutside))
+        const count = sql(`SELECT count(*) AS n FROM (${text}) AS c WHERE ${test.text}`, ...values, ...test.values)
+        return (await all<{ n: number }>(count))[0]?.n ?? 0
+      }),
+    )
 
   const countMerged = (arms: Arm[]): number =>
     Math.max(1, Math.floor(merged / (arms.length + (arms.some(({ isIn }) => isIn) ? 0 : 1))))
 
   /** As many people before `until` as are merged at once. */
-  const rangeBefore = (appId: number, arms: Arm[], until: number, part = 1): Range => {
+  const rangeBefore = async (appId: number, arms: Arm[], until: number, part = 1): Promise<Range> => {
     const most = Math.max(1, Math.floor(countMerged(arms) * part))
-    const isMore = isMerged(arms) && countPeople(appId) > most
-    return { from: isMore ? (nthBefore.get(appId, until, most - 1)?.id ?? 0) : 0, until }
+    const isMore = isMerged(arms) && (await countPeople(appId)) > most
+    return { from: isMore ? ((await nthBefore.get(appId, until, most - 1))?.id ?? 0) : 0, until }
   }
 
   /** The ids of `candidates` that match: one more than are counted, where there are that many. */
-  const listMatches = (candidates: Sql, conditions: Condition[], isFound: IsFound | null): number[] => {
+  const listMatches = async (candidates: Sql, conditions: Condition[], isFound: IsFound | null): Promise<number[]> => {
     const test = allOf(conditions)
     const columns = `c.id AS id${isFound ? SEARCHED_COLUMNS : ''}`
     const text = `SELECT ${columns} FROM (${candidates.text}) AS c WHERE ${test.text} LIMIT ?`
-    const found = all<Candidate>(sql(text, ...candidates.values, ...test.values, isFound ? MAX_ID : counted + 1))
+    const found = await all<Candidate>(sql(text, ...candidates.values, ...test.values, isFound ? MAX_ID : counted + 1))
     return found.filter((one) => isFound?.(one.searched ?? '') ?? true).map(({ id }) => id)
   }
 
-  const plan = (query: Counted): Plan => {
+  const plan = async (query: Counted): Promise<Plan> => {
     const { appId, filter } = query
-    const { conditions, isFound } = readConditions(appId, filter)
-    const people = countPeople(appId)
-    const lists = conditions.flatMap((one): Listed[] => {
-      if (!one.ids) return []
-      const others = conditions.filter((other) => other !== one)
-      const some = Math.floor(probed / lookupsOf(others, isFound))
-      const most = one.isSorted && !isFound ? Math.floor(some / SORTED_LOOKUP) : some
-      const known = Math.max(most, probed)
-      const least = countUpTo(one.ids, known + 1)
-      const size = least > known ? Math.max(people, least) : least
-      return [{ ids: one.ids, others, most, some, size, least }]
-    })
+    const { conditions, isFound } = await readConditions(appId, filter)
+    const people = await countPeople(appId)
+    const lists = (
+      await mapInOrder(conditions, async (one): Promise<Listed[]> => {
+        if (!one.ids) return []
+        const others = conditions.filter((other) => other !== one)
+        const some = Math.floor(probed / lookupsOf(others, isFound))
+        const most = one.isSorted && !isFound ? Math.floor(some / SORTED_LOOKUP) : some
+        const known = Math.max(most, probed)
+        const least = await countUpTo(one.ids, known + 1)
+        const size = least > known ? Math.max(people, least) : least
+        return [{ ids: one.ids, others, most, some, size, least }]
+      })
+    ).flat()
     const everyone = {
       ids: everyoneOf(appId),
       others: conditions,
@@ -246,15 +257,15 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     const smallest = [...lists, everyone]
       .filter(({ size, most }) => size <= most)
       .toSorted((a, b) => a.size - b.size)[0]
-    if (!smallest) return planMany(query, { conditions, isFound, lists, people })
-    const ids = listMatches(smallest.ids, smallest.others, isFound)
+    if (!smallest) return await planMany(query, { conditions, isFound, lists, people })
+    const ids = await listMatches(smallest.ids, smallest.others, isFound)
     return ids.length <= counted ? { ids } : { conditions, isFound, count: many }
   }
 
   type Many = Conditions & { lists: Listed[]; people: number }
 
   /** The arms that are merged if all of their rows can be; null if they are too many. */
-  const findWhole = ({ conditions, lists, people }: Many): Arm[] | null => {
+  const findWhole = async ({ conditions, lists, people }: Many): Promise<Arm[] | null> => {
     const arms = conditions.flatMap(({ arms, whole }) => (whole ? [whole] : arms))
     if (!isMerged(arms)) return null
     const sized = conditions.flatMap(({ ids, arms, whole }) => {
@@ -269,17 +280,17 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     if (sumOf(sized.map(({ least }) => least)) > left) return null
     for (const { arm, size, cost } of sized)
       if (left >= 0)
-        left -= isShort && !arm.read ? size : cost * countUpTo(arm.read ?? selectArm(arm), Math.ceil(left) + 1)
+        left -= isShort && !arm.read ? size : cost * (await countUpTo(arm.read ?? selectArm(arm), Math.ceil(left) + 1))
     return left < 0 ? null : arms
   }
 
   /** Where many match each condition. Only the first page is counted if that takes long. */
-  const planMany = (query: Counted, given: Many): Plan => {
+  const planMany = async (query: Counted, given: Many): Promise<Plan> => {
     const { conditions, isFound, lists, people } = given
     const { appId, filter, sort, after, isCounted } = query
     const toPlan = (count: PeopleCount, start?: Start): Plan => ({ conditions, isFound, count, start })
     if (conditions.length + (isFound ? 1 : 0) <= 1 && conditions.every(({ ids }) => ids !== null)) return toPlan(many)
-    const whole = isCounted ? findWhole(given) : null
+    const whole = isCounted ? await findWhole(given) : null
     const arms = whole ?? conditions.flatMap((one) => one.arms)
     const rest = conditions.filter((one) => one.arms.length === 0 && !(whole && one.whole))
     const [longest] = lists.toSorted((a, b) => b.some / b.size - a.some / a.size)
@@ -288,42 +299,42 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     if (share > 0 && share >= (longest ? longest.some / longest.size : 0)) {
       const isNewest = sort === 'newest'
       const isOutside = share < 1 && rest.length === 0 && !isFound && !arms.some(({ isIn }) => isIn)
-      const outside = isOutside ? findOutside(arms, people, isNewest) : null
+      const outside = isOutside ? await findOutside(arms, people, isNewest) : null
       const part = (share === 1 || isNewest ? 1 : OTHER_ORDER) * (outside ? OUTSIDE : 1)
-      const range = whole ? { from: 0, until: MAX_ID } : rangeBefore(appId, arms, MAX_ID, part)
+      const range = whole ? { from: 0, until: MAX_ID } : await rangeBefore(appId, arms, MAX_ID, part)
       const list = merge(appId, arms, range)
-      const ids = idsOf(sql(`${list.text} LIMIT ?`, ...list.values, counted + 1))
+      const ids = await idsOf(sql(`${list.text} LIMIT ?`, ...list.values, counted + 1))
       if (ids.length > counted && rest.length === 0 && !isFound) return toPlan(many)
       const most = Math.floor(probed / lookupsOf(rest, isFound))
       const tested = rest.length === 0 && !isFound ? ids : ids.slice(0, most)
       const values = sql('SELECT value AS id FROM json_each(?)', JSON.stringify(tested))
-      const matches = listMatches(values, rest, isFound)
+      const matches = await listMatches(values, rest, isFound)
       const isWhole = tested.length === ids.length && ids.length <= counted
       if (range.from === 0 && isWhole) return { ids: matches }
       const next = isWhole ? range.from : (tested.at(-1) ?? MAX_ID)
       const found = matches.toSorted((a, b) => b - a).map((id) => ({ key: null, id }))
       const start = isNewest && after === null ? { found, next: { key: null, id: next } } : undefined
       return toPlan(
-        outside ? upTo(Math.max(matches.length, countOutside(outside, people))) : atLeast(matches.length),
+        outside ? upTo(Math.max(matches.length, await countOutside(outside, people))) : atLeast(matches.length),
         start,
       )
     }
     if (isFound) {
       const query = { appId, filter, sort: 'newest', after: null, limit: counted + 1 } as const
-      const { found, next } = walk({ conditions, isFound }, query, mostScanned / 4)
+      const { found, next } = await walk({ conditions, isFound }, query, mostScanned / 4)
       return toPlan(next === null ? upTo(found.length) : atLeast(found.length))
     }
     if (!longest) return toPlan(many)
     const { ids, others, some } = longest
     const list = sql(`SELECT id FROM (${ids.text} LIMIT ?)`, ...ids.values, some)
-    return toPlan(atLeast(listMatches(list, others, null).length))
+    return toPlan(atLeast((await listMatches(list, others, null)).length))
   }
 
   const atLeast = (people: number): PeopleCount => ({ people: Math.min(people, counted), isExact: false })
   const upTo = (people: number): PeopleCount => ({ people: Math.min(people, counted), isExact: people <= counted })
 
   /** Of listed ids. Where they are many, the next ones are near in the index. */
-  const pageOfIds = (ids: number[], query: PeopleQuery): PeopleCursor[] => {
+  const pageOfIds = async (ids: number[], query: PeopleQuery): Promise<PeopleCursor[]> => {
     const { sort, after, limit, appId } = query
     if (sort === 'newest') {
       const until = after?.id ?? MAX_ID
@@ -335,24 +346,27 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     const near =
       ids.length < MANY_IDS
         ? []
-        : sections.slice(0, 1).flatMap((section) => {
-            const { text, values } = rowsOf(appId, section, mostScanned)
-            return all<PeopleCursor>(
-              sql(`SELECT id, key FROM (${text}) WHERE ${IS_LISTED} LIMIT ?`, ...values, list, limit),
-            )
-          })
+        : (
+            await mapInOrder(sections.slice(0, 1), async (section) => {
+              const { text, values } = rowsOf(appId, section, mostScanned)
+              return await all<PeopleCursor>(
+                sql(`SELECT id, key FROM (${text}) WHERE ${IS_LISTED} LIMIT ?`, ...values, list, limit),
+              )
+            })
+          ).flat()
     if (near.length === limit) return near
     const found: PeopleCursor[] = []
     for (const { table, id, key, is, values, order } of sections) {
       const query = `SELECT ${id} AS id, ${key} AS key FROM (SELECT value AS listed FROM json_each(?))
         CROSS JOIN ${table} ON ${table}.${id} = listed WHERE ${is} ORDER BY ${order} LIMIT ?`
-      if (found.length < limit) found.push(...all<PeopleCursor>(sql(query, list, ...values, limit - found.length)))
+      if (found.length < limit)
+        found.push(...(await all<PeopleCursor>(sql(query, list, ...values, limit - found.length))))
     }
     return found
   }
 
   /** In the order of an index, up to a number of rows. */
-  const walk = ({ conditions, isFound }: Conditions, query: PeopleQuery, mostRows?: number) => {
+  const walk = async ({ conditions, isFound }: Conditions, query: PeopleQuery, mostRows?: number) => {
     const { appId, sort, limit } = query
     const found: PeopleCursor[] = []
     const isByAge = sort === 'newest'
@@ -365,7 +379,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     const columns = `c.id AS id, c.key AS key, (${test.text}) AS isMatch${isFound ? SEARCHED_COLUMNS : ''}`
     const isTested = tested.length > 0 || isFound !== null
     let after = query.after ?? startOf(query)
-    const { from } = isByAge ? rangeBefore(appId, arms, after?.id ?? MAX_ID) : { from: 0 }
+    const { from } = isByAge ? await rangeBefore(appId, arms, after?.id ?? MAX_ID) : { from: 0 }
     for (let scanned = 0, rows = isTested ? CHUNK_ROWS : limit; scanned < most; scanned += rows) {
       const chunk: Candidate[] = []
       const sources = isByAge
@@ -374,7 +388,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
       for (const { text, values } of sources) {
         const left = rows - chunk.length
         const some = `SELECT ${columns} FROM (${text} LIMIT ?) AS c`
-        if (left > 0) chunk.push(...all<Candidate>(sql(some, ...test.values, ...values, left)))
+        if (left > 0) chunk.push(...(await all<Candidate>(sql(some, ...test.values, ...values, left))))
       }
       for (const { id, key, isMatch, searched = '' } of chunk) {
         after = { key, id }
@@ -399,28 +413,30 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     )
   const lastEmails = { emailed: prepareEmails('handed_at'), cameBack: prepareEmails('came_back_at') }
 
-  const addEmails = (appId: number, { email }: PeopleFilter, people: ContactRow[]): FoundPerson[] => {
+  const addEmails = async (appId: number, { email }: PeopleFilter, people: ContactRow[]): Promise<FoundPerson[]> => {
     if (email === null || email.result === 'notEmailed')
       return people.map((person) => ({ ...person, foundEmail: null }))
     const ids = JSON.stringify(people.map(({ id }) => id))
-    const found = new Map(lastEmails[email.result].all(appId, ids, email.messageId).map(({ id, ...one }) => [id, one]))
+    const found = new Map(
+      (await lastEmails[email.result].all(appId, ids, email.messageId)).map(({ id, ...one }) => [id, one]),
+    )
     return people.map((person) => ({ ...person, foundEmail: found.get(person.id) ?? null }))
   }
 
   // one snapshot for a page with its count
-  const findPeople = db.transaction((query: Counted): PeoplePage & { count: PeopleCount } => {
+  const findCounted = async (query: Counted): Promise<PeoplePage & { count: PeopleCount }> => {
     const { appId, filter, limit } = query
-    const planned = plan(query)
+    const planned = await plan(query)
     const count = 'ids' in planned ? { people: planned.ids.length, isExact: true } : planned.count
     const wanted = { ...query, limit: limit + 1 }
     const { found, next } =
       'ids' in planned
-        ? { found: pageOfIds(planned.ids, wanted), next: null }
-        : (planned.start ?? walk(planned, wanted))
+        ? { found: await pageOfIds(planned.ids, wanted), next: null }
+        : (planned.start ?? (await walk(planned, wanted)))
     const page = found.slice(0, limit)
-    const people = addEmails(appId, filter, listSeenContacts(page.map(({ id }) => id)))
+    const people = await addEmails(appId, filter, await listSeenContacts(page.map(({ id }) => id)))
     return { people, next: found.length > limit ? (page.at(-1) ?? null) : next, count }
-  })
+  }
 
   const distinct = (column: string, table: string) =>
     db.prepare<{ text: string }, [number]>(
@@ -435,17 +451,18 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     distinct('name', 'contact_fields'),
     distinct('name', 'event_names'),
   ]
-  const textsOf = (query: typeof tags, appId: number): string[] => query.all(appId).map(({ text }) => text)
+  const textsOf = async (query: typeof tags, appId: number): Promise<string[]> =>
+    (await query.all(appId)).map(({ text }) => text)
 
   return {
     ...createIndexReads(db),
     /** The first of each, alphabetically. */
-    suggestFilters: (appId: number) => ({
-      tags: textsOf(tags, appId),
-      fields: textsOf(fields, appId),
-      events: textsOf(events, appId),
+    suggestFilters: async (appId: number) => ({
+      tags: await textsOf(tags, appId),
+      fields: await textsOf(fields, appId),
+      events: await textsOf(events, appId),
     }),
-    findPeople: (query: Counted) => findPeople(query),
+    findPeople: (query: Counted) => inSnapshot(db, () => findCounted(query)),
   }
 }
 

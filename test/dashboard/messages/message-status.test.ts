@@ -434,7 +434,7 @@ describe('deleting', () => {
     const db = openDatabase(pages.folder)
     const { id: messageId } = await pages.draft()
     const at = pages.clock.now()
-    addDeliveries(
+    await addDeliveries(
       db,
       { appId: pages.app.id, messageId, at, count: 1 },
       { state: 'skipped', reason: 'holdback', heldBack: true },

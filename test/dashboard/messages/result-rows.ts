@@ -13,7 +13,11 @@ let last = 0
 type Adding = { appId: number; messageId: number; at: number; count: number }
 
 /** One for each new person. */
-export function addDeliveries(db: Database, { appId, messageId, at, count }: Adding, row: ResultRow): void {
+export async function addDeliveries(
+  db: Database,
+  { appId, messageId, at, count }: Adding,
+  row: ResultRow,
+): Promise<void> {
   const atIf = (is: boolean | undefined): number | null => (is ? at : null)
   const isSent = row.state === 'sent'
   const ends = [row.state, row.reason ?? null, atIf(isSent), atIf(row.heldBack)]
@@ -34,7 +38,7 @@ export function addDeliveries(db: Database, { appId, messageId, at, count }: Add
       [...ends, ...reached, id],
     )
     if (!isCompared) continue
-    createComparing(db).compare(id, { at, isHeldBack: row.heldBack === true, isCapturing: row.isCapturing })
+    await createComparing(db).compare(id, { at, isHeldBack: row.heldBack === true, isCapturing: row.isCapturing })
     db.run('UPDATE compared_people SET came_back_at = ?, opened_at = ?, goal_at = ? WHERE delivery_id = ?', [
       ...reached,
       id,

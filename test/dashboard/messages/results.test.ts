@@ -19,7 +19,7 @@ afterEach(() => db.close())
 
 async function add(count: number, row: ResultRow, messageId?: number): Promise<void> {
   const at = pages.clock.now() - (row.daysAgo ?? 0) * DAY
-  addDeliveries(db, { appId: pages.app.id, messageId: messageId ?? (await pages.draft()).id, at, count }, row)
+  await addDeliveries(db, { appId: pages.app.id, messageId: messageId ?? (await pages.draft()).id, at, count }, row)
 }
 
 const resultsPath = async (): Promise<string> =>

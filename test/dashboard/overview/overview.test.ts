@@ -22,7 +22,7 @@ const answerOf = async (html: string): Promise<string> => (await textOf(html, '.
 
 async function add(count: number, row: ResultRow): Promise<void> {
   const at = pages.clock.now() - (row.daysAgo ?? 0) * DAY
-  addDeliveries(db, { appId: pages.app.id, messageId: (await pages.draft()).id, at, count }, row)
+  await addDeliveries(db, { appId: pages.app.id, messageId: (await pages.draft()).id, at, count }, row)
 }
 
 /** Opens the page until its simulation has ended, as the page's script does. `first`: while it runs. */
@@ -270,16 +270,20 @@ describe('with a live message', () => {
 
   test('adds up what several messages brought about, with one margin for all', async () => {
     const [first, second] = await pages.messages()
-    const compare = (messageId = 0) => {
+    const compare = async (messageId = 0) => {
       const to = { appId: pages.app.id, messageId, at: pages.clock.now() }
-      addDeliveries(db, { ...to, count: 131 }, { state: 'sent', cameBack: true })
-      addDeliveries(db, { ...to, count: 249 }, { state: 'sent' })
-      addDeliveries(db, { ...to, count: 6 }, { state: 'skipped', reason: 'holdback', heldBack: true, cameBack: true })
-      addDeliveries(db, { ...to, count: 36 }, { state: 'skipped', reason: 'holdback', heldBack: true })
+      await addDeliveries(db, { ...to, count: 131 }, { state: 'sent', cameBack: true })
+      await addDeliveries(db, { ...to, count: 249 }, { state: 'sent' })
+      await addDeliveries(
+        db,
+        { ...to, count: 6 },
+        { state: 'skipped', reason: 'holdback', heldBack: true, cameBack: true },
+      )
+      await addDeliveries(db, { ...to, count: 36 }, { state: 'skipped', reason: 'holdback', heldBack: true })
     }
-    compare(first?.id)
+    await compare(first?.id)
     expect(await answerOf(await show())).toBe('380 people emailed, 131 came back, 71 ± 45 more than without.')
-    compare(second?.id)
+    await compare(second?.id)
     expect(await answerOf(await show())).toBe('760 people emailed, 262 came back, 142 ± 63 more than without.')
   })
 

@@ -108,12 +108,12 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
     }
   }
 
-  const simulateNow = (contactId?: number): Simulation => {
+  const simulateNow = async (contactId?: number): Promise<Simulation> => {
     const [now, db] = [server.clock.now(), openForReading(server.folder)]
     const days = Math.ceil((now - LIVE_AT) / DAY) + EARLIER_DAYS
     try {
       const input = { appId: app.id, messageId, hosts: app.hosts, content, settings, days, now, contactId }
-      return simulate(createSimulationReads(db, { until: now }), input, { most: 10_000 })
+      return await simulate(createSimulationReads(db, { until: now }), input, { most: 10_000 })
     } finally {
       db.close()
     }
@@ -211,7 +211,7 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
     decideBefore,
 
     async compare(): Promise<void> {
-      const { lines } = simulateNow()
+      const { lines } = await simulateNow()
       const again = lines.filter(({ outcome }) => outcome === 'again')
       const simulated = lines.filter((line) => !again.includes(line))
       const own = (await messaging.deliveries()).filter((one) => one.messageId === messageId)
@@ -230,7 +230,7 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
       })
       const ofPerson = ({ contactId }: SimulationLine): number => contactId
       for (const [contactId, ofOne] of Map.groupBy(lines, ofPerson))
-        played.compared.push({ live: ofOne, predicted: simulateNow(contactId).lines })
+        played.compared.push({ live: ofOne, predicted: (await simulateNow(contactId)).lines })
       played.outcomes.push(...lines.map(({ outcome }) => outcome))
     },
   }

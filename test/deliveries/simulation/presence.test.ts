@@ -122,9 +122,9 @@ describe('three days later', () => {
     at.clock.tick(HOUR)
   }
 
-  function forgetReports(): number {
+  async function forgetReports(): Promise<number> {
     const db = openDatabase(at.server.folder)
-    const removed = createBatchUpkeep(
+    const removed = await createBatchUpkeep(
       db,
       createStoreTimeline(db, () => 0),
     )(at.clock.now())
@@ -139,7 +139,7 @@ describe('three days later', () => {
     expect(onTheDay.lines.flatMap(({ verdicts }) => verdicts.filter(({ isEstimated }) => isEstimated))).toEqual([])
     at.clock.tick(3 * DAY)
     const later = await simulate()
-    expect(forgetReports()).toBe(10)
+    expect(await forgetReports()).toBe(10)
     expect(await simulate()).toEqual(later)
     expect(later).toMatchObject({ counts: onTheDay.counts, estimated: 5 })
     const marks = later.lines.map(({ verdicts }) => verdicts.map(({ rule, isEstimated }) => `${rule} ${isEstimated}`))
@@ -153,7 +153,7 @@ describe('three days later', () => {
     await play(['a@example.com'], [])
     await at.browse('a@example.com', page('/results/1'))
     at.clock.tick(3 * DAY)
-    forgetReports()
+    await forgetReports()
     const { counts, estimated } = await simulate({ wait: { minutes: 120 }, onlyIf: [{ rule: 'notSeen' }] })
     expect([counts, estimated]).toEqual([{ seen: 1 }, 0])
   })

@@ -12,12 +12,12 @@ beforeEach(async () => {
 })
 afterEach(() => at.close())
 
-function simulateNewest(most: number, progress: Progress[] = []) {
+async function simulateNewest(most: number, progress: Progress[] = []) {
   const db = openForReading(at.server.folder)
   const until = at.clock.now()
   try {
     const reads = createSimulationReads(db, { until })
-    return simulate(reads, at.inputOf({}), { most, onProgress: (one) => progress.push(one) })
+    return await simulate(reads, at.inputOf({}), { most, onProgress: (one) => progress.push(one) })
   } finally {
     db.close()
   }
@@ -29,13 +29,13 @@ test('considers only the newest triggers, and says if there were more', async ()
     await at.event(`${name}@example.com`)
     at.clock.tick(MINUTE)
   }
-  const all = simulateNewest(4)
+  const all = await simulateNewest(4)
   expect([all.triggered, all.hasMore, describeSimulation(all)]).toEqual([
     4,
     false,
     [expect.any(String), expect.any(String)],
   ])
-  const some = simulateNewest(3)
+  const some = await simulateNewest(3)
   expect([some.triggered, some.hasMore, some.counts]).toEqual([3, true, { send: 3 }])
   expect(some.lines.map(({ email }) => email)).toEqual(['d@example.com', 'c@example.com', 'b@example.com'])
   expect(describeSimulation(some)[0]).toContain('of the newest 10,000')
@@ -45,7 +45,7 @@ test('lists the latest hundred of each outcome, counts all, and reports progress
   for (let index = 0; index < 205; index += 1) await at.event(`p${index}@example.com`)
   at.clock.tick(MINUTE)
   const progress: Progress[] = []
-  const { counts, lines } = simulateNewest(1_000, progress)
+  const { counts, lines } = await simulateNewest(1_000, progress)
   expect([counts, lines.length, progress]).toEqual([{ send: 205 }, 100, [{ done: 200, of: 205 }]])
 })
 

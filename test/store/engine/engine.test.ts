@@ -1,5 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { idAt } from '../../../src/core/ids.ts'
+import { mapInOrder } from '../../../src/core/in-order.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { createContactReads } from '../../../src/store/contacts.ts'
 import { databasePath } from '../../../src/store/engine/database.ts'
@@ -27,10 +29,10 @@ const record = (changes: Partial<EventWrite> = {}): Job => ({ name: 'recordEvent
 const recordBadly = (changes: Partial<EventWrite> = {}): Job =>
   record({ ...changes, idempotency: idempotency({ bodyHash: null as unknown as string }) })
 
-function quietly<T>(run: () => T): { result: T; lines: string[] } {
+async function quietly<T>(run: () => Promise<T>): Promise<{ result: T; lines: string[] }> {
   const log = spyOn(console, 'error').mockImplementation(() => {})
   try {
-    const result = run()
+    const result = await run()
     return { result, lines: log.mock.calls.map((call) => String(call[0])) }
   } finally {
     log.mockRestore()
@@ -41,7 +43,7 @@ const countRows = (db: Database, table: string): number =>
   db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()?.n ?? 0
 
 describe('a bad row', () => {
-  test('costs a few commits, not one for each neighbour', () => {
+  test('costs a few commits, not one for each neighbour', async () => {
     const { db } = openOne()
     let begins = 0
     const prepare = db.prepare.bind(db)
@@ -51,7 +53,7 @@ describe('a bad row', () => {
     }) as Database['prepare']
     const engine = createEngine(db, () => now, createSealer(null), { rules: STORE_RULES })
     const jobs = Array.from({ length: 256 }, (_, index) => (index === 100 ? recordBadly() : record()))
-    const { result, lines } = quietly(() => engine.run(jobs))
+    const { result, lines } = await quietly(() => engine.run(jobs))
     expect(result.flatMap((outcome, index) => ('refusal' in outcome ? [index] : []))).toEqual([100])
     expect(begins).toBe(17)
     expect(countRows(db, 'events')).toBe(255)
@@ -59,10 +61,10 @@ describe('a bad row', () => {
     expect(lines).toEqual([`{"level":"error","message":"a write failed","write":"recordEvent","reason":"${reason}"}`])
   })
 
-  test('leaves no count, name, person or time behind', () => {
+  test('leaves no count, name, person or time behind', async () => {
     const { db, engine, findContact } = openOne()
-    engine.run([record({ email: 'old@example.com' })])
-    quietly(() =>
+    await engine.run([record({ email: 'old@example.com' })])
+    await quietly(() =>
       engine.run([
         recordBadly({ email: 'old@example.com', name: 'bad', at: AT + 5, buckets: ['b'] }),
         recordBadly({ email: 'new@example.com', name: 'bad', at: AT + 5 }),
@@ -74,10 +76,10 @@ describe('a bad row', () => {
     expect([countRows(db, 'limit_usage'), countRows(db, 'contacts')]).toEqual([0, 2])
     expect(db.query('SELECT count FROM new_people').values()).toEqual([[2]])
     now += 2_000
-    engine.run([])
-    expect(findContact(1, 'old@example.com')?.lastEventAt).toBe(AT)
+    await engine.run([])
+    expect((await findContact(1, 'old@example.com'))?.lastEventAt).toBe(AT)
     expect(
-      done(engine.run([record({ email: 'new@example.com', name: 'bad' })])[0] ?? { refusal: 'none' }),
+      done((await engine.run([record({ email: 'new@example.com', name: 'bad' })]))[0] ?? { refusal: 'none' }),
     ).toMatchObject({
       created: true,
     })
@@ -85,86 +87,94 @@ describe('a bad row', () => {
 })
 
 describe('the disk', () => {
-  test('full: nothing is saved, reads work, and writes recover', () => {
+  test('full: nothing is saved, reads work, and writes recover', async () => {
     const { db, engine, findContact } = openOne()
     const known = { email: 'known@example.com' }
-    engine.run([record(known)])
+    await engine.run([record(known)])
     const pages = db.query<{ page_count: number }, []>('PRAGMA page_count').get()?.page_count ?? 0
     db.run(`PRAGMA max_page_count = ${pages}`)
     const many = Array.from({ length: 300 }, (_, index) => record({ email: `p${index}@example.com` }))
-    expect(new Set(engine.run(many).map((outcome) => JSON.stringify(outcome)))).toEqual(
+    expect(new Set((await engine.run(many)).map((outcome) => JSON.stringify(outcome)))).toEqual(
       new Set(['{"refusal":"unavailable","reason":"database or disk is full"}']),
     )
     expect([countRows(db, 'events'), countRows(db, 'contacts'), db.inTransaction]).toEqual([1, 1, false])
-    expect(findContact(1, known.email)).not.toBeNull()
+    expect(await findContact(1, known.email)).not.toBeNull()
     db.run('PRAGMA max_page_count = 100000')
-    for (const outcome of engine.run(many)) expect(outcome).toMatchObject({ created: true })
+    for (const outcome of await engine.run(many)) expect(outcome).toMatchObject({ created: true })
     expect(countRows(db, 'events')).toBe(301)
   })
 
-  test('locked by another process: unavailable, then writes continue', () => {
+  test('locked by another process: unavailable, then writes continue', async () => {
     const { db, engine } = openOne()
     db.run('PRAGMA busy_timeout = 1')
     const other = new Database(databasePath(folder.path()))
     other.run('BEGIN IMMEDIATE')
     const refused = { refusal: 'unavailable', reason: 'database is locked' } as const
-    expect(engine.run([record(), record()])).toEqual([refused, refused])
+    expect(await engine.run([record(), record()])).toEqual([refused, refused])
     other.run('ROLLBACK')
     other.close()
-    expect(engine.run([record()])[0]).toMatchObject({ created: true })
+    expect((await engine.run([record()]))[0]).toMatchObject({ created: true })
   })
 
   test.each(['SQLITE_IOERR_WRITE', 'SQLITE_IOERR_FSYNC', 'SQLITE_IOERR_DIR_FSYNC', 'SQLITE_CORRUPT', 'SQLITE_NOTADB'])(
     '%s: no later commit is acknowledged',
-    (code) => {
+    async (code) => {
       const { db } = openOne()
       const commit = failing(db, 'COMMIT', code)
       const engine = createEngine(db, () => now, createSealer(null), { rules: STORE_RULES })
-      engine.run([record()])
+      await engine.run([record()])
       commit.failNext()
-      expect(() => engine.run([record()])).toThrow('disk')
-      expect(() => engine.run([record()])).toThrow('disk')
-      expect(() => engine.run([])).toThrow('disk')
+      await expect(engine.run([record()])).rejects.toThrow('disk')
+      await expect(engine.run([record()])).rejects.toThrow('disk')
+      await expect(engine.run([])).rejects.toThrow('disk')
       expect([countRows(db, 'events'), db.inTransaction]).toEqual([1, false])
     },
   )
 
-  test('a failed rollback stops the engine too', () => {
+  test('a failed rollback stops the engine too', async () => {
     const { db } = openOne()
     const rollback = failing(db, 'ROLLBACK', 'SQLITE_IOERR')
     const engine = createEngine(db, () => now, createSealer(null), { rules: STORE_RULES })
     rollback.failNext()
-    expect(() => engine.run([recordBadly()])).toThrow('disk')
-    expect(() => engine.run([record()])).toThrow('disk')
+    await expect(engine.run([recordBadly()])).rejects.toThrow('disk')
+    await expect(engine.run([record()])).rejects.toThrow('disk')
   })
 })
 
 describe('with another process', () => {
-  test('writes with higher IDs by another process during the start hide none of ours', () => {
-    const ahead = createEngine(folder.open(), () => AT + 3_600_000, createSealer(null), { rules: STORE_RULES })
-    const db = folder.open()
+  test('writes with higher IDs by another process during the start hide none of ours', async () => {
+    const [ahead, db, later] = [folder.open(), folder.open(), AT + HOUR]
+    const [contactId, eventId] = [idAt(later), idAt(later) + 1]
     const prepare = db.prepare.bind(db)
     let isMade = false
     db.prepare = ((text: string) => {
       if (!isMade && text.includes('new_people')) {
         isMade = true
-        ahead.run([{ name: 'recordEvent', input: eventWrite() }])
+        ahead.run(`INSERT INTO event_names (id, app_id, name) VALUES (1, 1, 'results_ready')`)
+        ahead.run(
+          `INSERT INTO contacts (id, app_id, email, status, created_at, updated_at) VALUES (?1, 1, ?2, 'subscribed', ?3, ?3)`,
+          [contactId, eventWrite().email, later],
+        )
+        ahead.run(
+          `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at) VALUES (?, 1, ?, 1, 0, 0, ?)`,
+          [eventId, contactId, later],
+        )
       }
       return prepare(text)
     }) as Database['prepare']
     const engine = createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES })
-    const [outcome] = engine.run([{ name: 'recordEvent', input: eventWrite() }])
+    const [outcome] = await engine.run([{ name: 'recordEvent', input: eventWrite() }])
     if (!outcome || !('contactId' in outcome)) throw new Error('an event was refused')
     const query = { appId: 1, contactId: outcome.contactId, name: null, before: null, limit: 9 }
-    expect([isMade, createEventReads(db).listEvents(query).rows]).toMatchObject([true, [{}, {}]])
+    expect([isMade, (await createEventReads(db).listEvents(query)).rows]).toMatchObject([true, [{}, {}]])
   })
 
-  test('IDs do not collide within a millisecond, and people it erased are gone', () => {
+  test('IDs do not collide within a millisecond, and people it erased are gone', async () => {
     const [one, two] = [openOne(), openOne()]
     const ids = new Set<number>()
     for (let i = 0; i < 20; i++) {
       for (const [index, { engine }] of [one, two].entries()) {
-        const [first, again] = engine.run([
+        const [first, again] = await engine.run([
           record({ email: `${index}-${i}@example.com` }),
           record({ email: 'shared@example.com' }),
         ])
@@ -174,57 +184,58 @@ describe('with another process', () => {
     }
     expect(ids.size).toBe(40)
     expect(countRows(one.db, 'events')).toBe(80)
-    one.engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: 'shared@example.com' } }])
-    const outcome = two.engine.run([record({ email: 'shared@example.com', createContact: false })])
+    await one.engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: 'shared@example.com' } }])
+    const outcome = await two.engine.run([record({ email: 'shared@example.com', createContact: false })])
     expect(outcome).toEqual([{ refusal: 'contact_not_found' }])
   })
 
-  test('its commit is reported once, and a checkpoint is not a commit', () => {
+  test('its commit is reported once, and a checkpoint is not a commit', async () => {
     const [one, two] = [openOne(), openOne()]
     expect(one.engine.hasForeignWrite()).toBe(false)
-    one.engine.run([record()])
+    await one.engine.run([record()])
     expect(one.engine.hasForeignWrite()).toBe(false)
     expect([two.engine.hasForeignWrite(), two.engine.hasForeignWrite()]).toEqual([true, false])
-    two.engine.run([record()])
-    one.engine.run([record()])
+    await two.engine.run([record()])
+    await one.engine.run([record()])
     expect([one.engine.hasForeignWrite(), one.engine.hasForeignWrite()]).toEqual([true, false])
     two.engine.hasForeignWrite()
     two.db.run('PRAGMA wal_checkpoint(PASSIVE)')
     expect([one.engine.hasForeignWrite(), two.engine.hasForeignWrite()]).toEqual([false, false])
   })
 
-  test('pending times of last events are not lost when it updates its own', () => {
+  test('pending times of last events are not lost when it updates its own', async () => {
     const [one, two] = [openOne(), openOne()]
-    one.engine.run([record({ email: 'first@example.com' })])
-    one.engine.run([record({ email: 'a@example.com', at: AT + 1 })])
-    two.engine.run([record({ email: 'b@example.com', at: AT + 2 })])
-    one.engine.run([record({ email: 'a@example.com', at: AT + 3 })])
+    await one.engine.run([record({ email: 'first@example.com' })])
+    await one.engine.run([record({ email: 'a@example.com', at: AT + 1 })])
+    await two.engine.run([record({ email: 'b@example.com', at: AT + 2 })])
+    await one.engine.run([record({ email: 'a@example.com', at: AT + 3 })])
     now += 2_000
-    two.engine.run([record({ email: 'b@example.com', at: AT + 4 })])
+    await two.engine.run([record({ email: 'b@example.com', at: AT + 4 })])
     // both die here; a third one starts
     const three = openOne()
-    const times = () => ['a', 'b'].map((name) => three.findContact(1, `${name}@example.com`)?.lastEventAt)
-    expect(times()).toEqual([AT + 3, AT + 4])
-    three.engine.run([record({ email: 'c@example.com' })])
-    expect(times()).toEqual([AT + 3, AT + 4])
+    const times = async () =>
+      await mapInOrder(['a', 'b'], async (name) => (await three.findContact(1, `${name}@example.com`))?.lastEventAt)
+    expect(await times()).toEqual([AT + 3, AT + 4])
+    await three.engine.run([record({ email: 'c@example.com' })])
+    expect(await times()).toEqual([AT + 3, AT + 4])
   })
 })
 
-test('an erasure that is rolled back deletes nothing', () => {
+test('an erasure that is rolled back deletes nothing', async () => {
   const { db, findContact } = openOne()
   const commit = failing(db, 'COMMIT', 'SQLITE_FULL')
   const engine = createEngine(db, () => now, createSealer(null), { rules: STORE_RULES })
-  engine.run([record({ email: 'first@example.com' })])
-  engine.run([record({ email: 'a@example.com', at: AT + 7 })])
+  await engine.run([record({ email: 'first@example.com' })])
+  await engine.run([record({ email: 'a@example.com', at: AT + 7 })])
   commit.failNext()
-  const erased = engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: 'a@example.com' } }])
+  const erased = await engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: 'a@example.com' } }])
   expect(erased).toEqual([{ refusal: 'unavailable', reason: 'disk' }])
   now += 2_000
-  engine.run([])
-  expect(findContact(1, 'a@example.com')?.lastEventAt).toBe(AT + 7)
+  await engine.run([])
+  expect((await findContact(1, 'a@example.com'))?.lastEventAt).toBe(AT + 7)
 })
 
-test('interleaved events are counted by app, name, hour, key and second, also if one fails', () => {
+test('interleaved events are counted by app, name, hour, key and second, also if one fails', async () => {
   const { db, engine } = openOne()
   const turns = [
     record({ appId: 1, name: 'a', at: AT, buckets: ['events:key_1'] }),
@@ -233,9 +244,11 @@ test('interleaved events are counted by app, name, hour, key and second, also if
     record({ appId: 1, name: 'a', at: AT + 1_000, buckets: ['events:key_1'] }),
     record({ appId: 1, name: 'a', at: AT + HOUR, buckets: ['events:key_2'] }),
   ]
-  const failed = quietly(() => engine.run([...turns, recordBadly({ buckets: ['events:key_1'], at: AT }), ...turns]))
+  const failed = await quietly(() =>
+    engine.run([...turns, recordBadly({ buckets: ['events:key_1'], at: AT }), ...turns]),
+  )
   expect(failed.result.filter((one) => 'refusal' in one)).toEqual([{ refusal: 'internal_error' }])
-  engine.run(turns)
+  await engine.run(turns)
   const rollups = db.query('SELECT app_id, hour, count FROM rollups ORDER BY app_id, hour, name_id').values()
   const hour = AT / HOUR
   expect(rollups).toEqual([
@@ -254,11 +267,11 @@ test('interleaved events are counted by app, name, hour, key and second, also if
   ])
 })
 
-test('rollups count by app, name and hour, and point to the events', () => {
+test('rollups count by app, name and hour, and point to the events', async () => {
   const { db, engine } = openOne()
   const at = (hours: number, appId: number, name: string): Job => record({ at: AT + hours * HOUR, appId, name })
-  engine.run([at(0, 1, 'a'), at(0, 1, 'a'), at(0, 1, 'b'), at(0.99, 2, 'a')])
-  engine.run([at(0.5, 1, 'a'), at(1, 1, 'a'), { name: 'addContact', input: contactWrite() }])
+  await engine.run([at(0, 1, 'a'), at(0, 1, 'a'), at(0, 1, 'b'), at(0.99, 2, 'a')])
+  await engine.run([at(0.5, 1, 'a'), at(1, 1, 'a'), { name: 'addContact', input: contactWrite() }])
   const rows = db
     .query('SELECT r.app_id, n.name, hour, count FROM rollups r JOIN event_names n ON n.id = name_id ORDER BY 1, 2, 3')
     .values()

@@ -36,7 +36,7 @@ function runScript(script: string, ...args: string[]) {
   return Bun.spawn([process.execPath, '-e', script, ...args], { stdout: 'pipe', stderr: 'pipe', stdin: 'pipe' })
 }
 
-test('versions of messages in an older database have no known writer', () => {
+test('versions of messages in an older database have no known writer', async () => {
   const old = databases.open(
     MIGRATIONS.slice(
       0,
@@ -46,7 +46,7 @@ test('versions of messages in an older database have no known writer', () => {
   old.run(`PRAGMA foreign_keys = OFF; INSERT INTO messages VALUES (1, 'acc_1', 1, 'M', 'draft', 1, 5, 5);
     INSERT INTO message_versions (message_id, version, content, created_at) VALUES (1, 1, '{}', 5)`)
   const { listVersions } = createMessageReads(databases.open())
-  expect(listVersions(1, { before: null, limit: 9 })).toEqual([
+  expect(await listVersions(1, { before: null, limit: 9 })).toEqual([
     { version: 1, createdAt: 5, content: {}, actor: null },
   ] as never)
 })
@@ -264,7 +264,7 @@ describe('an older schema', () => {
     other.remove()
   })
 
-  test('separates captured emails from sent ones', () => {
+  test('separates captured emails from sent ones', async () => {
     const before = MIGRATIONS.findIndex((text) => text.includes(`state = 'kept'`))
     const other = makeFolder()
     const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
@@ -286,7 +286,7 @@ describe('an older schema', () => {
       [2, 'kept', 5, null, null, null],
       [3, 'skipped', 5, 6, 7, 8],
     ])
-    expect(createDeliveryReads(db, createMailSources(db, createSealer(null))).findCaptured(1, 2)).toEqual({
+    expect(await createDeliveryReads(db, createMailSources(db, createSealer(null))).findCaptured(1, 2)).toEqual({
       raw: 'Subject: Kept',
       createdAt: 5,
       content: null,
@@ -295,7 +295,7 @@ describe('an older schema', () => {
     other.remove()
   })
 
-  test('answers retries of requests with the old body hash, once', () => {
+  test('answers retries of requests with the old body hash, once', async () => {
     const before = MIGRATIONS.findIndex((text) => text.includes(`SET body_hash = ''`))
     const other = makeFolder()
     const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
@@ -303,16 +303,16 @@ describe('an older schema', () => {
     old.close()
     const db = openDatabase(other.folder)
     const { run } = createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES })
-    const send = (changes: Parameters<typeof idempotency>[0]) => {
+    const send = async (changes: Parameters<typeof idempotency>[0]) => {
       const input = eventWrite({ idempotency: idempotency({ at: AT + 1, ...changes }) })
-      return run([{ name: 'recordEvent', input }])[0]
+      return (await run([{ name: 'recordEvent', input }]))[0]
     }
-    expect(send({ bodyHash: 'new hash' })).toEqual({ contactId: 3, replayed: true })
+    expect(await send({ bodyHash: 'new hash' })).toEqual({ contactId: 3, replayed: true })
     expect(db.query('SELECT 1 FROM events').get()).toBeNull()
-    const found = createOutcomeReads(db, STORE_RULES).listOutcomes({ keyId: 'key_1', key: 'once', at: AT + 1 })
+    const found = await createOutcomeReads(db, STORE_RULES).listOutcomes({ keyId: 'key_1', key: 'once', at: AT + 1 })
     expect(found.map(({ bodyHash }) => isSameBody(bodyHash, 'new hash'))).toEqual([true])
-    expect(send({ key: 'other', bodyHash: 'first' })).toMatchObject({ created: true })
-    expect(send({ key: 'other', bodyHash: 'second' })).toEqual({ refusal: 'idempotency_mismatch' })
+    expect(await send({ key: 'other', bodyHash: 'first' })).toMatchObject({ created: true })
+    expect(await send({ key: 'other', bodyHash: 'second' })).toEqual({ refusal: 'idempotency_mismatch' })
     db.close()
     other.remove()
   })

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { rmSync } from 'node:fs'
+import { mapInOrder } from '../../../src/core/in-order.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import {
   createContactSearch,
@@ -41,18 +42,18 @@ beforeEach(() => {
 const open = (): Engine =>
   createEngine(db, () => (now += 1), createSealer(null), { isAlone: false, rules: STORE_RULES })
 
-const run = (...jobs: Job[]): void => {
-  for (const outcome of engine.run(jobs)) if ('refusal' in outcome) throw new Error(outcome.refusal)
+const run = async (...jobs: Job[]): Promise<void> => {
+  for (const outcome of await engine.run(jobs)) if ('refusal' in outcome) throw new Error(outcome.refusal)
 }
-const index = (): void => {
+const index = async (): Promise<void> => {
   // the first call only sees that it is idle
-  engine.tidy()
-  while (engine.tidy()) continue
+  await engine.tidy()
+  while (await engine.tidy()) continue
 }
 
 type Person = Partial<Parameters<typeof contactWrite>[0]> & { email: string }
-const add = (...people: Person[]): void => {
-  for (const person of people) run({ name: 'addContact', input: contactWrite({ appId: 1, ...person }) })
+const add = async (...people: Person[]): Promise<void> => {
+  for (const person of people) await run({ name: 'addContact', input: contactWrite({ appId: 1, ...person }) })
 }
 
 const filterEmails = (
@@ -78,30 +79,46 @@ type Asked = Partial<PeopleFilter> & {
   isCounted?: boolean
 }
 /** Pages of a few, so that cursors are tried too. */
-function find({ sort = 'newest', appId = 1, limit = 3, bounds, isCounted = false, ...filter }: Asked = {}): string[] {
+async function find({
+  sort = 'newest',
+  appId = 1,
+  limit = 3,
+  bounds,
+  isCounted = false,
+  ...filter
+}: Asked = {}): Promise<string[]> {
   const { findPeople } = createContactSearch(db, bounds)
   const emails: string[] = []
   let after: PeopleCursor | null = null
   do {
-    const page = findPeople({ appId, filter: { ...NOBODY, ...filter }, sort, after, limit, isCounted })
+    const page = await findPeople({ appId, filter: { ...NOBODY, ...filter }, sort, after, limit, isCounted })
     emails.push(...page.people.map(({ email }) => email.split('@')[0] ?? ''))
     after = page.next
   } while (after !== null)
   return emails
 }
-const firstPage = ({ bounds, appId = 1, limit = 3, sort = 'newest', ...filter }: Asked): string[] =>
-  createContactSearch(db, bounds)
-    .findPeople({ appId, filter: { ...NOBODY, ...filter }, sort, after: null, limit, isCounted: false })
-    .people.map(({ email }) => email)
-const count = ({ bounds, appId = 1, ...filter }: Asked) =>
-  createContactSearch(db, bounds).findPeople({
-    appId,
-    filter: { ...NOBODY, ...filter },
-    sort: 'newest',
-    after: null,
-    limit: 1,
-    isCounted: true,
-  }).count
+const firstPage = async ({ bounds, appId = 1, limit = 3, sort = 'newest', ...filter }: Asked): Promise<string[]> =>
+  (
+    await createContactSearch(db, bounds).findPeople({
+      appId,
+      filter: { ...NOBODY, ...filter },
+      sort,
+      after: null,
+      limit,
+      isCounted: false,
+    })
+  ).people.map(({ email }) => email)
+const count = async ({ bounds, appId = 1, ...filter }: Asked) =>
+  (
+    await createContactSearch(db, bounds).findPeople({
+      appId,
+      filter: { ...NOBODY, ...filter },
+      sort: 'newest',
+      after: null,
+      limit: 1,
+      isCounted: true,
+    })
+  ).count
 
 /** Every list is longer than can be listed. */
 const SMALL = { counted: 2, scanned: 10, probed: 3, merged: 1_000_000, listed: 1_000_000 }
@@ -133,34 +150,40 @@ describe('a search', () => {
     ['quotes and operators are text', '"ada" OR "grace"', []],
     ['wildcards are text', '%', []],
     ['control characters are blanks', '\u0000Grace\u0000Hop\n', ['grace']],
-  ])('finds %s', (_, search, emails) => {
-    expect(find({ search })).toEqual(emails)
-    expect(find({ search, bounds: SMALL })).toEqual(emails)
+  ])('finds %s', async (_, search, emails) => {
+    expect(await find({ search })).toEqual(emails)
+    expect(await find({ search, bounds: SMALL })).toEqual(emails)
   })
 
-  test('finds people of its own app only', () => {
-    expect([find({ search: 'lovelace' }), find({ search: 'lovelace', appId: 2 })]).toEqual([['ada'], ['adam']])
-  })
-
-  test('follows changed names', () => {
-    run({ name: 'updateContact', input: contactWrite({ email: 'ada@example.com', lastName: 'Byron' }) })
-    run({ name: 'recordEvent', input: eventWrite({ email: 'unnamed@example.com', firstName: 'Wanda' }) })
-    expect([find({ search: 'lovelace' }), find({ search: 'byron' }), find({ search: 'wanda' })]).toEqual([
-      [],
+  test('finds people of its own app only', async () => {
+    expect([await find({ search: 'lovelace' }), await find({ search: 'lovelace', appId: 2 })]).toEqual([
       ['ada'],
-      ['unnamed'],
+      ['adam'],
     ])
-    run({ name: 'updateContact', input: contactWrite({ email: 'ada@example.com', firstName: null, lastName: null }) })
-    expect(find({ search: 'byron' })).toEqual([])
   })
 
-  test('no trace of an erased name is left in the index', () => {
-    add({ email: 'rare@example.com', firstName: 'ꙮꙈꙉ', fields: { secret: 'ꙮꙈꙉ' } })
+  test('follows changed names', async () => {
+    await run({ name: 'updateContact', input: contactWrite({ email: 'ada@example.com', lastName: 'Byron' }) })
+    await run({ name: 'recordEvent', input: eventWrite({ email: 'unnamed@example.com', firstName: 'Wanda' }) })
+    expect([
+      await find({ search: 'lovelace' }),
+      await find({ search: 'byron' }),
+      await find({ search: 'wanda' }),
+    ]).toEqual([[], ['ada'], ['unnamed']])
+    await run({
+      name: 'updateContact',
+      input: contactWrite({ email: 'ada@example.com', firstName: null, lastName: null }),
+    })
+    expect(await find({ search: 'byron' })).toEqual([])
+  })
+
+  test('no trace of an erased name is left in the index', async () => {
+    await add({ email: 'rare@example.com', firstName: 'ꙮꙈꙉ', fields: { secret: 'ꙮꙈꙉ' } })
     db.run('CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, contact_names, row)')
     const terms = () => db.query("SELECT term FROM temp.terms WHERE term LIKE '%ꙮ%' OR term LIKE '%ꙉ%'").values()
-    expect([terms().length, find({ search: 'ꙮꙈꙉ' })]).toEqual([1, ['rare']])
-    run({ name: 'eraseContact', input: { ...BY, appId: 1, email: 'rare@example.com' } })
-    expect([terms(), find({ search: 'ꙮꙈꙉ' })]).toEqual([[], []])
+    expect([terms().length, await find({ search: 'ꙮꙈꙉ' })]).toEqual([1, ['rare']])
+    await run({ name: 'eraseContact', input: { ...BY, appId: 1, email: 'rare@example.com' } })
+    expect([terms(), await find({ search: 'ꙮꙈꙉ' })]).toEqual([[], []])
     const blocks = db.query<{ block: Uint8Array }, []>('SELECT block FROM contact_names_data').all()
     const text = blocks.map(({ block }) => Buffer.from(block).toString()).join('')
     expect(text).toContain('vel')
@@ -172,13 +195,13 @@ describe('a search', () => {
 
 describe('filters', () => {
   const MONTH_AGO = AT - 30 * DAY
-  beforeEach(() => {
-    add(
+  beforeEach(async () => {
+    await add(
       { email: 'ada@example.com', tags: ['beta', 'vip'], fields: { plan: 'pro', seats: 3, isAdmin: true } },
       { email: 'bob@example.com', tags: ['beta'], fields: { plan: 'free' } },
       { email: 'eve@example.com' },
     )
-    run(
+    await run(
       { name: 'recordEvent', input: eventWrite({ email: 'ada@example.com', name: 'paid' }) },
       { name: 'recordEvent', input: eventWrite({ email: 'bob@example.com', name: 'invited' }) },
       { name: 'suppress', input: { appId: 1, email: 'bob@example.com', reason: 'unsubscribed', at: AT } },
@@ -187,7 +210,7 @@ describe('filters', () => {
       name: 'recordVisitReport',
       input: visitReportWrite({ email, reportId, items: [{ type: 'page', name: null, path: '/', occurredAt }] }),
     })
-    run(
+    await run(
       view('ada@example.com', 'a', AT),
       view('ada@example.com', 'b', AT - DAY),
       view('bob@example.com', 'c', MONTH_AGO),
@@ -196,7 +219,7 @@ describe('filters', () => {
     send('bob@example.com', AT - 9 * DAY, AT - 8 * DAY)
     db.run(`INSERT INTO people_results (app_id, message_id, contact_id, seen_at)
       SELECT 1, 0, id, ${AT} FROM contacts WHERE email = 'eve@example.com'`)
-    index()
+    await index()
   })
 
   test.each<[string, Partial<PeopleFilter>, string[]]>([
@@ -232,23 +255,25 @@ describe('filters', () => {
     ['came back, with others', { ...filterEmails('cameBack'), tag: 'beta', status: 'subscribed' }, ['ada']],
     ['several together', { tag: 'beta', event: { name: 'paid', isDone: false }, search: 'b' }, ['bob']],
     ['several that exclude each other', { tag: 'vip', status: 'unsubscribed' }, []],
-  ])('%s', (_, filter, emails) => {
-    expect(find(filter)).toEqual(emails)
-    expect(find({ ...filter, bounds: SMALL })).toEqual(emails)
-    expect(count(filter)).toEqual({ people: emails.length, isExact: true })
+  ])('%s', async (_, filter, emails) => {
+    expect(await find(filter)).toEqual(emails)
+    expect(await find({ ...filter, bounds: SMALL })).toEqual(emails)
+    expect(await count(filter)).toEqual({ people: emails.length, isExact: true })
   })
 
-  test('follow changed fields', () => {
-    run({
+  test('follow changed fields', async () => {
+    await run({
       name: 'updateContact',
       input: contactWrite({ email: 'ada@example.com', fields: { plan: 'free', seats: null } }),
     })
     const byField = (name: string, value: string) => find({ field: { name, value } })
-    expect([byField('plan', 'pro'), byField('plan', 'free'), byField('seats', '3')]).toEqual([[], ['bob', 'ada'], []])
+    expect(await byField('plan', 'pro')).toEqual([])
+    expect(await byField('plan', 'free')).toEqual(['bob', 'ada'])
+    expect(await byField('seats', '3')).toEqual([])
   })
 
-  test('forget erased people', () => {
-    run({ name: 'eraseContact', input: { ...BY, appId: 1, email: 'ada@example.com' } })
+  test('forget erased people', async () => {
+    await run({ name: 'eraseContact', input: { ...BY, appId: 1, email: 'ada@example.com' } })
     for (const table of ['contact_events', 'contact_fields', 'contact_activity', 'contact_tags']) {
       const left = db.query(`SELECT count(*) AS n FROM ${table} WHERE contact_id NOT IN (SELECT id FROM contacts)`)
       expect([table, left.get()]).toEqual([table, { n: 0 }])
@@ -256,8 +281,8 @@ describe('filters', () => {
   })
 })
 
-test('sorts by name, email, last seen and age', () => {
-  add(
+test('sorts by name, email, last seen and age', async () => {
+  await add(
     { email: 'c@example.com', firstName: 'Zoe' },
     { email: 'a@example.com' },
     { email: 'b@example.com', firstName: 'ada' },
@@ -265,10 +290,14 @@ test('sorts by name, email, last seen and age', () => {
   )
   for (const [email, at] of [['b@example.com', AT] as const, ['a@example.com', AT - DAY] as const]) {
     const items = [{ type: 'page' as const, name: null, path: '/', occurredAt: at }]
-    run({ name: 'recordVisitReport', input: visitReportWrite({ email, reportId: email, items }) })
+    await run({ name: 'recordVisitReport', input: visitReportWrite({ email, reportId: email, items }) })
   }
-  index()
-  const sorted = PEOPLE_SORTS.map((sort) => [sort, find({ sort }).join(''), find({ sort, bounds: SMALL }).join('')])
+  await index()
+  const sorted = await mapInOrder(PEOPLE_SORTS, async (sort) => [
+    sort,
+    (await find({ sort })).join(''),
+    (await find({ sort, bounds: SMALL })).join(''),
+  ])
   expect(sorted).toEqual([
     ['newest', 'dbac', 'dbac'],
     ['name', 'bdca', 'bdca'],
@@ -277,37 +306,37 @@ test('sorts by name, email, last seen and age', () => {
   ])
 })
 
-test('counts exactly up to a number', () => {
-  add(...Array.from({ length: 12 }, (_, number) => ({ email: `p${number}@example.com`, tags: ['t'] })))
-  expect(count({})).toEqual({ people: 12, isExact: true })
-  expect(count({ bounds: { ...SMALL, counted: 12 } })).toEqual({ people: 12, isExact: true })
-  expect(count({ bounds: { ...SMALL, counted: 11 } })).toEqual({ people: 11, isExact: false })
-  expect(count({ tag: 't', bounds: { ...SMALL, counted: 5 } })).toEqual({ people: 5, isExact: false })
-  expect(count({ search: 'p', bounds: { ...SMALL, counted: 5 } })).toEqual({ people: 5, isExact: false })
+test('counts exactly up to a number', async () => {
+  await add(...Array.from({ length: 12 }, (_, number) => ({ email: `p${number}@example.com`, tags: ['t'] })))
+  expect(await count({})).toEqual({ people: 12, isExact: true })
+  expect(await count({ bounds: { ...SMALL, counted: 12 } })).toEqual({ people: 12, isExact: true })
+  expect(await count({ bounds: { ...SMALL, counted: 11 } })).toEqual({ people: 11, isExact: false })
+  expect(await count({ tag: 't', bounds: { ...SMALL, counted: 5 } })).toEqual({ people: 5, isExact: false })
+  expect(await count({ search: 'p', bounds: { ...SMALL, counted: 5 } })).toEqual({ people: 5, isExact: false })
 })
 
-test('counts exactly who matches two long lists, and fills the first page with them', () => {
-  add(
+test('counts exactly who matches two long lists, and fills the first page with them', async () => {
+  await add(
     ...Array.from({ length: 60 }, (_, number) => ({
       email: `p${number}@example.com`,
       tags: number % 2 === 0 ? ['even'] : [],
     })),
   )
   const doers = Array.from({ length: 60 }, (_, number) => number).filter((one) => one % 2 === 1 || one < 3)
-  run(
+  await run(
     ...doers.map((one): Job => ({
       name: 'recordEvent',
       input: eventWrite({ email: `p${one}@example.com`, name: 'paid' }),
     })),
   )
-  index()
+  await index()
   const filter = { tag: 'even', event: { name: 'paid', isDone: true }, bounds: SMALL }
-  expect([count(filter), firstPage(filter)]).toEqual([
+  expect([await count(filter), await firstPage(filter)]).toEqual([
     { people: 2, isExact: true },
     ['p2@example.com', 'p0@example.com'],
   ])
   const others = { tag: 'even', event: { name: 'paid', isDone: false }, bounds: { ...SMALL, counted: 28 } }
-  expect(count(others)).toEqual({ people: 28, isExact: true })
+  expect(await count(others)).toEqual({ people: 28, isExact: true })
 })
 
 describe('counts exactly who matches long lists', () => {
@@ -316,7 +345,7 @@ describe('counts exactly who matches long lists', () => {
   const paid = (isDone: boolean) => ({ event: { name: 'paid', isDone } })
   const lately = { seen: { since: AT } }
   /** `i` counts the people. */
-  const fill = (
+  const fill = async (
     people: number,
     { tagged = 'false', seen = 'false', never = 'false', paid = 'false', bounced = 'false' },
   ) => {
@@ -324,7 +353,7 @@ describe('counts exactly who matches long lists', () => {
     db.run(`INSERT INTO contacts (id, app_id, email, status, created_at, updated_at)
       SELECT i + 1, 1, 'p' || i || '@example.com', iif(${bounced}, 'bounced', 'subscribed'), 1, 1 FROM ${all}`)
     db.run(`INSERT INTO contact_tags (app_id, tag, contact_id) SELECT 1, 't', i + 1 FROM ${all} WHERE ${tagged}`)
-    index()
+    await index()
     db.run(`UPDATE contact_activity SET seen_at = n.at
       FROM (SELECT i + 1 AS id, iif(${never}, 0, iif(${seen}, ${AT}, 1)) AS at FROM ${all}) AS n
       WHERE contact_id = n.id`)
@@ -369,62 +398,60 @@ describe('counts exactly who matches long lists', () => {
       { ...paid(false), status: 'subscribed' },
       42,
     ],
-  ])('%s', (_, people, rows, filter, matching) => {
-    fill(people, rows)
-    expect(count({ ...filter, bounds })).toEqual({ people: matching, isExact: true })
-    expect(find({ ...filter, bounds, limit: 35, isCounted: true })).toHaveLength(matching)
+  ])('%s', async (_, people, rows, filter, matching) => {
+    await fill(people, rows)
+    expect(await count({ ...filter, bounds })).toEqual({ people: matching, isExact: true })
+    expect(await find({ ...filter, bounds, limit: 35, isCounted: true })).toHaveLength(matching)
   })
 
-  test('or says the least that match, where they are too long', () => {
-    fill(5_000, { tagged: 'i % 2 = 0', seen: 'i % 2 = 1 OR i % 100 = 0' })
-    const { people, isExact } = count({ tag: 't', ...lately, bounds })
+  test('or says the least that match, where they are too long', async () => {
+    await fill(5_000, { tagged: 'i % 2 = 0', seen: 'i % 2 = 1 OR i % 100 = 0' })
+    const { people, isExact } = await count({ tag: 't', ...lately, bounds })
     expect([people > 0, people <= 50, isExact]).toEqual([true, true, false])
   })
 })
 
-test('counts exactly who was not emailed lately where nearly all were, and fills the first page with them', () => {
+test('counts exactly who was not emailed lately where nearly all were, and fills the first page with them', async () => {
   const emails = Array.from({ length: 60 }, (_, number) => `p${number}@example.com`)
-  add(...emails.map((email) => ({ email })))
+  await add(...emails.map((email) => ({ email })))
   for (const [number, email] of emails.entries()) {
     if (number !== 7) send(email, number === 3 ? AT - 30 * DAY : AT - 2 * DAY, number < 2 ? AT : null)
   }
   const since = AT - 7 * DAY
   const missed = { ...filterEmails('notEmailed', { messageId: 1, since }), bounds: SMALL }
-  expect([count(missed), firstPage(missed)]).toEqual([
+  expect([await count(missed), await firstPage(missed)]).toEqual([
     { people: 2, isExact: true },
     ['p7@example.com', 'p3@example.com'],
   ])
   const returned = { ...filterEmails('cameBack', { messageId: 1, since }), bounds: SMALL }
-  expect([count(returned), firstPage(returned)]).toEqual([
+  expect([await count(returned), await firstPage(returned)]).toEqual([
     { people: 2, isExact: true },
     ['p1@example.com', 'p0@example.com'],
   ])
-  expect(count({ ...filterEmails('emailed'), bounds: SMALL })).toEqual({ people: 2, isExact: false })
+  expect(await count({ ...filterEmails('emailed'), bounds: SMALL })).toEqual({ people: 2, isExact: false })
 })
 
-test('the list of people seen lately ends with the last of them', () => {
+test('the list of people seen lately ends with the last of them', async () => {
   const numbers = Array.from({ length: 40 }, (_, number) => number)
-  add(...numbers.map((number) => ({ email: `p${number}@example.com` })))
+  await add(...numbers.map((number) => ({ email: `p${number}@example.com` })))
   for (const number of numbers) {
     const [email, occurredAt] = [`p${number}@example.com`, number < 36 ? AT - 10 * DAY : AT]
     const items = [{ type: 'page' as const, name: null, path: '/', occurredAt }]
-    run({ name: 'recordVisitReport', input: visitReportWrite({ email, reportId: email, items }) })
+    await run({ name: 'recordVisitReport', input: visitReportWrite({ email, reportId: email, items }) })
   }
-  index()
+  await index()
   const { findPeople } = createContactSearch(db, SMALL)
   const query = { appId: 1, filter: { ...NOBODY, seen: { since: AT - DAY } }, isCounted: false, limit: 3 }
-  const first = findPeople({ ...query, sort: 'seen', after: null })
-  const second = findPeople({ ...query, sort: 'seen', after: first.next })
+  const first = await findPeople({ ...query, sort: 'seen', after: null })
+  const second = await findPeople({ ...query, sort: 'seen', after: first.next })
   expect([first.people.length, second.people.length, second.next]).toEqual([3, 1, null])
 })
 
-test('every query uses an index', () => {
-  add({ email: 'ada@example.com', firstName: 'Ada', tags: ['t'] }, { email: 'bob@example.com', tags: ['t'] })
-  run({ name: 'recordEvent', input: eventWrite({ email: 'ada@example.com', name: 'paid' }) })
+test('every query uses an index', async () => {
+  await add({ email: 'ada@example.com', firstName: 'Ada', tags: ['t'] }, { email: 'bob@example.com', tags: ['t'] })
+  await run({ name: 'recordEvent', input: eventWrite({ email: 'ada@example.com', name: 'paid' }) })
   const texts = new Set<string>()
-  const watched = Object.create(db) as Database
-  watched.transaction = db.transaction.bind(db)
-  watched.prepare = ((text: string) => {
+  db.prepare = ((text: string) => {
     texts.add(text)
     return db.query(text)
   }) as Database['prepare']
@@ -451,12 +478,12 @@ test('every query uses an index', () => {
     ]),
   ]
   for (const bounds of [SMALL, { counted: 0, scanned: 10, probed: 0, merged: 1, listed: 100 }, undefined]) {
-    const { findPeople } = createContactSearch(watched, bounds)
+    const { findPeople } = createContactSearch(db, bounds)
     for (const filter of filters) {
       for (const sort of PEOPLE_SORTS) {
         const query = { appId: 1, filter: { ...NOBODY, ...filter }, sort, after: null, limit: 1, isCounted: true }
-        const { next } = findPeople(query)
-        findPeople({ ...query, after: next })
+        const { next } = await findPeople(query)
+        await findPeople({ ...query, after: next })
       }
     }
   }
@@ -475,7 +502,7 @@ test('every query uses an index', () => {
   expect([plans.filter((steps) => steps.some(isScan)), sorts]).toEqual([[], []])
 })
 
-test('whatever is asked, long lists answer like short ones', () => {
+test('whatever is asked, long lists answer like short ones', async () => {
   const random = createRandom(7)
   const [tags, plans, events] = [
     ['x', 'y', 'z'],
@@ -499,9 +526,9 @@ test('whatever is asked, long lists answer like short ones', () => {
   })
   for (const { name, plan, tags, firstName = null, events, isBounced, emailedAt, cameBackAt } of known) {
     const email = `${name}@example.com`
-    add({ email, tags, fields: plan ? { plan } : null, firstName })
-    for (const event of events) run({ name: 'recordEvent', input: eventWrite({ email, name: event }) })
-    if (isBounced) run({ name: 'suppress', input: { appId: 1, email, reason: 'bounced', at: AT } })
+    await add({ email, tags, fields: plan ? { plan } : null, firstName })
+    for (const event of events) await run({ name: 'recordEvent', input: eventWrite({ email, name: event }) })
+    if (isBounced) await run({ name: 'suppress', input: { appId: 1, email, reason: 'bounced', at: AT } })
     if (emailedAt !== null) send(email, emailedAt, cameBackAt)
   }
   const isMatch = (person: (typeof known)[number], filter: PeopleFilter): boolean => {
@@ -520,7 +547,7 @@ test('whatever is asked, long lists answer like short ones', () => {
       (email === null || (at !== null && at >= (email.since ?? 0)) === (email.result !== 'notEmailed'))
     )
   }
-  index()
+  await index()
   const maybe = <One>(one: One): One | null => (random.next() < 0.4 ? one : null)
   for (let round = 0; round < 150; round++) {
     const filter: PeopleFilter = {
@@ -537,23 +564,27 @@ test('whatever is asked, long lists answer like short ones', () => {
       }),
     }
     const sort = PEOPLE_SORTS[random.below(4)] ?? 'newest'
-    const short = find({ ...filter, sort, limit: 7 })
+    const short = await find({ ...filter, sort, limit: 7 })
     const expected = known.filter((person) => isMatch(person, filter)).map(({ name }) => name)
     expect([filter, short.toSorted()]).toEqual([filter, expected.toSorted()])
     if (sort === 'newest') expect(short).toEqual(expected.toReversed())
     for (const bounds of [SMALL, SMALLEST]) {
       for (const isCounted of [false, true])
-        expect([filter, sort, find({ ...filter, sort, limit: 7, bounds, isCounted })]).toEqual([filter, sort, short])
+        expect([filter, sort, await find({ ...filter, sort, limit: 7, bounds, isCounted })]).toEqual([
+          filter,
+          sort,
+          short,
+        ])
     }
     if (filter.search === null) {
       const { length } = short
       const exact = { people: Math.min(length, SMALL.counted), isExact: length <= SMALL.counted }
-      expect([filter, count({ ...filter, bounds: SMALL })]).toEqual([filter, exact])
-      expect([filter, firstPage({ ...filter, bounds: SMALL }).length]).toEqual([filter, Math.min(length, 3)])
+      expect([filter, await count({ ...filter, bounds: SMALL })]).toEqual([filter, exact])
+      expect([filter, (await firstPage({ ...filter, bounds: SMALL })).length]).toEqual([filter, Math.min(length, 3)])
     }
-    expect([filter, count(filter)?.people]).toEqual([filter, short.length])
+    expect([filter, (await count(filter))?.people]).toEqual([filter, short.length])
     for (const bounds of [SMALL, SMALLEST, { ...SMALL, merged: 15 }, { ...SMALLEST, counted: 6, probed: 6 }]) {
-      const { people, isExact } = count({ ...filter, bounds })
+      const { people, isExact } = await count({ ...filter, bounds })
       const isRight = isExact ? people === short.length : people <= short.length
       expect([filter, bounds, people, isRight]).toEqual([filter, bounds, people, true])
     }
@@ -590,17 +621,17 @@ describe('people from before the index', () => {
   const countedPeople = () => sumOf('people_days')
   const people = () => sumOf('people_by_day')
 
-  test('are indexed in steps, while they change', () => {
-    expect([share(), find({ search: 'number 1999' })]).toEqual([0, []])
+  test('are indexed in steps, while they change', async () => {
+    expect([share(), await find({ search: 'number 1999' })]).toEqual([0, []])
     // a pause in which there is time for some of the steps
     let ms = 0
     const clock = spyOn(performance, 'now').mockImplementation(() => (ms += 1))
-    engine.run([])
+    await engine.run([])
     clock.mockRestore()
     expect(share()).toBeWithin(0.1, 0.9)
     expect(countedPeople()).toBeWithin(1, PEOPLE)
     expect(people()).toBe(PEOPLE)
-    run(
+    await run(
       {
         name: 'updateContact',
         input: contactWrite({ email: 'p1@example.com', firstName: 'Early', fields: { number: -1 } }),
@@ -612,18 +643,19 @@ describe('people from before the index', () => {
       { name: 'eraseContact', input: { ...BY, appId: 1, email: 'p2@example.com' } },
       { name: 'eraseContact', input: { ...BY, appId: 1, email: 'p1998@example.com' } },
     )
-    add({ email: 'new@example.com', firstName: 'Newcomer' })
+    await add({ email: 'new@example.com', firstName: 'Newcomer' })
     expect(people()).toBe(PEOPLE - 1)
-    index()
+    await index()
     expect([share(), countedPeople(), people()]).toEqual([1, PEOPLE - 1, PEOPLE - 1])
-    const finds = ['early', 'late', 'newcomer', 'number 1999', 'number 1998', 'number 1997'].map((search) =>
-      find({ search }),
-    )
+    const searched = ['early', 'late', 'newcomer', 'number 1999', 'number 1998', 'number 1997']
+    const finds = await mapInOrder(searched, (search) => find({ search }))
     expect(finds).toEqual([['p1'], ['p1999'], ['new'], [], [], ['p1997']])
-    const byNumber = ['-2', '1999', '1998', '1997'].map((value) => find({ field: { name: 'number', value } }))
+    const byNumber = await mapInOrder(['-2', '1999', '1998', '1997'], (value) =>
+      find({ field: { name: 'number', value } }),
+    )
     expect(byNumber).toEqual([['p1999'], [], [], ['p1997']])
-    expect(find({ seen: { since: AT + PEOPLE - 3 } })).toEqual(['p1999', 'p1997'])
-    expect(find({ event: { name: 'paid', isDone: true }, search: 'p199' })).toEqual([
+    expect(await find({ seen: { since: AT + PEOPLE - 3 } })).toEqual(['p1999', 'p1997'])
+    expect(await find({ event: { name: 'paid', isDone: true }, search: 'p199' })).toEqual([
       'p1996',
       'p1994',
       'p1992',

@@ -36,9 +36,9 @@ export function rest(db: Database, timeline: Timeline): void {
 }
 
 /** What the writing thread does now and then. */
-export function lookAround({ readEarlier, tidy }: Engine): void {
+export async function lookAround({ readEarlier, tidy }: Engine): Promise<void> {
   readEarlier()
-  tidy()
+  await tidy()
 }
 
 /** Events of so many people, or of whoever `personOf` says, as a commit writes them; ids are counted up from 1. */

@@ -1,5 +1,6 @@
 /** While much comes, the index of people's events grows by runs, and takes them up later. */
 import { expect, test } from 'bun:test'
+import { mapInOrder } from '../../../src/core/in-order.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { createContactReads } from '../../../src/store/contacts.ts'
 import { createEngine } from '../../../src/store/engine/engine.ts'
@@ -132,25 +133,26 @@ test('a rollback while a run is written loses nothing, and nothing is read twice
   expect(listIndexed(db)).toEqual(wanted(db))
 })
 
-test('a person with all pending rows is read and changed as fast as others', () => {
+test('a person with all pending rows is read and changed as fast as others', async () => {
   const db = folder.open()
   const engine = createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES })
   const record = (): Job => ({ name: 'recordEvent', input: eventWrite() })
-  for (let commit = 0; commit < 8; commit += 1) engine.run(Array.from({ length: 5_000 }, record))
+  for (let commit = 0; commit < 8; commit += 1) await engine.run(Array.from({ length: 5_000 }, record))
   expect(countOf(db, 'timeline_runs')).toBeGreaterThan(5)
   const [reads, { listEvents }] = [createContactReads(db), createEventReads(db)]
-  const timeOf = (step: () => void): number => {
+  const timeOf = async (step: () => Promise<unknown>): Promise<number> => {
     const startedAt = performance.now()
-    step()
+    await step()
     return performance.now() - startedAt
   }
   const { id } = db.query<{ id: number }, []>('SELECT id FROM contacts').get() ?? { id: 0 }
   const list = (name: string | null) => listEvents({ appId: 1, contactId: id, name, before: null, limit: 100 })
-  const bestOf = (step: () => void): number => Math.min(...Array.from({ length: 5 }, () => timeOf(step)))
-  expect(bestOf(() => void reads.byId(id))).toBeLessThan(5)
-  expect(bestOf(() => void list(null))).toBeLessThan(5)
-  expect(bestOf(() => void list('results_ready'))).toBeLessThan(15)
-  expect(reads.byId(id)).toMatchObject({ lastEventAt: AT })
+  const bestOf = async (step: () => Promise<unknown>): Promise<number> =>
+    Math.min(...(await mapInOrder(Array.from({ length: 5 }), () => timeOf(step))))
+  expect(await bestOf(() => reads.byId(id))).toBeLessThan(5)
+  expect(await bestOf(() => list(null))).toBeLessThan(5)
+  expect(await bestOf(() => list('results_ready'))).toBeLessThan(15)
+  expect(await reads.byId(id)).toMatchObject({ lastEventAt: AT })
 })
 
 test('the next process continues a merge that was killed', () => {

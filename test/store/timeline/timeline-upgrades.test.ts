@@ -22,7 +22,7 @@ function addEvents(db: Database, rows: number): void {
   )
 }
 
-test('batches of an older database are sorted, and the right ones indexed', () => {
+test('batches of an older database are sorted, and the right ones indexed', async () => {
   const db = folder.open(MIGRATIONS.slice(0, 11))
   addEvents(db, 10)
   const [old, young] = [AT - 1_000, AT + 1_000]
@@ -33,7 +33,7 @@ test('batches of an older database are sorted, and the right ones indexed', () =
     UPDATE install SET value = '${idAt(AT)}' WHERE name = 'timeline_until'`)
   const upgraded = folder.open()
   const reads = createReportReads(upgraded)
-  expect(reads.listReports(1, 1, 0)).toEqual([
+  expect(await reads.listReports(1, 1, 0)).toEqual([
     { pageLoad: 7, reportNumber: 3, receivedAt: old, reportedAt: old - 4, path: '/a', isHere: true, isReturn: false },
     {
       pageLoad: 8,
@@ -45,7 +45,10 @@ test('batches of an older database are sorted, and the right ones indexed', () =
       isReturn: false,
     },
   ])
-  expect(reads.listReports(1, 2, 0)).toMatchObject([{ receivedAt: 5 }, { receivedAt: old, path: '', isHere: null }])
+  expect(await reads.listReports(1, 2, 0)).toMatchObject([
+    { receivedAt: 5 },
+    { receivedAt: old, path: '', isHere: null },
+  ])
   const ids = upgraded.query('SELECT id, batch, items FROM snippet_batches ORDER BY id').values()
   // odd, as no event's id is
   const placeOf = (at: number, row: number) => idAt(at) + 2 * row + 1

@@ -98,54 +98,55 @@ describe('indexing', () => {
     expect(listIndexed(db)).toEqual(wanted(db))
   })
 
-  test.each(['itself', 'another process'])('does not restore a person that %s erased meanwhile', (who) => {
+  test.each(['itself', 'another process'])('does not restore a person that %s erased meanwhile', async (who) => {
     const [one, two] = [openEngine(), openEngine()]
     const record = (index: number): Job => ({ name: 'recordEvent', input: eventWrite({ email: emailOf(index % 4) }) })
-    for (let batch = 0; batch < 24; batch += 1) one.engine.run(Array.from({ length: 250 }, (_, index) => record(index)))
+    for (let batch = 0; batch < 24; batch += 1)
+      await one.engine.run(Array.from({ length: 250 }, (_, index) => record(index)))
     const all = countOf(one.db, 'events')
     expect(countOf(one.db, 'timeline')).toBeGreaterThan(0)
     expect(countOf(one.db, 'timeline')).toBeLessThan(all)
     const { engine } = who === 'itself' ? one : two
     const by = { accountId: 'acc_1', actor: 'cli', at: AT }
-    engine.run([{ name: 'eraseContact', input: { appId: 1, email: emailOf(2), ...by } }])
-    one.engine.run([record(0)])
-    for (let look = 0; look < 20; look += 1) lookAround(one.engine)
+    await engine.run([{ name: 'eraseContact', input: { appId: 1, email: emailOf(2), ...by } }])
+    await one.engine.run([record(0)])
+    for (let look = 0; look < 20; look += 1) await lookAround(one.engine)
     expect(countOf(one.db, 'events')).toBeLessThan(all * 0.8)
     expect(listIndexed(one.db)).toEqual(wanted(one.db))
   })
 
-  test('the engine indexes in a pause after a tick without writes', () => {
+  test('the engine indexes in a pause after a tick without writes', async () => {
     const { db, engine } = openEngine()
-    engine.run([{ name: 'recordEvent', input: eventWrite() }])
-    engine.run(Array.from({ length: 300 }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
-    lookAround(engine)
+    await engine.run([{ name: 'recordEvent', input: eventWrite() }])
+    await engine.run(Array.from({ length: 300 }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
+    await lookAround(engine)
     expect(listIndexed(db).length).toBe(1)
-    lookAround(engine)
+    await lookAround(engine)
     expect(listIndexed(db)).toEqual(wanted(db))
     const before = db.query('PRAGMA data_version').get()
     const other = folder.open()
     const version = other.query('PRAGMA data_version')
     const seen = version.get()
-    lookAround(engine)
-    lookAround(engine)
+    await lookAround(engine)
+    await lookAround(engine)
     // and writes nothing where nothing waits
     expect([version.get(), db.query('PRAGMA data_version').get()]).toEqual([seen, before])
   })
 
-  test('the engine continues in a pause, and waits if the disk is full', () => {
+  test('the engine continues in a pause, and waits if the disk is full', async () => {
     const db = folder.open()
     const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
     const engine = createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES })
     const write = (rows: number) =>
       engine.run(Array.from({ length: rows }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
-    for (let commit = 0; commit < 10; commit += 1) write(5_000)
-    expect([engine.tidy(), engine.tidy()]).toEqual([false, true])
+    for (let commit = 0; commit < 10; commit += 1) await write(5_000)
+    expect([await engine.tidy(), await engine.tidy()]).toEqual([false, true])
     failNext()
-    expect([engine.tidy(), engine.tidy()]).toEqual([false, true])
-    write(1)
-    expect(engine.tidy()).toBe(false)
+    expect([await engine.tidy(), await engine.tidy()]).toEqual([false, true])
+    await write(1)
+    expect(await engine.tidy()).toBe(false)
     let steps = 1
-    while (engine.tidy()) steps += 1
+    while (await engine.tidy()) steps += 1
     expect(steps).toBeWithin(2, 1_000)
     expect(listIndexed(db)).toEqual(wanted(db))
   })

@@ -1,0 +1,35 @@
+/** One after the other: what is written first is seen by what follows. */
+export async function mapInOrder<T, Result>(
+  items: Iterable<T>,
+  map: (item: T, index: number) => Result | Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  let index = 0
+  for (const item of items) {
+    results.push(await map(item, index))
+    index += 1
+  }
+  return results
+}
+
+/** Runs one call after the other, whether the one before failed or not. */
+export function createTurns<Input, Result>(run: (input: Input) => Promise<Result>): (input: Input) => Promise<Result> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (input) => {
+    const turn = last.then(() => run(input))
+    last = turn.catch(() => {})
+    return turn
+  }
+}
+
+export async function filterInOrder<T>(items: Iterable<T>, isWanted: (item: T) => Promise<boolean>): Promise<T[]> {
+  const found: T[] = []
+  for (const item of items) if (await isWanted(item)) found.push(item)
+  return found
+}
+
+/** Stops at the first one. */
+export async function someInOrder<T>(items: Iterable<T>, isWanted: (item: T) => Promise<boolean>): Promise<boolean> {
+  for (const item of items) if (await isWanted(item)) return true
+  return false
+}
