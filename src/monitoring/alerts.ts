@@ -79,17 +79,17 @@ const OUTAGES: Record<MailOutage['how'], OutageText> = {
   silent: {
     title: (name) => `The mail server ${name} takes no emails`,
     what: 'It accepts connections, but stops answering while an email is sent. Emails wait, and none are lost.',
-    fix: 'Look into the log of the mail server, or restart it. Sending goes on by itself.',
+    fix: "Check the mail server's log, or restart it. Sending then resumes automatically.",
   },
   unconfirmed: {
     title: (name) => `The mail server ${name} confirms no emails`,
     what: "Emails are sent to it, but it doesn't answer. They may have arrived, so they become Unknown and aren't sent again, except for messages that ask for it.",
-    fix: 'Look into the log of the mail server, or restart it. Then check the emails under Deliveries, Unknown.',
+    fix: "Check the mail server's log, or restart it. Then check the emails under Deliveries, Unknown.",
   },
   refused: {
     title: (name) => `The mail server ${name} refuses all emails for now`,
     what: 'It asks to send every email again later. Emails wait, and none are lost.',
-    fix: 'Look into the log of the mail server: it may be overloaded, out of disk space, or miss a service that it depends on. Sending goes on by itself.',
+    fix: "Check the mail server's log: it may be overloaded, out of disk space, or waiting for another service. Sending then resumes automatically.",
   },
 }
 
