@@ -22,7 +22,8 @@ async function readTogether(db: Database, read: Read): Promise<unknown> {
     return await read()
   } finally {
     reading.delete(db)
-    db.query('COMMIT').run()
+    // a fault of the disk may have ended it, and is what must be reported
+    if (db.inTransaction) db.query('COMMIT').run()
   }
 }
 
