@@ -3,6 +3,7 @@ import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { inviteMember } from '../../src/accounts/members.ts'
+import type { NewRequest } from '../../src/store/requests.ts'
 import { listTold } from '../../src/monitoring/alert-facts.ts'
 import { createMonitor } from '../../src/monitoring/monitor.ts'
 import { createWebhook } from '../../src/monitoring/webhook.ts'
@@ -145,50 +146,39 @@ test('the log says in words why an alert was not sent', async () => {
   expect(reasons.at(-1)).toBe('No webhook is set up any more.')
 })
 
+const logged = (
+  change: Pick<NewRequest, 'pool' | 'accountId' | 'status' | 'code' | 'requestId' | 'count'>,
+): NewRequest => ({
+  appId: 0,
+  caller: 'x',
+  at: pages.parts.clock.now(),
+  method: 'POST',
+  path: '/api/v1/events',
+  tool: null,
+  field: null,
+  ...change,
+})
+
 test('requests of strangers without a key are no problem, and those of an account are', async () => {
-  const { store, clock } = pages.parts
+  const { store } = pages.parts
   const { accountId } = pages.begun
-  const refused = (of: string, code: string) => ({
-    pool: of === '' ? ('unkeyed' as const) : ('refused' as const),
-    accountId: of,
-    appId: 0,
-    caller: 'x',
-    at: clock.now(),
-    method: 'POST',
-    path: '/api/v1/events',
-    tool: null,
-    status: 401,
-    code,
-    field: null,
-    requestId: `req_${code}`,
-    count: 110,
-  })
-  const requests = [refused('', 'invalid_api_key'), refused(accountId, 'invalid_field')]
-  await store.addRequests(requests)
+  const refused = { status: 401, count: 110 }
+  await store.addRequests([
+    logged({ ...refused, pool: 'unkeyed', accountId: '', code: 'invalid_api_key', requestId: 'req_1' }),
+    logged({ ...refused, pool: 'refused', accountId, code: 'invalid_field', requestId: 'req_2' }),
+  ])
   expect(await store.countRefusals(0)).toEqual([{ accountId, code: 'invalid_field', count: 110 }])
 })
 
 test('refused requests count beside many accepted ones', async () => {
-  const { store, clock } = pages.parts
+  const { store } = pages.parts
   const { accountId } = pages.begun
-  const request = (pool: 'refused' | 'accepted', requestId: string) => ({
-    pool,
-    accountId,
-    appId: 0,
-    caller: 'x',
-    at: clock.now(),
-    method: 'POST',
-    path: '/api/v1/events',
-    tool: null,
-    status: pool === 'refused' ? 400 : 202,
-    code: pool === 'refused' ? 'invalid_json' : null,
-    field: null,
-    requestId,
-    count: pool === 'refused' ? 500 : 1,
-  })
+  const refused = { pool: 'refused', status: 400, code: 'invalid_json', requestId: 'req_refused', count: 500 } as const
   // nine a second for ten minutes
-  const accepted = Array.from({ length: 5_400 }, (_, index) => request('accepted', `req_${index}`))
-  await store.addRequests([request('refused', 'req_refused'), ...accepted])
+  const accepted = Array.from({ length: 5_400 }, (_, index) =>
+    logged({ pool: 'accepted', accountId, status: 202, code: null, requestId: `req_${index}`, count: 1 }),
+  )
+  await store.addRequests([logged({ ...refused, accountId }), ...accepted])
   expect(await store.countRefusals(0)).toContainEqual({ accountId, code: 'invalid_json', count: 500 })
 })
 
