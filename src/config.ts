@@ -4,6 +4,7 @@ import { BACKUP_PLACE_MESSAGE, type BackupPlace, readBackupPlace, type S3Access 
 import { HOUR_MS } from './core/clock.ts'
 import { readMailbox } from './core/mail-addresses.ts'
 import { MAIL_URL_MESSAGE, readMailUrl } from './core/mail-apis.ts'
+import type { PostgresLocation } from './core/data-location.ts'
 import { isRefusedHost, type PrivateHosts, readPrivateHosts } from './core/public-addresses.ts'
 
 /** Wrong use of the command line or a setting: exit 2 with this line. */
@@ -30,6 +31,30 @@ export const SETTINGS = {
     value: 'DIR',
     default: './data',
     meaning: 'Folder of the database.',
+  },
+  databaseUrl: {
+    flag: 'database-url',
+    env: 'EVENTPOST_DATABASE_URL',
+    value: 'URL',
+    default: '',
+    meaning:
+      'PostgreSQL database to use instead of the data folder, such as `postgres://user:password@db.example.com/eventpost`. If the URL contains a password, use the variable or the file.',
+    isSecret: true,
+    isFlagSafe: (text) => !/@|password/.test(text),
+  },
+  databaseConnections: {
+    flag: 'database-connections',
+    env: 'EVENTPOST_DATABASE_CONNECTIONS',
+    value: 'COUNT',
+    default: '10',
+    meaning: 'Connections of this server to PostgreSQL (2 to 100).',
+  },
+  databasePooler: {
+    flag: 'database-pooler',
+    env: 'EVENTPOST_DATABASE_POOLER',
+    value: 'MODE',
+    default: 'none',
+    meaning: '`transaction` if the URL leads to a connection pooler in transaction mode, such as PgBouncer.',
   },
   host: {
     flag: 'host',
@@ -211,6 +236,8 @@ export const SETTINGS = {
 } as const satisfies Record<string, Setting>
 
 const MASTER_KEY_MIN = 32
+const CONNECTIONS_MIN = 2
+const CONNECTIONS_MAX = 100
 const BACKUP_HOURS_MAX = 720
 const BACKUP_KEEP_MAX = 1_000
 
@@ -218,6 +245,8 @@ export type SettingName = keyof typeof SETTINGS
 
 export type Config = {
   data: string
+  /** null: the data is in the folder */
+  database: PostgresLocation | null
   host: string
   port: number
   /** null: secrets are not encrypted */
@@ -263,6 +292,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
   if (wrong !== undefined) throw new UsageError('--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.')
   return {
     data: text('data'),
+    database: readDatabase(text),
     host: text('host'),
     port: readPort(text('port')),
     masterKey: readMasterKey(text('masterKey')),
@@ -287,6 +317,33 @@ export function readConfig(flags: Flags, env: Environment): Config {
     backups: readBackups(text),
     hasExternalCheckpoints: readCheckpoints(text('checkpoints')),
   }
+}
+
+function readDatabase(text: (name: SettingName) => string): PostgresLocation | null {
+  const connections = readCount('--database-connections', text('databaseConnections'), CONNECTIONS_MAX, CONNECTIONS_MIN)
+  const pooler = text('databasePooler')
+  if (pooler !== 'none' && pooler !== 'transaction')
+    throw new UsageError('--database-pooler takes none or transaction.')
+  const url = text('databaseUrl')
+  if (url === '') return null
+  const read = URL.parse(url)
+  if (!(read && /^postgres(ql)?:$/.test(read.protocol) && read.hostname !== '' && read.pathname.length > 1)) {
+    throw new UsageError(
+      'EVENTPOST_DATABASE_URL takes an address with a database name, such as postgres://user:password@db.example.com/eventpost.',
+    )
+  }
+  refuseForPostgres(text)
+  return { url, connections, prepares: pooler === 'none' }
+}
+
+/** Settings of the data folder would silently have no effect. */
+function refuseForPostgres(text: (name: SettingName) => string): void {
+  if (text('backupTo') !== '')
+    throw new UsageError(
+      "--backup-to copies the data folder, and EVENTPOST_DATABASE_URL is set. Remove --backup-to, and back up PostgreSQL with pg_dump or your provider's backups.",
+    )
+  if (text('checkpoints') !== 'own')
+    throw new UsageError('--checkpoints is for the data folder, and EVENTPOST_DATABASE_URL is set. Remove one of them.')
 }
 
 function readBackups(text: (name: SettingName) => string): Config['backups'] {
@@ -317,10 +374,10 @@ function readCheckpoints(text: string): boolean {
   throw new UsageError('--checkpoints takes own or external.')
 }
 
-function readCount(flag: string, text: string, most: number): number {
+function readCount(flag: string, text: string, most: number, least = 1): number {
   const count = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN
-  if (count >= 1 && count <= most) return count
-  throw new UsageError(`${flag} takes a number from 1 to ${most}.`)
+  if (count >= least && count <= most) return count
+  throw new UsageError(`${flag} takes a number from ${least} to ${most}.`)
 }
 
 /** A misspelt setting would silently have no effect. */

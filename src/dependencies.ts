@@ -55,7 +55,7 @@ type Given = Pick<
   'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'simulations' | 'templates' | 'noteSecurity'
 > & {
   fetchSns?: FetchText
-  monitoring: Pick<MonitorDependencies, 'folder' | 'server' | 'callWebhook' | 'listErrors'>
+  monitoring: Pick<MonitorDependencies, 'location' | 'server' | 'callWebhook' | 'listErrors'>
 }
 
 export async function createDependencies({ fetchSns, monitoring, ...given }: Given): Promise<Dependencies> {

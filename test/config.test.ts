@@ -18,6 +18,7 @@ describe('readConfig', () => {
   test('has a default for everything', () => {
     expect(readConfig({}, {})).toEqual({
       data: './data',
+      database: null,
       host: '127.0.0.1',
       port: 8080,
       masterKey: null,
@@ -65,6 +66,32 @@ describe('readConfig', () => {
     [{ EVENTPOST_BACKUP_TO: '/b', EVENTPOST_BACKUP_KEEP: '1.5' }, '--backup-keep takes a number from 1 to 1000'],
     [{ EVENTPOST_CHECKPOINTS: 'litestream' }, '--checkpoints takes own or external'],
   ])('wrong settings of backups are refused: %o', (env, message) => {
+    expect(() => readConfig({}, env)).toThrow(message)
+  })
+
+  test('the data is in PostgreSQL if an address of it is given', () => {
+    const url = 'postgres://user:password@db.example.com/eventpost'
+    const database = { url, connections: 10, prepares: true }
+    expect(readConfig({}, { EVENTPOST_DATABASE_URL: url }).database).toEqual(database)
+    const pooled = { EVENTPOST_DATABASE_CONNECTIONS: '25', EVENTPOST_DATABASE_POOLER: 'transaction' }
+    expect(readConfig({}, { EVENTPOST_DATABASE_URL: url, ...pooled }).database).toEqual({
+      url,
+      connections: 25,
+      prepares: false,
+    })
+    expect(() => readConfig({ 'database-url': url }, {})).toThrow('would show the secret')
+    expect(readConfig({ 'database-url': 'postgresql://localhost/eventpost' }, {}).database).not.toBeNull()
+  })
+
+  const URL_GIVEN = { EVENTPOST_DATABASE_URL: 'postgres://localhost/eventpost' }
+  test.each([
+    [{ EVENTPOST_DATABASE_URL: 'mysql://localhost/eventpost' }, 'EVENTPOST_DATABASE_URL takes an address'],
+    [{ EVENTPOST_DATABASE_URL: 'postgres://localhost' }, 'with a database name'],
+    [{ ...URL_GIVEN, EVENTPOST_DATABASE_CONNECTIONS: '1' }, '--database-connections takes a number from 2 to 100'],
+    [{ ...URL_GIVEN, EVENTPOST_DATABASE_POOLER: 'session' }, '--database-pooler takes none or transaction'],
+    [{ ...URL_GIVEN, EVENTPOST_BACKUP_TO: '/b' }, 'pg_dump'],
+    [{ ...URL_GIVEN, EVENTPOST_CHECKPOINTS: 'external' }, '--checkpoints is for the data folder'],
+  ])('wrong settings of the database are refused: %o', (env, message) => {
     expect(() => readConfig({}, env)).toThrow(message)
   })
 

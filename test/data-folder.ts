@@ -13,9 +13,16 @@ import {
 import { renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Database } from 'bun:sqlite'
+import type { DataLocation } from '../src/core/data-location.ts'
 import { databasePath } from '../src/store/engine/database.ts'
+import type { Sql } from '../src/store/engine/sql.ts'
+import { createSqliteSql } from '../src/store/engine/sqlite-sql.ts'
+import { connectPostgres } from '../src/store/postgres/connection.ts'
 import { STORE_RULES } from '../src/deliveries/deliveries.ts'
-import { openStore } from '../src/store/store.ts'
+import { openStoreAt } from '../src/store/open.ts'
+import { openStore, type OpenOptions, type Store } from '../src/store/store.ts'
+import { createDatabaseOf, databaseOf, hasDatabaseOf, isOnPostgres, postgresOf } from './postgres/test-databases.ts'
 
 const MEMORY = '/dev/shm'
 const TEMPLATES = join(import.meta.dir, '../dist/test')
@@ -59,11 +66,23 @@ export const findTemplate = (): Promise<string> => (template ??= makeTemplate())
 
 /** An empty database in a folder of the test's own, which removes it. */
 export async function makeDataFolder(): Promise<string> {
-  const path = await findTemplate()
   const folder = mkdtempSync(join(PLACE, 'eventpost-test-'))
-  copyFileSync(path, databasePath(folder))
+  if (isOnPostgres) await createDatabaseOf(folder)
+  else copyFileSync(await findTemplate(), databasePath(folder))
   return folder
 }
+
+/** Where the data of a test's folder is. */
+export const locationOf = (folder: string): DataLocation => (isOnPostgres ? postgresOf(folder) : { folder })
+
+/** The store of a folder, on the engine that is tested. */
+export async function openTestStore(folder: string, options: Omit<OpenOptions, 'threads'>): Promise<Store> {
+  if (isOnPostgres) await createDatabaseOf(folder)
+  return await openStoreAt(locationOf(folder), { ...options, threads: false })
+}
+
+export const hasTestDatabase = async (folder: string): Promise<boolean> =>
+  isOnPostgres ? await hasDatabaseOf(folder) : existsSync(databasePath(folder))
 
 /**
  * Folders, new ones or those that are given, whose databases begin with what `begin` wrote: it runs once in a process, then
@@ -75,16 +94,39 @@ export function createBeginnings<T>(
   const make = async () => {
     const folder = await makeDataFolder()
     const begun = await begin(folder)
-    const bytes = readFileSync(databasePath(folder))
-    rmSync(folder, { recursive: true })
-    return { begun, bytes }
+    const copyTo = isOnPostgres ? copyDatabase(folder) : copyFile(folder)
+    return { begun, copyTo }
   }
   let made: ReturnType<typeof make> | null = null
   return async (given) => {
-    const { begun, bytes } = await (made ??= make())
+    const { begun, copyTo } = await (made ??= make())
     const folder = given ?? mkdtempSync(join(PLACE, 'eventpost-test-'))
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    writeFileSync(databasePath(folder), bytes, { mode: 0o600 })
+    await copyTo(folder)
     return { folder, begun }
   }
+}
+
+/** Runs statements on a test's database itself, on either engine. */
+export async function withSql<T>(folder: string, work: (sql: Sql) => Promise<T>): Promise<T> {
+  if (isOnPostgres) {
+    const { sql, close } = connectPostgres(postgresOf(folder))
+    return await work(sql).finally(close)
+  }
+  const db = new Database(databasePath(folder))
+  return await work(createSqliteSql(db)).finally(() => db.close())
+}
+
+type CopyTo = (folder: string) => Promise<void>
+
+function copyFile(from: string): CopyTo {
+  const bytes = readFileSync(databasePath(from))
+  rmSync(from, { recursive: true })
+  return async (folder) => writeFileSync(databasePath(folder), bytes, { mode: 0o600 })
+}
+
+/** The first stays as long as the process, for the copies. */
+function copyDatabase(from: string): CopyTo {
+  process.on('exit', () => rmSync(from, { recursive: true, force: true }))
+  return (folder) => createDatabaseOf(folder, databaseOf(from))
 }

@@ -14,8 +14,8 @@ import type { Health } from '../src/ops/health.ts'
 import { createLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
 import { createServer } from '../src/server.ts'
-import { openStore, type Store } from '../src/store/store.ts'
-import { createBeginnings } from './data-folder.ts'
+import type { Store } from '../src/store/store.ts'
+import { createBeginnings, locationOf, openTestStore } from './data-folder.ts'
 import { NOW } from './durations.ts'
 import { keepOutput } from './ops/keep-output.ts'
 
@@ -100,12 +100,7 @@ export async function createTestServer(options: Options = {}) {
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const start = async () => {
-    const real = await openStore(folder, {
-      threads: false,
-      now: clock.now,
-      readEvent: readEventText,
-      rules: STORE_RULES,
-    })
+    const real = await openTestStore(folder, { now: clock.now, readEvent: readEventText, rules: STORE_RULES })
     real.onCommit(metrics.countCommit)
     const store = options.wrapStore?.(real) ?? real
     const sender = createTestSender({ store, clock }, options.mail)
@@ -113,12 +108,12 @@ export async function createTestServer(options: Options = {}) {
     const parts = await createDependencies({
       ...shared,
       mailer: sender,
-      simulations: createSimulations(folder),
+      simulations: createSimulations(locationOf(folder)),
       templates: options.mail?.templates ?? TEMPLATES,
       noteSecurity: log.write,
       fetchSns: options.fetchSns,
       monitoring: {
-        folder,
+        location: locationOf(folder),
         server: { ...TEST_SERVER, ...options.server },
         callWebhook: null,
         listErrors: log.listErrors,
@@ -227,7 +222,7 @@ export const createTestSender = (
   })
 
 const begin = createBeginnings(async (folder) => {
-  const store = await openStore(folder, { threads: false, now: () => NOW, rules: STORE_RULES })
+  const store = await openTestStore(folder, { now: () => NOW, rules: STORE_RULES })
   // the first one operates the installation
   const [first, second] = [await addAccount(store, NOW - 1, 'first'), await addAccount(store, NOW, 'second')]
   await store.close()

@@ -12,13 +12,16 @@ import {
   CommandRefused,
   DATA,
   type Environment,
-  folderOf,
   type Given,
   JSON_OUTPUT,
   masterKeyOf,
+  requireFolder,
   toIso,
   warnOfUnknownSettings,
 } from './command.ts'
+
+const USE_POSTGRES = "Back it up with pg_dump or your provider's backups."
+const RESTORE_POSTGRES = "Restore it with pg_restore or your provider's backups."
 
 export const backup: Command = {
   name: 'backup',
@@ -28,7 +31,7 @@ export const backup: Command = {
   run: async (given, env) => {
     // an absolute path still means the same when it is read later
     const file = resolve(readPlace(given, 'backup'))
-    const folder = folderOf(given, env)
+    const folder = requireFolder(given, env, USE_POSTGRES)
     warnOfUnknownSettings(env)
     if (!hasDatabase(folder)) {
       throw new StoreError('missing', `There is no database in ${folder}. Set --data to the folder of the database.`)
@@ -61,7 +64,7 @@ export const restore: Command = {
   options: { ...DATA, ...JSON_OUTPUT },
   run: async (given, env) => {
     const place = readPlace(given, 'restore')
-    const folder = folderOf(given, env)
+    const folder = requireFolder(given, env, RESTORE_POSTGRES)
     warnOfUnknownSettings(env)
     removeDownloads(folder)
     const target = { folder, masterKey: masterKeyOf(env), at: Date.now() }

@@ -14,6 +14,7 @@ import {
   hasDatabase,
   restrictDatabase,
 } from '../store/engine/database.ts'
+import { type DataLocation, describeLocation } from '../core/data-location.ts'
 import { StoreError } from '../store/engine/errors.ts'
 import { readAddress } from '../store/engine/folder-lock.ts'
 import type { Store } from '../store/store.ts'
@@ -65,7 +66,7 @@ export function optionOf(name: SettingName): Options {
   return { [flag]: { type: 'string', value, meaning, default: fallback, env, ...isHidden } }
 }
 
-export const DATA: Options = optionOf('data')
+export const DATA: Options = { ...optionOf('data'), ...optionOf('databaseUrl') }
 export const BASE_URL: Options = {
   ...optionOf('baseUrl'),
   port: {
@@ -111,8 +112,29 @@ export function required(given: Given, name: string): string {
   return text
 }
 
-export const folderOf = (given: Given, { EVENTPOST_DATA }: Environment): string =>
-  readConfig({ data: given.text('data') }, { EVENTPOST_DATA }).data
+/** Where the data of a command is. */
+export function locationOf(given: Given, env: Environment): DataLocation {
+  const { EVENTPOST_DATA, EVENTPOST_DATABASE_CONNECTIONS, EVENTPOST_DATABASE_POOLER } = env
+  const { EVENTPOST_DATABASE_URL, EVENTPOST_DATABASE_URL_FILE } = env
+  const { data, database } = readConfig(
+    { data: given.text('data'), 'database-url': given.text('database-url') },
+    {
+      EVENTPOST_DATA,
+      EVENTPOST_DATABASE_URL,
+      EVENTPOST_DATABASE_URL_FILE,
+      EVENTPOST_DATABASE_CONNECTIONS,
+      EVENTPOST_DATABASE_POOLER,
+    },
+  )
+  return database ?? { folder: data }
+}
+
+/** For commands about the data folder itself. @throws CommandRefused with `instead` if the data is in PostgreSQL */
+export function requireFolder(given: Given, env: Environment, instead: string): string {
+  const location = locationOf(given, env)
+  if ('folder' in location) return location.folder
+  throw new CommandRefused(`The data is in ${describeLocation(location)}. ${instead}`)
+}
 
 /** Other server settings don't matter to commands. */
 export const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }: Environment): string | null =>
@@ -123,7 +145,7 @@ export function readBaseUrl(given: Given, env: Environment): string {
   const port = given.text('port')
   if (port !== undefined && Number(port) === 0) throw new UsageError('--port cannot be 0 here: the link needs a port.')
   const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url'), port }, env)
-  const running = port === undefined ? readAddress(config.data) : null
+  const running = port === undefined ? addressIn(locationOf(given, env)) : null
   // 0 lets the server pick a port, which nobody knows before it runs
   return config.baseUrl ?? running ?? addressOf(config.host, config.port || Number(SETTINGS.port.default))
 }
@@ -131,9 +153,12 @@ export function readBaseUrl(given: Given, env: Environment): string {
 export function assumesPort(given: Given, env: Environment): boolean {
   const port = given.text('port') ?? env.EVENTPOST_PORT ?? env.PORT
   if (port !== undefined && Number(port) !== 0) return false
-  const { baseUrl, data } = readConfig({ data: given.text('data'), 'base-url': given.text('base-url') }, env)
-  return baseUrl === null && readAddress(data) === null
+  const { baseUrl } = readConfig({ data: given.text('data'), 'base-url': given.text('base-url') }, env)
+  return baseUrl === null && addressIn(locationOf(given, env)) === null
 }
+
+const addressIn = (location: DataLocation): string | null =>
+  'folder' in location ? readAddress(location.folder) : null
 
 /** From the environment, else what the server that ran last stored. */
 export async function installationOf(store: Store, env: Environment): Promise<Installation> {
@@ -158,8 +183,38 @@ export async function withStore<T>(
   { mayCreate }: { mayCreate: boolean },
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const folder = folderOf(given, env)
+  const location = locationOf(given, env)
   warnOfUnknownSettings(env)
+  const isNew = 'folder' in location && prepareFolder(location.folder, mayCreate)
+  // help and wrong use do without it
+  const [{ openStoreAt }, { STORE_RULES }] = await Promise.all([
+    import('../store/open.ts'),
+    import('../deliveries/deliveries.ts'),
+  ])
+  const noteCreated = (): void => console.error(createdLine(location))
+  try {
+    const store = await openStoreAt(location, {
+      threads: false,
+      masterKey: masterKeyOf(env),
+      rules: STORE_RULES,
+      mayCreate,
+      onCreate: noteCreated,
+      // on stderr, because a program may read stdout
+      onUpgrade: createUpgradeReport((line) => console.error(`eventpost: ${line}`)),
+    })
+    if (isNew) noteCreated()
+    try {
+      return await work(store)
+    } finally {
+      await store.close()
+    }
+  } catch (error) {
+    throw describeFault(error, location)
+  }
+}
+
+/** @returns whether there is no database yet */
+function prepareFolder(folder: string, mayCreate: boolean): boolean {
   const isNew = !hasDatabase(folder)
   if (!mayCreate && isNew) {
     throw new StoreError(
@@ -168,31 +223,16 @@ export async function withStore<T>(
     )
   }
   for (const exposed of restrictDatabase(folder)) console.error(`eventpost: ${describeExposed(exposed)}`)
-  // help and wrong use do without it
-  const [{ openStore }, { STORE_RULES }] = await Promise.all([
-    import('../store/store.ts'),
-    import('../deliveries/deliveries.ts'),
-  ])
-  try {
-    const store = await openStore(folder, {
-      threads: false,
-      masterKey: masterKeyOf(env),
-      rules: STORE_RULES,
-      // on stderr, because a program may read stdout
-      onUpgrade: createUpgradeReport((line) => console.error(`eventpost: ${line}`)),
-    })
-    if (isNew) console.error(createdLine(folder))
-    try {
-      return await work(store)
-    } finally {
-      await store.close()
-    }
-  } catch (error) {
-    throw describeDamage(error, folder)
-  }
+  return isNew
 }
 
-export const createdLine = (folder: string): string => `created ${databasePath(folder)}`
+export const describeFault = (error: unknown, location: DataLocation): unknown =>
+  'folder' in location ? describeDamage(error, location.folder) : error
+
+export const createdLine = (location: DataLocation): string =>
+  'folder' in location
+    ? `created ${databasePath(location.folder)}`
+    : `created the tables in ${describeLocation(location)}`
 
 /** From --app, which may be left out where there is only one app. */
 export async function findChosenApp(store: Store, given: Given): Promise<AppRow> {

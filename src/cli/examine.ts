@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { addressOf, type Config } from '../config.ts'
 import { checkSender } from '../accounts/sender-checks.ts'
+import type { DataLocation } from '../core/data-location.ts'
 import { systemClock } from '../core/clock.ts'
 import { isApi, describeService, readMailUrl } from '../core/mail-apis.ts'
 import { VERSION } from '../core/version.ts'
@@ -16,21 +17,30 @@ import { backupFolderOf, type Lookups, readDoctorFacts } from '../monitoring/doc
 import { readServerFacts, type ServerFacts } from '../monitoring/installation.ts'
 import { checkWebhook } from '../monitoring/webhook.ts'
 import { describeDamage, findExposed, hasDatabase, openForReading } from '../store/engine/database.ts'
+import { describeFault } from './command.ts'
 import { StoreError } from '../store/engine/errors.ts'
 import { isFolderServed, readAddress } from '../store/engine/folder-lock.ts'
 import { SCHEMA_VERSION } from '../store/engine/migrations/index.ts'
 import { schemaVersion } from '../store/engine/upgrades.ts'
-import { openStore, type Store } from '../store/store.ts'
+import { openStoreAt } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
 
 /** `called`: what was reached outside of this program, whether or not it answered. */
 export type Examined = { isOk: boolean; summary: string; findings: Finding[]; called: string[] }
 
 export async function examine(config: Config, { isOffline }: { isOffline: boolean }): Promise<Examined> {
-  const { data: folder } = config
   const called = new Set<string>()
-  const findings = findFolderProblem(folder) ?? (await examineFolder(config, { isOffline, called }))
+  const problem = config.database === null ? findFolderProblem(config.data) : null
+  const findings = problem ?? (await examineData(config, { isOffline, called }))
   return { isOk: !findings.some(isProblem), summary: summarize(findings), findings, called: [...called].toSorted() }
 }
+
+const problemOf = (location: DataLocation, text: string, fix: string): Finding => ({
+  check: 'folder' in location ? 'Data folder' : 'Database',
+  state: 'bad',
+  text,
+  fix,
+})
 
 const ofFolder = (text: string, fix: string): Finding[] => [{ check: 'Data folder', state: 'bad', text, fix }]
 
@@ -72,12 +82,13 @@ function splitAdvice(message: string): [text: string, fix: string] {
 
 type Examining = { isOffline: boolean; called: Set<string> }
 
-async function examineFolder(config: Config, examining: Examining): Promise<Finding[]> {
-  const { data: folder, masterKey } = config
-  const exposed = findExposed(folder)
+async function examineData(config: Config, examining: Examining): Promise<Finding[]> {
+  const { data: folder, masterKey, database } = config
+  const location = database ?? { folder }
+  const exposed = database === null ? findExposed(folder) : []
   try {
-    const isServed = isFolderServed(folder)
-    const store = await openStore(folder, { threads: false, masterKey, rules: STORE_RULES })
+    const isServed = database !== null || isFolderServed(folder)
+    const store = await openStoreAt(location, { threads: false, masterKey, rules: STORE_RULES, mayCreate: false })
     try {
       const server = await completeFacts(config, store)
       const stored = await readInstallation(store)
@@ -88,7 +99,7 @@ async function examineFolder(config: Config, examining: Examining): Promise<Find
       const given = {
         store,
         clock: systemClock,
-        folder,
+        location,
         mailer,
         server,
         isServed,
@@ -103,8 +114,8 @@ async function examineFolder(config: Config, examining: Examining): Promise<Find
       await store.close()
     }
   } catch (thrown) {
-    const error = describeDamage(thrown, folder)
-    if (error instanceof StoreError) return ofFolder(...splitAdvice(error.message))
+    const error = describeFault(thrown, location)
+    if (error instanceof StoreError) return [problemOf(location, ...splitAdvice(error.message))]
     throw error
   }
 }
@@ -116,7 +127,7 @@ const findCheckedNow = async (store: Store): Promise<number> =>
 /** The settings of this process, else those of the server that ran last. */
 async function completeFacts(config: Config, store: Store): Promise<ServerFacts> {
   const stored = await readServerFacts(store)
-  const url = config.baseUrl ?? stored?.baseUrl ?? readAddress(config.data)
+  const url = config.baseUrl ?? stored?.baseUrl ?? (config.database === null ? readAddress(config.data) : null)
   const mail = config.smtpUrl === null ? null : readMailUrl(config.smtpUrl)
   return {
     version: stored?.version ?? VERSION,

@@ -1,6 +1,14 @@
 import { hostAndPort, readConfig } from '../config.ts'
 import { readListening } from '../store/engine/folder-lock.ts'
-import { type Command, CommandRefused, DATA, type Environment, folderOf, type Given, type Options } from './command.ts'
+import {
+  type Command,
+  CommandRefused,
+  DATA,
+  type Environment,
+  type Given,
+  locationOf,
+  type Options,
+} from './command.ts'
 
 const ANSWER_MS = 5_000
 
@@ -38,7 +46,8 @@ function findServer(given: Given, env: Environment): { host: string; port: numbe
     { host: given.text('host'), port: given.text('port') },
     { EVENTPOST_HOST, EVENTPOST_PORT, PORT },
   )
-  const known = readListening(folderOf(given, env))
+  const location = locationOf(given, env)
+  const known = 'folder' in location ? readListening(location.folder) : null
   if (known === null) return { host, port }
   const url = new URL(`http://${known}`)
   const isHostGiven = (given.text('host') ?? EVENTPOST_HOST) !== undefined

@@ -19,10 +19,10 @@ export const masterKeyChange: Command = {
     },
   },
   run: async (given, env) => {
-    const { data, masterKey } = readCurrent(given, env)
+    const { data, masterKey } = await readCurrent(given, env)
     const newKey = readSecret('--new-key-file', required(given, 'new-key-file'))
     readConfig({}, { EVENTPOST_MASTER_KEY: newKey })
-    const sealed = changeAlone(data, masterKey, newKey)
+    const sealed = await changeAlone(data, masterKey, newKey)
     return { sealed, next: 'Start the server with the new key as EVENTPOST_MASTER_KEY.' }
   },
 }
@@ -32,28 +32,31 @@ export const masterKeyRemove: Command = {
   summary: 'decrypts the secrets in the database; stop the server first',
   options: { ...DATA, ...JSON_OUTPUT },
   run: async (given, env) => {
-    const { data, masterKey } = readCurrent(given, env)
-    return { decrypted: changeAlone(data, masterKey, null), next: 'Start the server without EVENTPOST_MASTER_KEY.' }
+    const { data, masterKey } = await readCurrent(given, env)
+    return {
+      decrypted: await changeAlone(data, masterKey, null),
+      next: 'Start the server without EVENTPOST_MASTER_KEY.',
+    }
   },
 }
 
-function readCurrent(given: Given, env: Environment): { data: string; masterKey: string } {
+async function readCurrent(given: Given, env: Environment): Promise<{ data: string; masterKey: string }> {
   const { EVENTPOST_DATA, EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE } = env
   const key = { EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }
   const { data, masterKey } = readConfig({ data: given.text('data') }, { EVENTPOST_DATA, ...key })
   if (masterKey === null) {
-    if (hasDatabase(data)) refuseSealed(data)
+    if (hasDatabase(data)) await refuseSealed(data)
     throw new UsageError('No master key is set. Start the server with EVENTPOST_MASTER_KEY to encrypt the secrets.')
   }
   return { data, masterKey }
 }
 
 /** @returns the number of values */
-function changeAlone(data: string, from: string, to: string | null): number {
+async function changeAlone(data: string, from: string, to: string | null): Promise<number> {
   if (!hasDatabase(data)) throw new CommandRefused(`There is no database in ${data}.`)
   const lock = lockFolder(data)
   try {
-    return changeMasterKey(data, createSealer(from), createSealer(to))
+    return await changeMasterKey(data, createSealer(from), createSealer(to))
   } catch (error) {
     throw describeDamage(error, data)
   } finally {

@@ -2,12 +2,14 @@ import type { Server } from 'bun'
 import { addressOf, type Config, hostAndPort } from '../config.ts'
 import { createBackups } from '../backups/schedule.ts'
 import { createSetupToken } from '../accounts/accounts.ts'
+import { readEventText } from '../events/event-input.ts'
 import { STORE_RULES } from '../deliveries/deliveries.ts'
 import { isLoopback } from '../core/mail-addresses.ts'
 import { describeService, isApi, readMailUrl } from '../core/mail-apis.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
 import { createDependencies, keepSecret } from '../dependencies.ts'
 import { systemClock } from '../core/clock.ts'
+import type { DataLocation } from '../core/data-location.ts'
 import { createSimulations } from '../deliveries/simulation/index.ts'
 import { keepInstallation, type Senders } from '../accounts/senders.ts'
 import { createTemplateWorker } from '../messages/template-worker.ts'
@@ -25,16 +27,11 @@ import type { Health } from '../ops/health.ts'
 import { createLog, type Log, type LogFields } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { createServer, createUnserved } from '../server.ts'
-import {
-  describeDamage,
-  describeExposed,
-  type ExposedFile,
-  hasDatabase,
-  restrictDatabase,
-} from '../store/engine/database.ts'
+import { describeExposed, type ExposedFile, hasDatabase, restrictDatabase } from '../store/engine/database.ts'
 import { type FolderLock, lockFolder } from '../store/engine/folder-lock.ts'
-import { openStore, type Store } from '../store/store.ts'
-import { CommandRefused, createdLine } from './command.ts'
+import { openStoreAt } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
+import { CommandRefused, createdLine, describeFault } from './command.ts'
 import { createUpgradeReport } from './upgrade-report.ts'
 
 const IDLE_S = 10
@@ -44,31 +41,35 @@ const MAX_BODY_BYTES = 1024 * 1024 * 1024
 /** Locks the folder, then the port: a conflict is reported before anything else happens. */
 export async function startService({ masterKey, ...config }: Config): Promise<void> {
   const undo: (() => unknown)[] = []
+  const location = config.database ?? { folder: config.data }
+  const noteCreated = (): void => console.log(createdLine(location))
   try {
-    const lock = lockFolder(config.data)
-    undo.unshift(lock.abandon)
+    const lock = 'folder' in location ? lockFolder(location.folder) : null
+    if (lock) undo.unshift(lock.abandon)
     const http = listen(config)
     undo.unshift(() => http.stop(true))
-    const isNew = !hasDatabase(config.data)
-    const exposed = restrictDatabase(config.data)
-    const store = await openStore(config.data, {
+    const isNew = 'folder' in location && !hasDatabase(location.folder)
+    const exposed = 'folder' in location ? restrictDatabase(location.folder) : []
+    const store = await openStoreAt(location, {
       threads: true,
       masterKey,
+      readEvent: readEventText,
       rules: STORE_RULES,
       hasExternalCheckpoints: config.hasExternalCheckpoints,
       onUpgrade: createUpgradeReport(console.log),
+      onCreate: noteCreated,
     })
     undo.unshift(store.close)
-    if (isNew) console.log(createdLine(config.data))
-    await run(config, { lock, http, store, exposed })
+    if (isNew) noteCreated()
+    await run({ ...config, location }, { lock, http, store, exposed })
   } catch (error) {
     for (const step of undo) await step()
-    throw describeDamage(error, config.data)
+    throw describeFault(error, location)
   }
 }
 
-type Open = Omit<Config, 'masterKey'>
-type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store; exposed: ExposedFile[] }
+type Open = Omit<Config, 'masterKey'> & { location: DataLocation }
+type Opened = Pick<Stopping, 'http'> & { lock: FolderLock | null; store: Store; exposed: ExposedFile[] }
 
 async function run(config: Open, { lock, http, store, exposed }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
@@ -108,11 +109,11 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   await warnOfNoSender(sender.senders, log)
   await sender.start()
   const listensOn = hostAndPort(config.host, http.port)
-  lock.noteAddress({ baseUrl, listensOn })
+  lock?.noteAddress({ baseUrl, listensOn })
   await announce(store, { baseUrl, listensOn: config.baseUrl === null ? null : listensOn })
 }
 
-async function createAll(store: Store, { data, ...config }: Open & { baseUrl: string }, log: Log) {
+async function createAll(store: Store, { location, ...config }: Open & { baseUrl: string }, log: Log) {
   const [clock, { baseUrl }] = [systemClock, config]
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
   const templates = createTemplateWorker()
@@ -120,9 +121,9 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
   const making = { store, clock, baseUrl, unsubscribeKey, templates, ...dns }
   const sender = createSender({ ...making, ...sending(config, log) })
   await keepInstallation(store, sender.senders.installation)
-  const server = factsOf({ data, ...config })
+  const server = factsOf({ location, ...config })
   await keepServerFacts(store, server)
-  const simulations = createSimulations(data)
+  const simulations = createSimulations(location)
   return {
     sender,
     dependencies: await createDependencies({
@@ -135,7 +136,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       templates,
       noteSecurity: log.write,
       monitoring: {
-        folder: data,
+        location,
         server,
         callWebhook: config.alertWebhook && createWebhook(config.alertWebhook),
         listErrors: log.listErrors,
@@ -243,7 +244,7 @@ async function warnOfNoSender(senders: Senders, log: Log): Promise<void> {
   }
 }
 
-function listen({ host, port, baseUrl }: Open): Server<undefined> {
+function listen({ host, port, baseUrl }: Pick<Config, 'host' | 'port' | 'baseUrl'>): Server<undefined> {
   const unserved = createUnserved(baseUrl ?? addressOf(host, port))
   try {
     return Bun.serve({

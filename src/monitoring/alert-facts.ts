@@ -1,4 +1,5 @@
 /** What the alerts are about, as it is now. Times are ms UTC. */
+import type { DataLocation } from '../core/data-location.ts'
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import type { NoticeSender } from '../accounts/notices.ts'
@@ -22,7 +23,7 @@ type Dependencies = {
   store: Store
   clock: Clock
   mailer: Pick<Mailer, 'probe' | 'findPause' | 'findOutage' | 'findMailRoute' | 'senders'>
-  folder: string
+  location: DataLocation
   /** of scheduled backups; null without them */
   backupEveryMs: number | null
 }
@@ -45,9 +46,11 @@ const LONG_FAULT_MS = 10_000
 /** Apps read before requests are answered again. */
 const APPS_A_TURN = 20
 
-export async function readDisk(store: Pick<Store, 'stats'>, folder: string): Promise<DiskFacts | null> {
+/** Null: it can't be read, or the data is not on this machine. */
+export async function readDisk(store: Pick<Store, 'stats'>, location: DataLocation): Promise<DiskFacts | null> {
+  if (!('folder' in location)) return null
   try {
-    const { bavail, bsize } = await statfs(folder)
+    const { bavail, bsize } = await statfs(location.folder)
     const { databaseBytes, logBytes } = store.stats()
     return { freeBytes: bavail * bsize, dataBytes: databaseBytes + logBytes }
   } catch {
@@ -103,7 +106,7 @@ export async function listAlertSenders(
   return mailer.listNoticeSenders(settings.filter((one) => one.smtpUrl === null || own.get(one.smtpUrl) === one))
 }
 
-export function createAlertFacts({ store, clock, mailer, folder, backupEveryMs }: Dependencies) {
+export function createAlertFacts({ store, clock, mailer, location, backupEveryMs }: Dependencies) {
   const startedAt = clock.now()
   const servers = createServerWatch({ store, clock, mailer })
   let fault: { reason: string; since: number } | null = null
@@ -139,7 +142,7 @@ export function createAlertFacts({ store, clock, mailer, folder, backupEveryMs }
         at,
         servers: await servers.read(known),
         brakes: await readBrakes(),
-        disk: await readDisk(store, folder),
+        disk: await readDisk(store, location),
         writeFault: isLong && fault ? fault.reason : null,
         backup: await readBackups(store, { everyMs: backupEveryMs, since: startedAt }),
         refused: await readRefused(at),

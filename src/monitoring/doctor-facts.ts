@@ -5,6 +5,7 @@ import { type CheckedSender, listCheckedSenders, type SenderCheck } from '../acc
 import { domainOf, findFrom } from '../accounts/senders.ts'
 import type { BackupPlace } from '../core/backup-places.ts'
 import type { Clock } from '../core/clock.ts'
+import { type DataLocation, describeLocation } from '../core/data-location.ts'
 import { isLinkUnreachable } from '../people/unsubscribe.ts'
 import type { Mailer, MailRoute, ServerCheck } from '../messages/mailer.ts'
 import { findFolderFault, ownerOf } from '../store/engine/folder.ts'
@@ -33,7 +34,7 @@ export type Lookups = {
 type Given = {
   store: Store
   clock: Pick<Clock, 'now'>
-  folder: string
+  location: DataLocation
   mailer: Pick<Mailer, 'senders' | 'findMailRoute' | 'listNoticeSenders'>
   server: ServerFacts
   isServed: boolean
@@ -47,7 +48,7 @@ type Given = {
 const MOST_DOMAINS = 20
 
 export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<DoctorFacts> {
-  const { store, clock, folder, server, isServed, hasSecondRoute, exposed, removedCopies = [] } = given
+  const { store, clock, location, server, isServed, hasSecondRoute, exposed, removedCopies = [] } = given
   const { databaseBytes, logBytes } = store.stats()
   const { all, senders, hasServer, hasSender } = await readSendingApps(given)
   const [tried, records, mailServers, routes, isSynchronized] = await Promise.all([
@@ -60,10 +61,15 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
   const alerts = await store.listAlerts()
   return {
     at: clock.now(),
-    folder: { path: folder, bytes: databaseBytes + logBytes, schemaVersion: store.schemaVersion },
+    data: {
+      location: describeLocation(location),
+      isLocal: 'folder' in location,
+      bytes: databaseBytes + logBytes,
+      schemaVersion: store.schemaVersion,
+    },
     removedCopies,
-    exposed: exposed ?? findExposed(folder),
-    disk: await readDisk(store, folder),
+    exposed: exposed ?? ('folder' in location ? findExposed(location.folder) : []),
+    disk: await readDisk(store, location),
     clock: { newestAt: await store.findNewestTime(), isSynchronized },
     address: { baseUrl: server.baseUrl, isLocal: isLinkUnreachable(server.baseUrl), isServed, tried },
     proxy: { trusted: server.trustedProxies, untrusted: await readUntrustedProxy(store) },
@@ -74,7 +80,7 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
     },
     records,
     backup: await readBackups(store, { everyMs: server.backupEveryMs, since: server.startedAt }),
-    backupFolder: readBackupFolder(server.backupFolder, folder),
+    backupFolder: 'folder' in location ? readBackupFolder(server.backupFolder, location.folder) : null,
     mailServers,
     alerts: {
       routes,

@@ -13,6 +13,7 @@ import { type BackupFacts, type DiskFacts, isBackupLate, isDiskLow, neededBytes 
 
 export type CheckName =
   | 'Data folder'
+  | 'Database'
   | 'Permissions'
   | 'Disk'
   | 'Clock'
@@ -37,7 +38,8 @@ export type Tried = { name: string; problem: string | null }
 
 export type DoctorFacts = {
   at: number
-  folder: { path: string; bytes: number; schemaVersion: number }
+  /** `isLocal`: in the data folder, not in PostgreSQL */
+  data: { location: string; isLocal: boolean; bytes: number; schemaVersion: number }
   /** copies of upgrades that were old and have just been removed */
   removedCopies: string[]
   /** files and folders that other users of the machine can open */
@@ -93,16 +95,15 @@ const unknown = (check: CheckName, text: string, fix: string | null): Finding =>
 /** In the order in which problems are best solved. */
 export function diagnose(facts: DoctorFacts): Finding[] {
   const found = [
-    aboutFolder(facts),
-    aboutPermissions(facts),
-    aboutDisk(facts),
+    aboutData(facts),
+    ...(facts.data.isLocal ? [aboutPermissions(facts), aboutDisk(facts)] : []),
     ...aboutCopies(facts),
     aboutClock(facts),
     aboutAddress(facts),
     aboutProxy(facts),
     ...aboutSender(facts),
     ...aboutRecords(facts),
-    aboutBackup(facts),
+    facts.data.isLocal ? aboutBackup(facts) : POSTGRES_BACKUP,
     ...aboutMailServers(facts),
   ]
   const isFound = (kind: string): boolean =>
@@ -137,8 +138,12 @@ export function summarize(findings: readonly Finding[]): string {
   return 'No problems found.'
 }
 
-const aboutFolder = ({ folder: { path, bytes, schemaVersion } }: DoctorFacts): Finding =>
-  good('Data folder', `${path} contains a database of ${formatBytes(bytes)}, schema version ${schemaVersion}.`)
+function aboutData({ data: { location, isLocal, bytes, schemaVersion } }: DoctorFacts): Finding {
+  const what = `${formatBytes(bytes)}, schema version ${schemaVersion}.`
+  return isLocal
+    ? good('Data folder', `${location} contains a database of ${what}`)
+    : good('Database', `${location} contains ${what}`)
+}
 
 function aboutPermissions({ exposed }: DoctorFacts): Finding {
   if (exposed.length === 0) return good('Permissions', "Only the server's user can open the data.")
@@ -311,6 +316,12 @@ function fixFailed({ kind, place }: Backup, folder: DoctorFacts['backupFolder'])
   if (folder === null) return CHECK_PLACE
   return `If the disk is full, free some space. Otherwise, run sudo install -d -m 700 -o ${folder.owner} ${folder.path}`
 }
+
+const POSTGRES_BACKUP = unknown(
+  'Backup',
+  "The data is in PostgreSQL, which Eventpost doesn't back up.",
+  "Make backups with pg_dump or your provider's tools, and restore one now and then to test them.",
+)
 
 function aboutBackup({ backup, backupFolder, at }: DoctorFacts): Finding {
   const { everyMs, lastGood, lastFailed } = backup

@@ -22,6 +22,7 @@ import {
   waitOf,
   WEBHOOK,
 } from './alerts.ts'
+import type { DataLocation } from '../core/data-location.ts'
 import { createAlertFacts, listAlertSenders, listOwnersOf, listTold } from './alert-facts.ts'
 import { diagnose, type Finding } from './doctor.ts'
 import { readDoctorFacts } from './doctor-facts.ts'
@@ -35,7 +36,7 @@ export type MonitorDependencies = {
   clock: Clock
   mailer: Mailer
   baseUrl: string
-  folder: string
+  location: DataLocation
   server: ServerFacts
   /** null: there is none */
   callWebhook: CallWebhook | null
@@ -217,8 +218,8 @@ type Known = { failingServers: ReadonlyMap<string, string>; alerts: () => Promis
 const SHOWN = 5
 
 async function readSystem(deps: MonitorDependencies, { failingServers, alerts }: Known): Promise<SystemState> {
-  const { store, clock, mailer, folder, server, callWebhook, listErrors } = deps
-  const given = { store, clock, folder, mailer, server, isServed: true, hasSecondRoute: server.hasSecondRoute }
+  const { store, clock, mailer, location, server, callWebhook, listErrors } = deps
+  const given = { store, clock, location, mailer, server, isServed: true, hasSecondRoute: server.hasSecondRoute }
   const facts = await readDoctorFacts(given, {
     tryAddress: async () => null,
     checkSender: null,

@@ -18,7 +18,7 @@ export type Stopping = {
   log: Log
   maintenance: Maintenance
   backups: { stop(): Promise<unknown> } | null
-  lock: { release(): void }
+  lock: { release(): void } | null
   dependencies: {
     feed: { end(): void }
     simulations: { stop(finishMs: number): Promise<unknown> }
@@ -94,7 +94,7 @@ async function drain({
   await dependencies.requests.save()
   await dependencies.signInNotes.save({ all: true })
   await dependencies.store.close()
-  lock.release()
+  lock?.release()
   log.write('info', 'stopped')
   await log.end()
 }

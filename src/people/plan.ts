@@ -1,5 +1,5 @@
 /** Plans people: finds or creates the person of a write and merges what it changes. Pure. */
-import { addTimes, seenAt } from '../store/contacts.ts'
+import { addTimes, seenAt } from '../store/timeline/seen-times.ts'
 import {
   type KnownPerson,
   type AccountMonth,

@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { asc, eq, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import type { AccountFacts, AccountPlan, AccountRules } from './account-rules.ts'
 import { type AppWrites, createAppReads, type NewApp } from './apps.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
@@ -16,7 +15,7 @@ import { prepareLazily } from './engine/statements.ts'
 type Account = { id: string; name: string; plan: Plan }
 type AccountRow = typeof accounts.$inferSelect
 type Parts = {
-  db: Database
+  db: Sql
   addApp: AppWrites['addApp']
   senderDomains: SenderDomainWrites
   sealer: Sealer
@@ -47,8 +46,8 @@ const toPlan = (account: AccountRow): Plan => ({
   snippetLimits: account.snippetLimits,
 })
 
-export function createAccountReads(db: Database, sealer: Sealer) {
-  const orm = drizzle(db)
+export function createAccountReads(db: Sql, sealer: Sealer) {
+  const { orm } = db
   const { listApps, findAppBySiteId, snippetSettings } = createAppReads(db)
   const { findKey, listSecrets } = createKeyReads(db, sealer)
   const inOrder = () => orm.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)).limit(1)
@@ -94,7 +93,7 @@ export function createAccountReads(db: Database, sealer: Sealer) {
 }
 
 export function createAccountWrites({ db, addApp, senderDomains, sealer, rules }: Parts) {
-  const orm = drizzle(db)
+  const { orm } = db
   const { addKey, addSecret } = createKeySteps(db, sealer)
   const audit = createAudit(db)
   const { addLink, findLink, dropLink, dropOwnersLinks, dropPasswordLinks } = createLinks(db)

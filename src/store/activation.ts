@@ -1,12 +1,11 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Done, DONE } from './audit.ts'
 import { activationNotes, apps } from './schema.ts'
 import type { NoteKind, NoteRow } from './types.ts'
 
-export function createActivationReads(db: Database) {
-  const orm = drizzle(db)
+export function createActivationReads(db: Sql) {
+  const { orm } = db
   return {
     listNotes: async (appId: number): Promise<NoteRow[]> =>
       await orm.select().from(activationNotes).where(eq(activationNotes.appId, appId)).all(),
@@ -14,8 +13,8 @@ export function createActivationReads(db: Database) {
 }
 
 /** Runs inside the caller's transaction. */
-export function createNoteRemoval(db: Database) {
-  const orm = drizzle(db)
+export function createNoteRemoval(db: Sql) {
+  const { orm } = db
   return async (accountId: string, kind: NoteKind): Promise<void> => {
     const own = orm.select({ id: apps.id }).from(apps).where(eq(apps.accountId, accountId))
     await orm
@@ -25,12 +24,12 @@ export function createNoteRemoval(db: Database) {
   }
 }
 
-export function createActivationWrites(db: Database) {
-  const orm = drizzle(db)
+export function createActivationWrites(db: Sql) {
+  const { orm } = db
   const { count, lastAt, reason, origin } = activationNotes
 
   const latestOf = (column: typeof reason | typeof origin) =>
-    sql`iif(excluded.last_at >= ${lastAt}, excluded.${sql.identifier(column.name)}, ${column})`
+    sql`CASE WHEN excluded.last_at >= ${lastAt} THEN excluded.${sql.identifier(column.name)} ELSE ${column} END`
 
   return {
     async addNotes(notes: NoteRow[]): Promise<Done> {
@@ -44,7 +43,7 @@ export function createActivationWrites(db: Database) {
               count: sql`${count} + excluded.count`,
               reason: latestOf(reason),
               origin: latestOf(origin),
-              lastAt: sql`max(${lastAt}, excluded.last_at)`,
+              lastAt: sql`CASE WHEN excluded.last_at >= ${lastAt} THEN excluded.last_at ELSE ${lastAt} END`,
             },
           })
           .run()

@@ -1,5 +1,5 @@
 /** Alerts, with who was told about them. Times are ms UTC. */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { type Done, DONE } from './audit.ts'
 
 /**
@@ -34,10 +34,10 @@ type StoredAlert = Omit<Alert, 'notices'> & { notices: string }
 /** Further ones that are over are deleted. */
 const KEPT = 200
 
-const COLUMNS = `id, kind, subject, account_id AS accountId, title, detail, fix, path, opened_at AS openedAt,
-  resolved_at AS resolvedAt, notices`
+const COLUMNS = `id, kind, subject, account_id AS "accountId", title, detail, fix, path, opened_at AS "openedAt",
+  resolved_at AS "resolvedAt", notices`
 
-export function createAlertReads(db: Database) {
+export function createAlertReads(db: Sql) {
   const recent = db.prepare<StoredAlert, [number]>(
     `SELECT ${COLUMNS} FROM alerts ORDER BY resolved_at IS NULL DESC, opened_at DESC, id DESC LIMIT ?`,
   )
@@ -51,7 +51,7 @@ export function createAlertReads(db: Database) {
   }
 }
 
-export function createAlertWrites(db: Database) {
+export function createAlertWrites(db: Sql) {
   const save = db.prepare(
     `INSERT INTO alerts (id, kind, subject, account_id, title, detail, fix, path, opened_at, resolved_at, notices)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { and, asc, eq, inArray, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import type { AccountRules } from './account-rules.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createOutcomeExpiry } from './idempotency.ts'
@@ -29,7 +28,7 @@ type FoundApp = {
 /** `expiryAt`: the time for what has expired, if the clock may be wrong. */
 type AppChange = Change & { appId: number; settings: AppSettings; basedOn?: AppSettings; expiryAt?: number }
 type Parts = {
-  db: Database
+  db: Sql
   live: LiveMessages
   messages: MessageWrites
   mailSettings: MailSettingsWrites
@@ -51,13 +50,14 @@ export const pickSettings = (
   retention: Retention,
 ): AppSettings => ({ name, homeUrl, hosts, timezone, locale, snippet, retention })
 
-export function createAppReads(db: Database) {
-  const orm = drizzle(db)
+export function createAppReads(db: Sql) {
+  const { orm, dialect } = db
+  const hostsInOrder = sql.raw(dialect.jsonArrayOf('host', 'host'))
   const select = () =>
     orm
       .select({
         app: apps,
-        hosts: sql<string>`(SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = ${apps.id})`,
+        hosts: sql<string>`(SELECT ${hostsInOrder} FROM app_hosts WHERE app_id = ${apps.id})`,
         timezone: appMailSettings.timezone,
         locale: appMailSettings.locale,
       })
@@ -122,7 +122,7 @@ export type AppWrites = ReturnType<typeof createAppWrites>
 
 /** Apps of other accounts are treated as missing. */
 export function createAppWrites({ db, live, messages, mailSettings, rules }: Parts) {
-  const orm = drizzle(db)
+  const { orm } = db
   const audit = createAudit(db)
   const reads = createAppReads(db)
   const { findRetention } = createRetentionReads(db, rules)
@@ -166,7 +166,7 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
   const addApp = async (change: Change, app: NewApp): Promise<void> => {
     const { accountId, at } = change
     const largest = await orm
-      .select({ id: sql<number>`ifnull(max(${apps.id}), 0)` })
+      .select({ id: sql<number>`coalesce(max(${apps.id}), 0)` })
       .from(apps)
       .get()
     const { hosts, snippet, messages: drafts = [], ...row } = app

@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { and, desc, eq, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createTextIds, publicId } from '../core/ids.ts'
 import { auditEntries } from './schema.ts'
 import { prepareLazily } from './engine/statements.ts'
@@ -17,9 +16,9 @@ export type SignInMark = { address: string; count?: number }
 /** Of all writers of audit entries: entries of the same ms are read in this order. */
 const nextId = createTextIds('aud')
 
-export function createAudit(db: Database) {
+export function createAudit(db: Sql) {
   const insert = prepareLazily(() =>
-    drizzle(db)
+    db.orm
       .insert(auditEntries)
       .values({
         id: sql.placeholder('id'),
@@ -67,7 +66,7 @@ export function readSuppressedSubject({ action, subject }: Pick<AuditEntry, 'act
 /** `subject`: a person's ID, or the list in words without values. */
 export type ExportNote = Change & { action: 'contact.export' | 'data.export' | 'data.import'; subject: string }
 
-export function createAuditWrites(db: Database) {
+export function createAuditWrites(db: Sql) {
   const audit = createAudit(db)
   return {
     async noteExport({ action, subject, ...by }: ExportNote): Promise<Done> {
@@ -86,8 +85,8 @@ type AuditQuery = {
   limit: number
 }
 
-export function createAuditReads(db: Database) {
-  const orm = drizzle(db)
+export function createAuditReads(db: Sql) {
+  const { orm } = db
   const { createdAt, address, accountId, id } = auditEntries
   return {
     async listAudit(query: AuditQuery): Promise<AuditEntry[]> {

@@ -1,5 +1,6 @@
 /** Finished and failed backups. Times are ms UTC. */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
+import { createSqliteSql } from './engine/sqlite-sql.ts'
 import { dirname } from 'node:path'
 import { type Done, DONE } from './audit.ts'
 import { openUnchanged } from './engine/database.ts'
@@ -26,9 +27,9 @@ export type BackupWrite = Backup & { removedPlaces: readonly string[] }
 /** Rows kept of each kind, of those that succeeded and of those that failed. */
 const KEPT_ROWS = 100
 
-const COLUMNS = 'kind, place, started_at AS startedAt, finished_at AS finishedAt, bytes, error'
+const COLUMNS = 'kind, place, started_at AS "startedAt", finished_at AS "finishedAt", bytes, error'
 
-export function createBackupReads(db: Database) {
+export function createBackupReads(db: Sql) {
   const lastGood = db.prepare<Backup, []>(`SELECT ${COLUMNS} FROM backups WHERE error IS NULL ORDER BY id DESC LIMIT 1`)
   const scheduled = db.prepare<Backup, []>(`SELECT ${COLUMNS} FROM backups WHERE kind = 'scheduled' ORDER BY id DESC`)
   const recent = db.prepare<Backup, [number]>(`SELECT ${COLUMNS} FROM backups ORDER BY id DESC LIMIT ?`)
@@ -50,15 +51,15 @@ export function createBackupReads(db: Database) {
   }
 }
 
-export function createBackupWrites(db: Database) {
+export function createBackupWrites(db: Sql) {
   const insert = db.prepare<never, [BackupKind, string, number, number, number, string | null]>(
     'INSERT INTO backups (kind, place, started_at, finished_at, bytes, error) VALUES (?, ?, ?, ?, ?, ?)',
   )
-  const removeGone = db.prepare('DELETE FROM backups WHERE place IN (SELECT value FROM json_each(?))')
+  const removeGone = db.prepare(`DELETE FROM backups WHERE ${db.dialect.isOneOfTexts('place')}`)
   const removeOld = db.prepare(
     `DELETE FROM backups WHERE id IN (
        SELECT id FROM (
-         SELECT id, row_number() OVER (PARTITION BY kind, error IS NULL ORDER BY id DESC) AS place FROM backups)
+         SELECT id, row_number() OVER (PARTITION BY kind, error IS NULL ORDER BY id DESC) AS place FROM backups) AS numbered
        WHERE place > ${KEPT_ROWS})`,
   )
   return {
@@ -84,7 +85,9 @@ export async function recordBackupIn(folder: string, backup: Backup): Promise<bo
   const db = openUnchanged(folder)
   try {
     if (schemaVersion(db) !== SCHEMA_VERSION) return false
-    await inTransaction(db, () => createBackupWrites(db).recordBackup({ ...backup, removedPlaces: [] }))
+    await inTransaction(db, () =>
+      createBackupWrites(createSqliteSql(db)).recordBackup({ ...backup, removedPlaces: [] }),
+    )
     return true
   } finally {
     db.close()

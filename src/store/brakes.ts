@@ -1,5 +1,5 @@
 /** The brake for lifecycle emails (deliveries/brake.ts). Times are ms UTC. */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { DAY_MS } from '../core/clock.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import type { BrakeCause, BrakeLimits, BrakeRules, MailDay } from './brake-rules.ts'
@@ -15,38 +15,40 @@ type StoredBrake = BrakeCause & {
   baseComplained: number
 }
 
-type Parts = { db: Database; retries: DeliveryRetries; rules: BrakeRules }
+type Parts = { db: Sql; retries: DeliveryRetries; rules: BrakeRules }
 export type Brakes = ReturnType<typeof createBrakes>
 
 export function createBrakes({ db, retries, rules }: Parts) {
   const [audit, saveWait] = [createAudit(db), createWaitSave(db, 'brake_waits')]
   const days = prepareDays(db)
   const find = db.prepare<StoredBrake, [number]>(
-    `SELECT kind, failures, emails, since, released_at AS releasedAt, base_sent AS baseSent, base_bounced AS baseBounced,
-       base_complained AS baseComplained
+    `SELECT kind, failures, emails, since, released_at AS "releasedAt", base_sent AS "baseSent", base_bounced AS "baseBounced",
+       base_complained AS "baseComplained"
      FROM mail_brakes WHERE app_id = ?`,
   )
   const limits = db.prepare<BrakeLimits, [number]>(
-    'SELECT complaint_limit AS complaintLimit, bounce_limit AS bounceLimit FROM app_mail_settings WHERE app_id = ?',
+    'SELECT complaint_limit AS "complaintLimit", bounce_limit AS "bounceLimit" FROM app_mail_settings WHERE app_id = ?',
   )
   const pull = db.prepare(
     `INSERT INTO mail_brakes (app_id, since, kind, failures, emails) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET since = ifnull(since, excluded.since), kind = excluded.kind, failures = excluded.failures,
+     ON CONFLICT (app_id) DO UPDATE SET since = coalesce(mail_brakes.since, excluded.since), kind = excluded.kind, failures = excluded.failures,
        emails = excluded.emails, is_waking = 0`,
   )
   const letGo = db.prepare('UPDATE mail_brakes SET since = NULL, is_waking = 1 WHERE app_id = ?')
   const release = db.prepare(
-    `UPDATE mail_brakes SET released_at = ?2,
+    `UPDATE mail_brakes SET released_at = CAST(?2 AS bigint),
        (base_sent, base_bounced, base_complained) =
-         (SELECT ifnull(sum(sent), 0), ifnull(sum(bounced), 0), ifnull(sum(complained), 0)
-          FROM mail_days WHERE app_id = ?1 AND day = ?2 / ${DAY_MS})
+         (SELECT coalesce(sum(sent), 0), coalesce(sum(bounced), 0), coalesce(sum(complained), 0)
+          FROM mail_days WHERE app_id = ?1 AND day = CAST(?2 AS bigint) / ${DAY_MS})
      WHERE app_id = ?1`,
   )
   const woken = db.prepare('UPDATE mail_brakes SET is_waking = 0 WHERE app_id = ?')
-  const pulled = db.prepare<{ appId: number }, []>('SELECT app_id AS appId FROM mail_brakes WHERE since IS NOT NULL')
-  const waking = db.prepare<{ appId: number }, []>('SELECT app_id AS appId FROM mail_brakes WHERE is_waking LIMIT 1')
+  const pulled = db.prepare<{ appId: number }, []>('SELECT app_id AS "appId" FROM mail_brakes WHERE since IS NOT NULL')
+  const waking = db.prepare<{ appId: number }, []>(
+    'SELECT app_id AS "appId" FROM mail_brakes WHERE is_waking = 1 LIMIT 1',
+  )
   const appOf = db.prepare<{ accountId: string; publicId: string }, [number]>(
-    'SELECT account_id AS accountId, public_id AS publicId FROM apps WHERE id = ?',
+    'SELECT account_id AS "accountId", public_id AS "publicId" FROM apps WHERE id = ?',
   )
 
   const note = async (appId: number, action: string, { actor, at }: Pick<Change, 'actor' | 'at'>): Promise<void> => {

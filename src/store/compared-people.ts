@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 
 export type Comparisons = ReturnType<typeof createComparing>
 
@@ -13,11 +13,12 @@ const ofPerson = (table: string): string =>
  * Puts the person of a delivery into one of the message's groups, or leaves them out for good. Later decisions of the
  * message change nothing.
  */
-export function createComparing(db: Database) {
+export function createComparing(db: Sql) {
   const add = db.prepare(
     `INSERT INTO compared_people (delivery_id, contact_id, message_id, is_held_back, is_first, decided_at)
      SELECT id, contact_id, message_id, ?2,
-       NOT EXISTS (SELECT 1 FROM compared_people AS others WHERE others.contact_id = deliveries.contact_id), ?3
+       CASE WHEN EXISTS (SELECT 1 FROM compared_people AS others WHERE others.contact_id = deliveries.contact_id)
+         THEN 0 ELSE 1 END, ?3
      FROM deliveries WHERE id = ?1 AND NOT EXISTS (${ofPerson('uncompared_people')}) ON CONFLICT DO NOTHING`,
   )
   const leaveOut = db.prepare(
@@ -43,16 +44,16 @@ type Decided = { id: number; eventId: number | null; decidedAt: number } & Recor
 type WithoutGoal = { id: number; messageId: number; version: number; decidedAt: number }
 
 /** What people did since it was decided whether they are emailed. `id`: of the delivery. */
-export function createComparedReads(db: Database) {
+export function createComparedReads(db: Sql) {
   const returns = db.prepare<Decided, [number, number]>(
-    `SELECT delivery_id AS id, event_id AS eventId, decided_at AS decidedAt, compared_people.came_back_at AS cameBackAt,
-       compared_people.opened_at AS openedAt
+    `SELECT delivery_id AS id, event_id AS "eventId", decided_at AS "decidedAt", compared_people.came_back_at AS "cameBackAt",
+       compared_people.opened_at AS "openedAt"
      FROM compared_people JOIN deliveries ON deliveries.id = delivery_id
      WHERE compared_people.contact_id = ? AND decided_at >= ?
        AND (compared_people.came_back_at IS NULL OR compared_people.opened_at IS NULL)`,
   )
   const goals = db.prepare<WithoutGoal, [number, number]>(
-    `SELECT delivery_id AS id, compared_people.message_id AS messageId, version, decided_at AS decidedAt
+    `SELECT delivery_id AS id, compared_people.message_id AS "messageId", version, decided_at AS "decidedAt"
      FROM compared_people JOIN deliveries ON deliveries.id = delivery_id
      WHERE compared_people.contact_id = ? AND decided_at >= ? AND compared_people.goal_at IS NULL`,
   )
@@ -64,12 +65,12 @@ export function createComparedReads(db: Database) {
   }
 }
 
-export function createComparedWrites(db: Database) {
+export function createComparedWrites(db: Sql) {
   const noteReturn = db.prepare(
-    `UPDATE compared_people SET came_back_at = ifnull(came_back_at, ?), opened_at = ifnull(opened_at, ?)
+    `UPDATE compared_people SET came_back_at = coalesce(came_back_at, ?), opened_at = coalesce(opened_at, ?)
      WHERE delivery_id = ?`,
   )
-  const noteGoal = db.prepare('UPDATE compared_people SET goal_at = ifnull(goal_at, ?) WHERE delivery_id = ?')
+  const noteGoal = db.prepare('UPDATE compared_people SET goal_at = coalesce(goal_at, ?) WHERE delivery_id = ?')
   return {
     noteReturn: async (id: number, at: number, isResult: boolean): Promise<void> =>
       void (await noteReturn.run(at, isResult ? at : null, id)),

@@ -1,5 +1,5 @@
 /** Whom an app asked to confirm their address, in which words, and who did. */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import type { OptInText } from './message-types.ts'
 import type { ConsentSource } from './types.ts'
 
@@ -24,13 +24,13 @@ export type NewConsent = Pick<Consent, 'id' | 'contactId' | 'askedAt' | 'source'
 export type Confirmation = Pick<Consent, 'id' | 'contactId' | 'address'> & { at: number }
 
 const COLUMNS =
-  'id, contact_id AS contactId, asked_at AS askedAt, source, wording, confirmed_at AS confirmedAt, address'
+  'id, contact_id AS "contactId", asked_at AS "askedAt", source, wording, confirmed_at AS "confirmedAt", address'
 
 /** Of a person who was asked and never confirmed. */
 export const IS_UNCONFIRMED = `EXISTS (SELECT 1 FROM consents WHERE contact_id = contacts.id)
   AND NOT EXISTS (SELECT 1 FROM consents WHERE contact_id = contacts.id AND confirmed_at IS NOT NULL)`
 
-export function createConsentReads(db: Database) {
+export function createConsentReads(db: Sql) {
   const one = db.prepare<Consent, [number]>(`SELECT ${COLUMNS} FROM consents WHERE id = ?`)
   const ofContact = db.prepare<Consent, [number]>(
     `SELECT ${COLUMNS} FROM consents WHERE contact_id = ? ORDER BY id DESC`,
@@ -46,11 +46,13 @@ export function createConsentReads(db: Database) {
   }
 }
 
-export function createConsentWrites(db: Database) {
+export function createConsentWrites(db: Sql) {
   const add = db.prepare(
     'INSERT INTO consents (id, app_id, contact_id, asked_at, source, wording) VALUES (?, ?, ?, ?, ?, ?)',
   )
-  const addWording = db.prepare('INSERT OR IGNORE INTO consent_wordings VALUES (?, ?, ?, ?, ?)')
+  const addWording = db.prepare(
+    `INSERT INTO consent_wordings (app_id, version, subject, body, button) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  )
   const confirm = db.prepare('UPDATE consents SET confirmed_at = ?, address = ? WHERE id = ? AND contact_id = ?')
   const subscribe = db.prepare(
     `UPDATE contacts SET status = 'subscribed', updated_at = ? WHERE id = ? AND status = 'pending'`,

@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import type { Cause } from './suppression-causes.ts'
 import type { ContactStatus } from './types.ts'
 
@@ -38,16 +38,17 @@ export type ContactChangeRow = { id: number; at: number; actor: string | null; c
 export type StatusChange = Pick<ContactChangeRow, 'at' | 'actor'> & { status: ContactStatus }
 
 /** The newest change of a person's status. */
-export function createStatusChangeRead(db: Database) {
+export function createStatusChangeRead(db: Sql) {
+  const status = db.dialect.jsonMember('change', 'status.1')
   const newest = db.prepare<StatusChange, [number]>(
-    `SELECT at, actor, json_extract(change, '$.status[1]') AS status FROM contact_changes
-     WHERE contact_id = ? AND json_extract(change, '$.status[1]') IS NOT NULL ORDER BY id DESC LIMIT 1`,
+    `SELECT at, actor, ${status} AS status FROM contact_changes
+     WHERE contact_id = ? AND ${status} IS NOT NULL ORDER BY id DESC LIMIT 1`,
   )
   return async (contactId: number): Promise<StatusChange | null> => await newest.get(contactId)
 }
 
 /** Triggers record the changes (migration contact_changes). */
-export function createChangeReads(db: Database) {
+export function createChangeReads(db: Sql) {
   const newest = db.prepare<Omit<ContactChangeRow, 'change'> & { change: string }, [number, number, number]>(
     'SELECT id, at, actor, change FROM contact_changes WHERE contact_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   )
@@ -73,11 +74,18 @@ type ChangeNote = {
 }
 
 /** Records what changes no column: a status that the person has already, set by a member, a bounce, or topics. */
-export function createChangeNote(db: Database) {
+export function createChangeNote(db: Sql) {
+  const { greatest, jsonArray, jsonObject, jsonOf } = db.dialect
+  const status = 'CAST(?4 AS text)'
+  const change = jsonObject({
+    status: `CASE WHEN ${status} IS NOT NULL THEN ${jsonArray(status, status)} END`,
+    cause: jsonOf('?5'),
+    topics: jsonOf('?6'),
+  })
   const add = db.prepare(
     `INSERT INTO contact_changes (contact_id, id, at, actor, change)
-     SELECT ?1, max((?2 - 1767225600000) * 8192, 1 + ifnull(max(id), 0)), ?2, ?3,
-       json_object('status', iif(?4 IS NULL, NULL, json_array(?4, ?4)), 'cause', json(?5), 'topics', json(?6))
+     SELECT CAST(?1 AS bigint), ${greatest('(CAST(?2 AS bigint) - 1767225600000) * 8192', '1 + coalesce(max(id), 0)')},
+       CAST(?2 AS bigint), CAST(?3 AS text), ${change}
      FROM contact_changes WHERE contact_id = ?1`,
   )
   const cut = db.prepare(
@@ -92,7 +100,7 @@ export function createChangeNote(db: Database) {
 }
 
 /** Names the member who made a person's change of this time. */
-export function createChangeActor(db: Database) {
+export function createChangeActor(db: Sql) {
   const name = db.prepare(
     `UPDATE contact_changes SET actor = ?1 WHERE contact_id = ?2 AND at = ?3 AND id =
        (SELECT max(id) FROM contact_changes WHERE contact_id = ?2)`,
@@ -103,9 +111,9 @@ export function createChangeActor(db: Database) {
 }
 
 /** Says why a person's status changed at this time. */
-export function createChangeCause(db: Database) {
+export function createChangeCause(db: Sql) {
   const set = db.prepare(
-    `UPDATE contact_changes SET change = json_set(change, '$.cause', json(?1)) WHERE contact_id = ?2 AND at = ?3 AND id =
+    `UPDATE contact_changes SET change = ${db.dialect.jsonSetJson('change', 'cause', '?1')} WHERE contact_id = ?2 AND at = ?3 AND id =
        (SELECT max(id) FROM contact_changes WHERE contact_id = ?2)`,
   )
   return async (contactId: number, at: number, cause: Cause | undefined): Promise<void> => {

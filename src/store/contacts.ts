@@ -1,20 +1,9 @@
-import type { Database } from 'bun:sqlite'
-import { mapInOrder } from '../core/in-order.ts'
+import type { Sql } from './engine/sql.ts'
 import { selectFields } from './engine/columns.ts'
-import { inSnapshot } from './engine/transactions.ts'
-import { createExpiredActivity } from './retention.ts'
-import { INDEXED_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline/timeline-reads.ts'
-import {
-  type ContactRow,
-  EVENT_TYPES,
-  type EventType,
-  type FieldValue,
-  type SeenTimes,
-  type StoredContact,
-} from './types.ts'
+import { createPostgresSeenTimes } from './postgres/seen-times.ts'
+import { createSeenTimes, seenAt } from './timeline/seen-times.ts'
+import type { ContactRow, FieldValue, StoredContact } from './types.ts'
 
-/** Events may arrive out of order, so the first or last 16 to arrive decide when a person was seen. */
-const RECENT_EVENTS = 16
 const MAX_ID = Number.MAX_SAFE_INTEGER
 
 export type ContactCursor = { id: number; updatedAt: number | null }
@@ -56,12 +45,13 @@ type FieldPeopleQuery = { name: string; values: readonly string[]; most: number 
 /** How many people have a value in a field. */
 export type FieldValueCount = { value: string; people: number }
 
-export function createContactReads(db: Database) {
+export function createContactReads(db: Sql) {
+  const { dialect } = db
   const select = <Values extends (number | string)[]>(rest: string) =>
     db.prepare<StoredJson, Values>(`SELECT ${selectFields(CONTACT_FIELDS)} FROM ${rest}`)
   const oneById = select<[number]>('contacts WHERE id = ?')
   const oneByEmail = select<[number, string]>('contacts WHERE app_id = ? AND email = ?')
-  const manyById = select<[string]>('contacts WHERE id IN (SELECT value FROM json_each(?))')
+  const manyById = select<[string]>(`contacts WHERE ${dialect.isOneOf('id')}`)
   const newest = select<[number, number, number]>('contacts WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT ?')
   const tagged = select<[number, string, number, number]>(
     `contact_tags JOIN contacts ON contacts.id = contact_tags.contact_id
@@ -79,80 +69,21 @@ export function createContactReads(db: Database) {
     db.prepare<{ value: string }, [number, string, string, number]>(
       `WITH RECURSIVE found(last) AS (
          SELECT ${pick}(value) FROM ${ofField} >= ?3
-         UNION ALL SELECT (SELECT ${pick}(value) FROM ${ofField} ${next}) FROM found WHERE last IS NOT NULL LIMIT ?4)
-       SELECT last AS value FROM found WHERE last IS NOT NULL`,
+         UNION ALL SELECT (SELECT ${pick}(value) FROM ${ofField} ${next}) FROM found WHERE last IS NOT NULL)
+       SELECT last AS value FROM found WHERE last IS NOT NULL LIMIT ?4`,
     )
   const [firstValues, lastValues] = [distinctValues('min', '> last'), distinctValues('max', '< last AND value >= ?3')]
   const peopleOf = db.prepare<FieldValueCount, [number, string, string, number]>(
     `SELECT value, count(*) AS people FROM
-       (SELECT contact_fields.value FROM json_each(?3) AS wanted CROSS JOIN contact_fields
-          ON app_id = ?1 AND name = ?2 AND contact_fields.value = wanted.value LIMIT ?4) GROUP BY value`,
+       (SELECT contact_fields.value FROM ${dialect.textsOf('?3', 'wanted')} ${dialect.crossJoin} contact_fields
+          ON app_id = ?1 AND name = ?2 AND contact_fields.value = wanted.value LIMIT ?4) AS found GROUP BY value`,
   )
-  const ofType = (type: EventType, order: 'ASC' | 'DESC') =>
-    db.prepare<Times, [number]>(
-      // twice as fast as a join (measured)
-      `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN
-         (SELECT id FROM timeline
-          WHERE contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)} AND id <= ${MERGED_UNTIL}
-          ORDER BY id ${order} LIMIT ${RECENT_EVENTS}) ORDER BY id ${order}`,
-    )
-  const ofRuns = (type: EventType, order: 'ASC' | 'DESC') =>
-    db.prepare<Times, [number]>(
-      `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN
-         (SELECT run_rows.id FROM ${WAITING_RUNS} AND contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)}
-          ORDER BY last ${order}, id ${order} LIMIT ${RECENT_EVENTS}) ORDER BY id ${order}`,
-    )
-  const hasRuns = db.prepare('SELECT 1 FROM timeline_runs LIMIT 1')
-  const expiredActivity = createExpiredActivity(db)
-  const [lastEvents, lastViews, firstViews] = [ofType('event', 'DESC'), ofType('page', 'DESC'), ofType('page', 'ASC')]
-  const [lastEventsOfRuns, lastViewsOfRuns, firstViewsOfRuns] = [
-    ofRuns('event', 'DESC'),
-    ofRuns('page', 'DESC'),
-    ofRuns('page', 'ASC'),
-  ]
-  const unindexed = db.prepare<Times & { contactId: number; type: number }, [string]>(
-    `SELECT contact_id AS contactId, type, received_at AS receivedAt, occurred_at AS occurredAt FROM events
-     WHERE id > ${INDEXED_UNTIL} AND contact_id IN (SELECT value FROM json_each(?)) ORDER BY id`,
-  )
-
-  /**
-   * Seen times come from the ends of indexes, so that writing an event costs nothing extra. Unindexed events are read
-   * once for all rows.
-   */
-  const findTimes = async (rows: StoredContact[]): Promise<{ row: StoredContact; seen: SeenTimes }[]> => {
-    const all = await unindexed.all(JSON.stringify(rows.map((row) => row.id)))
-    const unindexedByContact = Map.groupBy(all, ({ contactId }) => contactId)
-    const runsExist = (await hasRuns.get()) !== null
-    const expired = await expiredActivity.list(rows.map((row) => row.id))
-    return await mapInOrder(rows, async (row) => {
-      const unindexedTimes = (type: EventType): number[] =>
-        timesOf(unindexedByContact.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? [])
-      const timesInRuns = async (times: typeof lastEventsOfRuns): Promise<Times[]> =>
-        runsExist ? await times.all(row.id) : []
-      const { firstViewAt, lastViewAt, lastEventAt } = expired.get(row.id) ?? {}
-      const indexed = {
-        firstViews: [
-          ...listTime(firstViewAt),
-          ...timesOf([...(await firstViews.all(row.id)), ...(await timesInRuns(firstViewsOfRuns))]),
-        ],
-        lastViews: [
-          ...listTime(lastViewAt),
-          ...timesOf([...(await timesInRuns(lastViewsOfRuns)), ...(await lastViews.all(row.id))]),
-        ],
-        lastEvents: [
-          ...listTime(lastEventAt),
-          ...timesOf([...(await timesInRuns(lastEventsOfRuns)), ...(await lastEvents.all(row.id))]),
-        ],
-      }
-      const seen = addTimes(indexed, { views: unindexedTimes('page'), events: unindexedTimes('event') })
-      return { row, seen }
-    })
-  }
+  const findTimes = dialect.engine === 'sqlite' ? createSeenTimes(db) : createPostgresSeenTimes(db)
   // the rows and their events must come from one snapshot
   const readSeen = async (rows: StoredContact[]): Promise<ContactRow[]> =>
     (await findTimes(rows)).map(({ row, seen }) => ({ ...row, ...seenAt(seen) }))
   const findSeen = (find: () => Promise<StoredContact[]>): Promise<ContactRow[]> =>
-    inSnapshot(db, async () => readSeen(await find()))
+    db.readTogether(async () => readSeen(await find()))
   const one = (row: StoredJson | null): StoredContact[] => (row ? [toContact(row)] : [])
 
   const list = async ({ appId, tag, updatedAfter, before, limit }: ContactQuery): Promise<StoredContact[]> => {
@@ -197,29 +128,3 @@ export function createContactReads(db: Database) {
     listContacts: (query: ContactQuery): Promise<ContactRow[]> => findSeen(() => list(query)),
   }
 }
-
-type Times = { receivedAt: number; occurredAt: number | null }
-
-const timesOf = (rows: Times[]): number[] => rows.map(({ receivedAt, occurredAt }) => occurredAt ?? receivedAt)
-
-const listTime = (at: number | null | undefined): number[] => (typeof at === 'number' ? [at] : [])
-
-/** With events that arrived later, in their order. */
-export const addTimes = (seen: SeenTimes, { views, events }: { views: number[]; events: number[] }): SeenTimes => {
-  const newest = (later: number[], earlier: number[]): number[] =>
-    [...later.slice(-RECENT_EVENTS).reverse(), ...earlier].slice(0, RECENT_EVENTS)
-  return {
-    firstViews: [...seen.firstViews, ...views].slice(0, RECENT_EVENTS),
-    lastViews: newest(views, seen.lastViews),
-    lastEvents: newest(events, seen.lastEvents),
-  }
-}
-
-export const seenAt = ({ firstViews, lastViews, lastEvents }: SeenTimes) => ({
-  firstSeenAt: pickTime(Math.min, firstViews),
-  lastSeenAt: pickTime(Math.max, lastViews),
-  lastEventAt: pickTime(Math.max, lastEvents),
-})
-
-const pickTime = (pick: (...times: number[]) => number, times: number[]): number | null =>
-  times.length === 0 ? null : pick(...times)

@@ -1,5 +1,6 @@
 import { DAY_HOURS, HOUR_MS } from '../core/clock.ts'
 import type { Database } from 'bun:sqlite'
+import type { Dialect, Sql } from './engine/sql.ts'
 import { PAGE_NAME } from './visit-reports.ts'
 
 /** Daily rows summed per query: 10 ms (measured), during which all other requests wait. */
@@ -24,7 +25,7 @@ export type PeopleCount = { day: number; people: number }
 type Sum = { total: number | null; rows: number }
 
 const daysOf = (limit: number): string =>
-  `(SELECT day, name_id, count FROM daily_rollups WHERE app_id = ?1 AND day >= ?2 ORDER BY day DESC LIMIT ${limit})`
+  `(SELECT day, name_id, count FROM daily_rollups WHERE app_id = ?1 AND day >= ?2 ORDER BY day DESC LIMIT ${limit}) AS newest`
 
 /** Found through the names of those days, because hours are clustered by name. */
 const hoursOf = `rollups r JOIN (SELECT DISTINCT name_id FROM ${daysOf(MAX_HOURLY_ROWS)}) d ON r.name_id = d.name_id
@@ -103,27 +104,29 @@ export function createCounters(db: Database) {
 
 const hourOf = (at: number): number => Math.floor(at / HOUR_MS)
 
-const joinNames = `event_names n CROSS JOIN rollups r ON r.app_id = n.app_id AND r.name_id = n.id`
+const joinNames = ({ crossJoin }: Dialect): string =>
+  `event_names n ${crossJoin} rollups r ON r.app_id = n.app_id AND r.name_id = n.id`
 
 /** Reads rollups, never events. */
-export function createCounterReads(db: Database) {
+export function createCounterReads(db: Sql) {
+  const names = joinNames(db.dialect)
   const namesByDay = db.prepare<NameCount, [number, number]>(
-    mostFrequent(`SELECT name_id, sum(count) AS count FROM ${daysOf(MAX_DAILY_ROWS)} GROUP BY name_id`),
+    mostFrequent(`SELECT name_id, CAST(sum(count) AS bigint) AS count FROM ${daysOf(MAX_DAILY_ROWS)} GROUP BY name_id`),
   )
   const namesByHour = db.prepare<NameCount, [number, number, number]>(
-    mostFrequent(`SELECT r.name_id, sum(r.count) AS count FROM ${hoursOf} GROUP BY r.name_id`),
+    mostFrequent(`SELECT r.name_id, CAST(sum(r.count) AS bigint) AS count FROM ${hoursOf} GROUP BY r.name_id`),
   )
   const sumByDay = db.prepare<Sum, [number, number]>(
-    `SELECT sum(count) AS total, count(*) AS rows FROM ${daysOf(MAX_DAILY_ROWS)}`,
+    `SELECT CAST(sum(count) AS bigint) AS total, count(*) AS rows FROM ${daysOf(MAX_DAILY_ROWS)}`,
   )
   const sumByHour = db.prepare<Sum, [number, number, number]>(
-    `SELECT sum(r.count) AS total, (SELECT count(*) FROM ${daysOf(MAX_HOURLY_ROWS)}) AS rows FROM ${hoursOf}`,
+    `SELECT CAST(sum(r.count) AS bigint) AS total, (SELECT count(*) FROM ${daysOf(MAX_HOURLY_ROWS)}) AS rows FROM ${hoursOf}`,
   )
   const appByHour = db.prepare<HourCount, [number, number, number]>(
-    `SELECT r.hour, sum(r.count) AS count FROM ${hoursOf} GROUP BY r.hour ORDER BY r.hour`,
+    `SELECT r.hour, CAST(sum(r.count) AS bigint) AS count FROM ${hoursOf} GROUP BY r.hour ORDER BY r.hour`,
   )
   const appByDay = db.prepare<HourCount, [number, number]>(
-    `SELECT day * ${DAY_HOURS} AS hour, sum(count) AS count FROM ${daysOf(MAX_DAILY_ROWS)} GROUP BY day ORDER BY day`,
+    `SELECT day * ${DAY_HOURS} AS hour, CAST(sum(count) AS bigint) AS count FROM ${daysOf(MAX_DAILY_ROWS)} GROUP BY day ORDER BY day`,
   )
   const nameByHour = db.prepare<HourCount, [number, string, number]>(
     `SELECT r.hour, r.count FROM rollups r
@@ -132,19 +135,19 @@ export function createCounterReads(db: Database) {
   )
   // names first, then their hours; the reverse would scan every hour of the app
   const namesAfter = db.prepare<NameCount, [number, number, string, number]>(
-    `SELECT n.name, sum(r.count) AS count FROM ${joinNames}
+    `SELECT n.name, CAST(sum(r.count) AS bigint) AS count FROM ${names}
      WHERE n.app_id = ?1 AND r.hour >= ?2 AND n.name > ?3 GROUP BY n.name ORDER BY n.name LIMIT ?4`,
   )
   const topNames = db.prepare<NameCount, [number, number, number]>(
-    `SELECT n.name, sum(r.count) AS count FROM ${joinNames}
+    `SELECT n.name, CAST(sum(r.count) AS bigint) AS count FROM ${names}
      WHERE n.app_id = ?1 AND r.hour >= ?2 GROUP BY n.name ORDER BY count DESC, n.name LIMIT ?3`,
   )
   const byDay = db.prepare<{ day: number; isPage: number; count: number }, [number, number, string]>(
-    `SELECT r.hour / ${DAY_HOURS} AS day, n.name = ?3 AS isPage, sum(r.count) AS count FROM ${joinNames}
-     WHERE n.app_id = ?1 AND r.hour >= ?2 GROUP BY day, isPage ORDER BY day`,
+    `SELECT r.hour / ${DAY_HOURS} AS day, n.name = ?3 AS "isPage", CAST(sum(r.count) AS bigint) AS count FROM ${names}
+     WHERE n.app_id = ?1 AND r.hour >= ?2 GROUP BY day, "isPage" ORDER BY day`,
   )
   const peopleByDay = db.prepare<PeopleCount, [number, number]>(
-    `SELECT day, sum(people) AS people FROM people_by_day WHERE app_id = ? AND day >= ?
+    `SELECT day, CAST(sum(people) AS bigint) AS people FROM people_by_day WHERE app_id = ? AND day >= ?
      GROUP BY day HAVING sum(people) > 0 ORDER BY day`,
   )
   const newPeople = db.prepare<{ count: number }, [string, string]>(
@@ -155,7 +158,7 @@ export function createCounterReads(db: Database) {
   )
   const newestWhere = (isWanted: string) =>
     db.prepare<{ at: number }, [number, string]>(
-      `SELECT ifnull(events.received_at, rollups.hour * ${HOUR_MS}) AS at FROM event_names AS names
+      `SELECT coalesce(events.received_at, rollups.hour * ${HOUR_MS}) AS at FROM event_names AS names
        JOIN rollups ON rollups.app_id = names.app_id AND rollups.name_id = names.id AND rollups.hour =
          (SELECT max(hour) FROM rollups WHERE app_id = names.app_id AND name_id = names.id)
        LEFT JOIN events ON events.id = rollups.last_event_id
@@ -169,45 +172,61 @@ export function createCounterReads(db: Database) {
   const isWholeDay = (hour: number): boolean => hour % DAY_HOURS === 0
 
   return {
-    countNames(appId: number, fromHour: number): NameCounts {
+    async countNames(appId: number, fromHour: number): Promise<NameCounts> {
       const day = dayOf(fromHour)
       if (!isWholeDay(fromHour)) {
-        const sum = sumByHour.get(appId, day, fromHour)
-        const names = namesByHour.all(appId, day, fromHour)
+        const sum = await sumByHour.get(appId, day, fromHour)
+        const names = await namesByHour.all(appId, day, fromHour)
         return { names, total: sum?.total ?? 0, isWhole: (sum?.rows ?? 0) < MAX_HOURLY_ROWS }
       }
-      const sum = sumByDay.get(appId, day)
-      return { names: namesByDay.all(appId, day), total: sum?.total ?? 0, isWhole: (sum?.rows ?? 0) < MAX_DAILY_ROWS }
+      const sum = await sumByDay.get(appId, day)
+      return {
+        names: await namesByDay.all(appId, day),
+        total: sum?.total ?? 0,
+        isWhole: (sum?.rows ?? 0) < MAX_DAILY_ROWS,
+      }
     },
-    countByHour: (appId: number, name: string | null, fromHour: number): HourCount[] =>
-      name === null ? appByHour.all(appId, dayOf(fromHour), fromHour) : nameByHour.all(appId, name, fromHour),
-    countByDay: (appId: number, name: string | null, fromDay: number): HourCount[] =>
-      name === null ? appByDay.all(appId, fromDay) : nameByHour.all(appId, name, fromDay * DAY_HOURS),
+    countByHour: async (appId: number, name: string | null, fromHour: number): Promise<HourCount[]> =>
+      name === null
+        ? await appByHour.all(appId, dayOf(fromHour), fromHour)
+        : await nameByHour.all(appId, name, fromHour),
+    countByDay: async (appId: number, name: string | null, fromDay: number): Promise<HourCount[]> =>
+      name === null ? await appByDay.all(appId, fromDay) : await nameByHour.all(appId, name, fromDay * DAY_HOURS),
 
-    listNames: ({ appId, sinceHour, after, limit }: Since & { after: string; limit: number }): NameCount[] =>
-      namesAfter.all(appId, sinceHour, after, limit),
+    listNames: async ({
+      appId,
+      sinceHour,
+      after,
+      limit,
+    }: Since & { after: string; limit: number }): Promise<NameCount[]> =>
+      await namesAfter.all(appId, sinceHour, after, limit),
 
-    listTopNames: ({ appId, sinceHour, limit }: Since & { limit: number }): NameCount[] =>
-      topNames.all(appId, sinceHour, limit),
+    listTopNames: async ({ appId, sinceHour, limit }: Since & { limit: number }): Promise<NameCount[]> =>
+      await topNames.all(appId, sinceHour, limit),
 
-    countDays: ({ appId, sinceHour, pageName }: Since & { pageName: string }): DayCount[] =>
-      byDay.all(appId, sinceHour, pageName).map((row) => ({ ...row, isPage: row.isPage === 1 })),
+    countDays: async ({ appId, sinceHour, pageName }: Since & { pageName: string }): Promise<DayCount[]> =>
+      (await byDay.all(appId, sinceHour, pageName)).map((row) => ({ ...row, isPage: row.isPage === 1 })),
 
-    countPeopleByDay: (appId: number, fromDay: number): PeopleCount[] => peopleByDay.all(appId, fromDay),
+    countPeopleByDay: async (appId: number, fromDay: number): Promise<PeopleCount[]> =>
+      await peopleByDay.all(appId, fromDay),
 
-    countNewPeople: (accountId: string, month: string): number => newPeople.get(accountId, month)?.count ?? 0,
+    countNewPeople: async (accountId: string, month: string): Promise<number> =>
+      (await newPeople.get(accountId, month))?.count ?? 0,
 
-    listUsage: (sinceSecond: number): Usage[] => usage.all(sinceSecond),
+    listUsage: async (sinceSecond: number): Promise<Usage[]> => await usage.all(sinceSecond),
 
     /** ms UTC, exact to the hour only if the last event was deleted. */
-    latestActivity(appId: number): {
+    async latestActivity(appId: number): Promise<{
       lastEventAt: number | null
       lastNamedAt: number | null
       lastViewAt: number | null
-    } {
-      const [lastNamedAt, lastViewAt] = [newestOther, newestView].map((one) => one.get(appId, PAGE_NAME)?.at ?? null)
+    }> {
+      const [lastNamedAt, lastViewAt] = [
+        (await newestOther.get(appId, PAGE_NAME))?.at ?? null,
+        (await newestView.get(appId, PAGE_NAME))?.at ?? null,
+      ]
       return {
-        lastEventAt: newestEvent.get(appId)?.at ?? latestOf(lastNamedAt ?? null, lastViewAt ?? null),
+        lastEventAt: (await newestEvent.get(appId))?.at ?? latestOf(lastNamedAt ?? null, lastViewAt ?? null),
         lastNamedAt: lastNamedAt ?? null,
         lastViewAt: lastViewAt ?? null,
       }

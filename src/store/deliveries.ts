@@ -1,14 +1,14 @@
-import type { Database } from 'bun:sqlite'
+import type { Dialect, Sql } from './engine/sql.ts'
 import { mapInOrder } from '../core/in-order.ts'
 import { MOST_COUNTED } from '../core/count.ts'
 import { CONTACT_FIELDS, type StoredJson, toContact } from './contacts.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { IS_ENDED, MAY_HAVE_ARRIVED, USES_DEDUPE_KEY } from './delivery-states.ts'
 import type { Brake } from './brake-rules.ts'
-import { BRAKED_MS, LIMITED_MS } from './limit-waits.ts'
-import { BRAKE } from './mail-rates.ts'
+import { brakedMs, limitedMs } from './limit-waits.ts'
+import { brakeOf } from './mail-rates.ts'
 import { createMessageUses } from './message-uses.ts'
-import { jsonOfFields, selectFields } from './engine/columns.ts'
+import { selectFields } from './engine/columns.ts'
 import { EVENT_FIELDS, type StoredEvent, toEvent } from './events.ts'
 import { applySend, createSendReads, eventOf } from './sends.ts'
 import {
@@ -59,9 +59,9 @@ export type StateFor = { state: DeliveryState; reason: string }
 const SCANNED_ROWS = 4_000
 
 /** Two disjoint conditions, one for each index of a person's deliveries. */
-const OF_PERSON = [
+const conditionsOfPerson = ({ unindexed }: Dialect): string[] => [
   `app_id = ?1 AND contact_id = ?2 AND ${USES_DEDUPE_KEY}`,
-  `contact_id = ?2 AND +app_id = ?1 AND ${IS_ENDED} AND handed_at IS NULL AND held_back_at IS NULL`,
+  `contact_id = ?2 AND ${unindexed('app_id')} = ?1 AND ${IS_ENDED} AND handed_at IS NULL AND held_back_at IS NULL`,
 ]
 
 /** Pairs of a message and a reason that are looked at (measured: 5 ms). */
@@ -123,21 +123,21 @@ const toDelivery = ({ resent, byHand, ...row }: StoredDelivery): DeliveryRow => 
   byHand: byHand === 1,
 })
 
-const WORK = `
+const workOf = (dialect: Dialect): string => `
   SELECT ${selectFields(FIELDS)},
-    ${jsonOfFields(CONTACT_FIELDS)} AS contact,
-    iif(event_names.id IS NULL, NULL, ${jsonOfFields(EVENT_FIELDS)}) AS event,
-    ${LIMITED_MS} AS limitedMs,
-    ${BRAKED_MS} AS brakedMs,
-    ${BRAKE} AS brake
+    ${dialect.jsonObject(CONTACT_FIELDS)} AS contact,
+    CASE WHEN event_names.id IS NOT NULL THEN ${dialect.jsonObject(EVENT_FIELDS)} END AS event,
+    ${limitedMs(dialect)} AS "limitedMs",
+    ${brakedMs(dialect)} AS "brakedMs",
+    ${brakeOf(dialect)} AS brake
   FROM deliveries
   JOIN contacts ON contacts.id = deliveries.contact_id
-  LEFT JOIN events ON events.id = deliveries.event_id AND +events.app_id = deliveries.app_id
+  LEFT JOIN events ON events.id = deliveries.event_id AND ${dialect.unindexed('events.app_id')} = deliveries.app_id
   LEFT JOIN event_names ON event_names.id = events.name_id
   WHERE deliveries.id = ?`
 
 const JOINED = `
-  SELECT deliveries.id AS deliveryId, triggered_at AS triggeredAt, ${selectFields(EVENT_FIELDS)}
+  SELECT deliveries.id AS "deliveryId", triggered_at AS "triggeredAt", ${selectFields(EVENT_FIELDS)}
   FROM deliveries
   JOIN events ON events.id = deliveries.event_id
   JOIN contacts ON contacts.id = events.contact_id
@@ -148,17 +148,21 @@ const JOINED = `
 /** `at`: when it was handed over (ms UTC). */
 type HandedMail = { at: number; mail: Pick<Mail, 'category'> }
 
-export function createDeliveryReads(db: Database, findSource: FindMailSource) {
+type Reading = { locks?: boolean }
+
+/** `locks`: what is sent is read before its state is changed. */
+export function createDeliveryReads(db: Sql, findSource: FindMailSource, { locks = false }: Reading = {}) {
+  const { dialect } = db
   const pages = createDeliveryPages(db)
   const { listDueApps } = createDeliveryQueue(db)
   const one = db.prepare<StoredDelivery, [number]>(`SELECT ${selectFields(FIELDS)} FROM deliveries WHERE id = ?`)
   const many = db.prepare<StoredDelivery, [string]>(
-    `SELECT ${selectFields(FIELDS)} FROM deliveries WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id DESC`,
+    `SELECT ${selectFields(FIELDS)} FROM deliveries WHERE ${dialect.isOneOf('id')} ORDER BY id DESC`,
   )
-  const work = db.prepare<StoredWork, [number]>(WORK)
+  const work = db.prepare<StoredWork, [number]>(`${workOf(dialect)}${locks ? dialect.lock('deliveries') : ''}`)
   const joinedTo = db.prepare<StoredEvent & { deliveryId: number; triggeredAt: number }, [number]>(JOINED)
   const handedSince = db.prepare<{ at: number; category: Mail['category'] | null }, number[]>(
-    `SELECT DISTINCT deliveries.message_id, handed_at AS at, json_extract(content, '$.mail.category') AS category
+    `SELECT DISTINCT deliveries.message_id, handed_at AS at, ${dialect.jsonMember('content', 'mail.category')} AS category
      FROM deliveries
      JOIN message_versions
        ON message_versions.message_id = deliveries.message_id AND message_versions.version = deliveries.version
@@ -172,16 +176,15 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
        FROM messages WHERE app_id = ?
        UNION ALL
        SELECT message_id, (SELECT min(reason) FROM deliveries WHERE message_id = found.message_id AND reason > found.reason)
-       FROM found WHERE found.reason IS NOT NULL
-       LIMIT ${MOST_REASONS})
-     SELECT DISTINCT reason FROM found WHERE reason IS NOT NULL`,
+       FROM found WHERE found.reason IS NOT NULL)
+     SELECT DISTINCT reason FROM (SELECT reason FROM found LIMIT ${MOST_REASONS}) AS listed WHERE reason IS NOT NULL`,
   )
   const captured = db.prepare<StoredCapture, [number, number]>(
-    `SELECT raw, created_at AS createdAt, sender AS "from", recipient AS "to", subject, html, text
+    `SELECT raw, created_at AS "createdAt", sender AS "from", recipient AS "to", subject, html, text
      FROM captured_mails WHERE delivery_id = ? AND app_id = ?`,
   )
   const newestCaptured = db.prepare<ListedCapture, [number, number, number]>(
-    `SELECT delivery_id AS deliveryId, created_at AS createdAt, recipient AS "to", subject FROM captured_mails
+    `SELECT delivery_id AS "deliveryId", created_at AS "createdAt", recipient AS "to", subject FROM captured_mails
      WHERE app_id = ? AND delivery_id < ? ORDER BY delivery_id DESC LIMIT ?`,
   )
 
@@ -277,7 +280,7 @@ type Kind = Pick<Page, 'outcome' | 'isLead'> & { hasReason: boolean; isOfFailed:
 /** `hasReason`: whether ?7 is given. `isOfFailed`: no other state is asked for. */
 function sourceOf({ outcome, hasReason, isLead, isOfFailed }: Kind): Source {
   if (isOfFailed && isLead && outcome === null && !hasReason) return FAILED_LEADS
-  const where = `${hasReason ? 'reason = ?7' : '1'}${isLead ? ` AND ${IS_LEAD}` : ''}`
+  const where = `${hasReason ? 'reason = ?7' : 'TRUE'}${isLead ? ` AND ${IS_LEAD}` : ''}`
   if (outcome !== null)
     return { index: OUTCOME_INDEXES[outcome], where: `${OUTCOMES[outcome]} IS NOT NULL AND ${where}` }
   return { index: hasReason ? 'deliveries_by_reason' : 'deliveries_by_message', where }
@@ -301,43 +304,48 @@ const OUTCOME_INDEXES = {
 type Values = (number | string | null)[]
 
 /** Parameters: app, message or null, before, states, limit, after, and the reason if any. */
-const textsOf = ({ index, where }: Source) => ({
+const textsOf = ({ textsOf: listed, indexedBy, crossJoin, joinIds }: Dialect, { index, where }: Source) => ({
   // `heads`: the newest id of each message and state; only the newest ?5 of them can be on the page
   page: `WITH heads AS MATERIALIZED (
        SELECT message_id, state, id FROM (
          SELECT messages.id AS message_id, states.value AS state,
-           (SELECT id FROM deliveries INDEXED BY ${index} WHERE message_id = messages.id AND state = states.value
+           (SELECT id FROM deliveries${indexedBy(index)} WHERE message_id = messages.id AND state = states.value
               AND ${where} AND id < ?3 AND id > ?6 ORDER BY id DESC LIMIT 1) AS id
-         FROM messages CROSS JOIN json_each(?4) AS states
-         WHERE messages.app_id = ?1 AND messages.id = ifnull(?2, messages.id))
+         FROM messages CROSS JOIN ${listed('?4', 'states')}
+         WHERE messages.app_id = ?1 AND messages.id = coalesce(?2, messages.id)) AS newest
        WHERE id IS NOT NULL ORDER BY id DESC LIMIT ?5)
-     SELECT delivery.id FROM heads CROSS JOIN deliveries AS delivery
-     WHERE delivery.id IN
-       (SELECT id FROM deliveries INDEXED BY ${index} WHERE message_id = heads.message_id AND state = heads.state
+     SELECT delivery.id FROM heads ${joinIds(
+       'deliveries',
+       'delivery',
+       `SELECT id FROM deliveries${indexedBy(index)} WHERE message_id = heads.message_id AND state = heads.state
           AND ${where} AND id < ?3 AND id > ?6
-          AND id >= iif((SELECT count(*) FROM heads) = ?5, (SELECT min(id) FROM heads), 0)
-        ORDER BY id DESC LIMIT ?5)
+          AND id >= CASE WHEN (SELECT count(*) FROM heads) = ?5 THEN (SELECT min(id) FROM heads) ELSE 0 END
+        ORDER BY id DESC LIMIT ?5`,
+     )}
      ORDER BY delivery.id DESC LIMIT ?5`,
   count: `SELECT count(*) AS id FROM (
-       SELECT 1 FROM messages CROSS JOIN json_each(?4) AS states
-         CROSS JOIN deliveries INDEXED BY ${index} ON message_id = messages.id AND state = states.value AND ${where}
-       WHERE messages.app_id = ?1 AND messages.id = ifnull(?2, messages.id)
+       SELECT 1 FROM messages CROSS JOIN ${listed('?4', 'states')}
+         ${crossJoin} deliveries${indexedBy(index)} ON message_id = messages.id AND state = states.value AND ${where}
+       WHERE messages.app_id = ?1 AND messages.id = coalesce(?2, messages.id)
          AND deliveries.id < ?3 AND deliveries.id > ?6
-       LIMIT ?5)`,
+       LIMIT ?5) AS found`,
 })
 
 /**
  * Pages of delivery ids, newest first, from the index by message and state (measured with a million deliveries of 200
  * messages, 150,000 or all of them waiting: 3 ms at most).
  */
-export function createDeliveryPages(db: Database) {
+export function createDeliveryPages(db: Sql) {
+  const { dialect } = db
+  const { unindexed } = dialect
+  const isAsked = `${dialect.positionOf(`'"' || state || '"'`, '?4')} > 0`
   const prepareIds = (text: string) => db.prepare<{ id: number }, Values>(text)
   const ids = async (query: ReturnType<typeof prepareIds>, ...values: Values): Promise<number[]> =>
     (await query.all(...values)).map(({ id }) => id)
   const newest = prepareIds(
     `SELECT id FROM
        (SELECT id, app_id, message_id, state, joined_to FROM deliveries WHERE id < ?3 AND id > ?6 ORDER BY id DESC LIMIT ${SCANNED_ROWS}) AS newest
-     WHERE app_id = ?1 AND message_id = ifnull(?2, message_id) AND instr(?4, '"' || state || '"') > 0
+     WHERE app_id = ?1 AND message_id = coalesce(?2, message_id) AND ${isAsked}
        AND (?7 = 0 OR joined_to IS NULL)
      ORDER BY id DESC LIMIT ?5`,
   )
@@ -347,25 +355,27 @@ export function createDeliveryPages(db: Database) {
     const key = JSON.stringify(kind)
     const known = prepared.get(key)
     if (known) return known
-    const { page, count } = textsOf(sourceOf(kind))
+    const { page, count } = textsOf(dialect, sourceOf(kind))
     const made = { page: prepareIds(page), count: prepareIds(count) }
     prepared.set(key, made)
     return made
   }
-  const ofPerson = OF_PERSON.map((where) =>
+  const ofPerson = conditionsOfPerson(dialect).map((where) =>
     prepareIds(
-      `SELECT id FROM deliveries WHERE ${where} AND +message_id = ifnull(?3, message_id)
-         AND instr(?4, '"' || state || '"') > 0 AND id < ?5 AND +id > ?7
-         AND (?8 IS NULL OR reason = ?8) AND (?10 = 0 OR joined_to IS NULL)
+      `SELECT id FROM deliveries WHERE ${where} AND ${unindexed('message_id')} = coalesce(?3, message_id)
+         AND ${isAsked} AND id < ?5 AND ${unindexed('id')} > ?7
+         AND (CAST(?8 AS text) IS NULL OR reason = ?8) AND (?10 = 0 OR joined_to IS NULL)
          AND CASE ?9 ${Object.entries(OUTCOMES)
            .map(([name, column]) => `WHEN '${name}' THEN ${column} IS NOT NULL`)
-           .join(' ')} ELSE 1 END
+           .join(' ')} ELSE TRUE END
        ORDER BY id DESC LIMIT ?6`,
     ),
   )
 
   // no index by event: it would slow down every event, and a person has few deliveries
-  const ofEvent = OF_PERSON.map((where) => prepareIds(`SELECT id FROM deliveries WHERE ${where} AND event_id = ?3`))
+  const ofEvent = conditionsOfPerson(dialect).map((where) =>
+    prepareIds(`SELECT id FROM deliveries WHERE ${where} AND event_id = ?3`),
+  )
 
   const listOfPerson = async (page: Page, contactId: number): Promise<number[]> => {
     const { appId, messageId, states, before, limit, after, reason, outcome, isLead } = page

@@ -1,9 +1,9 @@
-import type { Database } from 'bun:sqlite'
+import type { Dialect, Sql } from './engine/sql.ts'
 import type { EmailOutcome } from './message-results.ts'
 import { type DeliveryState, type MessageCounts, NO_COUNTS } from './message-types.ts'
 
 type StateCount = { messageId: number; state: DeliveryState; n: number }
-type Reached = { messageId: number } & Record<'cameBack' | 'opened' | 'reachedGoal' | 'heldBack', number | null>
+type Reached = Record<'cameBack' | 'opened' | 'reachedGoal' | 'heldBack', number | null>
 
 type OutcomeCount = { messageId: number; outcome: EmailOutcome; n: number } & Record<
   'cameBack' | 'opened' | 'reachedGoal',
@@ -11,39 +11,42 @@ type OutcomeCount = { messageId: number; outcome: EmailOutcome; n: number } & Re
 >
 
 /** A JSON list. */
-const ASKED = 'messages.id IN (SELECT value FROM json_each(?))'
+const areAsked = ({ isOneOf }: Dialect): string => isOneOf('messages.id')
 
 const IS_SENT = `outcome = 'sent'`
 
 /** Sent emails that somebody has to look at: few, so they are counted one by one. */
 const AMISS = `'unknown', 'bounced', 'complained'`
 
-export function createDeliveryCounts(db: Database) {
+export function createDeliveryCounts(db: Sql) {
+  const { dialect } = db
+  const isAsked = areAsked(dialect)
   const any = db.prepare('SELECT 1 FROM deliveries WHERE message_id = ? LIMIT 1')
   const states = db.prepare<StateCount, [number]>(
-    'SELECT message_id AS messageId, state, count(*) AS n FROM deliveries WHERE message_id = ? GROUP BY state',
+    'SELECT message_id AS "messageId", state, count(*) AS n FROM deliveries WHERE message_id = ? GROUP BY message_id, state',
   )
   const reached = db.prepare<Reached, [number]>(
-    `SELECT message_id AS messageId, sum(came_back) FILTER (WHERE ${IS_SENT}) AS cameBack,
-       sum(opened) FILTER (WHERE ${IS_SENT}) AS opened, sum(reached_goal) FILTER (WHERE ${IS_SENT}) AS reachedGoal,
-       sum(emails) FILTER (WHERE outcome = 'heldBack') AS heldBack
+    `SELECT CAST(sum(came_back) FILTER (WHERE ${IS_SENT}) AS bigint) AS "cameBack",
+       CAST(sum(opened) FILTER (WHERE ${IS_SENT}) AS bigint) AS opened,
+       CAST(sum(reached_goal) FILTER (WHERE ${IS_SENT}) AS bigint) AS "reachedGoal",
+       CAST(sum(emails) FILTER (WHERE outcome = 'heldBack') AS bigint) AS "heldBack"
      FROM message_days WHERE message_id = ? AND outcome IN ('sent', 'heldBack') AND emails > 0`,
   )
   const emails = db.prepare<{ outcome: EmailOutcome; n: number }, [number]>(
-    'SELECT outcome, sum(emails) AS n FROM message_days WHERE message_id = ? AND emails > 0 GROUP BY outcome',
+    'SELECT outcome, CAST(sum(emails) AS bigint) AS n FROM message_days WHERE message_id = ? AND emails > 0 GROUP BY outcome',
   )
   // the order of both tables keeps each message on the primary key of its counts
   const ofMessages = db.prepare<OutcomeCount, [string]>(
-    `SELECT message_id AS messageId, outcome, sum(emails) AS n, sum(came_back) AS cameBack, sum(opened) AS opened,
-       sum(reached_goal) AS reachedGoal
-     FROM messages CROSS JOIN message_days ON message_id = messages.id WHERE ${ASKED} AND emails > 0
+    `SELECT message_id AS "messageId", outcome, CAST(sum(emails) AS bigint) AS n, CAST(sum(came_back) AS bigint) AS "cameBack",
+       CAST(sum(opened) AS bigint) AS opened, CAST(sum(reached_goal) AS bigint) AS "reachedGoal"
+     FROM messages ${dialect.crossJoin} message_days ON message_id = messages.id WHERE ${isAsked} AND emails > 0
      GROUP BY message_id, outcome`,
   )
   // by the index alone, so events that joined such an email count too
   const amissOfMessages = db.prepare<StateCount, [string]>(
-    `SELECT message_id AS messageId, state, count(*) AS n
-     FROM messages CROSS JOIN deliveries ON message_id = messages.id AND state IN (${AMISS})
-     WHERE ${ASKED} GROUP BY message_id, state`,
+    `SELECT message_id AS "messageId", state, count(*) AS n
+     FROM messages ${dialect.crossJoin} deliveries ON message_id = messages.id AND state IN (${AMISS})
+     WHERE ${isAsked} GROUP BY message_id, state`,
   )
 
   return {

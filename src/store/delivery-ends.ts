@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import type { Comparisons } from './compared-people.ts'
 import type { DeliveryRules, EndFacts, EndPlan, Finish } from './delivery-rules.ts'
 import { TIMED_KEY } from './delivery-states.ts'
@@ -8,7 +8,7 @@ type Ended = { messageId: number; contactId: number }
 type Delivery = NonNullable<EndFacts['delivery']>
 type Attempt = Omit<NonNullable<EndFacts['attempt']>, 'resent'> & { resent: number }
 type Parts = {
-  db: Database
+  db: Sql
   sentCache: SentCache
   comparisons: Comparisons
   rules: Pick<DeliveryRules, 'queryEnd' | 'planEnd'>
@@ -20,21 +20,21 @@ const toAttempt = (row: Attempt | null): EndFacts['attempt'] => row && { ...row,
 
 export function createDeliveryEnds({ db, sentCache, comparisons, rules }: Parts) {
   const find = db.prepare<Delivery, [number]>(
-    'SELECT once_key AS dedupeKey, planned_at AS plannedAt, due_at AS dueAt FROM deliveries WHERE id = ?',
+    'SELECT once_key AS "dedupeKey", planned_at AS "plannedAt", due_at AS "dueAt" FROM deliveries WHERE id = ?',
   )
   const findAttempt = db.prepare<Attempt, [number]>(
-    'SELECT handed_at AS handedAt, resent, record FROM deliveries WHERE id = ?',
+    'SELECT handed_at AS "handedAt", resent, record FROM deliveries WHERE id = ?',
   )
   const findJoined = db.prepare<EndFacts['joined'][number], [number]>(
-    `SELECT id, triggered_at AS triggeredAt, once_key AS dedupeKey FROM deliveries WHERE joined_to = ? AND state = 'joined'`,
+    `SELECT id, triggered_at AS "triggeredAt", once_key AS "dedupeKey" FROM deliveries WHERE joined_to = ? AND state = 'joined'`,
   )
   const finish = db.prepare<Ended, (string | number | null)[]>(
-    `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
-       sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ?,
+    `UPDATE deliveries SET state = ?, reason = ?, record = coalesce(?, record), due_at = coalesce(?, due_at),
+       sent_at = coalesce(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ?,
        once_key = CASE ? WHEN 'keep' THEN once_key WHEN 'releaseTimed' THEN nullif(once_key, '${TIMED_KEY}') END,
-       handed_at = iif(?, ?, handed_at), held_back_at = ifnull(?, held_back_at), joined_to = ifnull(?, joined_to)
+       handed_at = CASE WHEN ? = 1 THEN ? ELSE handed_at END, held_back_at = coalesce(?, held_back_at), joined_to = coalesce(?, joined_to)
      WHERE id = ?
-     RETURNING message_id AS messageId, contact_id AS contactId`,
+     RETURNING message_id AS "messageId", contact_id AS "contactId"`,
   )
   const releaseTimed = db.prepare(`UPDATE deliveries SET once_key = NULL WHERE id = ? AND once_key = '${TIMED_KEY}'`)
   const uncapture = db.prepare('DELETE FROM captured_mails WHERE delivery_id = ?')

@@ -1,7 +1,8 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { mapInOrder } from '../core/in-order.ts'
-import { IS_CLAIMED, IS_WAITING } from './delivery-states.ts'
+import { type DueQuery, IS_CLAIMED, IS_WAITING, isKeyFree } from './delivery-states.ts'
 import type { DeliveryRow } from './message-types.ts'
+import { createLockedQueue } from './postgres/delivery-queue.ts'
 
 /** The earliest due time of each app with waiting deliveries: two index lookups per app. */
 const NEXT_BY_APP = `
@@ -10,34 +11,35 @@ const NEXT_BY_APP = `
     UNION ALL
     SELECT (SELECT min(app_id) FROM deliveries WHERE ${IS_WAITING} AND app_id > app) FROM waiting WHERE app IS NOT NULL
   )
-  SELECT app, (SELECT min(due_at) FROM deliveries WHERE ${IS_WAITING} AND app_id = app) AS dueAt
+  SELECT app, (SELECT min(due_at) FROM deliveries WHERE ${IS_WAITING} AND app_id = app) AS "dueAt"
   FROM waiting WHERE app IS NOT NULL`
 
 type Due = { id: number; dueAt: number }
 
 /** Due deliveries by app, so that an app that is paused costs the others nothing. */
-type DueQuery = { now: number; most: number; skipApps: readonly number[] }
-
-export function createDeliveryQueue(db: Database) {
+export function createDeliveryQueue(db: Sql) {
+  const listLocked = db.dialect.engine === 'postgres' ? createLockedQueue(db) : null
   const byApp = db.prepare<{ app: number; dueAt: number }, []>(NEXT_BY_APP)
   const ofApp = db.prepare<Due, [number, number, number]>(
-    `SELECT id, due_at AS dueAt FROM deliveries WHERE ${IS_WAITING} AND app_id = ? AND due_at <= ?
+    `SELECT id, due_at AS "dueAt" FROM deliveries WHERE ${IS_WAITING} AND app_id = ? AND due_at <= ?
      ORDER BY due_at LIMIT ?`,
   )
   const expired = db.prepare<Due & { app: number }, [number]>(
-    `SELECT id, claimed_until AS dueAt, app_id AS app FROM deliveries
+    `SELECT id, claimed_until AS "dueAt", app_id AS app FROM deliveries
      WHERE ${IS_CLAIMED} AND state = 'claimed' AND claimed_until <= ? ORDER BY claimed_until`,
   )
 
   return {
-    async listDue({ now, most, skipApps }: DueQuery): Promise<number[]> {
+    async listDue(query: DueQuery): Promise<number[]> {
+      const { now, most, skipApps } = query
       const skipped = new Set(skipApps)
-      const apps = (await byApp.all())
+      const dueApps = (await byApp.all())
         .filter(({ app, dueAt }) => dueAt <= now && !skipped.has(app))
         .sort((a, b) => a.dueAt - b.dueAt)
-        // the oldest deliveries belong to the apps with the earliest due times
-        .slice(0, most)
-      const due = (await mapInOrder(apps, ({ app }) => ofApp.all(app, now, most))).flat()
+        .map(({ app }) => app)
+      if (listLocked) return await listLocked(query, dueApps)
+      // the oldest deliveries belong to the apps with the earliest due times
+      const due = (await mapInOrder(dueApps.slice(0, most), (app) => ofApp.all(app, now, most))).flat()
       const expiredLeases = (await expired.all(now)).filter(({ app }) => !skipped.has(app))
       return [...expiredLeases, ...due]
         .sort((a, b) => a.dueAt - b.dueAt)
@@ -67,8 +69,17 @@ export type ClaimedRow = {
   record: string | null
 }
 
-export function prepareDeliveryStatements(db: Database) {
-  const claimedColumns = 'id, app_id AS appId, state, message_id AS messageId, version, resent, record'
+export function prepareDeliveryStatements(db: Sql) {
+  const { dialect } = db
+  const lock = dialect.lock('deliveries')
+  const unconfirmed = dialect.jsonObject({
+    at: 'updated_at',
+    verdicts: dialect.jsonOf("'[]'"),
+    unconfirmedAt: 'handed_at',
+  })
+  const hasEnded = `joined_to = ?2 AND state = ?3 AND reason IS NOT DISTINCT FROM ?4
+         AND coalesce(${dialect.jsonLength('record', 'verdicts')}, 0) = 0`
+  const claimedColumns = 'id, app_id AS "appId", state, message_id AS "messageId", version, resent, record'
   return {
     claim: db.prepare(
       `UPDATE deliveries SET state = 'claimed', claimed_by = ?, claimed_until = ?, attempt = attempt + 1, updated_at = ?
@@ -79,55 +90,60 @@ export function prepareDeliveryStatements(db: Database) {
     ),
     claimed: db.prepare<ClaimedRow, [number, string, number]>(
       `SELECT ${claimedColumns} FROM deliveries
-       WHERE id = ? AND claimed_by = ? AND attempt = ? AND state IN ('claimed', 'handed')`,
+       WHERE id = ? AND claimed_by = ? AND attempt = ? AND state IN ('claimed', 'handed')${lock}`,
     ),
     hand: db.prepare(
       `UPDATE deliveries SET state = 'handed', handed_at = ?, record = ?, reason = NULL, updated_at = ? WHERE id = ?`,
     ),
     resend: db.prepare(
       `UPDATE deliveries SET state = 'deferred', reason = ?, due_at = ?, resent = 1, claimed_by = NULL,
-         claimed_until = NULL, record = json_set(record, '$.unconfirmedAt', handed_at), updated_at = ? WHERE id = ?`,
+         claimed_until = NULL, record = ${dialect.jsonSet('record', 'unconfirmedAt', 'handed_at')}, updated_at = ?
+       WHERE id = ?`,
     ),
     // each listed event may have been delivered, whatever happens to the email
     resendJoined: db.prepare(
       `UPDATE deliveries SET resent = 1, (handed_at, record, updated_at) =
-         (SELECT handed_at, json_object('at', updated_at, 'verdicts', json('[]'), 'unconfirmedAt', handed_at), updated_at
-          FROM deliveries lead WHERE lead.id = ?)
+         (SELECT handed_at, ${unconfirmed}, updated_at FROM deliveries lead WHERE lead.id = ?)
        WHERE joined_to = ? AND state = 'joined'`,
     ),
     claimsOfOthers: db.prepare<ClaimedRow, [string]>(
-      `SELECT ${claimedColumns} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?`,
+      `SELECT ${claimedColumns} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?${lock}`,
     ),
     capture: db.prepare(
-      `INSERT OR REPLACE INTO captured_mails (delivery_id, app_id, raw, created_at, sender, recipient, subject, html, text)
-       SELECT id, app_id, ?, ?, ?, ?, ?, ?, ? FROM deliveries WHERE id = ?`,
+      `INSERT INTO captured_mails (delivery_id, app_id, raw, created_at, sender, recipient, subject, html, text)
+       SELECT id, app_id, ?, ?, ?, ?, ?, ?, ? FROM deliveries WHERE id = ?
+       ON CONFLICT (delivery_id) DO UPDATE SET app_id = excluded.app_id, raw = excluded.raw, created_at = excluded.created_at,
+         sender = excluded.sender, recipient = excluded.recipient, subject = excluded.subject, html = excluded.html,
+         text = excluded.text`,
     ),
     stored: db.prepare<StoredRow, [number, number]>(
-      `SELECT state, reason, handed_at AS handedAt, record, once_key AS dedupeKey, joined_to AS joinedTo, due_at AS dueAt,
-         by_hand AS byHand, event_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM events WHERE id = event_id) AS isEventDeleted
-       FROM deliveries WHERE id = ? AND app_id = ?`,
+      `SELECT state, reason, handed_at AS "handedAt", record, once_key AS "dedupeKey", joined_to AS "joinedTo", due_at AS "dueAt",
+         by_hand AS "byHand", event_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM events WHERE id = event_id) AS "isEventDeleted"
+       FROM deliveries WHERE id = ? AND app_id = ?${lock}`,
     ),
     // one state at a time, in order of the index
     waiting: db.prepare<{ id: number; version: number; handedAt: number | null }, [number, string, number, number]>(
-      `SELECT id, version, handed_at AS handedAt FROM deliveries INDEXED BY deliveries_by_message
-       WHERE message_id = ? AND state = ? AND id > ? ORDER BY id LIMIT ?`,
+      `SELECT id, version, handed_at AS "handedAt" FROM deliveries${dialect.indexedBy('deliveries_by_message')}
+       WHERE message_id = ? AND state = ? AND id > ? ORDER BY id LIMIT ?${lock}`,
     ),
     move: db.prepare('UPDATE deliveries SET version = ?1 WHERE id = ?2'),
     moveJoined: db.prepare(`UPDATE deliveries SET version = ?1 WHERE joined_to = ?2 AND state = 'joined'`),
     sendEarly: db.prepare('UPDATE deliveries SET due_at = ?, updated_at = ? WHERE id = ?'),
-    // OR IGNORE: another delivery may have the deduplication key by now
+    // another delivery may have the deduplication key by now
     resendByHand: db.prepare(
-      `UPDATE OR IGNORE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?, planned_at = ?,
-         handed_at = ?, held_back_at = NULL, record = ?, updated_at = ?, joined_to = NULL, once_key = ?,
-         version = iif(?, (SELECT version FROM messages WHERE messages.id = message_id), version)
-       WHERE id = ?`,
+      `UPDATE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?1, planned_at = ?1,
+         handed_at = ?2, held_back_at = NULL, record = ?3, updated_at = ?1, joined_to = NULL, once_key = ?4,
+         version = CASE WHEN ?5 = 1 THEN (SELECT version FROM messages WHERE messages.id = message_id) ELSE version END
+       WHERE id = ?6 AND ${isKeyFree('?4')}`,
     ),
     // rejoins events that ended with the email, unless their key is taken; removed events have verdicts of their own
     rejoin: db.prepare(
-      `UPDATE OR IGNORE deliveries SET state = 'joined', reason = NULL, handed_at = iif(resent, handed_at, NULL), held_back_at = NULL,
-         updated_at = ?
-       WHERE joined_to = ? AND state = ? AND reason IS ?
-         AND ifnull(json_array_length(record, '$.verdicts'), 0) = 0`,
+      `UPDATE deliveries SET state = 'joined', reason = NULL, handed_at = CASE WHEN resent = 1 THEN handed_at END,
+         held_back_at = NULL, updated_at = ?1
+       WHERE ${hasEnded} AND ${isKeyFree('deliveries.once_key')}
+         AND NOT EXISTS (SELECT 1 FROM deliveries AS first WHERE first.once_key = deliveries.once_key
+           AND first.contact_id = deliveries.contact_id AND first.message_id = deliveries.message_id
+           AND first.id < deliveries.id AND ${hasEnded})`,
     ),
   }
 }

@@ -1,10 +1,10 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { DAY_MS } from '../core/clock.ts'
 import { publicId } from '../core/ids.ts'
 import { type Done, DONE } from './audit.ts'
 import { createChangeNote } from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
-import { USES_DEDUPE_KEY, WAS_SENT } from './delivery-states.ts'
+import { isKeyFree, USES_DEDUPE_KEY, WAS_SENT } from './delivery-states.ts'
 import type { FollowUps } from './follow-ups.ts'
 import type { Brakes } from './brakes.ts'
 import type { Bounce, DeliveryRow, DeliveryState, SuppressionReason } from './message-types.ts'
@@ -66,9 +66,9 @@ type ReportingAddress = {
 export type LastReport = { provider: string; kind: ReportKind | TestKind; reports: number; lastAt: number }
 export type TestKind = 'testSent' | 'testCame'
 
-export const createReportedReads = (db: Database) => {
+export const createReportedReads = (db: Sql) => {
   const select = db.prepare<LastReport, [number]>(
-    'SELECT provider, kind, reports, last_at AS lastAt FROM provider_reports WHERE app_id = ?',
+    'SELECT provider, kind, reports, last_at AS "lastAt" FROM provider_reports WHERE app_id = ?',
   )
   const countSoft = prepareSoftBounces(db)
   return {
@@ -80,7 +80,7 @@ export const createReportedReads = (db: Database) => {
   }
 }
 
-const prepareSoftBounces = (db: Database) =>
+const prepareSoftBounces = (db: Sql) =>
   db.prepare<{ count: number }, [number, number]>(
     "SELECT count(*) AS count FROM deliveries WHERE contact_id = ? AND bounce = 'soft' AND bounced_at > ?",
   )
@@ -88,7 +88,7 @@ const prepareSoftBounces = (db: Database) =>
 type Person = { appId: number; email: string; at: number }
 type Found = ReportedDelivery & { appId: number; messageId: number; contactId: number; email: string }
 type Parts = {
-  db: Database
+  db: Sql
   ends: DeliveryEnds
   follow: FollowUps
   suppressPerson: SuppressPerson
@@ -107,24 +107,25 @@ const aboutOf = (deliveryId: number | null, kind: ReportKind, reason: string) =>
 })
 
 export function createReportWrites({ db, ends, follow, suppressPerson, brakes, rules }: Parts) {
+  const { dialect } = db
   const find = db.prepare<Found, [number, number]>(
-    `SELECT state, delivered_at AS deliveredAt, delayed_at AS delayedAt, bounce, record,
-       deliveries.app_id AS appId, message_id AS messageId, contact_id AS contactId, contacts.email
+    `SELECT state, delivered_at AS "deliveredAt", delayed_at AS "delayedAt", bounce, record,
+       deliveries.app_id AS "appId", message_id AS "messageId", contact_id AS "contactId", contacts.email
      FROM deliveries JOIN contacts ON contacts.id = contact_id WHERE deliveries.id = ? AND deliveries.app_id = ?`,
   )
-  // OR IGNORE: a newer delivery may have taken the deduplication key of a failed one
+  // a newer delivery may have taken the deduplication key of a failed one
   const end = db.prepare<{ id: number }, [string, string | null, number, number]>(
-    `UPDATE OR IGNORE deliveries SET state = ?, reason = ?, sent_at = ifnull(sent_at, ?3), claimed_by = NULL,
-       claimed_until = NULL, updated_at = ?3 WHERE id = ?4 RETURNING id`,
+    `UPDATE deliveries SET state = ?1, reason = ?2, sent_at = coalesce(sent_at, ?3), claimed_by = NULL,
+       claimed_until = NULL, updated_at = ?3 WHERE id = ?4 AND ${isKeyFree('deliveries.once_key')} RETURNING id`,
   )
   // an earlier attempt arrived, and no other was made
   const confirm = db.prepare(
-    `UPDATE deliveries SET resent = 0, record = json_remove(record, '$.unconfirmedAt')
+    `UPDATE deliveries SET resent = 0, record = ${dialect.jsonWithout('record', 'unconfirmedAt')}
      WHERE id = ? AND state IN ('waiting', 'deferred', 'claimed')`,
   )
   const note = db.prepare(
-    `UPDATE deliveries SET delivered_at = ifnull(?1, delivered_at), delayed_at = ifnull(?2, delayed_at),
-       (bounce, bounced_at) = (SELECT iif(?3, ?4, bounce), iif(?3, ?5, bounced_at)), updated_at = ?6 WHERE id = ?7`,
+    `UPDATE deliveries SET delivered_at = coalesce(?1, delivered_at), delayed_at = coalesce(?2, delayed_at),
+       (bounce, bounced_at) = (SELECT CASE WHEN ?3 = 1 THEN ?4 ELSE bounce END, CASE WHEN ?3 = 1 THEN ?5 ELSE bounced_at END), updated_at = ?6 WHERE id = ?7`,
   )
   const findNewest = db.prepare<{ id: number; status: ContactStatus }, [number, string]>(
     `SELECT deliveries.id, status FROM deliveries JOIN contacts ON contacts.id = contact_id
@@ -139,17 +140,20 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
   )
   const countFailure = db.prepare(
     `INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, 0, ?, ?)
-     ON CONFLICT DO UPDATE SET bounced = bounced + excluded.bounced, complained = complained + excluded.complained`,
+     ON CONFLICT (app_id, day) DO UPDATE SET bounced = mail_days.bounced + excluded.bounced,
+       complained = mail_days.complained + excluded.complained`,
   )
   const softBounces = prepareSoftBounces(db)
   const noteChange = createChangeNote(db)
   const noted = db.prepare<object, [number, string, Failure]>(
     `SELECT 1 FROM contact_changes
-     WHERE contact_id = ? AND change ->> '$.cause.delivery' = ? AND change ->> '$.cause.kind' = ? LIMIT 1`,
+     WHERE contact_id = ? AND ${dialect.jsonMember('change', 'cause.delivery')} = ?
+       AND ${dialect.jsonMember('change', 'cause.kind')} = ? LIMIT 1`,
   )
   const count = db.prepare(
     `INSERT INTO provider_reports (app_id, provider, kind, reports, last_at) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET reports = reports + excluded.reports, last_at = excluded.last_at`,
+     ON CONFLICT (app_id, provider, kind) DO UPDATE SET reports = provider_reports.reports + excluded.reports,
+       last_at = excluded.last_at`,
   )
 
   /** False if the email's state stays. */

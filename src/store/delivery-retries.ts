@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import type { RetryCause, DeliveryRules } from './delivery-rules.ts'
 import { IS_WAITING } from './delivery-states.ts'
 
@@ -10,9 +10,10 @@ export type DeliveryRetries = ReturnType<typeof createDeliveryRetries>
 /** What is left is kept until it is done. */
 type KeptCause = Exclude<RetryCause, 'brake'>
 
-type Parts = { db: Database; rules: Pick<DeliveryRules, 'isRetried'> }
+type Parts = { db: Sql; rules: Pick<DeliveryRules, 'isRetried'> }
 
 export function createDeliveryRetries({ db, rules }: Parts) {
+  const { dialect } = db
   const prepare = (whichApps: string) => {
     const isDeferred = `${IS_WAITING} AND ${whichApps} AND due_at > ? AND state = 'deferred'`
     return {
@@ -20,8 +21,8 @@ export function createDeliveryRetries({ db, rules }: Parts) {
         `SELECT DISTINCT reason FROM deliveries WHERE ${isDeferred} AND reason IS NOT NULL`,
       ),
       retry: db.prepare<unknown, [number, number, number | string, number, string]>(
-        `UPDATE deliveries SET due_at = ?, updated_at = ?, record = json_remove(record, '$.tries') WHERE id IN (
-           SELECT id FROM deliveries WHERE ${isDeferred} AND reason IN (SELECT value FROM json_each(?))
+        `UPDATE deliveries SET due_at = ?, updated_at = ?, record = ${dialect.jsonWithout('record', 'tries')} WHERE id IN (
+           SELECT id FROM deliveries WHERE ${isDeferred} AND ${dialect.isOneOfTexts('reason')}
            ORDER BY due_at LIMIT ${RETRIED_PER_WRITE})`,
       ),
     }
@@ -29,13 +30,14 @@ export function createDeliveryRetries({ db, rules }: Parts) {
   const ofApp = prepare('app_id = ?')
   const ofAccount = prepare('app_id IN (SELECT id FROM apps WHERE account_id = ?)')
 
-  const keep = db.prepare('INSERT OR REPLACE INTO unfinished_retries (app_id, cause, at) VALUES (?, ?, ?)')
+  const isKeptBefore = 'ON CONFLICT (app_id, cause) DO UPDATE SET at = excluded.at'
+  const keep = db.prepare(`INSERT INTO unfinished_retries (app_id, cause, at) VALUES (?, ?, ?) ${isKeptBefore}`)
   const keepAll = db.prepare(
-    `INSERT OR REPLACE INTO unfinished_retries (app_id, cause, at) SELECT id, ?, ? FROM apps WHERE account_id = ?`,
+    `INSERT INTO unfinished_retries (app_id, cause, at) SELECT id, ?, ? FROM apps WHERE account_id = ? ${isKeptBefore}`,
   )
   const forget = db.prepare('DELETE FROM unfinished_retries WHERE app_id = ? AND cause = ?')
   const unfinished = db.prepare<{ appId: number; cause: KeptCause; at: number }, []>(
-    'SELECT app_id AS appId, cause, at FROM unfinished_retries LIMIT 1',
+    'SELECT app_id AS "appId", cause, at FROM unfinished_retries LIMIT 1',
   )
 
   /** False if more are to be made due. */

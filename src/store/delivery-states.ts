@@ -9,6 +9,11 @@ import type { DeliveryRow, DeliveryState } from './message-types.ts'
 export const IS_WAITING = `state IN ('waiting', 'deferred')`
 export const IS_CLAIMED = `state IN ('claimed', 'handed')`
 export const USES_DEDUPE_KEY = `(handed_at IS NOT NULL OR held_back_at IS NOT NULL OR state NOT IN ('skipped', 'failed'))`
+/** That no other delivery of the message to the person uses this key (SQL), for an UPDATE of deliveries. */
+export const isKeyFree = (key: string): string => `NOT EXISTS (
+  SELECT 1 FROM deliveries AS other WHERE other.app_id = deliveries.app_id AND other.contact_id = deliveries.contact_id
+    AND other.message_id = deliveries.message_id AND other.once_key = ${key} AND ${USES_DEDUPE_KEY}
+    AND other.id <> deliveries.id)`
 type Using = Pick<DeliveryRow, 'handedAt' | 'heldBackAt' | 'state'>
 export const usesDedupeKey = ({ handedAt, heldBackAt, state }: Using): boolean =>
   handedAt !== null || heldBackAt !== null || !IS_OVER.has(state)
@@ -17,7 +22,7 @@ const IS_OVER: ReadonlySet<DeliveryState> = new Set(['skipped', 'failed'])
  * Handed over or captured, and not refused: the person may have it, whatever happened since. Its events have the same
  * time. `?` is the email being decided, whose own earlier attempt doesn't count.
  */
-export const MAY_HAVE_ARRIVED = `handed_at IS NOT NULL AND deliveries.id <> ? AND joined_to IS NOT ?`
+export const MAY_HAVE_ARRIVED = `handed_at IS NOT NULL AND deliveries.id <> ? AND joined_to IS DISTINCT FROM ?`
 /** Further events may join: waiting, not handed over, and not resent by a member. */
 export const TAKES_EVENTS = `state IN ('waiting', 'deferred') AND handed_at IS NULL AND by_hand = 0`
 export const takesEvents = ({ state, handedAt, byHand }: Pick<DeliveryRow, 'state' | 'handedAt' | 'byHand'>): boolean =>
@@ -34,3 +39,5 @@ export const TIMED_KEY = 'timed'
 
 /** The reason of an email that waits because a page was open and nothing shows yet whether its person left. */
 export const UNSURE = 'unsure'
+
+export type DueQuery = { now: number; most: number; skipApps: readonly number[] }

@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { mapInOrder } from '../core/in-order.ts'
 import { createAudit } from './audit.ts'
 import type { Comparisons } from './compared-people.ts'
@@ -40,7 +40,7 @@ type Claiming = {
 }
 
 type Parts = {
-  db: Database
+  db: Sql
   live: LiveMessages
   ends: DeliveryEnds
   comparisons: Comparisons
@@ -76,7 +76,7 @@ const MARKED: Marked = { isMarked: true }
  * step reports whether the claim was still valid.
  */
 export function createDeliveryWrites({ db, live, ends, comparisons, follow, brakes, topics, rules }: Parts) {
-  const reads = createDeliveryReads(db, live.findSource)
+  const reads = createDeliveryReads(db, live.findSource, { locks: true })
   const queue = createDeliveryQueue(db)
   const { decideAll, checkFinally } = createDeciding(db, reads, rules)
   const { end } = ends
@@ -273,7 +273,7 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
       )
       if ('refusal' in planned) return planned
       const { handedAt, dedupeKey, record, isUnconfirmed, takesNewest } = planned
-      const columns = [at, at, handedAt, JSON.stringify(record), at, dedupeKey, Number(takesNewest)]
+      const columns = [at, handedAt, JSON.stringify(record), dedupeKey, Number(takesNewest)]
       const { changes } = await statements.resendByHand.run(...columns, id)
       if (changes === 0) return { refusal: 'message_on_its_way' }
       await statements.rejoin.run(at, id, ended.state, ended.reason)

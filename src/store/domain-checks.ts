@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { and, eq } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Done, DONE } from './audit.ts'
 import { domainChecks, receivedMails } from './schema.ts'
 
@@ -10,8 +9,8 @@ export type DomainCheck = typeof domainChecks.$inferSelect
 /** `seen`: JSON, of `accounts/received-mail.ts`. */
 export type StoredReceived = typeof receivedMails.$inferSelect
 
-export function createDomainCheckReads(db: Database) {
-  const orm = drizzle(db)
+export function createDomainCheckReads(db: Sql) {
+  const { orm } = db
   return {
     findDomainCheck: async (appId: number, domain: string): Promise<DomainCheck | null> =>
       (await orm
@@ -25,8 +24,8 @@ export function createDomainCheckReads(db: Database) {
   }
 }
 
-export function createDomainCheckWrites(db: Database) {
-  const orm = drizzle(db)
+export function createDomainCheckWrites(db: Sql) {
+  const { orm } = db
   return {
     async saveDomainCheck(check: DomainCheck): Promise<Done> {
       const target = [domainChecks.appId, domainChecks.domain]

@@ -1,28 +1,37 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { type Change, createAudit } from './audit.ts'
 import { IS_ENDED, USES_DEDUPE_KEY } from './delivery-states.ts'
 import { publicId } from '../core/ids.ts'
 import type { People } from './people.ts'
 import { createSuppressionList } from './suppressions.ts'
 import type { Timeline } from './timeline/timeline.ts'
-import { VISIT_REPORT_TYPES, selectIds } from './timeline/timeline-reads.ts'
+import { VISIT_REPORT_TYPES } from './timeline/timeline-reads.ts'
 import type { Refused } from './types.ts'
 
 /** `secure_delete` overwrites the deleted rows; the WAL is truncated afterwards. */
-export function createErasure({ db, people, timeline }: { db: Database; people: People; timeline: Timeline }) {
-  const ofPerson = selectIds('events', { contact: '?1', types: `< ${VISIT_REPORT_TYPES}` })
+export function createErasure({
+  db,
+  people,
+  timeline,
+}: {
+  db: Sql
+  people: People
+  timeline: Pick<Timeline, 'erase'>
+}) {
+  const { greatest, isOneOfTexts, personIds, positionOf } = db.dialect
+  const ofPerson = personIds('events', { contact: '?1', types: `< ${VISIT_REPORT_TYPES}` })
   const tables = [
     `DELETE FROM contact_events WHERE contact_id = ?1 AND name_id IN
        (SELECT name_id FROM events WHERE id IN (${ofPerson}))`,
     `DELETE FROM needed_events WHERE id IN (${ofPerson})`,
     `DELETE FROM events WHERE id IN (${ofPerson})`,
-    `DELETE FROM snippet_batches WHERE id IN (${selectIds('snippet_batches', { contact: '?1', types: `>= ${VISIT_REPORT_TYPES}` })})`,
+    `DELETE FROM snippet_batches WHERE id IN (${personIds('snippet_batches', { contact: '?1', types: `>= ${VISIT_REPORT_TYPES}` })})`,
     // deletes the whole batch's record too: repeating the rest of a batch must not reveal the erased item
     `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
-       (SELECT key_id, substr(idempotency_key, 1, instr(idempotency_key, char(9)) - 1)
-        FROM idempotency_records WHERE contact_id = ?)`,
+       (SELECT key_id, substr(idempotency_key, 1, ${greatest(`${positionOf('CAST(?2 AS text)', 'idempotency_key')} - 1`, '0')})
+        FROM idempotency_records WHERE contact_id = ?1)`,
     'DELETE FROM idempotency_records WHERE contact_id = ?',
-    'DELETE FROM contact_tags WHERE app_id = ? AND contact_id = ? AND tag IN (SELECT value FROM json_each(?))',
+    `DELETE FROM contact_tags WHERE app_id = ? AND contact_id = ? AND ${isOneOfTexts('tag')}`,
     'DELETE FROM contacts WHERE id = ?',
     'DELETE FROM captured_mails WHERE delivery_id = ?',
     'DELETE FROM sends WHERE delivery_id = ?',
@@ -54,6 +63,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
     }: Change & { appId: number; email: string }): Promise<{ contactId: number } | Refused> {
       // an imported address may have no person
       await suppressions.forget(appId, email)
+      await people.load([{ appId, email }])
       const person = people.find(appId, email)
       if (!person) return { refusal: 'contact_not_found' }
       await done?.run(person.id)
@@ -61,7 +71,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
       await events?.run(person.id)
       await batches?.run(person.id)
       timeline.erase(person.id)
-      await parents?.run(person.id)
+      await parents?.run(person.id, '\t')
       await records?.run(person.id)
       await tags?.run(appId, person.id, (await tagsOf.get(person.id))?.tags ?? '[]')
       await contact?.run(person.id)

@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite'
+import type { Maybe, Sql } from './engine/sql.ts'
 import { mapInOrder } from '../core/in-order.ts'
 import { idSince } from '../core/ids.ts'
 import { selectFields } from './engine/columns.ts'
 import { createExpiredActivity, createExpiredReads, lastExpired } from './retention.ts'
-import { selectIds, selectUnindexedPeople, selectSomeIds } from './timeline/timeline-reads.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from './types.ts'
 import { PAGE_NAME } from './visit-reports.ts'
 
@@ -57,19 +57,20 @@ export const toEvent = ({ type, via, occurredAt, ...row }: StoredEvent): EventRo
   occurredAt: occurredAt ?? row.receivedAt,
 })
 
-export function createEventReads(db: Database) {
+export function createEventReads(db: Sql) {
+  const { dialect } = db
   const select = <Values extends (number | string | null)[]>(where: string) =>
     db.prepare<StoredEvent, Values>(
       `SELECT ${selectFields(EVENT_FIELDS)} FROM events JOIN contacts ON contacts.id = events.contact_id
        JOIN event_names ON event_names.id = events.name_id WHERE ${where}`,
     )
-  const isNamed = '(?1 IS NULL OR events.name_id = ?1)'
-  const one = select<[number, number]>('events.id = ?1 AND +events.app_id = ?2')
+  const isNamed = '(CAST(?1 AS bigint) IS NULL OR events.name_id = ?1)'
+  const one = select<[number, number]>(`events.id = ?1 AND ${dialect.unindexed('events.app_id')} = ?2`)
   const newestOfRange = select<[number | null, number, number, number, number]>(
     `${isNamed} AND events.app_id = ?2 AND events.id >= ?3 AND events.id < ?4 ORDER BY events.id DESC LIMIT ?5`,
   )
   const newestOfIds = select<[number | null, number, string, number]>(
-    `${isNamed} AND +events.app_id = ?2 AND events.id IN (SELECT value FROM json_each(?3))
+    `${isNamed} AND ${dialect.unindexed('events.app_id')} = ?2 AND ${dialect.isOneOf('events.id', '?3')}
      ORDER BY events.id DESC LIMIT ?4`,
   )
   const reached = db.prepare<{ rows: number; lowest: number | null }, [number, number, number, number]>(
@@ -86,7 +87,7 @@ export function createEventReads(db: Database) {
   )
   const lastDeleted = createExpiredReads(db)
   const newestIds = db.prepare<{ id: number }, [number | null, number, number, number]>(
-    selectSomeIds('events', { contact: '?1', types: '= ?2', upTo: '?3', order: 'DESC', limit: '?4' }),
+    db.dialect.somePersonIds('events', { contact: '?1', types: '= ?2', upTo: '?3', order: 'DESC', limit: '?4' }),
   )
 
   const newestOf = async (
@@ -183,12 +184,12 @@ const MAX_VIEWS = 10_000
 export type ViewRow = { path: string; occurredAt: number }
 
 /** A person's history for the rules, by the time of the event instead of its arrival. */
-export function createHistoryReads(db: Database) {
+export function createHistoryReads(db: Sql) {
   const [event, , action] = EVENT_TYPES.map((_, code) => code)
   const select = <Row>(columns: string) =>
     db.prepare<Row, [number, string, number, number, number, number]>(
       `SELECT ${columns} FROM events
-       WHERE id IN (${selectIds('events', { contact: '?3', types: `IN (${event}, ${action})`, from: '?4' })})
+       WHERE id IN (${db.dialect.personIds('events', { contact: '?3', types: `IN (${event}, ${action})`, from: '?4' })})
          AND name_id = (SELECT id FROM event_names WHERE app_id = ?1 AND name = ?2)
          AND ${HAPPENED} >= ?5 AND id <> ?6`,
     )
@@ -221,19 +222,19 @@ type DoneQuery = {
   fits?: (properties: string | null) => boolean
 }
 
-const HAPPENED = 'ifnull(occurred_at, received_at)'
+const HAPPENED = 'coalesce(occurred_at, received_at)'
 const IS_VIEW = `= ${EVENT_TYPES.indexOf('page')}`
 
-export function createViewReads(db: Database, { isIndexedOnly = false } = {}) {
+export function createViewReads(db: Sql, { isIndexedOnly = false } = {}) {
   const ofPerson = { contact: '?1', types: IS_VIEW, order: 'ASC', isIndexedOnly } as const
   const expired = createExpiredActivity(db)
   const views = db.prepare<ViewRow, [number, number, number]>(
-    `SELECT path, ${HAPPENED} AS occurredAt FROM events
-     WHERE id IN (${selectSomeIds('events', { ...ofPerson, from: '?2', limit: `${MAX_VIEWS}` })})
+    `SELECT path, ${HAPPENED} AS "occurredAt" FROM events
+     WHERE id IN (${db.dialect.somePersonIds('events', { ...ofPerson, from: '?2', limit: `${MAX_VIEWS}` })})
        AND ${HAPPENED} >= ?3 AND path IS NOT NULL`,
   )
   const firstView = db.prepare<{ at: number | null }, [number]>(
-    `SELECT min(${HAPPENED}) AS at FROM events WHERE id IN (${selectSomeIds('events', { ...ofPerson, limit: '16' })})`,
+    `SELECT min(${HAPPENED}) AS at FROM events WHERE id IN (${db.dialect.somePersonIds('events', { ...ofPerson, limit: '16' })})`,
   )
 
   return {
@@ -256,13 +257,13 @@ const pick = (
 /** Events may arrive out of order, so the last few to arrive decide. */
 const RECENT = 16
 
-export function createActivityReads(db: Database) {
+export function createActivityReads(db: Sql) {
   const ofType = (type: number) =>
-    selectSomeIds('events', { contact: '?1', types: `= ${type}`, order: 'DESC', limit: `${RECENT}` })
+    db.dialect.somePersonIds('events', { contact: '?1', types: `= ${type}`, order: 'DESC', limit: `${RECENT}` })
   const expired = createExpiredActivity(db)
   const last = db.prepare<{ at: number | null }, [number]>(
     `SELECT max(${HAPPENED}) AS at FROM events
-     WHERE id IN (${EVENT_TYPES.map((_, type) => `SELECT id FROM (${ofType(type)})`).join(' UNION ALL ')})`,
+     WHERE id IN (${EVENT_TYPES.map((_, type) => `SELECT id FROM (${ofType(type)}) AS last`).join(' UNION ALL ')})`,
   )
   return {
     /** The last event, action or page view, also if it was deleted because of its age; null: there is none. */
@@ -271,8 +272,10 @@ export function createActivityReads(db: Database) {
   }
 }
 
-export function createUnindexedViews(db: Database) {
-  const unindexed = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('events', IS_VIEW, '?'))
+export function createUnindexedViews(db: Sql) {
+  const { unindexedPeople } = db.dialect
+  if (unindexedPeople === null) return async () => new Set<number>()
+  const unindexed = db.prepare<{ id: number }, [string]>(unindexedPeople('events', IS_VIEW, '?'))
   return async (people: readonly number[]): Promise<Set<number>> =>
     new Set((await unindexed.all(JSON.stringify(people))).map(({ id }) => id))
 }
@@ -282,13 +285,22 @@ export function createUnindexedViews(db: Database) {
  */
 const CACHED_NAMES = 10_000
 
-export type EventNames = ReturnType<typeof createEventNames>
+export type NameKey = { appId: number; name: string }
 
-export function createEventNames(db: Database) {
+/** `load` must be called with the names whose ids are asked for; new ones are added. */
+export type EventNames = {
+  load(names: readonly NameKey[]): Maybe<void>
+  idOf(appId: number, name: string): number
+  settle(): void
+  undo(): void
+  forget(): void
+}
+
+export function createEventNames(db: Database): EventNames {
   const select = db.prepare<{ id: number }, [number, string]>(
     'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
   )
-  const largest = db.prepare<{ id: number }, []>('SELECT ifnull(max(id), 0) AS id FROM event_names')
+  const largest = db.prepare<{ id: number }, []>('SELECT coalesce(max(id), 0) AS id FROM event_names')
   const insert = db.prepare('INSERT INTO event_names (id, app_id, name) VALUES (?, ?, ?)')
   const cache = new Map<string, number>()
   /** by the open transaction */
@@ -296,16 +308,16 @@ export function createEventNames(db: Database) {
   // most events of a commit group have the same name as the one before
   let last: { appId: number; name: string; id: number } | null = null
 
-  const add = async (appId: number, name: string): Promise<number> => {
-    const id = ((await largest.get())?.id ?? 0) + 1
-    await insert.run(id, appId, name)
+  const add = (appId: number, name: string): number => {
+    const id = (largest.get()?.id ?? 0) + 1
+    insert.run(id, appId, name)
     return id
   }
-  const lookUp = async (appId: number, name: string): Promise<number> => {
+  const lookUp = (appId: number, name: string): number => {
     const key = `${appId}:${name}`
     const cached = cache.get(key) ?? found.get(key)
     if (cached !== undefined) return cached
-    const id = (await select.get(appId, name))?.id ?? (await add(appId, name))
+    const id = select.get(appId, name)?.id ?? add(appId, name)
     found.set(key, id)
     return id
   }
@@ -314,11 +326,9 @@ export function createEventNames(db: Database) {
     last = null
   }
   return {
-    /** Without a promise; null if another name was asked for last. */
-    idOfLast: (appId: number, name: string): number | null =>
-      last !== null && last.appId === appId && last.name === name ? last.id : null,
-    async idOf(appId: number, name: string): Promise<number> {
-      last = { appId, name, id: await lookUp(appId, name) }
+    load: () => {},
+    idOf(appId: number, name: string): number {
+      if (last === null || last.appId !== appId || last.name !== name) last = { appId, name, id: lookUp(appId, name) }
       return last.id
     },
     settle(): void {

@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import type { Dialect, Sql } from './engine/sql.ts'
 import { mapInOrder } from '../core/in-order.ts'
 import type { createDeliveryReads } from './deliveries.ts'
 import { createHistoryReads, createUnindexedViews, createViewReads } from './events.ts'
@@ -16,8 +16,10 @@ export type Decided = DeliveryDecision & { basis: Basis }
 
 type Checking = { at: number; record: DecisionRecord; basis: Basis | undefined }
 
-const LAST_ID =
-  'SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM snippet_batches), 0)) AS id'
+const lastIdOf = ({ greatest }: Dialect): string => {
+  const last = (table: string): string => `coalesce((SELECT max(id) FROM ${table}), 0)`
+  return `SELECT ${greatest(last('events'), last('snippet_batches'))} AS id`
+}
 /** Cheap: few rows arrive while an email is rendered. */
 const IS_NEW = `SELECT 1 FROM events WHERE id > ?1 AND contact_id = ?2
   UNION ALL SELECT 1 FROM snippet_batches WHERE id > ?1 AND contact_id = ?2 LIMIT 1`
@@ -36,7 +38,7 @@ type DeliveryReads = ReturnType<typeof createDeliveryReads>
 
 type FinalRules = Pick<DeliveryRules, 'decide' | 'decideFinally'>
 
-export function createDeciding(db: Database, deliveries: DeliveryReads, { decide, decideFinally }: FinalRules) {
+export function createDeciding(db: Sql, deliveries: DeliveryReads, { decide, decideFinally }: FinalRules) {
   let opened: DecisionReads | null = null
   const reads = (): DecisionReads =>
     (opened ??= {
@@ -55,11 +57,12 @@ export function createDeciding(db: Database, deliveries: DeliveryReads, { decide
       works.map(({ contact }) => contact.id),
     )
   }
-  const last = db.prepare<{ id: number }, []>(LAST_ID)
+  const last = db.prepare<{ id: number }, []>(lastIdOf(db.dialect))
+  const { lateIds } = db.dialect
   const newerRows = db.prepare<object, [number, number]>(IS_NEW)
 
   const isUnchanged = async (work: DeliveryWork, { lastId, person }: Basis): Promise<boolean> =>
-    hashPerson(work) === person && (await newerRows.get(lastId, work.contact.id)) === null
+    hashPerson(work) === person && (await newerRows.get(lastId - lateIds, work.contact.id)) === null
 
   return {
     async decideDelivery(work: DeliveryWork, at: number): Promise<Decided> {
@@ -97,7 +100,7 @@ export function createDeciding(db: Database, deliveries: DeliveryReads, { decide
 const hasRules = ({ message }: DeliveryWork): boolean => (message.content.onlyIf ?? []).length > 0
 
 /** The returned reads are valid until the next write. */
-function createGroupReads(db: Database) {
+function createGroupReads(db: Sql) {
   const [findUnindexedViews, findUnindexedReports] = [createUnindexedViews(db), createUnindexedReports(db)]
   const indexedOnly = {
     ...createViewReads(db, { isIndexedOnly: true }),

@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { StartMessages } from './start-writes.ts'
@@ -14,7 +14,7 @@ type Followed = {
 }
 
 type Parts = {
-  db: Database
+  db: Sql
   live: Pick<LiveMessages, 'of'>
   start: StartMessages
   rules: Pick<DeliveryRules, 'isFirstSend'>
@@ -25,7 +25,7 @@ export type FollowUps = ReturnType<typeof createFollowUps>
 
 export function createFollowUps({ db, live, start, rules }: Parts) {
   const followed = db.prepare<Followed, [number]>(
-    `SELECT contacts.email, event_id AS eventId, events.properties, handed_at AS handedAt, by_hand AS byHand, record
+    `SELECT contacts.email, event_id AS "eventId", events.properties, handed_at AS "handedAt", by_hand AS "byHand", record
      FROM deliveries JOIN contacts ON contacts.id = deliveries.contact_id LEFT JOIN events ON events.id = event_id
      WHERE deliveries.id = ? AND handed_at IS NOT NULL`,
   )

@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { mapInOrder } from '../core/in-order.ts'
 import { type RetentionRules, selectKeptMs } from './retention.ts'
 import type { Idempotency, Refused } from './types.ts'
@@ -44,7 +44,7 @@ function outcomeOf(row: Stored): StoredOutcome {
 
 type OutcomeRules = Pick<RetentionRules, 'defaultResponseDays'>
 
-export function createOutcomeReads(db: Database, { defaultResponseDays }: OutcomeRules) {
+export function createOutcomeReads(db: Sql, { defaultResponseDays }: OutcomeRules) {
   // only read for a stored record, so that new keys cost nothing more
   const isStored = `created_at > ? - ${selectKeptMs('idempotency_records.app_id', 'response_days', defaultResponseDays)}`
   const select = db.prepare<Stored, [string, string, string, number]>(
@@ -75,7 +75,7 @@ export function createOutcomeReads(db: Database, { defaultResponseDays }: Outcom
 }
 
 /** The outcomes of requests, for planning. */
-export function createOutcomeFacts(db: Database, rules: OutcomeRules) {
+export function createOutcomeFacts(db: Sql, rules: OutcomeRules) {
   const { findOutcomes } = createOutcomeReads(db, rules)
   return async (requests: readonly Idempotency[]): Promise<KeyedOutcomes> => {
     const found = new Map<string, Map<number | null, StoredOutcome>>()
@@ -91,10 +91,12 @@ export function createOutcomeFacts(db: Database, rules: OutcomeRules) {
   }
 }
 
-export function createOutcomeWrites(db: Database): (outcome: NewOutcome) => Promise<void> {
+export function createOutcomeWrites(db: Sql): (outcome: NewOutcome) => Promise<void> {
   const add = db.prepare(
-    `INSERT OR REPLACE INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at, app_id)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at, app_id)
+     VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = excluded.body_hash, outcome = excluded.outcome,
+       contact_id = excluded.contact_id, created_at = excluded.created_at, app_id = excluded.app_id`,
   )
   return async (request) => {
     const { keyId, bodyHash, outcome, contactId, at, appId } = request
@@ -108,7 +110,7 @@ const NOT_YET: Refused = { refusal: 'internal_error' }
 type OnceWrite = { idempotency: Idempotency | null; appId: number }
 
 /** Runs a write that isn't planned in a batch, once per Idempotency-Key. */
-export function createOnce(db: Database, rules: OutcomeRules & { planOnce: PlanOnce }) {
+export function createOnce(db: Sql, rules: OutcomeRules & { planOnce: PlanOnce }) {
   const [loadOutcomes, addOutcome] = [createOutcomeFacts(db, rules), createOutcomeWrites(db)]
   return async <T extends OnceOutcome>(
     { idempotency, appId }: OnceWrite,
@@ -127,20 +129,20 @@ export function createOnce(db: Database, rules: OutcomeRules & { planOnce: PlanO
 }
 
 /** Removes records of each app that are older than it keeps them, up to `limit`. @returns how many */
-export function createOutcomeUpkeep(db: Database, { defaultResponseDays }: OutcomeRules, limit: number) {
+export function createOutcomeUpkeep(db: Sql, { defaultResponseDays }: OutcomeRules, limit: number) {
   const keptMs = selectKeptMs('kept.app_id', 'response_days', defaultResponseDays)
   const remove = db.prepare(
     `WITH RECURSIVE kept (app_id) AS (SELECT min(app_id) FROM idempotency_records UNION ALL
        SELECT (SELECT min(app_id) FROM idempotency_records WHERE app_id > kept.app_id) FROM kept WHERE app_id IS NOT NULL)
      DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
-       (SELECT key_id, idempotency_key FROM kept CROSS JOIN idempotency_records AS record
+       (SELECT key_id, idempotency_key FROM kept ${db.dialect.crossJoin} idempotency_records AS record
         ON record.app_id = kept.app_id AND created_at <= ? - ${keptMs} LIMIT ${limit})`,
   )
   return async (at: number): Promise<number> => (await remove.run(at)).changes
 }
 
 /** Removes what has expired, before the app keeps its records for longer. */
-export function createOutcomeExpiry(db: Database, { defaultResponseDays }: OutcomeRules) {
+export function createOutcomeExpiry(db: Sql, { defaultResponseDays }: OutcomeRules) {
   const keptMs = selectKeptMs('?1', 'response_days', defaultResponseDays)
   const remove = db.prepare(`DELETE FROM idempotency_records WHERE app_id = ?1 AND created_at <= ?2 - ${keptMs}`)
   return async (appId: number, at: number): Promise<void> => void (await remove.run(appId, at))

@@ -1,20 +1,19 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { eq, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Done, DONE } from './audit.ts'
 import { install } from './schema.ts'
 import { prepareLazily } from './engine/statements.ts'
 
-export function createInstallReads(db: Database) {
-  const orm = drizzle(db)
+export function createInstallReads(db: Sql) {
+  const { orm } = db
   return {
     installValue: async (name: string): Promise<string | null> =>
       (await orm.select().from(install).where(eq(install.name, name)).get())?.value ?? null,
   }
 }
 
-export function createInstallWrites(db: Database) {
-  const orm = drizzle(db)
+export function createInstallWrites(db: Sql) {
+  const { orm } = db
   const touch = prepareLazily(() =>
     orm
       .insert(install)

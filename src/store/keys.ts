@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { and, desc, eq, gt, isNotNull, isNull, or, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createNoteRemoval } from './activation.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { secretContext } from './engine/sealed-columns.ts'
@@ -14,8 +13,8 @@ type Rotation = Change & { secret: Secret; replaces: string | null }
 
 const toKey = ({ keyHash: _, ...key }: typeof apiKeys.$inferSelect): KeyRow => key
 
-export function createKeyReads(db: Database, sealer: Sealer) {
-  const orm = drizzle(db)
+export function createKeyReads(db: Sql, sealer: Sealer) {
+  const { orm } = db
   const byHash = prepareLazily(() =>
     orm
       .select()
@@ -62,8 +61,8 @@ export function createKeyReads(db: Database, sealer: Sealer) {
   }
 }
 
-export function createKeySteps(db: Database, sealer: Sealer) {
-  const orm = drizzle(db)
+export function createKeySteps(db: Sql, sealer: Sealer) {
+  const { orm } = db
   return {
     async addKey(accountId: string, key: NewKey, at: number): Promise<void> {
       await orm
@@ -80,8 +79,8 @@ export function createKeySteps(db: Database, sealer: Sealer) {
   }
 }
 
-export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }) {
-  const orm = drizzle(db)
+export function createKeyWrites({ db, sealer }: { db: Sql; sealer: Sealer }) {
+  const { orm } = db
   const audit = createAudit(db)
   const { addKey, addSecret } = createKeySteps(db, sealer)
   const removeNotes = createNoteRemoval(db)

@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { and, eq, isNotNull } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import type { AccountRules, Link } from './account-rules.ts'
 import { oneTimeLinks } from './schema.ts'
 import { type Done, DONE } from './audit.ts'
@@ -10,8 +9,8 @@ import type { NewLink } from './types.ts'
 type LinkOwner = { memberId: string | null; accountId: string | null; endsTwoStep?: boolean }
 
 /** One-time links; each step runs inside the caller's transaction. */
-export function createLinks(db: Database) {
-  const orm = drizzle(db)
+export function createLinks(db: Sql) {
+  const { orm } = db
   const purposeIs = (purpose: NewLink['purpose']) => eq(oneTimeLinks.purpose, purpose)
   return {
     async addLink(link: NewLink, owner: LinkOwner, at: number): Promise<void> {
@@ -51,7 +50,7 @@ export function createLinks(db: Database) {
   }
 }
 
-export function createLinkReads(db: Database, { isLinkOpen }: Pick<AccountRules, 'isLinkOpen'>) {
+export function createLinkReads(db: Sql, { isLinkOpen }: Pick<AccountRules, 'isLinkOpen'>) {
   const { findLink } = createLinks(db)
   return {
     async hasLink(tokenHash: string, purpose: NewLink['purpose'], now: number): Promise<boolean> {
@@ -61,8 +60,8 @@ export function createLinkReads(db: Database, { isLinkOpen }: Pick<AccountRules,
   }
 }
 
-export function createLinkWrites(db: Database) {
-  const orm = drizzle(db)
+export function createLinkWrites(db: Sql) {
+  const { orm } = db
   const { addLink } = createLinks(db)
   return {
     async makeSetupLink({ link, at }: { link: NewLink; at: number }): Promise<Done> {

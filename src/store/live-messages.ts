@@ -1,5 +1,5 @@
 import { DAY_MS } from '../core/clock.ts'
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { UNSURE, USES_DEDUPE_KEY } from './delivery-states.ts'
 import { readTimezone } from '../core/local-time.ts'
 import type {
@@ -63,7 +63,8 @@ type Version = { id: number; name: string; status: string; version: number; curr
 /** Cache of each app's messages on the writer thread. Dropped whenever a message changes. */
 export type LiveMessages = ReturnType<typeof createLiveMessages>
 
-export function createLiveMessages(db: Database, readSource: FindMailSource) {
+export function createLiveMessages(db: Sql, readSource: FindMailSource) {
+  const { dialect } = db
   const select = db.prepare<Version, [number]>(
     `SELECT m.id, m.name, m.status, m.version AS current, v.version, v.content
      FROM messages m JOIN message_versions v ON v.message_id = m.id WHERE m.app_id = ? ORDER BY m.id`,
@@ -73,8 +74,8 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
   )
   const oneDelivery = db.prepare(`SELECT 1 FROM deliveries WHERE app_id = ? AND ${USES_DEDUPE_KEY} LIMIT 1`)
   const unsureOf = db.prepare<{ contactId: number; dueAt: number }, [number]>(
-    `SELECT contact_id AS contactId, due_at AS dueAt FROM messages
-       CROSS JOIN deliveries INDEXED BY deliveries_by_reason
+    `SELECT contact_id AS "contactId", due_at AS "dueAt" FROM messages
+       ${dialect.crossJoin} deliveries${dialect.indexedBy('deliveries_by_reason')}
          ON deliveries.message_id = messages.id AND reason = '${UNSURE}' AND state = 'deferred'
      WHERE messages.app_id = ?`,
   )
@@ -83,12 +84,12 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
     [number]
   >(
     `SELECT (SELECT timezone FROM app_mail_settings WHERE app_id = ?1) AS timezone,
-       (SELECT opt_in FROM app_mail_settings WHERE app_id = ?1) AS optIn,
-       (SELECT texts ->> '$.lang' FROM app_mail_settings WHERE app_id = ?1) AS lang,
-       (SELECT json_group_array(host) FROM app_hosts WHERE app_id = ?1) AS hosts`,
+       (SELECT opt_in FROM app_mail_settings WHERE app_id = ?1) AS "optIn",
+       (SELECT ${dialect.jsonMember('texts', 'lang')} FROM app_mail_settings WHERE app_id = ?1) AS lang,
+       (SELECT ${dialect.jsonArrayOf('host')} FROM app_hosts WHERE app_id = ?1) AS hosts`,
   )
   const schedules = db.prepare<{ scheduleId: number; messageId: number }, [number]>(
-    'SELECT id AS scheduleId, message_id AS messageId FROM message_schedules WHERE app_id = ? AND is_over = 0',
+    'SELECT id AS "scheduleId", message_id AS "messageId" FROM message_schedules WHERE app_id = ? AND is_over = 0',
   )
   const loadDates = async (appId: number, timed: readonly LiveMessage[]): Promise<DateSchedule[]> =>
     timed.length === 0

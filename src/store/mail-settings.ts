@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { eq, isNotNull, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
 import type { DeliveryRetries } from './delivery-retries.ts'
 import { sealMail, unsealMail } from './engine/sealed-columns.ts'
@@ -52,8 +51,8 @@ const toMailSettings = (
   return unsealMail(sealer, appId, settings)
 }
 
-export function createMailSettingsReads(db: Database, sealer: Sealer) {
-  const orm = drizzle(db)
+export function createMailSettingsReads(db: Sql, sealer: Sealer) {
+  const { orm } = db
   const oneSettings = prepareLazily(() =>
     orm
       .select()
@@ -116,7 +115,7 @@ const LIMITS = ['perPersonDay', 'perPersonWeek', 'sendWindow', 'timezone'] as co
 type MailChange = MessageChange & { settings: Partial<MailSettings>; basedOn?: Partial<MailSettings> }
 
 type Parts = {
-  db: Database
+  db: Sql
   live: LiveMessages
   schedules: MessageSchedules
   sealer: Sealer
@@ -126,7 +125,7 @@ type Parts = {
 export type MailSettingsWrites = ReturnType<typeof createMailSettingsWrites>
 
 export function createMailSettingsWrites({ db, live, schedules, sealer, retries, brakes }: Parts) {
-  const orm = drizzle(db)
+  const { orm } = db
   const audit = createAudit(db)
   const reads = createMailSettingsReads(db, sealer)
 

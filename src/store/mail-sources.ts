@@ -1,23 +1,23 @@
-import type { Database } from 'bun:sqlite'
+import type { Dialect, Sql } from './engine/sql.ts'
 import { toApp } from './apps.ts'
-import { jsonOfFields } from './engine/columns.ts'
 import { unsealMail } from './engine/sealed-columns.ts'
 import type { Sealer } from './engine/sealing.ts'
 import { NO_SETTINGS } from './mail-settings.ts'
 import type { FindMailSource, MailSettings, MailSource, MessageRow } from './message-types.ts'
 import type { AppRow } from './types.ts'
 
-const MESSAGE_FIELDS = {
-  id: 'messages.id',
-  accountId: 'messages.account_id',
-  appId: 'messages.app_id',
-  name: 'messages.name',
-  status: 'messages.status',
-  version: 'message_versions.version',
-  createdAt: 'messages.created_at',
-  updatedAt: 'messages.updated_at',
-  content: 'json(message_versions.content)',
-} satisfies Record<keyof MessageRow, string>
+const messageFields = ({ jsonOf }: Dialect) =>
+  ({
+    id: 'messages.id',
+    accountId: 'messages.account_id',
+    appId: 'messages.app_id',
+    name: 'messages.name',
+    status: 'messages.status',
+    version: 'message_versions.version',
+    createdAt: 'messages.created_at',
+    updatedAt: 'messages.updated_at',
+    content: jsonOf('message_versions.content'),
+  }) satisfies Record<keyof MessageRow, string>
 
 const APP_FIELDS = {
   id: 'apps.id',
@@ -29,51 +29,52 @@ const APP_FIELDS = {
   createdAt: 'apps.created_at',
 } satisfies Record<keyof StoredApp, string>
 
-const SETTINGS_FIELDS = {
-  fromName: 'from_name',
-  fromEmail: 'from_email',
-  otherFromEmails: 'json(other_from_emails)',
-  replyTo: 'reply_to',
-  postalAddress: 'postal_address',
-  logoUrl: 'logo_url',
-  colour: 'colour',
-  layout: 'layout',
-  texts: 'json(texts)',
-  smtpUrl: 'smtp_url',
-  dkimDomain: 'dkim_domain',
-  dkimSelector: 'dkim_selector',
-  dkimKey: 'dkim_key',
-  bounceSecret: 'bounce_secret',
-  hookSecrets: 'hook_secrets',
-  perSecond: 'per_second',
-  connections: 'connections',
-  perPersonDay: 'per_person_day',
-  perPersonWeek: 'per_person_week',
-  sendWindow: 'json(send_window)',
-  timezone: 'timezone',
-  locale: 'locale',
-  giveUpHours: 'give_up_hours',
-  optIn: 'json(opt_in)',
-  complaintLimit: 'complaint_limit',
-  bounceLimit: 'bounce_limit',
-} satisfies Record<keyof MailSettings, string>
+const settingsFields = ({ jsonOf }: Dialect) =>
+  ({
+    fromName: 'from_name',
+    fromEmail: 'from_email',
+    otherFromEmails: jsonOf('other_from_emails'),
+    replyTo: 'reply_to',
+    postalAddress: 'postal_address',
+    logoUrl: 'logo_url',
+    colour: 'colour',
+    layout: 'layout',
+    texts: jsonOf('texts'),
+    smtpUrl: 'smtp_url',
+    dkimDomain: 'dkim_domain',
+    dkimSelector: 'dkim_selector',
+    dkimKey: 'dkim_key',
+    bounceSecret: 'bounce_secret',
+    hookSecrets: 'hook_secrets',
+    perSecond: 'per_second',
+    connections: 'connections',
+    perPersonDay: 'per_person_day',
+    perPersonWeek: 'per_person_week',
+    sendWindow: jsonOf('send_window'),
+    timezone: 'timezone',
+    locale: 'locale',
+    giveUpHours: 'give_up_hours',
+    optIn: jsonOf('opt_in'),
+    complaintLimit: 'complaint_limit',
+    bounceLimit: 'bounce_limit',
+  }) satisfies Record<keyof MailSettings, string>
 
 type StoredApp = Omit<AppRow, 'hosts' | 'timezone' | 'locale'>
 type StoredSource = { message: string; app: string; hosts: string; settings: string | null }
 
-const SOURCE = `
-  SELECT ${jsonOfFields(MESSAGE_FIELDS)} AS message,
-    ${jsonOfFields(APP_FIELDS)} AS app,
-    (SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = apps.id) AS hosts,
-    iif(settings.app_id IS NULL, NULL, ${jsonOfFields(SETTINGS_FIELDS)}) AS settings
+const sourceOf = (dialect: Dialect): string => `
+  SELECT ${dialect.jsonObject(messageFields(dialect))} AS message,
+    ${dialect.jsonObject(APP_FIELDS)} AS app,
+    (SELECT ${dialect.jsonArrayOf('host', 'host')} FROM app_hosts WHERE app_id = apps.id) AS hosts,
+    CASE WHEN settings.app_id IS NOT NULL THEN ${dialect.jsonObject(settingsFields(dialect))} END AS settings
   FROM message_versions
   JOIN messages ON messages.id = message_versions.message_id
   JOIN apps ON apps.id = messages.app_id
   LEFT JOIN app_mail_settings AS settings ON settings.app_id = apps.id
   WHERE message_versions.message_id = ? AND message_versions.version = ?`
 
-export function createMailSources(db: Database, sealer: Sealer): FindMailSource {
-  const select = db.prepare<StoredSource, [number, number]>(SOURCE)
+export function createMailSources(db: Sql, sealer: Sealer): FindMailSource {
+  const select = db.prepare<StoredSource, [number, number]>(sourceOf(db.dialect))
   return async (messageId, version) => {
     const found = await select.get(messageId, version)
     if (!found) return null
@@ -86,12 +87,12 @@ export function createMailSources(db: Database, sealer: Sealer): FindMailSource 
   }
 }
 
-export function createMailLanguageReads(db: Database) {
+export function createMailLanguageReads(db: Sql) {
   const select = db.prepare<{ language: string }, [number]>(
     `SELECT DISTINCT variants.key AS language
      FROM messages JOIN message_versions AS current
        ON current.message_id = messages.id AND current.version = messages.version
-       JOIN json_each(content, '$.mail.variants') AS variants
+       CROSS JOIN ${db.dialect.membersOf('content', 'mail.variants', 'variants')}
      WHERE messages.app_id = ? AND status <> 'draft'`,
   )
   return {

@@ -1,4 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import { createInsert } from './engine/insert-rows.ts'
+import type { Sql } from './engine/sql.ts'
 
 export type CallRow = {
   accountId: string
@@ -11,9 +12,9 @@ export type CallRow = {
   calledAt: number
 }
 
-const COLUMNS = 'account_id AS accountId, key_id AS keyId, tool, outcome, ms, client, called_at AS calledAt'
+const COLUMNS = 'account_id AS "accountId", key_id AS "keyId", tool, outcome, ms, client, called_at AS "calledAt"'
 
-export function createCallReads(db: Database) {
+export function createCallReads(db: Sql) {
   const newest = db.prepare<CallRow, [string, number]>(
     `SELECT ${COLUMNS} FROM mcp_calls WHERE account_id = ? ORDER BY called_at DESC, id DESC LIMIT ?`,
   )
@@ -22,15 +23,26 @@ export function createCallReads(db: Database) {
   }
 }
 
-export function createCallWrites(db: Database) {
-  const insert = db.prepare(
-    'INSERT INTO mcp_calls (account_id, key_id, tool, outcome, ms, client, called_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  )
+export function createCallWrites(db: Sql) {
+  const insert = createInsert(db, 'mcp_calls', {
+    account_id: 'text',
+    key_id: 'text',
+    tool: 'text',
+    outcome: 'text',
+    ms: 'bigint',
+    client: 'text',
+    called_at: 'bigint',
+  })
   return {
     async addCalls(calls: CallRow[]): Promise<{ done: true }> {
-      for (const { accountId, keyId, tool, outcome, ms, client, calledAt } of calls) {
-        await insert.run(accountId, keyId, tool, outcome, ms, client, calledAt)
-      }
+      await insert(
+        calls.map(({ accountId, keyId, calledAt, ...row }) => ({
+          ...row,
+          account_id: accountId,
+          key_id: keyId,
+          called_at: calledAt,
+        })),
+      )
       return { done: true }
     },
   }

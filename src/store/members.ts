@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import type { AccountMember, AccountRules } from './account-rules.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
@@ -41,8 +40,8 @@ export type MemberLink = {
 type Person = { id: string; email: string; passwordHash: string | null }
 type NewMembership = { id: string; accountId: string; memberId: string; role: Role; isAccepted: boolean; at: number }
 
-export function createMemberships(db: Database) {
-  const orm = drizzle(db)
+export function createMemberships(db: Sql) {
+  const { orm } = db
   const { dropLinksOfAccount } = createLinks(db)
   const isMembership = (accountId: string, memberId: string) =>
     and(eq(memberships.accountId, accountId), eq(memberships.memberId, memberId))
@@ -107,8 +106,8 @@ export function createMemberships(db: Database) {
 
 export const toMember = ({ createdAt: _, ...member }: typeof members.$inferSelect): MemberRow => member
 
-export function createMemberReads(db: Database, { isLinkOpen }: Pick<AccountRules, 'isLinkOpen'>) {
-  const orm = drizzle(db)
+export function createMemberReads(db: Sql, { isLinkOpen }: Pick<AccountRules, 'isLinkOpen'>) {
+  const { orm } = db
   const { listOf } = createMemberships(db)
   const byEmail = prepareLazily(() =>
     orm
@@ -202,8 +201,8 @@ type Acceptance = { tokenHash: string; memberId: string; passwordHash: string; a
 
 type MemberRules = Pick<AccountRules, 'isLinkOpen' | 'planInvite' | 'refuseAcceptance' | 'refuseRole'>
 
-export function createMemberWrites(db: Database, rules: MemberRules) {
-  const orm = drizzle(db)
+export function createMemberWrites(db: Sql, rules: MemberRules) {
+  const { orm } = db
   const audit = createAudit(db)
   const { addLink, findLink, dropLinksOf, dropLinksOfAccount } = createLinks(db)
   const { isMembership, find, findById, ensurePerson, add, accept, listAll, listOf } = createMemberships(db)

@@ -1,5 +1,5 @@
 /** What a person's earlier deliveries of a message use up of its frequency: by SQL, and for rows in memory. */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { MAY_HAVE_ARRIVED, USES_DEDUPE_KEY, usesDedupeKey } from './delivery-states.ts'
 import type { DeliveryRow } from './message-types.ts'
 
@@ -13,7 +13,7 @@ export const IS_OF_MESSAGE = `app_id = ? AND contact_id = ? AND message_id = ? A
 
 const NO_DELIVERY = 0
 
-export function createMessageUses(db: Database) {
+export function createMessageUses(db: Sql) {
   const key = db.prepare<object, [number, number, number, string]>(
     `SELECT 1 FROM deliveries WHERE ${IS_OF_MESSAGE} AND once_key = ?`,
   )
@@ -24,7 +24,7 @@ export function createMessageUses(db: Database) {
     `SELECT count(*) AS count FROM deliveries WHERE ${IS_OF_MESSAGE}`,
   )
   const lastHanded = db.prepare<{ at: number | null }, number[]>(
-    `SELECT max(ifnull(handed_at, held_back_at)) AS at FROM deliveries
+    `SELECT max(coalesce(handed_at, held_back_at)) AS at FROM deliveries
      WHERE ${IS_OF_MESSAGE} AND (${MAY_HAVE_ARRIVED} OR held_back_at IS NOT NULL)`,
   )
   return {

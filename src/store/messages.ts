@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { and, asc, count, desc, eq, inArray, isNull, lt, ne, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { mapInOrder } from '../core/in-order.ts'
 import { type IdSequence, publicId } from '../core/ids.ts'
 import { createAudit, type Done, DONE, writeMessageSubject } from './audit.ts'
@@ -12,7 +11,7 @@ import type { AccountRules } from './account-rules.ts'
 import { createOnce, type OnceOutcome, type PlanOnce } from './idempotency.ts'
 import type { Idempotency, Refused } from './types.ts'
 import { OWN_TEXT_NAME } from './sends.ts'
-import { prepareLazily } from './engine/statements.ts'
+import { prepareLazily, withValue } from './engine/statements.ts'
 import type { TopicWrites } from './topics.ts'
 
 export type MessageChange = { accountId: string; appId: number; actor: string; at: number }
@@ -91,8 +90,8 @@ type StatusChanged = { messageId: number; at: number; status: MessageStatus }
 type Joined = { message: typeof messages.$inferSelect; content: MessageRow['content'] }
 const toMessageRow = ({ message, content }: Joined): MessageRow => ({ ...message, content })
 
-export function createMessageReads(db: Database) {
-  const orm = drizzle(db)
+export function createMessageReads(db: Sql) {
+  const { orm, dialect } = db
   const fields = { message: messages, content: messageVersions.content }
   const isCurrent = and(eq(messageVersions.messageId, messages.id), eq(messageVersions.version, messages.version))
   const select = () => orm.select(fields).from(messages).innerJoin(messageVersions, isCurrent)
@@ -122,8 +121,8 @@ export function createMessageReads(db: Database) {
       .from(messageVersions)
       .innerJoin(messages, eq(messageVersions.messageId, messages.id))
       .where(
-        sql`(${messageVersions.messageId}, ${messageVersions.version}) IN
-        (SELECT value ->> 0, value ->> 1 FROM json_each(${sql.placeholder('versions')}))`,
+        sql`(${messageVersions.messageId}, ${messageVersions.version}) IN (SELECT CAST(value ->> 0 AS bigint),
+          CAST(value ->> 1 AS bigint) FROM ${withValue((list) => dialect.itemsOf(list, 'pairs'), sql.placeholder('versions'))})`,
       )
       .prepare(),
   )
@@ -133,7 +132,12 @@ export function createMessageReads(db: Database) {
       .select({ appId: messages.appId, messages: count() })
       .from(messages)
       .innerJoin(messageVersions, isCurrent)
-      .where(and(eq(messages.status, 'live'), sql`${messageVersions.content} ->> '$.mail.fromEmail' IS NULL`))
+      .where(
+        and(
+          eq(messages.status, 'live'),
+          sql`${sql.raw(dialect.jsonMember('message_versions.content', 'mail.fromEmail'))} IS NULL`,
+        ),
+      )
       .groupBy(messages.appId)
       .prepare(),
   )
@@ -168,11 +172,12 @@ export function createMessageReads(db: Database) {
 
     /** From the audit log, oldest first. `at`: ms UTC. */
     async listStatusChanges(of: readonly Pick<MessageRow, 'accountId' | 'id'>[]): Promise<StatusChanged[]> {
-      const { accountId, createdAt, action, subject, address } = auditEntries
+      const { id, accountId, createdAt, action, subject, address } = auditEntries
       const ids = new Map(of.map(({ id }) => [publicId('msg', id), id]))
       const accounts = [...new Set(of.map((one) => one.accountId))]
       // the message's names follow its id, except in older entries
-      const ofMessage = sql<string>`substr(${subject}, 1, instr(${subject} || ' ', ' ') - 1)`
+      const firstSpace = sql.raw(dialect.positionOf("' '", "subject || ' '"))
+      const ofMessage = sql<string>`substr(${subject}, 1, ${firstSpace} - 1)`
       return (
         await orm
           .select({ at: createdAt, action, ofMessage })
@@ -188,7 +193,7 @@ export function createMessageReads(db: Database) {
               ),
             ),
           )
-          .orderBy(asc(createdAt), asc(sql`rowid`))
+          .orderBy(asc(createdAt), asc(id))
           .all()
       ).flatMap((row) => {
         const messageId = ids.get(row.ofMessage)
@@ -217,7 +222,7 @@ export function createMessageReads(db: Database) {
 }
 
 type Parts = {
-  db: Database
+  db: Sql
   ids: IdSequence
   topics: Pick<TopicWrites, 'ensureTopic'>
   schedules: MessageSchedules
@@ -226,7 +231,7 @@ type Parts = {
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
 export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts) {
-  const orm = drizzle(db)
+  const { orm, dialect } = db
   const reads = createMessageReads(db)
 
   const audit = createAudit(db)
@@ -262,12 +267,16 @@ export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts
 
   /** Of all versions, because they mean the same message. */
   const renameTriggers = async (appId: number, before: string, name: string): Promise<void> => {
-    const { messageId, content } = messageVersions
+    const { messageId } = messageVersions
     const ofApp = orm.select({ id: messages.id }).from(messages).where(eq(messages.appId, appId))
     await orm
       .update(messageVersions)
-      .set({ content: sql`json_set(${content}, '$.trigger.message', ${name})` })
-      .where(and(inArray(messageId, ofApp), sql`${content} ->> '$.trigger.message' = ${before}`))
+      .set({
+        content: withValue((value) => dialect.jsonSet('content', 'trigger.message', `CAST(${value} AS text)`), name),
+      })
+      .where(
+        and(inArray(messageId, ofApp), sql`${sql.raw(dialect.jsonMember('content', 'trigger.message'))} = ${before}`),
+      )
       .run()
   }
 

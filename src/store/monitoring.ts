@@ -1,5 +1,5 @@
 /** Facts about the whole installation. Times are ms UTC. */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { mapInOrder } from '../core/in-order.ts'
 import { MOST_COUNTED } from '../core/count.ts'
 import { timeOfId } from '../core/ids.ts'
@@ -11,9 +11,9 @@ export type Queue = { waiting: number; due: number; oldestDueAt: number | null }
 
 export type RefusalCount = { accountId: string; code: string; count: number }
 
-export function createMonitoringReads(db: Database) {
+export function createMonitoringReads(db: Sql) {
   const brakes = db.prepare<Brake & { appId: number }, []>(
-    'SELECT app_id AS appId, kind, failures, emails, since FROM mail_brakes WHERE since IS NOT NULL ORDER BY app_id',
+    'SELECT app_id AS "appId", kind, failures, emails, since FROM mail_brakes WHERE since IS NOT NULL ORDER BY app_id',
   )
   const waitingApps = db.prepare<{ appId: number }, []>(
     `WITH RECURSIVE waiting(appId) AS (
@@ -24,20 +24,20 @@ export function createMonitoringReads(db: Database) {
      SELECT appId FROM waiting WHERE appId IS NOT NULL`,
   )
   const waiting = db.prepare<{ n: number }, []>(
-    `SELECT count(*) AS n FROM (SELECT 1 FROM deliveries WHERE ${IS_WAITING} LIMIT ${MOST_COUNTED + 1})`,
+    `SELECT count(*) AS n FROM (SELECT 1 FROM deliveries WHERE ${IS_WAITING} LIMIT ${MOST_COUNTED + 1}) AS waiting`,
   )
   const due = db.prepare<{ n: number; dueAt: number | null }, [number, number]>(
-    `SELECT count(*) AS n, min(due_at) AS dueAt FROM
+    `SELECT count(*) AS n, min(due_at) AS "dueAt" FROM
        (SELECT due_at FROM deliveries WHERE ${IS_WAITING} AND app_id = ? AND due_at <= ? ORDER BY due_at
-        LIMIT ${MOST_COUNTED + 1})`,
+        LIMIT ${MOST_COUNTED + 1}) AS due`,
   )
   const refused = db.prepare<RefusalCount, [number]>(
-    `SELECT account_id AS accountId, code, sum(count) AS count FROM requests INDEXED BY requests_refused
+    `SELECT account_id AS "accountId", code, CAST(sum(count) AS bigint) AS count FROM requests${db.dialect.indexedBy('requests_refused')}
      WHERE code IS NOT NULL AND account_id > '' AND received_at > ? GROUP BY account_id, code`,
   )
   const newest = db.prepare<{ id: number | null }, []>(
-    `SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
-       ifnull((SELECT max(id) FROM deliveries), 0)) AS id`,
+    `SELECT max(id) AS id FROM (SELECT max(id) AS id FROM events UNION ALL SELECT max(id) FROM contacts
+       UNION ALL SELECT max(id) FROM deliveries) AS newest`,
   )
   const listWaitingApps = async (): Promise<number[]> => (await waitingApps.all()).map(({ appId }) => appId)
   return {

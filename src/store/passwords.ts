@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { eq, ne } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import type { AccountRules } from './account-rules.ts'
 import { createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
@@ -19,8 +18,8 @@ type Reset = {
   at: number
 }
 
-export function createPasswordWrites(db: Database, rules: Pick<AccountRules, 'planPassword' | 'refuseReset'>) {
-  const orm = drizzle(db)
+export function createPasswordWrites(db: Sql, rules: Pick<AccountRules, 'planPassword' | 'refuseReset'>) {
+  const { orm } = db
   const audit = createAudit(db)
   const { addLink, findLink, dropLink, dropPasswordLinks } = createLinks(db)
   const { find, accept, listAll, listInvited, listJoined } = createMemberships(db)

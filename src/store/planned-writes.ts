@@ -1,8 +1,7 @@
-import type { Database } from 'bun:sqlite'
+import type { Maybe, Sql } from './engine/sql.ts'
 import { filterInOrder, mapInOrder } from '../core/in-order.ts'
 import { createComparedReads, createComparedWrites } from './compared-people.ts'
 import { createChangeActor } from './contact-changes.ts'
-import type { ContactIndex } from './search/contact-index.ts'
 import { createConsentReads, createConsentWrites } from './consents.ts'
 import { createContactReads } from './contacts.ts'
 import { TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
@@ -26,6 +25,7 @@ import {
   type JoinedFacts,
   type MessageQuery,
   type Names,
+  type NewContact,
   type NewDelivery,
   type NewEvent,
   type NewReport,
@@ -41,34 +41,36 @@ import {
   isRefused,
   monthKey,
 } from './plan-types.ts'
-import { VISIT_REPORT_MS } from './visit-reports.ts'
-import type { KnownReports } from './timeline/known-reports.ts'
-import { VISIT_REPORT_TYPES, selectIndexedIds } from './timeline/timeline-reads.ts'
 import { createSentCache, type SentCache } from './caches/sent-cache.ts'
 import { createSuppressionList } from './suppressions.ts'
-import { EVENT_TYPES, type FieldValue, VIAS } from './types.ts'
+import type { FieldValue } from './types.ts'
 import type { Counters } from './counters.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
-import type { EventNames } from './events.ts'
-import type { Timeline } from './timeline/timeline.ts'
-import { inSnapshot } from './engine/transactions.ts'
 
 type Parts = {
-  db: Database
+  db: Sql
   ids: IdSequence
   people: People
-  names: EventNames
   live: LiveMessages
   sentCache: SentCache
   ends: DeliveryEnds
-  counters: Counters
-  timeline: Timeline
-  known: KnownReports
-  contactIndex: Pick<ContactIndex, 'note'>
+  counters: Pick<Counters, 'countUsage'>
+  rows: RowWrites
+  isRepeated: IsRepeated
   rules: PlanRules
 }
 
 type PlanRules = Planner & Pick<Rules, 'defaultResponseDays'>
+
+/** Whether a visit report arrived before. */
+export type IsRepeated = (query: ReportQuery) => Maybe<boolean>
+
+/** The rows of a batch, as each engine adds them quickest. */
+export type RowWrites = {
+  addContacts(contacts: readonly NewContact[]): Maybe<void>
+  addReports(reports: readonly NewReport[]): Maybe<void>
+  addEvents(events: readonly NewEvent[]): Maybe<void>
+}
 
 export function createPlannedWrites(parts: Parts) {
   const { ids } = parts
@@ -97,19 +99,16 @@ function createPlanning({ rules, ...parts }: FactParts & { rules: PlanRules }) {
 /** The ids of a plan that is not applied: after all that are stored, so that its emails are the newest. */
 const UNSTORED_IDS = Number.MAX_SAFE_INTEGER - 2 ** 20
 
-/** What a visit report may repeat, which no dry run is of. */
-const NO_BATCHES: FactParts['known'] = { find: () => ({ id: null, indexed: null }) }
-
 export type DryRunWrite = Exclude<PlannedWrite, { name: 'recordVisitReport' }>
 
 /** On a reading connection, and with nothing of the writing thread's memory: its rules and people are read each time. */
-export function createDryRuns(db: Database, rules: PlanRules) {
+export function createDryRuns(db: Sql, rules: PlanRules) {
   const open = () => {
     const [live, sentCache] = [createLiveMessages(db, async () => null), createSentCache()]
-    const parts = { db, people: createPersonReads(db), live, sentCache, known: NO_BATCHES, rules }
+    const parts = { db, people: createPersonReads(db), live, sentCache, isRepeated: () => false, rules }
     const makePlan = createPlanning(parts)
     return (write: DryRunWrite): Promise<Plan> =>
-      inSnapshot(db, async () => {
+      db.readTogether(async () => {
         for (const one of [live, sentCache]) one.forget()
         return await makePlan([write], UNSTORED_IDS)
       })
@@ -126,26 +125,26 @@ export function createDryRuns(db: Database, rules: PlanRules) {
 }
 
 type FactParts = Pick<Parts, 'db' | 'live' | 'sentCache'> & {
-  people: Pick<People, 'find'>
-  known: Pick<KnownReports, 'find'>
+  people: Pick<People, 'load' | 'find'>
+  isRepeated: IsRepeated
   rules: Pick<Rules, 'defaultResponseDays'>
 }
 type Row = Omit<WaitingFacts, 'content' | 'parts' | 'properties'>
 
-const JOINED_COLUMNS = 'id, event_id AS eventId, once_key AS dedupeKey, triggered_at AS triggeredAt'
-const WAITING_COLUMNS = `${JOINED_COLUMNS}, message_id AS messageId, version, state, reason, planned_at AS plannedAt, due_at AS dueAt,
-  handed_at AS handedAt`
-const DECIDED_AT = 'ifnull(held_back_at, handed_at) AS decidedAt'
+const JOINED_COLUMNS = 'id, event_id AS "eventId", once_key AS "dedupeKey", triggered_at AS "triggeredAt"'
+const WAITING_COLUMNS = `${JOINED_COLUMNS}, message_id AS "messageId", version, state, reason, planned_at AS "plannedAt", due_at AS "dueAt",
+  handed_at AS "handedAt"`
+const DECIDED_AT = 'coalesce(held_back_at, handed_at) AS "decidedAt"'
 const IS_SENT_OR_HELD_BACK = `app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND joined_to IS NULL
-  AND (state IN ('handed', 'sent', 'unknown') OR held_back_at IS NOT NULL) AND ifnull(held_back_at, handed_at) >= ?`
+  AND (state IN ('handed', 'sent', 'unknown') OR held_back_at IS NOT NULL) AND coalesce(held_back_at, handed_at) >= ?`
 type Version = { messageId: number; version: number }
 const JOINED_COUNT = `(SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
 
 type AppPeople = { app: AppFacts; byEmail: Map<string, PersonFacts> }
 
-export function createPlannedFacts({ db, people, live, sentCache, known, rules }: FactParts) {
+export function createPlannedFacts({ db, people, live, sentCache, isRepeated, rules }: FactParts) {
   const names = db.prepare<Names, [number]>(
-    'SELECT first_name AS firstName, last_name AS lastName FROM contacts WHERE id = ?',
+    'SELECT first_name AS "firstName", last_name AS "lastName" FROM contacts WHERE id = ?',
   )
   const contacts = createContactReads(db)
   const suppressions = createSuppressionList(db)
@@ -155,7 +154,6 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
   )
   const loadOutcomes = createOutcomeFacts(db, rules)
   const loadEmails = createEmailFacts({ db, live, sentCache })
-  const isRepeated = createRepeatCheck({ db, known })
 
   const loadPerson = (app: AppFacts, email: string, at: number): PersonFacts => {
     const found = people.find(app.id, email)
@@ -172,11 +170,12 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
 
   return {
     async loadPeople(batch: readonly PlannedWrite[]): Promise<BatchPeople> {
+      await people.load(batch.flatMap((write) => (isRefused(write) ? [] : write.input)))
       const apps = new Map<number, AppPeople>()
-      const people: (PersonFacts | null)[] = []
+      const found: (PersonFacts | null)[] = []
       for (const write of batch) {
         if (isRefused(write)) {
-          people.push(null)
+          found.push(null)
           continue
         }
         const { appId, email, at } = write.input
@@ -186,9 +185,9 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
         const person = loaded ?? loadPerson(of.app, email, at)
         if (loaded) loaded.isAlone = false
         else of.byEmail.set(email, person)
-        people.push(person)
+        found.push(person)
       }
-      return people
+      return found
     },
 
     async loadFacts(queries: FactQuery) {
@@ -214,37 +213,38 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
 
 /** What an event or a change may do to a person's emails: those that wait or were sent, and the keys that are used. */
 function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live' | 'sentCache'>) {
+  const { dialect } = db
   const uses = createMessageUses(db)
   // ids are in order of arrival, so the index skips old deliveries
   const isLead = `${IS_OF_MESSAGE} AND id >= ? AND ${TAKES_EVENTS} AND version = ?`
   const nearLeads = db.prepare<Row, number[]>(
-    `SELECT ${WAITING_COLUMNS}, ${JOINED_COUNT} FROM deliveries AS leads INDEXED BY deliveries_once
-     WHERE ${isLead} AND triggered_at BETWEEN ? AND ?`,
+    `SELECT ${WAITING_COLUMNS}, ${JOINED_COUNT} FROM deliveries AS leads${dialect.indexedBy('deliveries_once')}
+     WHERE ${isLead} AND triggered_at BETWEEN ? AND ?${dialect.lock('leads')}`,
   )
   // an email that waits only for the person's limit accepts events until it is sent
   const limitedLeads = db.prepare<Row, number[]>(
-    `SELECT ${WAITING_COLUMNS}, ${JOINED_COUNT} FROM deliveries AS leads INDEXED BY deliveries_once
-     WHERE ${isLead} AND ${WAITS_FOR_LIMIT}`,
+    `SELECT ${WAITING_COLUMNS}, ${JOINED_COUNT} FROM deliveries AS leads${dialect.indexedBy('deliveries_once')}
+     WHERE ${isLead} AND ${WAITS_FOR_LIMIT}${dialect.lock('leads')}`,
   )
   const waiting = db.prepare<Row, [number, number]>(
     `SELECT ${WAITING_COLUMNS}, 0 AS joined FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY}
-       AND state IN ('waiting', 'deferred', 'claimed') AND by_hand = 0`,
+       AND state IN ('waiting', 'deferred', 'claimed') AND by_hand = 0${dialect.lock('deliveries')}`,
   )
   const joinedTo = db.prepare<Omit<JoinedFacts, 'properties'>, [number]>(
     `SELECT ${JOINED_COLUMNS} FROM deliveries WHERE joined_to = ? AND state = 'joined'`,
   )
   const compared = createComparedReads(db)
   const sent = db.prepare<Omit<SentFacts, 'of' | 'properties'> & { eventId: number | null }, [number, number, number]>(
-    `SELECT id, event_id AS eventId, ${DECIDED_AT}, came_back_at AS cameBackAt, opened_at AS openedAt
+    `SELECT id, event_id AS "eventId", ${DECIDED_AT}, came_back_at AS "cameBackAt", opened_at AS "openedAt"
      FROM deliveries WHERE ${IS_SENT_OR_HELD_BACK} AND (came_back_at IS NULL OR opened_at IS NULL)`,
   )
   const withoutGoal = db.prepare<Omit<AwaitedGoal, 'of' | keyof Goal> & Version, [number, number, number]>(
-    `SELECT id, message_id AS messageId, version, ${DECIDED_AT}
+    `SELECT id, message_id AS "messageId", version, ${DECIDED_AT}
      FROM deliveries WHERE ${IS_SENT_OR_HELD_BACK} AND goal_at IS NULL`,
   )
   const propertiesOf = db.prepare<{ properties: string | null }, [number]>('SELECT properties FROM events WHERE id = ?')
   const timezoneOf = db.prepare<{ timezone: FieldValue | null }, [number]>(
-    "SELECT fields ->> 'timezone' AS timezone FROM contacts WHERE id = ?",
+    `SELECT ${dialect.jsonMember('fields', 'timezone')} AS timezone FROM contacts WHERE id = ?`,
   )
 
   const propertiesBy = async (eventId: number | null): Promise<string | null> =>
@@ -349,58 +349,29 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
   }
 }
 
-/** Whether a visit report arrived before. */
-function createRepeatCheck({ db, known }: Pick<FactParts, 'db' | 'known'>) {
-  const isReport = 'contact_id = ?1 AND batch = ?2 AND received_at > ?3'
-  const isUnindexed = db.prepare(`SELECT 1 FROM snippet_batches WHERE ${isReport} AND id = ?4`)
-  const ofType = `= ${VISIT_REPORT_TYPES} + (?2 & 65535)`
-  const isIndexed = db.prepare(
-    `SELECT 1 FROM snippet_batches
-     WHERE ${isReport} AND id IN (${selectIndexedIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
-  )
-  return async ({ person, batch, at }: ReportQuery): Promise<boolean> => {
-    if (person.id === null) return false
-    const { id, indexed } = known.find(person.id, batch)
-    const since = at - VISIT_REPORT_MS
-    if (id !== null && (await isUnindexed.get(person.id, batch, since, id)) !== null) return true
-    return indexed !== null && (await isIndexed.get(person.id, batch, since, indexed.from, indexed.upTo)) !== null
-  }
-}
-
-function createApplying({ db, people, names, live, ends, counters, timeline, known, contactIndex }: Parts) {
+function createApplying({ db, people, live, ends, counters, rows }: Parts) {
   const suppressions = createSuppressionList(db)
-  const addContact = db.prepare(
-    `INSERT INTO contacts (id, app_id, email, shown_email, first_name, last_name, source, status, created_at, updated_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  )
   const addNew = db.prepare(
     `INSERT INTO new_people (account_id, month, count) VALUES (?, ?, ?)
-     ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+     ON CONFLICT (account_id, month) DO UPDATE SET count = new_people.count + excluded.count`,
   )
   const fillNames = db.prepare('UPDATE contacts SET first_name = ?, last_name = ?, updated_at = ? WHERE id = ?')
   const saveContact = db.prepare(
     'UPDATE contacts SET first_name = ?, last_name = ?, source = ?, tags = ?, fields = ?, updated_at = ? WHERE id = ?',
   )
-  const addTag = db.prepare('INSERT OR IGNORE INTO contact_tags (app_id, tag, contact_id) VALUES (?, ?, ?)')
+  const addTag = db.prepare(
+    'INSERT INTO contact_tags (app_id, tag, contact_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  )
   const removeTag = db.prepare('DELETE FROM contact_tags WHERE app_id = ? AND tag = ? AND contact_id = ?')
-  const addReport = db.prepare(
-    `INSERT INTO snippet_batches
-       (id, app_id, contact_id, batch, received_at, items, page_load, batch_number, age, path, is_here)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  )
-  const addEvent = db.prepare(
-    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at, occurred_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  )
   const addDelivery = db.prepare(
     `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, event_id, once_key, state,
        triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at, joined_to)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?) ON CONFLICT DO NOTHING`,
   )
   const noteVisit = db.prepare(
-    'UPDATE deliveries SET came_back_at = ifnull(came_back_at, ?), opened_at = ifnull(opened_at, ?) WHERE id = ?',
+    'UPDATE deliveries SET came_back_at = coalesce(came_back_at, ?), opened_at = coalesce(opened_at, ?) WHERE id = ?',
   )
-  const noteGoal = db.prepare('UPDATE deliveries SET goal_at = ifnull(goal_at, ?) WHERE id = ?')
+  const noteGoal = db.prepare('UPDATE deliveries SET goal_at = coalesce(goal_at, ?) WHERE id = ?')
   const emails: ReturnType<typeof createComparedWrites> = {
     noteReturn: async (id, at, isResult) => void (await noteVisit.run(at, isResult ? at : null, id)),
     noteGoal: async (id, at) => void (await noteGoal.run(at, id)),
@@ -414,8 +385,8 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   const changeSchedule = createScheduleChanges(db)
 
   const applyPeople = async ({ contacts, newPeople, personChanges }: Plan): Promise<void> => {
-    for (const { id, appId, email, shownEmail, firstName, lastName, source, status, at } of contacts) {
-      await addContact.run(id, appId, email, shownEmail, firstName, lastName, source, status, at, at)
+    await rows.addContacts(contacts)
+    for (const { id, appId, email, firstName, lastName, status } of contacts) {
       if (status !== 'subscribed' && status !== 'pending') await suppressions.name(appId, email)
       people.remember(appId, email, { id, lacksName: firstName === null || lastName === null })
     }
@@ -434,26 +405,6 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
     for (const tag of removeTags) await removeTag.run(appId, tag, id)
     for (const tag of addTags) await addTag.run(appId, tag, id)
     await nameActor(id, at, actor)
-  }
-
-  const applyReport = async (report: NewReport): Promise<void> => {
-    const { id, appId, contactId, batch, at, items, pageLoad, reportNumber, age, path, code, isWhole } = report
-    await addReport.run(id, appId, contactId, batch, at, items, pageLoad, reportNumber, age, path, code)
-    timeline.count()
-    if (isWhole) known.add(id, contactId, batch, at)
-  }
-
-  // in one function and with few promises: a group may have thousands
-  const applyEvents = async (events: readonly NewEvent[]): Promise<void> => {
-    for (const { id, contactId, event } of events) {
-      const { appId, type, name, via, properties, path, at, occurredAt } = event
-      const nameId = names.idOfLast(appId, name) ?? (await names.idOf(appId, name))
-      const happened = occurredAt === at ? null : occurredAt
-      const [typeCode, viaCode] = [EVENT_TYPES.indexOf(type), VIAS.indexOf(via)]
-      await addEvent.run(id, appId, contactId, nameId, typeCode, viaCode, properties, path, at, happened)
-      timeline.count()
-      counters.countEvent({ appId, nameId, eventId: id, receivedAt: at })
-    }
   }
 
   const applyDelivery = async (row: NewDelivery): Promise<void> => {
@@ -481,10 +432,8 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   return async (plan: Plan): Promise<void> => {
     for (const { buckets, at } of plan.counted) for (const bucket of buckets) counters.countUsage(bucket, at)
     await applyPeople(plan)
-    const added = plan.contacts.length + plan.events.length
-    if (added > 0) contactIndex.note(added)
-    for (const report of plan.reports) await applyReport(report)
-    await applyEvents(plan.events)
+    await rows.addReports(plan.reports)
+    await rows.addEvents(plan.events)
     for (const message of plan.ownTexts) {
       await addOwnText(message)
       live.drop(message.appId)

@@ -1,6 +1,7 @@
 /** The request log. Times are ms UTC. */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { DAY_MS } from '../core/clock.ts'
+import { createInsert } from './engine/insert-rows.ts'
 import { mapInOrder } from '../core/in-order.ts'
 import { MOST_COUNTED } from '../core/count.ts'
 import { type RetentionRules, selectKeptMs } from './retention.ts'
@@ -67,47 +68,47 @@ export type RefusalGroup = Pick<NewRequest, 'status' | 'field' | 'appId'> & {
 /** `isCut`: there are more than MOST_COUNTED rows, and the groups are of the newest. */
 export type Refusals = { groups: RefusalGroup[]; isCut: boolean }
 
-const COLUMNS = `id, account_id AS accountId, app_id AS appId, caller, received_at AS at, method, path, tool, status, code, field,
-  request_id AS requestId, count`
+const COLUMNS = `id, account_id AS "accountId", app_id AS "appId", caller, received_at AS at, method, path, tool, status, code, field,
+  request_id AS "requestId", count`
 
-type Values = {
-  $account: string
-  $before: number
-  $after: number
-  $status: number | null
-  $code: string | null
-  $field: string | null
-  $caller: string | null
-  $app: number | null
-  $otherApp: number | null
-  $since: number
-  $until: number
-  $limit: number
-}
+type Values = [
+  account: string,
+  before: number,
+  after: number,
+  status: number | null,
+  code: string | null,
+  field: string | null,
+  caller: string | null,
+  app: number | null,
+  otherApp: number | null,
+  since: number,
+  until: number,
+  limit: number,
+]
 
 const where = (isRefused: boolean): string =>
-  `account_id = $account AND id > $after AND id < $before AND code IS ${isRefused ? 'NOT NULL' : 'NULL'}
-   AND ($status IS NULL OR status = $status) AND ($code IS NULL OR code = $code)
-   AND ($field IS NULL OR field = $field) AND ($caller IS NULL OR caller = $caller)
-   AND ($app IS NULL OR ifnull(app_id, ${NO_APP}) IN ($app, $otherApp))
-   AND received_at >= $since AND received_at < $until ORDER BY id DESC LIMIT $limit`
+  `account_id = ?1 AND id > ?3 AND id < ?2 AND code IS ${isRefused ? 'NOT NULL' : 'NULL'}
+   AND (CAST(?4 AS bigint) IS NULL OR status = ?4) AND (CAST(?5 AS text) IS NULL OR code = ?5)
+   AND (CAST(?6 AS text) IS NULL OR field = ?6) AND (CAST(?7 AS text) IS NULL OR caller = ?7)
+   AND (CAST(?8 AS bigint) IS NULL OR coalesce(app_id, ${NO_APP}) IN (?8, ?9))
+   AND received_at >= ?10 AND received_at < ?11 ORDER BY id DESC LIMIT ?12`
 
-const valuesOf = (query: RequestQuery, account: string): Values => ({
-  $account: account,
-  $before: query.before ?? Number.MAX_SAFE_INTEGER,
-  $after: query.after,
-  $status: query.status,
-  $code: query.code,
-  $field: query.field,
-  $caller: query.caller,
-  $app: query.appIds?.[0] ?? null,
-  $otherApp: query.appIds?.[1] ?? null,
-  $since: query.since ?? 0,
-  $until: query.until ?? Number.MAX_SAFE_INTEGER,
-  $limit: query.limit,
-})
+const valuesOf = (query: RequestQuery, account: string): Values => [
+  account,
+  query.before ?? Number.MAX_SAFE_INTEGER,
+  query.after,
+  query.status,
+  query.code,
+  query.field,
+  query.caller,
+  query.appIds?.[0] ?? null,
+  query.appIds?.[1] ?? null,
+  query.since ?? 0,
+  query.until ?? Number.MAX_SAFE_INTEGER,
+  query.limit,
+]
 
-export function createRequestReads(db: Database) {
+export function createRequestReads(db: Sql) {
   const prepare = <Row>(sql: (isRefused: boolean) => string) => ({
     refused: db.prepare<Row, Values>(sql(true)),
     accepted: db.prepare<Row, Values>(sql(false)),
@@ -115,17 +116,17 @@ export function createRequestReads(db: Database) {
   const list = prepare<RequestRow>((isRefused) => `SELECT ${COLUMNS} FROM requests WHERE ${where(isRefused)}`)
   const count = prepare<{ rows: number; count: number }>(
     (isRefused) =>
-      `SELECT count(*) AS rows, ifnull(sum(count), 0) AS count FROM (SELECT count FROM requests WHERE ${where(isRefused)})`,
+      `SELECT count(*) AS rows, CAST(coalesce(sum(count), 0) AS bigint) AS count FROM (SELECT count FROM requests WHERE ${where(isRefused)}) AS counted`,
   )
   const byRequestId = db.prepare<RequestRow, [string, string]>(
     `SELECT ${COLUMNS} FROM requests WHERE request_id = ? AND account_id = ? ORDER BY id`,
   )
   const refusals = db.prepare<RefusalGroup & { rows: number }, [string, number, number, number]>(
-    `SELECT code, field, app_id AS appId, status, sum(count) AS count, max(received_at) AS lastAt, max(id) AS lastId,
+    `SELECT code, field, app_id AS "appId", status, CAST(sum(count) AS bigint) AS count, max(received_at) AS "lastAt", max(id) AS "lastId",
        count(*) AS rows FROM
        (SELECT id, code, field, app_id, status, received_at, count FROM requests WHERE account_id = ? AND code IS NOT NULL
-         AND (app_id = ? OR app_id IS NULL) AND received_at >= ? ORDER BY id DESC LIMIT ?)
-     GROUP BY code, field, app_id, status ORDER BY lastId DESC`,
+         AND (app_id = ? OR app_id IS NULL) AND received_at >= ? ORDER BY id DESC LIMIT ?) AS refused
+     GROUP BY code, field, app_id, status ORDER BY "lastId" DESC`,
   )
   const kindsOf = ({ kind, code, field }: RequestFilter): ('refused' | 'accepted')[] => {
     // accepted ones have no code and no field
@@ -143,7 +144,7 @@ export function createRequestReads(db: Database) {
   return {
     /** Newest first. */
     listRequests: async (query: RequestQuery): Promise<RequestRow[]> =>
-      (await eachPart(query, async (kind, values) => await list[kind].all(values)))
+      (await eachPart(query, async (kind, values) => await list[kind].all(...values)))
         .flat()
         .toSorted((a, b) => b.id - a.id)
         .slice(0, query.limit),
@@ -152,7 +153,7 @@ export function createRequestReads(db: Database) {
     async countRequests(query: RequestQuery): Promise<number | null> {
       const parts = await eachPart(
         { ...query, limit: MOST_COUNTED + 1 },
-        async (kind, values) => await count[kind].get(values),
+        async (kind, values) => await count[kind].get(...values),
       )
       const rows = parts.reduce((sum, part) => sum + (part?.rows ?? 0), 0)
       return rows > MOST_COUNTED ? null : parts.reduce((sum, part) => sum + (part?.count ?? 0), 0)
@@ -178,16 +179,27 @@ export type RequestRules = { mostRequests: Readonly<Record<RequestPool, number>>
 
 type Caller = { pool: number; accountId: string; caller: string }
 
-export function createRequestWrites(db: Database, { mostRequests }: RequestRules) {
-  const insert = db.prepare(
-    `INSERT INTO requests (pool, account_id, app_id, caller, received_at, method, path, tool, status, code, field, request_id, count)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  )
+export function createRequestWrites(db: Sql, { mostRequests }: RequestRules) {
+  const insert = createInsert(db, 'requests', {
+    pool: 'bigint',
+    account_id: 'text',
+    app_id: 'bigint',
+    caller: 'text',
+    received_at: 'bigint',
+    method: 'text',
+    path: 'text',
+    tool: 'text',
+    status: 'bigint',
+    code: 'text',
+    field: 'text',
+    request_id: 'text',
+    count: 'bigint',
+  })
   const total = db.prepare<{ rows: number }, [number]>(
-    'SELECT ifnull(sum(rows), 0) AS rows FROM request_callers WHERE pool = ?',
+    'SELECT CAST(coalesce(sum(rows), 0) AS bigint) AS rows FROM request_callers WHERE pool = ?',
   )
   const largest = db.prepare<Caller & { rows: number }, [number]>(
-    `SELECT pool, account_id AS accountId, caller, rows FROM request_callers WHERE pool = ? ORDER BY rows DESC LIMIT 1`,
+    `SELECT pool, account_id AS "accountId", caller, rows FROM request_callers WHERE pool = ? ORDER BY rows DESC LIMIT 1`,
   )
   const removeOldest = db.prepare(
     `DELETE FROM requests WHERE id IN
@@ -203,37 +215,50 @@ export function createRequestWrites(db: Database, { mostRequests }: RequestRules
       if (!most) return
       const removed = Math.min(excess, most.rows)
       await removeOldest.run(most.pool, most.accountId, most.caller, removed)
-      await counting.add(most, -removed)
+      await counting.add([most], -removed)
       excess -= removed
     }
   }
 
   return {
     async addRequests(requests: NewRequest[]): Promise<{ done: true }> {
-      for (const one of requests) {
-        const { accountId, appId, caller, at, method, path, tool, status, code, field, requestId, count } = one
-        const pool = REQUEST_POOLS[one.pool]
-        await insert.run(pool, accountId, appId, caller, at, method, path, tool, status, code, field, requestId, count)
-        await counting.add({ pool, accountId, caller }, 1)
-      }
+      await insert(
+        requests.map(({ pool, accountId, appId, at, requestId, ...row }) => ({
+          ...row,
+          pool: REQUEST_POOLS[pool],
+          account_id: accountId,
+          app_id: appId,
+          received_at: at,
+          request_id: requestId,
+        })),
+      )
+      await counting.add(
+        requests.map((one) => ({ ...one, pool: REQUEST_POOLS[one.pool] })),
+        1,
+      )
       for (const pool of new Set(requests.map((one) => one.pool))) await trim(pool)
       return { done: true }
     },
   }
 }
 
-function createCallerCounts(db: Database) {
+function createCallerCounts(db: Sql) {
   const count = db.prepare(
     `INSERT INTO request_callers (pool, account_id, caller, rows) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET rows = rows + excluded.rows`,
+     ON CONFLICT (pool, account_id, caller) DO UPDATE SET rows = request_callers.rows + excluded.rows`,
   )
   const forget = db.prepare(
     'DELETE FROM request_callers WHERE pool = ? AND account_id = ? AND caller = ? AND rows <= 0',
   )
   return {
-    async add({ pool, accountId, caller }: Caller, rows: number): Promise<void> {
-      await count.run(pool, accountId, caller, rows)
-      if (rows < 0) await forget.run(pool, accountId, caller)
+    /** `rows` for each. In the order of their keys, so that instances don't wait for each other in a circle. */
+    async add(callers: readonly Caller[], rows: number): Promise<void> {
+      const byKey = Map.groupBy(callers, ({ pool, accountId, caller }) => `${pool} ${accountId} ${caller}`)
+      for (const [, same] of [...byKey].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+        const [{ pool, accountId, caller }] = same as [Caller]
+        await count.run(pool, accountId, caller, rows * same.length)
+        if (rows < 0) await forget.run(pool, accountId, caller)
+      }
     },
   }
 }
@@ -248,19 +273,19 @@ type UpkeepRules = Pick<RetentionRules, 'defaultRequestDays'>
  * the log in order of arrival, as far as the fewest days reach, and then starts again.
  * @returns how many
  */
-export function createRequestUpkeep(db: Database, { defaultRequestDays }: UpkeepRules, limit: number) {
+export function createRequestUpkeep(db: Sql, { defaultRequestDays }: UpkeepRules, limit: number) {
   const fewestDays = db.prepare<{ days: number }, []>(
-    `SELECT min(${defaultRequestDays}, ifnull(min(request_days), ${defaultRequestDays})) AS days FROM app_retention`,
+    `SELECT ${db.dialect.least(String(defaultRequestDays), `coalesce(min(request_days), ${defaultRequestDays})`)} AS days FROM app_retention`,
   )
   const scan = db.prepare<{ last: number | null; old: number }, [number, number]>(
     `SELECT max(id) AS last, count(*) FILTER (WHERE received_at <= ?2) AS old FROM
-       (SELECT id, received_at FROM requests WHERE id > ?1 ORDER BY id LIMIT ${SCANNED_PER_RUN})`,
+       (SELECT id, received_at FROM requests WHERE id > ?1 ORDER BY id LIMIT ${SCANNED_PER_RUN}) AS scanned`,
   )
   const remove = db.prepare<Caller, [number, number, number]>(
     `DELETE FROM requests WHERE id IN
        (SELECT id FROM requests WHERE id > ? AND id <= ?
           AND received_at <= ? - ${selectKeptMs('requests.app_id', 'request_days', defaultRequestDays)} LIMIT ${limit})
-     RETURNING pool, account_id AS accountId, caller`,
+     RETURNING pool, account_id AS "accountId", caller`,
   )
   const counting = createCallerCounts(db)
   let scannedUntil = 0
@@ -268,7 +293,7 @@ export function createRequestUpkeep(db: Database, { defaultRequestDays }: Upkeep
     const { last, old } =
       (await scan.get(scannedUntil, at - ((await fewestDays.get())?.days ?? defaultRequestDays) * DAY_MS)) ?? {}
     const removed = !last || !old ? [] : await remove.all(scannedUntil, last, at)
-    for (const one of removed) await counting.add(one, -1)
+    await counting.add(removed, -1)
     if (removed.length < limit) scannedUntil = last && old ? last : 0
     return removed.length
   }

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { createSqliteSql } from './engine/sqlite-sql.ts'
 import { realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { createAlertReads, createAlertWrites } from './alerts.ts'
@@ -35,7 +36,7 @@ export async function restoreDatabase(
   const lock = lockFolder(folder)
   try {
     const restored = await restoreBackup(file, folder, async (drafts) => {
-      const db = openForWriting(drafts, createSealer(masterKey))
+      const db = await openForWriting(drafts, createSealer(masterKey))
       try {
         return await inTransaction(db, async () => {
           await holdNotices(db, at)
@@ -75,7 +76,7 @@ function refuseServed(file: string): void {
  * was lifted or a page view makes an email earlier. So nothing of it is sent again by itself.
  */
 async function holdEmails(db: Database, at: number): Promise<Restored> {
-  const audit = createAudit(db)
+  const audit = createAudit(createSqliteSql(db))
   const live = db
     .query<Live, [string]>(
       `SELECT id, account_id AS accountId, name, updated_at AS updatedAt FROM messages
@@ -103,13 +104,13 @@ async function holdEmails(db: Database, at: number): Promise<Restored> {
 
 /** Alerts of the old server, and the summary of the week before. What is wrong with the copy opens alerts of its own. */
 async function holdNotices(db: Database, at: number): Promise<void> {
-  const { listAlerts } = createAlertReads(db)
+  const { listAlerts } = createAlertReads(createSqliteSql(db))
   const alerts = (await listAlerts(ALL)).map((alert) => ({
     ...alert,
     resolvedAt: alert.resolvedAt ?? Math.max(at, alert.openedAt),
     notices: alert.notices.map((one) => (one.state === 'due' ? { ...one, state: 'left_out' as const } : one)),
   }))
-  await createAlertWrites(db).saveAlerts({ alerts })
+  await createAlertWrites(createSqliteSql(db)).saveAlerts({ alerts })
   db.query('UPDATE memberships SET summarized_at = max(ifnull(summarized_at, 0), ?)').run(at)
 }
 

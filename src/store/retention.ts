@@ -1,11 +1,10 @@
 /** How long apps keep data, and the deletion of older events, page views and captured emails. Times are ms UTC. */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { filterInOrder, mapInOrder } from '../core/in-order.ts'
 import { DAY_MS, HOUR_MS } from '../core/clock.ts'
 import { idAt, timeOfId } from '../core/ids.ts'
 import { type Done, DONE } from './audit.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
-import { selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
 import type { Timeline } from './timeline/timeline.ts'
 import { EVENT_TYPES, type Retention } from './types.ts'
 
@@ -54,20 +53,20 @@ const lastIdOf = (until: number | null): number => (until === null ? 0 : idAt(un
 
 type Progress = { lookedUntil: number; deletedUntil: number }
 
-const RETENTION = `event_days AS eventDays, page_view_days AS pageViewDays, captured_days AS capturedDays,
-  request_days AS requestDays, response_days AS responseDays`
+const RETENTION = `event_days AS "eventDays", page_view_days AS "pageViewDays", captured_days AS "capturedDays",
+  request_days AS "requestDays", response_days AS "responseDays"`
 
 /** SQL for how long an app keeps them (ms). `appId`: SQL, too. */
 export const selectKeptMs = (appId: string, days: 'request_days' | 'response_days', defaultDays: number): string =>
-  `(ifnull((SELECT ${days} FROM app_retention WHERE app_id = ${appId}), ${defaultDays}) * ${DAY_MS})`
+  `(coalesce((SELECT ${days} FROM app_retention WHERE app_id = ${appId}), ${defaultDays}) * ${DAY_MS})`
 
-export function createRetentionReads(db: Database, { defaultRetention }: Pick<RetentionRules, 'defaultRetention'>) {
+export function createRetentionReads(db: Sql, { defaultRetention }: Pick<RetentionRules, 'defaultRetention'>) {
   const retention = db.prepare<Retention, [number]>(`SELECT ${RETENTION} FROM app_retention WHERE app_id = ?`)
   const deleted = createDeletedReads(db)
   const oldest = Object.values(KINDS).map((kind) =>
     db.prepare<{ rows: number; found: number }, [number, number]>(
       `SELECT count(*) AS rows, count(*) FILTER (WHERE ${IS_OF_KIND[kind]}) AS found FROM
-         (SELECT type FROM events WHERE app_id = ? AND id <= ? ORDER BY id LIMIT ${OLDEST_ROWS})`,
+         (SELECT type FROM events WHERE app_id = ? AND id <= ? ORDER BY id LIMIT ${OLDEST_ROWS}) AS oldest`,
     ),
   )
   const captured = db.prepare<{ one: number }, [number, number, number]>(
@@ -90,7 +89,7 @@ export function createRetentionReads(db: Database, { defaultRetention }: Pick<Re
 
 const timeOrNull = (id: number): number | null => (id === 0 ? null : timeOfId(id))
 
-function createDeletedReads(db: Database) {
+function createDeletedReads(db: Sql) {
   const read = db.prepare<{ id: number }, [number, number]>(
     'SELECT deleted_until AS id FROM expiry_progress WHERE app_id = ? AND kind = ?',
   )
@@ -98,7 +97,7 @@ function createDeletedReads(db: Database) {
 }
 
 /** Up to this id, all events of a name's kind were deleted. */
-export function createExpiredReads(db: Database) {
+export function createExpiredReads(db: Sql) {
   const deleted = createDeletedReads(db)
   const needed = db.prepare<{ id: number | null }, [number]>('SELECT min(id) AS id FROM needed_events WHERE app_id = ?')
   return async (appId: number, isPageView: boolean): Promise<number> => {
@@ -107,10 +106,12 @@ export function createExpiredReads(db: Database) {
   }
 }
 
-export function createRetentionSettings(db: Database) {
+export function createRetentionSettings(db: Sql) {
   const save = db.prepare(
-    `INSERT OR REPLACE INTO app_retention
-       (app_id, event_days, page_view_days, captured_days, request_days, response_days) VALUES (?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO app_retention (app_id, event_days, page_view_days, captured_days, request_days, response_days)
+     VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (app_id) DO UPDATE SET event_days = excluded.event_days, page_view_days = excluded.page_view_days,
+       captured_days = excluded.captured_days, request_days = excluded.request_days, response_days = excluded.response_days`,
   )
   return async (
     appId: number,
@@ -124,42 +125,42 @@ export function createRetentionSettings(db: Database) {
 type ExpiringEvent = { id: number; contactId: number; type: number; nameId: number; at: number; isNeeded: number }
 
 /** `now` is monotonic (ms). */
-type Parts = { db: Database; timeline: Pick<Timeline, 'remove'>; rules: RetentionRules; now: () => number }
+type Parts = { db: Sql; timeline: Pick<Timeline, 'remove'>; rules: RetentionRules; now: () => number }
 type Task = { appId: number; kind: Kind | 'captured' | 'needed' }
 
 export function createExpiry({ db, timeline, rules, now }: Parts) {
   const { expiredBefore, notedSince } = rules
   const { findRetention } = createRetentionReads(db, rules)
-  const apps = db.prepare<{ appId: number }, []>('SELECT id AS appId FROM apps')
+  const apps = db.prepare<{ appId: number }, []>('SELECT id AS "appId" FROM apps')
   const expireEvents = createEventExpiry({ db, timeline })
   const progress = db.prepare<Progress, [number, number]>(
-    'SELECT looked_until AS lookedUntil, deleted_until AS deletedUntil FROM expiry_progress WHERE app_id = ? AND kind = ?',
+    'SELECT looked_until AS "lookedUntil", deleted_until AS "deletedUntil" FROM expiry_progress WHERE app_id = ? AND kind = ?',
   )
   const note = db.prepare(
     `INSERT INTO expiry_progress (app_id, kind, looked_until, deleted_until) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET looked_until = excluded.looked_until, deleted_until = excluded.deleted_until`,
+     ON CONFLICT (app_id, kind) DO UPDATE SET looked_until = excluded.looked_until, deleted_until = excluded.deleted_until`,
   )
   const extent = db.prepare<{ rows: number; last: number | null }, [number, number, number]>(
     `SELECT count(*) AS rows, max(id) AS last FROM
-       (SELECT id FROM events WHERE app_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ${LOOKED_ROWS})`,
+       (SELECT id FROM events WHERE app_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ${LOOKED_ROWS}) AS next`,
   )
   const columns = (since: string): string =>
-    `id, contact_id AS contactId, type, name_id AS nameId, ifnull(occurred_at, received_at) AS at,
-     ${isNeeded(since)} AS isNeeded`
+    `id, contact_id AS "contactId", type, name_id AS "nameId", coalesce(occurred_at, received_at) AS at,
+     ${isNeeded(since)} AS "isNeeded"`
   const expiring = Object.values(KINDS).map((kind) =>
     db.prepare<ExpiringEvent, [number, number, number, number]>(
       `SELECT ${columns('?4')} FROM events WHERE app_id = ?1 AND id > ?2 AND id <= ?3 AND ${IS_OF_KIND[kind]}
        ORDER BY id LIMIT ${CHUNK_ROWS}`,
     ),
   )
-  const keep = db.prepare('INSERT OR IGNORE INTO needed_events (id, app_id) VALUES (?, ?)')
+  const keep = db.prepare('INSERT INTO needed_events (id, app_id) VALUES (?, ?) ON CONFLICT DO NOTHING')
   const release = db.prepare('DELETE FROM needed_events WHERE id = ?')
-  const neededApps = db.prepare<{ appId: number }, []>('SELECT DISTINCT app_id AS appId FROM needed_events')
+  const neededApps = db.prepare<{ appId: number }, []>('SELECT DISTINCT app_id AS "appId" FROM needed_events')
   const needed = db.prepare<{ id: number }, [number, number]>(
     `SELECT id FROM needed_events WHERE id > ? AND app_id = ? ORDER BY id LIMIT ${CHUNK_ROWS}`,
   )
   const stillNeeded = db.prepare<ExpiringEvent, [string, number]>(
-    `SELECT ${columns('?2')} FROM events WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id`,
+    `SELECT ${columns('?2')} FROM events WHERE ${db.dialect.isOneOf('id', '?1')} ORDER BY id`,
   )
   const captured = db.prepare(
     `DELETE FROM captured_mails WHERE delivery_id IN
@@ -242,15 +243,16 @@ export function createExpiry({ db, timeline, rules, now }: Parts) {
 
 /** Removes events from every index, and notes when their people were active. */
 function createEventExpiry({ db, timeline }: Pick<Parts, 'db' | 'timeline'>) {
-  const remove = db.prepare('DELETE FROM events WHERE id IN (SELECT value FROM json_each(?))')
+  const { dialect } = db
+  const remove = db.prepare(`DELETE FROM events WHERE ${dialect.isOneOf('id')}`)
   const noteActivity = createActivityNote(db)
-  const stored = selectIds('events', { contact: '?1', types: `IN (${EVENT}, ${ACTION})` })
+  const stored = dialect.personIds('events', { contact: '?1', types: `IN (${EVENT}, ${ACTION})` })
   const isLeft = db.prepare<object, [number, number]>(
-    `SELECT 1 FROM (SELECT id FROM (${stored}) LIMIT ${SEARCHED_EVENTS}) AS ids
-     CROSS JOIN events ON events.id = ids.id WHERE events.name_id = ?2 LIMIT 1`,
+    `SELECT 1 FROM (SELECT id FROM (${stored}) AS stored LIMIT ${SEARCHED_EVENTS}) AS ids
+     ${dialect.crossJoin} events ON events.id = ids.id WHERE events.name_id = ?2 LIMIT 1`,
   )
   const countStored = db.prepare<{ rows: number }, [number]>(
-    `SELECT count(*) AS rows FROM (SELECT id FROM (${stored}) LIMIT ${SEARCHED_EVENTS})`,
+    `SELECT count(*) AS rows FROM (SELECT id FROM (${stored}) AS stored LIMIT ${SEARCHED_EVENTS}) AS ids`,
   )
   const forgetName = db.prepare('DELETE FROM contact_events WHERE name_id = ? AND contact_id = ?')
 
@@ -277,15 +279,20 @@ function createEventExpiry({ db, timeline }: Pick<Parts, 'db' | 'timeline'>) {
  * Notes the first and last times that only deleted events had. Most have a later event that is stored, so that few rows are
  * written: each is a page of its own.
  */
-function createActivityNote(db: Database) {
+function createActivityNote(db: Sql) {
   const { find } = createExpiredActivity(db)
   const newest = EVENT_TYPES.map((_, type) =>
     db.prepare<{ at: number | null }, [number]>(
-      `SELECT ifnull(occurred_at, received_at) AS at FROM events WHERE id =
-         (${selectSomeIds('events', { contact: '?1', types: `= ${type}`, order: 'DESC', limit: '1' })})`,
+      `SELECT coalesce(occurred_at, received_at) AS at FROM events WHERE id =
+         (${db.dialect.somePersonIds('events', { contact: '?1', types: `= ${type}`, order: 'DESC', limit: '1' })})`,
     ),
   )
-  const save = db.prepare('INSERT OR REPLACE INTO expired_activity VALUES (?, ?, ?, ?, ?)')
+  const save = db.prepare(
+    `INSERT INTO expired_activity (contact_id, first_view_at, last_view_at, last_event_at, last_action_at)
+     VALUES (?, ?, ?, ?, ?) ON CONFLICT (contact_id) DO UPDATE SET first_view_at = excluded.first_view_at,
+       last_view_at = excluded.last_view_at, last_event_at = excluded.last_event_at,
+       last_action_at = excluded.last_action_at`,
+  )
 
   return async (contactId: number, deleted: readonly ExpiringEvent[]): Promise<void> => {
     const before = await find(contactId)
@@ -318,14 +325,14 @@ type Activity = {
   lastActionAt: number | null
 }
 
-const ACTIVITY = `contact_id AS contactId, first_view_at AS firstViewAt, last_view_at AS lastViewAt,
-  last_event_at AS lastEventAt, last_action_at AS lastActionAt`
+const ACTIVITY = `contact_id AS "contactId", first_view_at AS "firstViewAt", last_view_at AS "lastViewAt",
+  last_event_at AS "lastEventAt", last_action_at AS "lastActionAt"`
 
 /** When the deleted events of people happened. */
-export function createExpiredActivity(db: Database) {
+export function createExpiredActivity(db: Sql) {
   const one = db.prepare<Activity, [number]>(`SELECT ${ACTIVITY} FROM expired_activity WHERE contact_id = ?`)
   const many = db.prepare<Activity, [string]>(
-    `SELECT ${ACTIVITY} FROM expired_activity WHERE contact_id IN (SELECT value FROM json_each(?))`,
+    `SELECT ${ACTIVITY} FROM expired_activity WHERE ${db.dialect.isOneOf('contact_id')}`,
   )
   return {
     find: async (contactId: number): Promise<Activity | null> => await one.get(contactId),

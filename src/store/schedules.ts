@@ -2,7 +2,7 @@
  * People whose date or inactivity will trigger a message. Each has one row per message, so that nothing is scanned:
  * test/bench/dates.ts measures a day with a million people.
  */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { someInOrder } from '../core/in-order.ts'
 import { createActivityReads } from './events.ts'
 import type { LiveMessage, LiveMessages } from './live-messages.ts'
@@ -55,15 +55,15 @@ type Schedule = Omit<Row, 'trigger'> & { trigger: TimedTrigger }
 type Person = { id: number; fields: string | null; createdAt: number }
 type Look = { contactId: number; dueAt: number; email: string | null; createdAt: number }
 
-const COLUMNS = `id, app_id AS appId, message_id AS messageId, trigger, timezone, since_at AS since,
-  filled_until AS filledUntil, fill_to AS fillTo`
+const COLUMNS = `id, app_id AS "appId", message_id AS "messageId", trigger, timezone, since_at AS since,
+  filled_until AS "filledUntil", fill_to AS "fillTo"`
 
 const toSchedule = ({ trigger, ...row }: Row): Schedule => ({ ...row, trigger: JSON.parse(trigger) as TimedTrigger })
 
 const OPEN = `SELECT ${COLUMNS} FROM message_schedules WHERE is_over = 0`
 const LAST_ID = Number.MAX_SAFE_INTEGER
 
-export function createScheduleReads(db: Database, { latestLook }: Pick<ScheduleRules, 'latestLook'>) {
+export function createScheduleReads(db: Sql, { latestLook }: Pick<ScheduleRules, 'latestLook'>) {
   const open = db.prepare<Row, []>(OPEN)
   const over = db.prepare('SELECT 1 FROM message_schedules WHERE is_over = 1 LIMIT 1')
   const unfilled = db.prepare('SELECT 1 FROM contacts WHERE app_id = ? AND id > ? AND id <= ? LIMIT 1')
@@ -83,14 +83,18 @@ export function createScheduleReads(db: Database, { latestLook }: Pick<ScheduleR
 }
 
 /** For writes of people. */
-export function createScheduleChanges(db: Database) {
+export function createScheduleChanges(db: Sql) {
   const put = db.prepare(
-    'INSERT INTO scheduled_people (schedule_id, contact_id, due_at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due_at = excluded.due_at',
+    'INSERT INTO scheduled_people (schedule_id, contact_id, due_at) VALUES (?, ?, ?) ON CONFLICT (schedule_id, contact_id) DO UPDATE SET due_at = excluded.due_at',
   )
   const drop = db.prepare('DELETE FROM scheduled_people WHERE schedule_id = ? AND contact_id = ?')
   return async ({ scheduleId, contactId, dueAt }: ScheduleChange): Promise<void> =>
     void (dueAt === null ? await drop.run(scheduleId, contactId) : await put.run(scheduleId, contactId, dueAt))
 }
+
+/** For a restored copy, which has its messages paused. */
+export const END_PAUSED = `UPDATE message_schedules SET is_over = 1
+  WHERE is_over = 0 AND message_id NOT IN (SELECT id FROM messages WHERE status = 'live')`
 
 export type MessageSchedules = ReturnType<typeof createMessageSchedules>
 
@@ -101,12 +105,8 @@ export function createMessageSchedules({ db, live, rules }: Omit<Parts, 'start' 
   const endOf = db.prepare('UPDATE message_schedules SET is_over = 1 WHERE message_id = ? AND is_over = 0')
   const add = db.prepare(
     `INSERT INTO message_schedules (app_id, message_id, trigger, timezone, since_at, filled_until, fill_to)
-     VALUES (?1, ?2, ?3, ?4, ?5, 0, iif(?6, (SELECT ifnull(max(id), 0) FROM contacts WHERE app_id = ?1), NULL))`,
-  )
-  // a restored copy has its messages paused
-  db.run(
-    `UPDATE message_schedules SET is_over = 1
-     WHERE is_over = 0 AND message_id NOT IN (SELECT id FROM messages WHERE status = 'live')`,
+     VALUES (?1, ?2, ?3, ?4, ?5, 0, 
+       CASE WHEN ?6 = 1 THEN (SELECT coalesce(max(id), 0) FROM contacts WHERE app_id = ?1) END)`,
   )
   return {
     /** The message goes live: what was due before is no trigger. */
@@ -138,7 +138,7 @@ export function createMessageSchedules({ db, live, rules }: Omit<Parts, 'start' 
 type Planning = Pick<ScheduleRules, 'planSchedule'>
 
 type Parts = {
-  db: Database
+  db: Sql
   live: Pick<LiveMessages, 'of' | 'drop'>
   start: StartMessages
   rules: Omit<ScheduleRules, 'planSchedule'>
@@ -153,12 +153,12 @@ export function createScheduleWrites({ db, live, start, rules }: Parts) {
   )
   const remove = db.prepare('DELETE FROM message_schedules WHERE id = ?')
   const people = db.prepare<Person, [number, number, number]>(
-    `SELECT id, fields, created_at AS createdAt FROM contacts
+    `SELECT id, fields, created_at AS "createdAt" FROM contacts
      WHERE app_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ${FILLED_PEOPLE}`,
   )
   const noteFilled = db.prepare('UPDATE message_schedules SET filled_until = ? WHERE id = ?')
   const due = db.prepare<Look, [number, number]>(
-    `SELECT contact_id AS contactId, due_at AS dueAt, email, ifnull(created_at, 0) AS createdAt
+    `SELECT contact_id AS "contactId", due_at AS "dueAt", email, coalesce(created_at, 0) AS "createdAt"
      FROM scheduled_people LEFT JOIN contacts ON contacts.id = contact_id
      WHERE schedule_id = ? AND due_at <= ? ORDER BY due_at LIMIT ${LOOKED_AT}`,
   )

@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Dialect, Sql } from './engine/sql.ts'
 import { and, asc, eq, ne, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import type { AccountRules } from './account-rules.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import type { DeliveryRetries } from './delivery-retries.ts'
@@ -20,13 +19,13 @@ export type AppSenders = {
   hasOwnServer: boolean
 }
 
-export function createSenderDomainReads(db: Database) {
-  const orm = drizzle(db)
+export function createSenderDomainReads(db: Sql) {
+  const { orm, dialect } = db
   const facts = prepareLazily(() =>
     orm
       .select({
-        accounts: sql<number>`(SELECT count(*) FROM (SELECT 1 FROM accounts LIMIT 2))`,
-        domains: sql<string>`(SELECT json_group_array(domain) FROM sender_domains WHERE account_id = ${accounts.id})`,
+        accounts: sql<number>`(SELECT count(*) FROM (SELECT 1 FROM accounts LIMIT 2) AS counted)`,
+        domains: sql<string>`(SELECT ${sql.raw(dialect.jsonArrayOf('domain'))} FROM sender_domains WHERE account_id = ${accounts.id})`,
       })
       .from(accounts)
       .where(eq(accounts.id, sql.placeholder('accountId')))
@@ -71,28 +70,31 @@ export function createSenderDomainReads(db: Database) {
   }
 }
 
-const selectExisting = (at: number) => sql`INSERT INTO sender_domains (account_id, domain, proof, created_at)
-  SELECT DISTINCT account_id, substr(email, instr(email, '@') + 1), 'existing', ${at}
+const addExisting = (
+  { positionOf, textsOf }: Dialect,
+  at: number,
+) => sql`INSERT INTO sender_domains (account_id, domain, proof, created_at)
+  SELECT DISTINCT account_id, substr(email, ${sql.raw(positionOf("'@'", 'email'))} + 1), 'existing', CAST(${at} AS bigint)
   FROM (
     SELECT app_id, from_email AS email FROM app_mail_settings WHERE from_email IS NOT NULL
     UNION
-    SELECT app_id, value FROM app_mail_settings, json_each(other_from_emails))
+    SELECT app_id, others.value FROM app_mail_settings CROSS JOIN ${sql.raw(textsOf('other_from_emails', 'others'))}) AS used
   JOIN apps ON apps.id = app_id
   WHERE true
   ON CONFLICT DO NOTHING`
 
 export type SenderDomainWrites = ReturnType<typeof createSenderDomainWrites>
 
-type Parts = { db: Database; retries: DeliveryRetries; rules: Pick<AccountRules, 'isExclusive'> }
+type Parts = { db: Sql; retries: DeliveryRetries; rules: Pick<AccountRules, 'isExclusive'> }
 
 export function createSenderDomainWrites({ db, retries, rules }: Parts) {
-  const orm = drizzle(db)
+  const { orm, dialect } = db
   const audit = createAudit(db)
 
   return {
     /** Called when a second account is added: the first keeps the domains that it already uses. */
     async bindExisting(at: number): Promise<void> {
-      await orm.run(selectExisting(at))
+      await orm.run(addExisting(dialect, at))
     },
 
     writes: {

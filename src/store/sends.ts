@@ -1,5 +1,5 @@
 /** What the API sends at once, and what asks for consent, beside its deliveries. */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import type { MessageContent, MessageRow, OwnMail, SendWrite, StoredSend } from './message-types.ts'
 import type { EventRow, StoredContact } from './types.ts'
 
@@ -10,18 +10,16 @@ export type NewOwnText = { id: number; accountId: string; appId: number; content
 
 type Stored = { deliveryId: number; keyId: string | null; properties: string | null; mail: string | null }
 
-const COLUMNS = 'delivery_id AS deliveryId, key_id AS keyId, properties, mail'
+const COLUMNS = 'delivery_id AS "deliveryId", key_id AS "keyId", properties, mail'
 
 const toSend = ({ deliveryId: _, mail, ...row }: Stored): StoredSend => ({
   ...row,
   mail: mail === null ? null : (JSON.parse(mail) as OwnMail),
 })
 
-export function createSendReads(db: Database) {
+export function createSendReads(db: Sql) {
   const one = db.prepare<Stored, [number]>(`SELECT ${COLUMNS} FROM sends WHERE delivery_id = ?`)
-  const many = db.prepare<Stored, [string]>(
-    `SELECT ${COLUMNS} FROM sends WHERE delivery_id IN (SELECT value FROM json_each(?))`,
-  )
+  const many = db.prepare<Stored, [string]>(`SELECT ${COLUMNS} FROM sends WHERE ${db.dialect.isOneOf('delivery_id')}`)
   return {
     /** Null if an event, a person or a page triggered it. */
     async findSend(deliveryId: number): Promise<StoredSend | null> {
@@ -66,7 +64,7 @@ export const eventOf = ({ properties }: StoredSend, contact: Pick<StoredContact,
 /** No message of a member has this name. */
 export const OWN_TEXT_NAME = ''
 
-export function createSendWrites(db: Database) {
+export function createSendWrites(db: Sql) {
   const add = db.prepare('INSERT INTO sends (delivery_id, app_id, key_id, properties, mail) VALUES (?, ?, ?, ?, ?)')
   const addMessage = db.prepare(
     `INSERT INTO messages (id, account_id, app_id, name, status, version, created_at, updated_at)

@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { and, desc, eq, gt, inArray, isNotNull, isNull, ne, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import type { AccountRules } from './account-rules.ts'
 import { type Change, createAudit, type Done, DONE, type SignInMark } from './audit.ts'
 import { createMemberships, toMember } from './members.ts'
@@ -27,8 +26,8 @@ export type NewSession = { id: string; tokenHash: string; memberId: string; brow
 export type FailedSignIns = { memberId: string; action: string; address: string; count: number; at: number }
 
 /** accounts/sessions.ts decides which sessions have expired. */
-export function createSessionReads(db: Database) {
-  const orm = drizzle(db)
+export function createSessionReads(db: Sql) {
+  const { orm } = db
   const toSession = ({ tokenHash: _, ...session }: typeof sessions.$inferSelect): SessionRow => session
   const byToken = prepareLazily(() =>
     orm
@@ -73,8 +72,8 @@ type Notice = { memberId: string; action: string; since: number; at: number }
 type SessionRules = Pick<AccountRules, 'isSignInProven' | 'listEndedSessions'>
 
 /** Steps that depend on a password are refused if it changed since it was verified (`passwordHash`). */
-export function createSessionWrites(db: Database, rules: SessionRules) {
-  const orm = drizzle(db)
+export function createSessionWrites(db: Sql, rules: SessionRules) {
+  const { orm } = db
   const audit = createAudit(db)
 
   const { listJoined, findById } = createMemberships(db)

@@ -1,11 +1,11 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { idAt, idSince } from '../core/ids.ts'
 import { HAS_FOLLOWED } from './delivery-states.ts'
 import { createExpiredActivity, lastExpired } from './retention.ts'
 import { readLocale, readTimezone } from '../core/local-time.ts'
 import { type StoredReport, toReport, type ReportRow } from './visit-reports.ts'
 import { createTopicReads } from './topics.ts'
-import { VISIT_REPORT_TYPES, selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
+import { VISIT_REPORT_TYPES } from './timeline/timeline-reads.ts'
 import { type ContactStatus, EVENT_TYPES, type FieldValue } from './types.ts'
 
 /** `at`: arrival. `occurredAt`: when it happened (ms UTC). Ids are in order of arrival. */
@@ -43,9 +43,9 @@ type Range = { appId: number; from: number; contactId?: number }
 type Stored = Omit<SimulatedPerson, 'tags' | 'fields'> & { tags: string | null; fields: string | null }
 type StoredApp = { name: string; homeUrl: string | null; timezone: string | null; locale: string | null }
 
-const HAPPENED = 'ifnull(occurred_at, received_at)'
-const HAPPENING = `id, received_at AS at, ${HAPPENED} AS occurredAt`
-const TRIGGER = `${HAPPENING}, contact_id AS contactId, path, properties`
+const HAPPENED = 'coalesce(occurred_at, received_at)'
+const HAPPENING = `id, received_at AS at, ${HAPPENED} AS "occurredAt"`
+const TRIGGER = `${HAPPENING}, contact_id AS "contactId", path, properties`
 /** Rows per statement, so that no write waits long. */
 const ROWS_AT_ONCE = 5_000
 /** The earliest of the first few page views to arrive is used, because they may arrive out of order. */
@@ -54,49 +54,50 @@ const FIRST_VIEWS = 16
 const MOST_SENT = 20_000
 
 /** Limited to what arrived by `until` (ms UTC). */
-export function createSimulationReads(db: Database, { until }: { until: number }) {
+export function createSimulationReads(db: Sql, { until }: { until: number }) {
   const [event, page, action] = EVENT_TYPES.map((_, code) => code)
+  const { personIds, somePersonIds } = db.dialect
   const expired = createExpiredActivity(db)
   const nameId = db.prepare<{ id: number }, [number, string]>(
     'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
   )
   const idOfName = async (appId: number, name: string): Promise<number> => (await nameId.get(appId, name))?.id ?? -1
   const app = db.prepare<StoredApp, [number]>(
-    `SELECT name, home_url AS homeUrl, timezone, locale FROM apps
+    `SELECT name, home_url AS "homeUrl", timezone, locale FROM apps
      LEFT JOIN app_mail_settings ON app_id = apps.id WHERE apps.id = ?`,
   )
   const person = db.prepare<Stored, [number]>(
-    `SELECT id, email, first_name AS firstName, last_name AS lastName, status, tags, fields FROM contacts WHERE id = ?`,
+    `SELECT id, email, first_name AS "firstName", last_name AS "lastName", status, tags, fields FROM contacts WHERE id = ?`,
   )
   const views = db.prepare<ViewHappening, [number, number, number, number]>(
     `SELECT ${HAPPENING}, path FROM events
-     WHERE id IN (${selectIds('events', { contact: '?1', types: `= ${page}`, from: '?2' })})
+     WHERE id IN (${personIds('events', { contact: '?1', types: `= ${page}`, from: '?2' })})
        AND ${HAPPENED} >= ?3 AND received_at <= ?4 AND path IS NOT NULL ORDER BY id`,
   )
   const firstViews = db.prepare<Happening, [number, number]>(
     `SELECT ${HAPPENING} FROM events
-     WHERE id IN (${selectSomeIds('events', { contact: '?1', types: `= ${page}`, order: 'ASC', limit: `${FIRST_VIEWS}` })})
+     WHERE id IN (${somePersonIds('events', { contact: '?1', types: `= ${page}`, order: 'ASC', limit: `${FIRST_VIEWS}` })})
        AND received_at <= ?2 ORDER BY id`,
   )
   const eventsNamed = db.prepare<DoneHappening, [number, number, number, number, number]>(
     `SELECT ${HAPPENING}, properties FROM events
-     WHERE id IN (${selectIds('events', { contact: '?1', types: `IN (${event}, ${action})`, from: '?2' })})
+     WHERE id IN (${personIds('events', { contact: '?1', types: `IN (${event}, ${action})`, from: '?2' })})
        AND name_id = ?3 AND ${HAPPENED} >= ?4 AND received_at <= ?5 ORDER BY id`,
   )
   const confirmed = db.prepare<{ contactId: number; at: number }, [number, number, number]>(
-    `SELECT contact_id AS contactId, confirmed_at AS at FROM consents
+    `SELECT contact_id AS "contactId", confirmed_at AS at FROM consents
      WHERE app_id = ? AND confirmed_at BETWEEN ? AND ? ORDER BY confirmed_at DESC`,
   )
   const activity = db.prepare<Happening, [number, number, number]>(
     `SELECT ${HAPPENING} FROM events
-     WHERE id IN (${selectIds('events', { contact: '?1', types: `< ${VISIT_REPORT_TYPES}`, from: '?2' })})
+     WHERE id IN (${personIds('events', { contact: '?1', types: `< ${VISIT_REPORT_TYPES}`, from: '?2' })})
        AND received_at <= ?3 ORDER BY id`,
   )
   const reports = db.prepare<StoredReport & { id: number }, [number, number, number, number]>(
-    `SELECT id, page_load AS pageLoad, batch_number AS reportNumber, received_at AS receivedAt,
-       received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
+    `SELECT id, page_load AS "pageLoad", batch_number AS "reportNumber", received_at AS "receivedAt",
+       received_at - coalesce(age, 0) AS "reportedAt", coalesce(path, '') AS path, is_here AS code
      FROM snippet_batches WHERE app_id = ?1 AND received_at BETWEEN ?3 AND ?4 AND id IN
-       (${selectIds('snippet_batches', { contact: '?2', types: `>= ${VISIT_REPORT_TYPES}` })}) ORDER BY id`,
+       (${personIds('snippet_batches', { contact: '?2', types: `>= ${VISIT_REPORT_TYPES}` })}) ORDER BY id`,
   )
 
   /** In chunks, newest id first. `where` and `columns` are SQL. */
@@ -128,7 +129,7 @@ export function createSimulationReads(db: Database, { until }: { until: number }
     const { appId, from, contactId } = range
     const fits = `${isInRange(from)} AND type ${types} AND ${where}`
     if (contactId === undefined) return newestOf('events', range, fits, TRIGGER)
-    const ids = selectIds('events', { contact: '?1', types, from: '?2' })
+    const ids = personIds('events', { contact: '?1', types, from: '?2' })
     const ofPerson = db.prepare<TriggerHappening, [number, number, number]>(
       `SELECT ${TRIGGER} FROM events WHERE id IN (${ids}) AND app_id = ?3 AND ${fits} ORDER BY id DESC`,
     )
@@ -169,7 +170,7 @@ export function createSimulationReads(db: Database, { until }: { until: number }
         range,
         `created_at BETWEEN ${from} AND ${until}${only} AND status <> 'pending'
            AND NOT EXISTS (SELECT 1 FROM consents WHERE contact_id = contacts.id)`,
-        'id, id AS contactId, created_at AS at, created_at AS occurredAt, NULL AS path, NULL AS properties',
+        'id, id AS "contactId", created_at AS at, created_at AS "occurredAt", NULL AS path, NULL AS properties',
       )
       const waiting = (await confirmed.all(appId, from, until))
         .filter((one) => contactId === undefined || one.contactId === contactId)
@@ -185,7 +186,7 @@ export function createSimulationReads(db: Database, { until }: { until: number }
     async *listPeople({ appId, contactId }: Omit<Range, 'from'>): AsyncGenerator<ScheduledPerson> {
       const range = { appId, from: 0 }
       const fits = `created_at <= ${until}${contactId === undefined ? '' : ` AND id = ${contactId}`}`
-      const columns = 'id, fields, created_at AS createdAt'
+      const columns = 'id, fields, created_at AS "createdAt"'
       for await (const { fields, ...row } of newestOf<StoredFields>('contacts', range, fits, columns))
         yield { ...row, fields: fields === null ? {} : (JSON.parse(fields) as Record<string, FieldValue>) }
     },
@@ -201,8 +202,8 @@ export function createSimulationReads(db: Database, { until }: { until: number }
     async *newestSent({ appId, from, contactId }: Range, name: string): AsyncGenerator<TriggerHappening> {
       const ofPerson = contactId === undefined ? '' : `AND contact_id = ${contactId}`
       const sent = db.prepare<Omit<TriggerHappening, 'id' | 'trigger'> & { deliveryId: number }, [number, string]>(
-        `SELECT id AS deliveryId, handed_at AS at, handed_at AS occurredAt, contact_id AS contactId, NULL AS path,
-           event_id AS eventId, (SELECT properties FROM events WHERE events.id = event_id) AS properties
+        `SELECT id AS "deliveryId", handed_at AS at, handed_at AS "occurredAt", contact_id AS "contactId", NULL AS path,
+           event_id AS "eventId", (SELECT properties FROM events WHERE events.id = event_id) AS properties
          FROM deliveries
          WHERE app_id = ?1 AND message_id = (SELECT id FROM messages WHERE app_id = ?1 AND name = ?2)
            AND ${HAS_FOLLOWED} AND handed_at BETWEEN ${from} AND ${until} ${ofPerson}

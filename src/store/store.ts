@@ -1,4 +1,3 @@
-import type { Database } from 'bun:sqlite'
 import { createAccountReads } from './accounts.ts'
 import { createActivationReads } from './activation.ts'
 import { createAlertReads } from './alerts.ts'
@@ -9,6 +8,7 @@ import { createConsentReads } from './consents.ts'
 import { createChangeReads } from './contact-changes.ts'
 import { createContactSearch } from './search/contact-search.ts'
 import { createContactReads } from './contacts.ts'
+import { createPostgresContactSearch } from './postgres/contact-search.ts'
 import { createCounterReads } from './counters.ts'
 import { type ClaimedDeliveries, unpackClaim } from './delivery-writes.ts'
 import { createDeliveryCounts } from './delivery-counts.ts'
@@ -49,6 +49,8 @@ import { createOwnerReads } from './weekly-summaries.ts'
 import type { Refused } from './types.ts'
 import type { Job, Outcome, WriteName, Writes } from './writes.ts'
 import { createEngine } from './engine/engine.ts'
+import type { Sql } from './engine/sql.ts'
+import { createSqliteSql } from './engine/sqlite-sql.ts'
 import { isDamage, StoreError } from './engine/errors.ts'
 import { isFolderServed } from './engine/folder-lock.ts'
 import { openForWriting } from './engine/sealed-columns.ts'
@@ -59,7 +61,7 @@ type Async<T extends Record<string, (...args: never[]) => unknown>> = {
 
 type Reads = ReturnType<typeof createReads>
 type DeliveryReads = ReturnType<typeof createDeliveryReads>
-type Dependencies = { sealer: Sealer; rules: Rules }
+export type Dependencies = { sealer: Sealer; rules: Rules }
 
 /**
  * Each operation is atomic; no transaction leaves the store. Writes resolve after COMMIT with the outcome or a
@@ -84,7 +86,7 @@ export type Store = {
     schemaVersion: number
   }
 
-const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: DeliveryReads) => ({
+export const createReads = (db: Sql, { sealer, rules }: Dependencies, deliveries: DeliveryReads) => ({
   ...createAccountReads(db, sealer),
   ...createReportedReads(db),
   ...createAlertReads(db),
@@ -101,7 +103,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createInstallReads(db),
   ...createActivationReads(db),
   ...createContactReads(db),
-  ...createContactSearch(db),
+  ...(db.dialect.engine === 'sqlite' ? createContactSearch(db) : createPostgresContactSearch(db)),
   ...createChangeReads(db),
   ...createConsentReads(db),
   ...createEventReads(db),
@@ -131,7 +133,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
 /**
  * Without threads, `now` makes ids (ms UTC) and `readEvent` parses event texts. `masterKey` seals stored secrets.
  */
-type OpenOptions = {
+export type OpenOptions = {
   threads: boolean
   now?: () => number
   readEvent?: ReadEvent
@@ -152,7 +154,7 @@ export async function openStore(folder: string, options: OpenOptions): Promise<S
   const sealer = createSealer(masterKey)
   const channel = threads
     ? await startThreads(folder, { masterKey, hasExternalCheckpoints, onUpgrade })
-    : openInline(folder, { now, sealer, readEvent, rules, onUpgrade })
+    : await openInline(folder, { now, sealer, readEvent, rules, onUpgrade })
   try {
     return createStore(folder, channel, { sealer, rules })
   } catch (error) {
@@ -163,7 +165,26 @@ export async function openStore(folder: string, options: OpenOptions): Promise<S
 
 function createStore(folder: string, channel: Channel, dependencies: Dependencies): Store {
   const db = openForReading(folder)
-  const reads = createReads(db, dependencies, createDeliveryReads(db, createMailSources(db, dependencies.sealer)))
+  return assembleStore(channel, {
+    ...dependencies,
+    sql: createSqliteSql(db),
+    close: () => db.close(),
+    sizes: () => ({ databaseBytes: Bun.file(databasePath(folder)).size, logBytes: Bun.file(logPath(folder)).size }),
+    removeOldCopies: (now) => removeOldCopies(folder, now),
+    schemaVersion: schemaVersion(db),
+  })
+}
+
+/** What an engine is read with. */
+export type Reading = Dependencies &
+  Pick<Store, 'removeOldCopies' | 'schemaVersion'> & {
+    sql: Sql
+    close: () => void
+    sizes: () => { databaseBytes: number; logBytes: number }
+  }
+
+export function assembleStore(channel: Channel, { sql, ...reading }: Reading): Store {
+  const reads = createReads(sql, reading, createDeliveryReads(sql, createMailSources(sql, reading.sealer)))
   const listeners: ((commit: { rows: number; ms: number }) => void)[] = []
   const damageListeners: ((reason: string) => void)[] = []
   const faults = createFaultWatch()
@@ -178,7 +199,7 @@ function createStore(folder: string, channel: Channel, dependencies: Dependencie
   const closeAll = async (): Promise<void> => {
     await writer.stop()
     clearInterval(overdue)
-    db.close()
+    reading.close()
     await channel.close()
   }
   let closing: Promise<void> | null = null
@@ -203,17 +224,11 @@ function createStore(folder: string, channel: Channel, dependencies: Dependencie
       faults.note(outcome)
       return 'done' in outcome
     },
-    stats: () => sizesOf(folder, writer.waiting()),
-    removeOldCopies: (now) => removeOldCopies(folder, now),
-    schemaVersion: schemaVersion(db),
+    stats: () => ({ waiting: writer.waiting(), ...reading.sizes() }),
+    removeOldCopies: reading.removeOldCopies,
+    schemaVersion: reading.schemaVersion,
   }
 }
-
-const sizesOf = (folder: string, waiting: number) => ({
-  waiting,
-  databaseBytes: Bun.file(databasePath(folder)).size,
-  logBytes: Bun.file(logPath(folder)).size,
-})
 
 type Submit = <N extends WriteName>(name: N, input: Job<N>['input']) => Promise<Outcome<N>>
 type AsyncWrites = { [N in keyof Writes]: (input: Job<N>['input']) => Promise<Outcome<N>> }
@@ -272,8 +287,11 @@ export function createFaultWatch() {
 type InlineOptions = Pick<OpenOptions, 'readEvent' | 'rules' | 'onUpgrade'> & { now: () => number; sealer: Sealer }
 
 /** Runs the engine on this thread, for short-lived commands. @throws StoreError if the folder cannot be opened */
-function openInline(folder: string, { now, sealer, readEvent, rules, onUpgrade }: InlineOptions): Channel {
-  const db = openForWriting(folder, sealer, { beforeFirst: () => refuseWhileServed(folder), onUpgrade })
+async function openInline(
+  folder: string,
+  { now, sealer, readEvent, rules, onUpgrade }: InlineOptions,
+): Promise<Channel> {
+  const db = await openForWriting(folder, sealer, { beforeFirst: () => refuseWhileServed(folder), onUpgrade })
   const engine = createEngine(db, now, sealer, { isAlone: false, readEvent, rules })
   const broken: ((reason: string) => void)[] = []
   return {

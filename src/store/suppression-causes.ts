@@ -1,3 +1,5 @@
+import type { Dialect } from './engine/sql.ts'
+
 /** How an email failed, as reported. */
 export type Failure = 'bounced' | 'softBounced' | 'blocked' | 'complained'
 
@@ -20,5 +22,5 @@ export type Cause =
   /** people were imported with this status */
   | { by: 'import' }
 
-/** What may name an erased person. */
-export const FORGET_CAUSE = "json_remove(cause, '$.delivery', '$.text')"
+/** Without what may name an erased person. */
+export const forgetCause = ({ jsonWithout }: Dialect): string => jsonWithout(jsonWithout('cause', 'delivery'), 'text')

@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { filterInOrder } from '../core/in-order.ts'
 import { publicId } from '../core/ids.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
@@ -15,7 +15,7 @@ import type { DeliveryRules, Finish } from './delivery-rules.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { MessageContent, SuppressionReason } from './message-types.ts'
-import { type Cause, FORGET_CAUSE } from './suppression-causes.ts'
+import { type Cause, forgetCause } from './suppression-causes.ts'
 import type { ContactStatus, Refused } from './types.ts'
 
 /** Key of the address hashes, created on first use. */
@@ -39,16 +39,17 @@ export type SuppressionCursor = Pick<Suppressed, 'emailHash' | 'createdAt'>
 export type SuppressionFilter = { reason: SuppressionReason | null; start: string | null }
 
 /** Found by keyed hashes, because suppressions outlive a person's erasure, which removes the address. */
-export function createSuppressionList(db: Database) {
+export function createSuppressionList(db: Sql) {
   const readKey = db.prepare<{ value: string }, [string]>('SELECT value FROM install WHERE name = ?')
+  const addKey = db.prepare('INSERT INTO install (name, value) VALUES (?, ?)')
   const select = db.prepare<{ reason: SuppressionReason }, [number, string]>(
     'SELECT reason FROM suppressions WHERE app_id = ? AND email_hash = ?',
   )
   const setEmail = db.prepare(
-    'UPDATE suppressions SET email = ? WHERE app_id = ? AND email_hash = ? AND email IS NOT ?1',
+    'UPDATE suppressions SET email = ? WHERE app_id = ? AND email_hash = ? AND email IS DISTINCT FROM ?1',
   )
   const forget = db.prepare(
-    `UPDATE suppressions SET email = NULL, cause = ${FORGET_CAUSE} WHERE app_id = ? AND email_hash = ?`,
+    `UPDATE suppressions SET email = NULL, cause = ${forgetCause(db.dialect)} WHERE app_id = ? AND email_hash = ?`,
   )
   let key: string | null = null
 
@@ -67,7 +68,7 @@ export function createSuppressionList(db: Database) {
     async ensureKey(): Promise<void> {
       const stored = (await readKey.get(KEY_NAME))?.value
       key = stored ?? key ?? Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
-      if (stored === undefined) db.run('INSERT INTO install (name, value) VALUES (?, ?)', [KEY_NAME, key])
+      if (stored === undefined) await addKey.run(KEY_NAME, key)
     },
     /** Of a person who is known again. */
     name: async (appId: number, email: string) => await setEmail.run(email, appId, await hash(appId, email)),
@@ -89,12 +90,12 @@ const toSuppressed = ({ cause, ...row }: StoredRow): Suppressed => ({
 
 const toSuppressedOrNull = (row: StoredRow | null): Suppressed | null => row && toSuppressed(row)
 
-export function createSuppressionReads(db: Database) {
+export function createSuppressionReads(db: Sql) {
   const list = createSuppressionList(db)
   const select = <Values extends (number | string | null)[]>(rest: string) =>
     db.prepare<StoredRow, Values>(
-      `SELECT email_hash AS emailHash, suppressions.email, contacts.id AS contactId, reason,
-              suppressions.created_at AS createdAt, cause, unsubscribed_at AS unsubscribedAt
+      `SELECT email_hash AS "emailHash", suppressions.email, contacts.id AS "contactId", reason,
+              suppressions.created_at AS "createdAt", cause, unsubscribed_at AS "unsubscribedAt"
        FROM suppressions LEFT JOIN contacts ON contacts.app_id = suppressions.app_id AND contacts.email = suppressions.email
        WHERE suppressions.app_id = ? AND ${rest}`,
     )
@@ -108,7 +109,7 @@ export function createSuppressionReads(db: Database) {
   const byHash = select<[number, string | null]>('email_hash = ?')
   const count = <Values extends (number | string)[]>(rest: string) =>
     db.prepare<{ count: number }, [number, ...Values, number]>(
-      `SELECT count(*) AS count FROM (SELECT 1 FROM suppressions WHERE app_id = ? ${rest} LIMIT ?)`,
+      `SELECT count(*) AS count FROM (SELECT 1 FROM suppressions WHERE app_id = ? ${rest} LIMIT ?) AS counted`,
     )
   const countAll = count<[]>('')
   const countOf = count<[SuppressionReason]>('AND reason = ?')
@@ -191,7 +192,7 @@ type WaitingEmail = { content: MessageContent; record: string | null }
 /** Cancels a person's emails that wait, as `decide` says of each. */
 export function createOpenEmails({ db, live, ends }: Pick<Parts, 'db' | 'live' | 'ends'>) {
   const open = db.prepare<Open, [number, number]>(
-    `SELECT id, message_id AS messageId, version, record FROM deliveries
+    `SELECT id, message_id AS "messageId", version, record FROM deliveries
      WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND state IN ('waiting', 'deferred', 'claimed')`,
   )
   return async (
@@ -234,7 +235,7 @@ export type SuppressionRules = {
 }
 
 type Parts = {
-  db: Database
+  db: Sql
   live: LiveMessages
   ends: DeliveryEnds
   rules: SuppressionRules & Pick<DeliveryRules, 'cancelBySuppression'>
@@ -245,12 +246,13 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const [noteChange, nameCause] = [createChangeNote(db), createChangeCause(db)]
   const put = db.prepare(
     `INSERT INTO suppressions (app_id, email_hash, reason, created_at, email, cause) VALUES (?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at, email = excluded.email,
+     ON CONFLICT (app_id, email_hash) DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at, email = excluded.email,
        cause = excluded.cause,
-       unsubscribed_at = ifnull(unsubscribed_at, iif(suppressions.reason = 'unsubscribed', suppressions.created_at, NULL))`,
+       unsubscribed_at = coalesce(suppressions.unsubscribed_at,
+         CASE WHEN suppressions.reason = 'unsubscribed' THEN suppressions.created_at END)`,
   )
   const noteUnsubscribed = db.prepare(
-    `UPDATE suppressions SET unsubscribed_at = ifnull(unsubscribed_at, ?)
+    `UPDATE suppressions SET unsubscribed_at = coalesce(unsubscribed_at, ?)
      WHERE app_id = ? AND email_hash = ? AND reason <> 'unsubscribed'`,
   )
   const goBack = db.prepare<object, [number, string | null]>(
@@ -264,18 +266,20 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const remove = db.prepare('DELETE FROM suppressions WHERE app_id = ? AND email_hash = ?')
   const setStatus = db.prepare('UPDATE contacts SET status = ?, updated_at = ? WHERE id = ?')
   const resubscribe = db.prepare<{ id: number }, [number, number, string]>(
-    `UPDATE contacts SET status = iif(${IS_UNCONFIRMED}, 'pending', 'subscribed'), updated_at = ?
+    `UPDATE contacts SET status = CASE WHEN ${IS_UNCONFIRMED} THEN 'pending' ELSE 'subscribed' END, updated_at = ?
      WHERE app_id = ? AND email = ? AND status NOT IN ('subscribed', 'pending')
      RETURNING id`,
   )
-  const byId = db.prepare<Person, [number]>('SELECT app_id AS appId, email FROM contacts WHERE id = ?')
+  const byId = db.prepare<Person, [number]>('SELECT app_id AS "appId", email FROM contacts WHERE id = ?')
   const findStatusChange = createStatusChangeRead(db)
   const byEmail = db.prepare<{ id: number; status: ContactStatus }, [number, string]>(
     'SELECT id, status FROM contacts WHERE app_id = ? AND email = ?',
   )
   const saveSync = db.prepare(
-    `INSERT OR REPLACE INTO suppression_syncs (app_id, provider, at, added, known, unread, fault)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO suppression_syncs (app_id, provider, at, added, known, unread, fault)
+     VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (app_id) DO UPDATE SET provider = excluded.provider, at = excluded.at, added = excluded.added,
+       known = excluded.known, unread = excluded.unread, fault = excluded.fault`,
   )
   const cancelEmails = createOpenEmails({ db, live, ends })
 

@@ -1,6 +1,6 @@
 /** Topics of messages, and which of them people have ended. */
 import { mapInOrder } from '../core/in-order.ts'
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import type { IdSequence } from '../core/ids.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createChangeNote } from './contact-changes.ts'
@@ -34,28 +34,29 @@ type Use = { topic: string | null; messages: number; isShown: number }
 
 const SELECT = 'SELECT id, name, description FROM topics'
 
-export function createTopicReads(db: Database) {
+export function createTopicReads(db: Sql) {
   const list = createSuppressionList(db)
-  const ofApp = db.prepare<Topic, [number]>(`${SELECT} WHERE app_id = ? ORDER BY name COLLATE NOCASE, id`)
+  const ofApp = db.prepare<Topic, [number]>(`${SELECT} WHERE app_id = ? ORDER BY lower(name), id`)
   const byName = db.prepare<Topic, [number, string]>(`${SELECT} WHERE app_id = ? AND name = ?`)
   // reads each message once, however many topics there are
   const uses = db.prepare<Use, [number]>(
-    `SELECT content ->> '$.topic' AS topic, count(*) AS messages, max(status <> 'draft') AS isShown
+    `SELECT ${db.dialect.jsonMember('content', 'topic')} AS topic, count(*) AS messages,
+       max(CASE WHEN status <> 'draft' THEN 1 ELSE 0 END) AS "isShown"
      FROM messages JOIN message_versions AS current
        ON current.message_id = messages.id AND current.version = messages.version
      WHERE messages.app_id = ? GROUP BY topic`,
   )
   const ended = db.prepare<EndedTopic, [number, string]>(
-    'SELECT topic, ended_at AS endedAt, actor FROM ended_topics WHERE app_id = ? AND email_hash = ? ORDER BY topic',
+    'SELECT topic, ended_at AS "endedAt", actor FROM ended_topics WHERE app_id = ? AND email_hash = ? ORDER BY topic',
   )
   const anyEnded = db.prepare('SELECT 1 FROM ended_topics WHERE app_id = ? LIMIT 1')
   const endedOf = db.prepare<{ hash: string; topic: string }, [number, string]>(
-    `SELECT email_hash AS hash, topic FROM json_each(?2) AS wanted
-     CROSS JOIN ended_topics ON ended_topics.app_id = ?1 AND email_hash = wanted.value
-     JOIN topics ON topics.app_id = ?1 AND topics.name = topic ORDER BY topic COLLATE NOCASE`,
+    `SELECT email_hash AS hash, topic FROM ${db.dialect.textsOf('?2', 'wanted')}
+     ${db.dialect.crossJoin} ended_topics ON ended_topics.app_id = ?1 AND email_hash = wanted.value
+     JOIN topics ON topics.app_id = ?1 AND topics.name = topic ORDER BY lower(topic)`,
   )
   const one = db.prepare<{ endedAt: number }, [number, string, string]>(
-    'SELECT ended_at AS endedAt FROM ended_topics WHERE app_id = ? AND email_hash = ? AND topic = ?',
+    'SELECT ended_at AS "endedAt" FROM ended_topics WHERE app_id = ? AND email_hash = ? AND topic = ?',
   )
   return {
     /** By name. */
@@ -92,7 +93,7 @@ export function createTopicReads(db: Database) {
 }
 
 type Parts = {
-  db: Database
+  db: Sql
   ids: IdSequence
   live: LiveMessages
   ends: DeliveryEnds
@@ -104,31 +105,37 @@ export type TopicWrites = ReturnType<typeof createTopicWrites>
 export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
   const [list, audit, noteTopics] = [createSuppressionList(db), createAudit(db), createChangeNote(db)]
   const reads = createTopicReads(db)
+  const { dialect } = db
+  const topicOfMessage = dialect.jsonMember('content', 'topic')
   const byId = db.prepare<Topic, [number, number]>(`${SELECT} WHERE id = ? AND app_id = ?`)
   const add = db.prepare('INSERT INTO topics (id, app_id, name, description, created_at) VALUES (?, ?, ?, ?, ?)')
   const change = db.prepare('UPDATE topics SET name = ?, description = ? WHERE id = ?')
   const remove = db.prepare('DELETE FROM topics WHERE id = ?')
   const renameInMessages = db.prepare(
-    `UPDATE message_versions SET content = json_set(content, '$.topic', ?1)
-     WHERE message_id IN (SELECT id FROM messages WHERE app_id = ?2) AND content ->> '$.topic' = ?3`,
+    `UPDATE message_versions SET content = ${dialect.jsonSet('content', 'topic', 'CAST(?1 AS text)')}
+     WHERE message_id IN (SELECT id FROM messages WHERE app_id = ?2) AND ${topicOfMessage} = ?3`,
   )
   // an email has the topic of its own version
   const onTheirWay = db.prepare<object, [number, string]>(
     `SELECT 1 FROM messages JOIN message_versions AS own ON own.message_id = messages.id
-     WHERE messages.app_id = ? AND content ->> '$.topic' = ? AND EXISTS (
-       SELECT 1 FROM deliveries INDEXED BY deliveries_by_message
+     WHERE messages.app_id = ? AND ${topicOfMessage} = ? AND EXISTS (
+       SELECT 1 FROM deliveries${dialect.indexedBy('deliveries_by_message')}
        WHERE deliveries.message_id = messages.id AND state IN ('waiting', 'deferred', 'claimed', 'handed')
          AND deliveries.version = own.version) LIMIT 1`,
   )
-  const renameEnded = db.prepare('UPDATE OR IGNORE ended_topics SET topic = ? WHERE app_id = ? AND topic = ?')
   const byEmail = db.prepare<{ id: number }, [number, string]>('SELECT id FROM contacts WHERE app_id = ? AND email = ?')
+  const renameEnded = db.prepare(
+    `UPDATE ended_topics SET topic = ?1 WHERE app_id = ?2 AND topic = ?3 AND NOT EXISTS (
+       SELECT 1 FROM ended_topics AS other
+       WHERE other.app_id = ?2 AND other.email_hash = ended_topics.email_hash AND other.topic = ?1)`,
+  )
   const person = db.prepare<{ appId: number; email: string }, [number]>(
-    'SELECT app_id AS appId, email FROM contacts WHERE id = ?',
+    'SELECT app_id AS "appId", email FROM contacts WHERE id = ?',
   )
   // what a member ended, the person can't take back
   const end = db.prepare(
     `INSERT INTO ended_topics (app_id, email_hash, topic, ended_at, actor) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET actor = ifnull(excluded.actor, actor)`,
+     ON CONFLICT (app_id, email_hash, topic) DO UPDATE SET actor = coalesce(excluded.actor, ended_topics.actor)`,
   )
   const resume = db.prepare('DELETE FROM ended_topics WHERE app_id = ? AND email_hash = ? AND topic = ?')
   const cancelOpen = createOpenEmails({ db, live, ends })

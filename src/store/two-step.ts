@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { and, count, eq, inArray, isNotNull, isNull, lt, ne, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import type { AccountRules } from './account-rules.ts'
 import { createAudit, type Done, DONE } from './audit.ts'
 import { twoStepContext } from './engine/sealed-columns.ts'
@@ -23,8 +22,8 @@ export type TwoStepRow = {
   codesLeft: number
 }
 
-export function createTwoStepReads(db: Database, sealer: Sealer) {
-  const orm = drizzle(db)
+export function createTwoStepReads(db: Sql, sealer: Sealer) {
+  const { orm } = db
   const memberId = sql.placeholder('memberId')
   const ofMember = prepareLazily(() => orm.select().from(twoSteps).where(eq(twoSteps.memberId, memberId)).prepare())
   const codesLeft = prepareLazily(() =>
@@ -54,7 +53,7 @@ type Own = { memberId: string; at: number }
 /** `startedAt` identifies the secret that the code was checked against; refused if the secret has changed. */
 type Code = { memberId: string; startedAt: number; step: number }
 
-function createMemberAudit(db: Database) {
+function createMemberAudit(db: Sql) {
   const audit = createAudit(db)
   const { listJoined } = createMemberships(db)
   return async (action: string, { memberId, at }: Own): Promise<void> => {
@@ -63,8 +62,8 @@ function createMemberAudit(db: Database) {
   }
 }
 
-export function createTwoStepEnd(db: Database) {
-  const orm = drizzle(db)
+export function createTwoStepEnd(db: Sql) {
+  const { orm } = db
   const auditMember = createMemberAudit(db)
   return async (own: Own): Promise<void> => {
     const ended = await orm.delete(twoSteps).where(eq(twoSteps.memberId, own.memberId)).returning().get()
@@ -73,8 +72,8 @@ export function createTwoStepEnd(db: Database) {
 }
 
 /** Removes an unfinished set-up when the password changes: someone with the old password may have seen its secret. */
-export function createSetUpEnd(db: Database) {
-  const orm = drizzle(db)
+export function createSetUpEnd(db: Sql) {
+  const { orm } = db
   return async (memberId: string): Promise<void> => {
     await orm
       .delete(twoSteps)
@@ -83,11 +82,11 @@ export function createSetUpEnd(db: Database) {
   }
 }
 
-type Parts = { db: Database; sealer: Sealer; rules: Pick<AccountRules, 'refuseOneStep'> }
+type Parts = { db: Sql; sealer: Sealer; rules: Pick<AccountRules, 'refuseOneStep'> }
 
 /** Callers verify codes; the store prevents their reuse. */
 export function createTwoStepWrites({ db, sealer, rules }: Parts) {
-  const orm = drizzle(db)
+  const { orm } = db
   const auditMember = createMemberAudit(db)
   const endTwoStep = createTwoStepEnd(db)
   const { listJoinedAccounts } = createMemberships(db)

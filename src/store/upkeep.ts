@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { HOUR_MS } from '../core/clock.ts'
 import type { AccountRules } from './account-rules.ts'
 import type { Timeline, TimelineRow } from './timeline/timeline.ts'
@@ -13,7 +13,7 @@ const DELETED_PER_RUN = 500
 type UpkeepRules = Pick<AccountRules, 'defaultRequestDays' | 'defaultResponseDays' | 'expiriesAt'>
 
 /** Deletes expired rows. @returns the number deleted, so that the caller can repeat it */
-export function createUpkeep(db: Database, timeline: Timeline, rules: UpkeepRules) {
+export function createUpkeep(db: Sql, timeline: Pick<Timeline, 'remove'>, rules: UpkeepRules) {
   const removeOutcomes = createOutcomeUpkeep(db, rules, DELETED_PER_RUN)
   const usage = db.prepare(
     `DELETE FROM limit_usage WHERE (bucket, second) IN
@@ -66,15 +66,15 @@ const IS_NEEDED = `EXISTS (SELECT 1 FROM deliveries d WHERE d.app_id = b.app_id 
  * Scans by id, which is the order of arrival, and stops at the first row that is younger than 48 hours; rows with a
  * future time (the clock was set back) are skipped.
  */
-export function createBatchUpkeep(db: Database, timeline: Pick<Timeline, 'remove'>) {
+export function createBatchUpkeep(db: Sql, timeline: Pick<Timeline, 'remove'>) {
   const slice = db.prepare<{ last: number | null; young: number | null; rows: number }, [number, number, number]>(
     `SELECT max(id) AS last, min(id) FILTER (WHERE received_at > ?2 AND received_at <= ?3) AS young, count(*) AS rows FROM
-       (SELECT id, received_at FROM snippet_batches WHERE id > ?1 ORDER BY id LIMIT ${SCANNED_PER_RUN})`,
+       (SELECT id, received_at FROM snippet_batches WHERE id > ?1 ORDER BY id LIMIT ${SCANNED_PER_RUN}) AS scanned`,
   )
   const remove = db.prepare<TimelineRow, [number, number, number]>(
     `DELETE FROM snippet_batches WHERE id IN
        (SELECT id FROM snippet_batches b WHERE id > ? AND id <= ? AND received_at <= ? AND NOT ${IS_NEEDED}
-        LIMIT ${DELETED_PER_RUN}) RETURNING contact_id AS contactId, type, id`,
+        LIMIT ${DELETED_PER_RUN}) RETURNING contact_id AS "contactId", type, id`,
   )
   const pass = { beganAt: 0, scannedUntil: 0, isOver: true }
 

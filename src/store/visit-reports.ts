@@ -1,8 +1,8 @@
 /** Page views, actions and presence reported by browsers. Times are ms UTC. */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { HOUR_MS } from '../core/clock.ts'
 import { idAt } from '../core/ids.ts'
-import { VISIT_REPORT_TYPES, selectIndexedIds, selectIds, selectUnindexedPeople } from './timeline/timeline-reads.ts'
+import { VISIT_REPORT_TYPES } from './timeline/timeline-reads.ts'
 import type { PersonWrite } from './types.ts'
 
 /** Event name of stored page views; customers cannot use it. */
@@ -70,20 +70,20 @@ export const toReport = <R extends StoredReport>({ code, ...row }: R) => ({
   isReturn: code === REPORT_CODES.here,
 })
 
-export function createReportReads(db: Database) {
+export function createReportReads(db: Sql) {
   const limited = db.prepare<{ id: number }, []>(
     'SELECT apps.id FROM apps JOIN accounts ON accounts.id = apps.account_id WHERE accounts.snippet_limits = 1',
   )
   const sizes = db.prepare<BatchSize, [number, number, string]>(
-    `SELECT b.app_id AS appId, c.email, b.received_at AS receivedAt, b.items
+    `SELECT b.app_id AS "appId", c.email, b.received_at AS "receivedAt", b.items
      FROM snippet_batches b JOIN contacts c ON c.id = b.contact_id
-     WHERE b.id >= ? AND b.received_at > ? AND b.items > 0 AND b.app_id IN (SELECT value FROM json_each(?))
+     WHERE b.id >= ? AND b.received_at > ? AND b.items > 0 AND ${db.dialect.isOneOf('b.app_id')}
      ORDER BY b.received_at`,
   )
   const ofPerson = db.prepare<Omit<PersonReport, 'type'> & { code: number | null }, [number, number, number]>(
-    `SELECT id, received_at - ifnull(age, 0) AS at, ifnull(path, '') AS path, is_here AS code
+    `SELECT id, received_at - coalesce(age, 0) AS at, coalesce(path, '') AS path, is_here AS code
      FROM snippet_batches WHERE id IN
-       (SELECT id FROM (${selectIds('snippet_batches', { contact: '?1', types: IS_BATCH })}) WHERE id < ?2
+       (SELECT id FROM (${db.dialect.personIds('snippet_batches', { contact: '?1', types: IS_BATCH })}) AS all_ids WHERE id < ?2
         ORDER BY id DESC LIMIT ?3) ORDER BY id DESC`,
   )
 
@@ -107,13 +107,14 @@ export function createReportReads(db: Database) {
   }
 }
 
-export function createPresenceReads(db: Database, { isIndexedOnly = false } = {}) {
+export function createPresenceReads(db: Sql, { isIndexedOnly = false } = {}) {
   const ofPerson = { contact: '?2', types: IS_BATCH }
+  const { indexedPersonIds, personIds } = db.dialect
   const reports = db.prepare<StoredReport, [number, number, number]>(
-    `SELECT page_load AS pageLoad, batch_number AS reportNumber, received_at AS receivedAt,
-       received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
+    `SELECT page_load AS "pageLoad", batch_number AS "reportNumber", received_at AS "receivedAt",
+       received_at - coalesce(age, 0) AS "reportedAt", coalesce(path, '') AS path, is_here AS code
      FROM snippet_batches WHERE app_id = ?1 AND received_at > ?3 AND id IN
-       (${isIndexedOnly ? selectIndexedIds(ofPerson) : selectIds('snippet_batches', ofPerson)})`,
+       (${isIndexedOnly ? indexedPersonIds('snippet_batches', ofPerson) : personIds('snippet_batches', ofPerson)})`,
   )
 
   return {
@@ -122,8 +123,10 @@ export function createPresenceReads(db: Database, { isIndexedOnly = false } = {}
   }
 }
 
-export function createUnindexedReports(db: Database) {
-  const unindexed = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('snippet_batches', IS_BATCH, '?'))
+export function createUnindexedReports(db: Sql) {
+  const { unindexedPeople } = db.dialect
+  if (unindexedPeople === null) return async () => new Set<number>()
+  const unindexed = db.prepare<{ id: number }, [string]>(unindexedPeople('snippet_batches', IS_BATCH, '?'))
   return async (people: readonly number[]): Promise<Set<number>> =>
     new Set((await unindexed.all(JSON.stringify(people))).map(({ id }) => id))
 }

@@ -1,7 +1,6 @@
 /** Who gets the weekly summary of an account. Times are ms UTC. */
-import type { Database } from 'bun:sqlite'
+import type { Sql } from './engine/sql.ts'
 import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Done, DONE } from './audit.ts'
 import { members, memberships } from './schema.ts'
 import type { Refused } from './types.ts'
@@ -25,8 +24,8 @@ const owner = {
   summarizedAt: memberships.summarizedAt,
 }
 
-export function createOwnerReads(db: Database) {
-  const orm = drizzle(db)
+export function createOwnerReads(db: Sql) {
+  const { orm } = db
   return {
     /** Without those who have not accepted. */
     listOwners: async (accountId: string): Promise<Owner[]> =>
@@ -58,8 +57,8 @@ export function createOwnerReads(db: Database) {
   }
 }
 
-export function createSummaryWrites(db: Database) {
-  const orm = drizzle(db)
+export function createSummaryWrites(db: Sql) {
+  const { orm } = db
   return {
     async setWeeklySummary({ membershipId, isOn }: { membershipId: string; isOn: boolean }): Promise<Done | Refused> {
       const set = { weeklySummary: isOn }
@@ -69,7 +68,7 @@ export function createSummaryWrites(db: Database) {
 
     /** Before it is sent, so that it is sent once. `from`: what was stored. Refusals: already_done. */
     async claimSummary({ membershipId, from, to }: { membershipId: string; from: number | null; to: number | null }) {
-      const isAsRead = sql`${memberships.summarizedAt} IS ${from}`
+      const isAsRead = sql`${memberships.summarizedAt} IS NOT DISTINCT FROM ${from}`
       const claimed = await orm
         .update(memberships)
         .set({ summarizedAt: to })

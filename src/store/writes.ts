@@ -1,22 +1,20 @@
-import type { Database } from 'bun:sqlite'
-import { createIdSequence } from '../core/ids.ts'
+import type { IdSequence } from '../core/ids.ts'
 import { createAccountWrites } from './accounts.ts'
 import { createActivationWrites } from './activation.ts'
 import { createAlertWrites } from './alerts.ts'
 import { createAppWrites } from './apps.ts'
 import { createAuditWrites } from './audit.ts'
 import { createBackupWrites } from './backups.ts'
-import { createContactIndex } from './search/contact-index.ts'
-import { createCounters } from './counters.ts'
+import type { Counters } from './counters.ts'
 import { createComparing } from './compared-people.ts'
 import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryRetries } from './delivery-retries.ts'
 import { createReportWrites } from './delivery-reports.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
 import type { Sealer } from './engine/sealing.ts'
+import type { Sql } from './engine/sql.ts'
 import { createDomainCheckWrites } from './domain-checks.ts'
 import { createErasure } from './erasure.ts'
-import { createEventNames } from './events.ts'
 import { createFollowUps } from './follow-ups.ts'
 import type { EventText, ReadText, TextOutcome } from './event-texts.ts'
 import { createInstallWrites } from './install.ts'
@@ -32,9 +30,9 @@ import { createMemberWrites } from './members.ts'
 import type { SendWrite, SentMail } from './message-types.ts'
 import { createMessageWrites } from './messages.ts'
 import { createPasswordWrites } from './passwords.ts'
-import { createPeople } from './people.ts'
+import type { People } from './people.ts'
 import type { PlannedWrite, Rules } from './plan-types.ts'
-import { createPlannedWrites } from './planned-writes.ts'
+import { createPlannedWrites, type IsRepeated, type RowWrites } from './planned-writes.ts'
 import { createRequestWrites } from './requests.ts'
 import { createExpiry } from './retention.ts'
 import { createMessageSchedules, createScheduleWrites } from './schedules.ts'
@@ -43,9 +41,7 @@ import { createSentCache } from './caches/sent-cache.ts'
 import { createSessionWrites } from './sessions.ts'
 import type { StartWrite } from './start-writes.ts'
 import { createSuppressionWrites } from './suppressions.ts'
-import { createKnownReports } from './timeline/known-reports.ts'
-import { INDEXED_UNTIL } from './timeline/timeline-reads.ts'
-import { createTimeline } from './timeline/timeline.ts'
+import type { Timeline } from './timeline/timeline.ts'
 import { createTopicWrites } from './topics.ts'
 import { createTwoStepWrites } from './two-step.ts'
 import type {
@@ -86,29 +82,23 @@ const PLANNED: Record<keyof PlannedWrites, true> = {
   confirmConsent: true,
 }
 
-/** Includes the timeline's position, because ids must not be reused after their rows were erased. */
-const LAST_ID = `SELECT max(${INDEXED_UNTIL}, ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
-  ifnull((SELECT max(id) FROM snippet_batches), 0), ifnull((SELECT max(id) FROM deliveries), 0),
-  ifnull((SELECT max(id) FROM messages), 0), ifnull((SELECT max(id) FROM topics), 0)) AS id`
-
-export type WritesParts = {
-  db: Database
-  now: () => number
-  sealer: Sealer
-  isAlone: boolean
-  rules: Rules
+/** What an engine has beside its tables, for the writes of one connection. */
+export type EngineParts = {
+  ids: IdSequence
+  people: People
+  counters: Pick<Counters, 'countUsage'>
+  rows: RowWrites
+  isRepeated: IsRepeated
+  timeline: Pick<Timeline, 'erase' | 'remove'>
 }
 
-export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
-  const last = db.query<{ id: number }, []>(LAST_ID)
-  const ids = createIdSequence(now, last.get()?.id ?? 0)
+export type WritesParts = { db: Sql; engine: EngineParts; sealer: Sealer; rules: Rules }
+
+export function createWrites({ db, engine, sealer, rules }: WritesParts) {
+  const { ids, people, timeline } = engine
   const [live, sentCache] = [createLiveMessages(db, createMailSources(db, sealer)), createSentCache()]
   const comparisons = createComparing(db)
   const ends = createDeliveryEnds({ db, sentCache, comparisons, rules })
-  const [people, names, counters] = [createPeople(db), createEventNames(db), createCounters(db)]
-  const timeline = createTimeline(db, () => performance.now(), isAlone)
-  const known = createKnownReports(db)
-  const contactIndex = createContactIndex(db, () => performance.now(), !isAlone)
   const retries = createDeliveryRetries({ db, rules })
   const topics = createTopicWrites({ db, ids, live, ends, rules })
   const schedules = createMessageSchedules({ db, live, rules })
@@ -118,8 +108,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const senderDomains = createSenderDomainWrites({ db, retries, rules })
   const suppressions = createSuppressionWrites({ db, live, ends, rules })
   const apps = createAppWrites({ db, live, messages, mailSettings, rules })
-  const shared = { db, ids, people, names, live, sentCache, ends, counters, timeline, known, contactIndex }
-  const runPlanned = createPlannedWrites({ ...shared, rules })
+  const runPlanned = createPlannedWrites({ ...engine, db, live, sentCache, ends, rules })
   const start = async (starts: readonly StartWrite[]): Promise<void> =>
     void (await runPlanned(starts.map((input) => ({ name: 'startMessages', input }))))
   const follow = createFollowUps({ db, live, start, rules })
@@ -155,41 +144,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...createLimitWaitWrites(db),
     ...createScheduleWrites({ db, live, start, rules }),
   }
-  const settle = (): void => {
-    for (const one of [counters, timeline, known, people, names, live, sentCache]) one.settle()
-  }
-  const undo = (): void => {
-    counters.forget()
-    for (const one of [timeline, known, people, names, sentCache]) one.undo()
-    contactIndex.note()
-    // messages are changed in place, so all of them are reloaded
-    live.forget()
-  }
-  /** After another process wrote: drops caches and continues after its ids. */
-  const catchUp = (): void => {
-    for (const one of [people, names, live, sentCache]) one.forget()
-    timeline.catchUp()
-    known.catchUp()
-    contactIndex.note()
-    ids.passOver(last.get()?.id ?? 0)
-  }
-  /** `isIdle`: the transaction has no jobs and only maintains the index. */
-  const finish = (isIdle: boolean): void => {
-    counters.write()
-    timeline.advance(isIdle)
-    contactIndex.advance(isIdle)
-  }
-  return {
-    writes,
-    names: [...Object.keys(PLANNED), ...Object.keys(writes)],
-    runPlanned,
-    finish,
-    settle,
-    undo,
-    catchUp,
-    hasWaiting: (): boolean => timeline.hasWaiting() || contactIndex.hasWaiting(),
-    readEarlier: known.readEarlier,
-  }
+  return { writes, names: [...Object.keys(PLANNED), ...Object.keys(writes)], runPlanned, live, sentCache }
 }
 
 /** A refused request is planned anyway, because its Idempotency-Key may have an outcome. */

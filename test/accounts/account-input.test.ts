@@ -1,8 +1,9 @@
+import { openTestStore } from '../data-folder.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { type AccountText, readAccountInput } from '../../src/accounts/account-input.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import { makeFolder } from '../store/samples.ts'
 
 const TYPED: AccountText = { email: 'ada@example.com', appName: ' Engine ', domains: [], home: null }
@@ -11,7 +12,7 @@ describe('an account', () => {
   const { folder, remove } = makeFolder()
   let store: Store
   beforeAll(async () => {
-    store = await openStore(folder, { threads: false, rules: STORE_RULES })
+    store = await openTestStore(folder, { rules: STORE_RULES })
   })
   afterAll(async () => {
     await store.close()

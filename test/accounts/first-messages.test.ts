@@ -1,9 +1,10 @@
+import { openTestStore } from '../data-folder.ts'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { FIRST_MESSAGES, giveFirstMessages } from '../../src/accounts/first-messages.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { MIGRATIONS } from '../../src/store/engine/migrations/index.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import { createTestServer, NOW } from '../helper.ts'
 import { makeFolder } from '../store/samples.ts'
 
@@ -18,7 +19,7 @@ beforeEach(async () => {
   old.run(`INSERT INTO apps (id, account_id, public_id, site_id, name, created_at)
     VALUES (1, 'acc_1', 'app_1', 'site_1', 'One', 1), (2, 'acc_1', 'app_2', 'site_2', 'Two', 1), (3, 'acc_2', 'app_3', 'site_3', 'Three', 1)`)
   old.close()
-  store = await openStore(folder, { threads: false, rules: STORE_RULES })
+  store = await openTestStore(folder, { rules: STORE_RULES })
 })
 afterEach(async () => {
   await store.close()

@@ -1,3 +1,4 @@
+import { openTestStore } from '../data-folder.ts'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { createSecondSteps } from '../../src/accounts/second-steps.ts'
@@ -5,7 +6,7 @@ import type { Proof } from '../../src/accounts/sessions.ts'
 import type { SignInNotes } from '../../src/accounts/sign-in-notes.ts'
 import { createSignInTries } from '../../src/accounts/sign-in-tries.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import { makeFolder } from '../store/samples.ts'
 
 const MINUTE = 60_000
@@ -20,7 +21,7 @@ let steps: ReturnType<typeof createSecondSteps>
 
 beforeEach(async () => {
   Object.assign(clock, { wall: Date.UTC(2026, 4, 3), mono: 5_000 })
-  store = await openStore(`${folder}/${crypto.randomUUID()}`, { threads: false, rules: STORE_RULES })
+  store = await openTestStore(`${folder}/${crypto.randomUUID()}`, { rules: STORE_RULES })
   const beginning = { email: 'ada@example.com', passwordHash: 'argon', appName: 'Ada', domains: [], home: null }
   await createAccount({ store, now: clock.now(), actor: 'test' }, beginning, { onlyFirst: true, setupToken: null })
   const member = await store.findMember('ada@example.com')

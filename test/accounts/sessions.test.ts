@@ -1,8 +1,9 @@
+import { openTestStore } from '../data-folder.ts'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { createSessions, type Sessions } from '../../src/accounts/sessions.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import { makeFolder } from '../store/samples.ts'
 
 const HOUR = 3_600_000
@@ -21,7 +22,7 @@ let token = ''
 
 beforeEach(async () => {
   Object.assign(clock, { wall: Date.UTC(2026, 4, 3), mono: 5_000 })
-  store = await openStore(`${folder}/${crypto.randomUUID()}`, { threads: false, rules: STORE_RULES })
+  store = await openTestStore(`${folder}/${crypto.randomUUID()}`, { rules: STORE_RULES })
   sessions = createSessions({ store, clock })
   const beginning = { email: 'ada@example.com', passwordHash: 'argon', appName: 'Ada', domains: [], home: null }
   await createAccount({ store, now: clock.now(), actor: 'test' }, beginning, { onlyFirst: true, setupToken: null })

@@ -24,6 +24,7 @@ import {
   SIMULATED,
 } from './messages-data.ts'
 import { createFolder, EXECUTABLE, runJson, type Service, startService, waitForRest } from './service.ts'
+import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 
 /** Many short ones: what else the machine does then meets all sides alike. */
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 27)
@@ -99,7 +100,7 @@ const perDelivery = ({ none, started }: Record<SideName, Cost[]>): number =>
   SIDES.started.deliveries
 
 async function measureQueue(db: Database, now: number): Promise<number> {
-  const queue = createDeliveryQueue(db)
+  const queue = createDeliveryQueue(createSqliteSql(db))
   const times = await mapInOrder(Array.from({ length: 51 }), async () => {
     const startedAt = performance.now()
     if ((await queue.listDue({ now, most: 10, skipApps: [] })).length !== 10) throw new Error('ten are due')

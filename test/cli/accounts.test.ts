@@ -1,4 +1,4 @@
-import { Database } from 'bun:sqlite'
+import { withSql } from '../data-folder.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -46,12 +46,11 @@ const SHAPE = {
 const post = (key: string, app: string, email = 'ada@example.com') =>
   call(server.url, key, 'POST', '/api/v1/events', { app, email, event: 'results_ready', createContact: true })
 
-const passwordHashes = (): unknown[] => {
-  const db = new Database(join(data, 'eventpost.db'), { readonly: true })
-  const hashes = db.query('SELECT password_hash FROM members ORDER BY created_at, id').values().flat()
-  db.close()
-  return hashes
-}
+const passwordHashes = (): Promise<unknown[]> =>
+  withSql(data, async (sql) => {
+    const text = 'SELECT password_hash AS hash FROM members ORDER BY created_at, id'
+    return (await sql.prepare<{ hash: string | null }>(text).all()).map(({ hash }) => hash)
+  })
 
 const PORT_ASSUMED =
   'The link assumes port 8080. If you start the server with another --port, change the port in the link.'
@@ -86,7 +85,7 @@ describe('init', () => {
       const again = await eventpost(['init', '--data', data, ...words])
       expect(again).toEqual(refused('is already set up.*eventpost account create'))
     }
-    expect(passwordHashes()).toHaveLength(1)
+    expect(await passwordHashes()).toHaveLength(1)
   })
 
   test('prints the link with the public address', async () => {
@@ -169,11 +168,11 @@ describe('account create', () => {
     expect(second.accountId).not.toBe(begun.accountId)
     expect((await post(second.apiKey, second.appId)).status).toBe(202)
     expect(await post(second.apiKey, begun.appId)).toMatchObject({ status: 404, body: { error: 'app_not_found' } })
-    expect(passwordHashes()).toEqual([null, expect.stringContaining('$argon2id$')])
+    expect(await passwordHashes()).toEqual([null, expect.stringContaining('$argon2id$')])
   })
 
   test('for a known email is joined by the link with their current password', async () => {
-    const before = passwordHashes()
+    const before = await passwordHashes()
     const words = ['--email', 'second@example.com', '--app', 'Third']
     const third = await eventpostJson<Begun>(['account', 'create', '--data', data, ...words])
     const link = new RegExp(`^${server.url}/password\\?token=\\w{43}$`)
@@ -186,7 +185,7 @@ describe('account create', () => {
         body: new URLSearchParams({ token, password }),
       })
     expect((await join('four dull wooden spoons')).status).toBe(400)
-    expect([(await join('a long walk home')).status, passwordHashes()]).toEqual([200, before])
+    expect([(await join('a long walk home')).status, await passwordHashes()]).toEqual([200, before])
   })
 
   test('for a known email accepts only their password', async () => {
@@ -205,10 +204,10 @@ describe('account create', () => {
       ])
     const other = join(folder, 'other-password')
     writeFileSync(other, 'four dull wooden spoons')
-    const before = passwordHashes()
+    const before = await passwordHashes()
     expect(await create(other)).toEqual(refused('the password is wrong. Run the command without --password-file'))
     const { code, out } = await create(passwordFile)
-    expect([code, out, passwordHashes()]).toEqual([0, expect.stringContaining(`${server.url}/\n`), before])
+    expect([code, out, await passwordHashes()]).toEqual([0, expect.stringContaining(`${server.url}/\n`), before])
   })
 
   test('for an invited person takes their first password, and keeps the invitation', async () => {

@@ -1,10 +1,9 @@
-import { Database } from 'bun:sqlite'
+import { withSql } from '../data-folder.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readScript, readStub } from '../../src/assets.ts'
 import { signEmail } from '../../src/accounts/identity.ts'
 import { DAY_MS } from '../../src/core/clock.ts'
 import { idAt } from '../../src/core/ids.ts'
-import { databasePath } from '../../src/store/engine/database.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../../src/visits/snippet-tag.ts'
 import {
   type Begun,
@@ -113,13 +112,9 @@ describe('app set', () => {
   test(
     'deletes stored data only with --yes, and says what',
     async () => {
-      const db = new Database(databasePath(folder))
       const at = Date.now() - 20 * DAY_MS
-      db.query(`INSERT INTO captured_mails (delivery_id, app_id, raw, created_at) VALUES (?, 1, '', ?)`).run(
-        idAt(at),
-        at,
-      )
-      db.close()
+      const add = `INSERT INTO captured_mails (delivery_id, app_id, raw, created_at) VALUES (?, 1, '', ?)`
+      await withSql(folder, async (sql) => await sql.prepare(add).run(idAt(at), at))
       expect(await set('--keep-captured', '10')).toEqual(
         refused(String.raw`Captured emails before \d+ \w+ \d{4} will be deleted\. Add --yes to delete them\.`),
       )

@@ -1,4 +1,4 @@
-import { Database } from 'bun:sqlite'
+import { withSql } from '../data-folder.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -101,9 +101,8 @@ describe('member invite, for another account', () => {
       (await eventpostJson<{ accountId: string }[]>(['account', 'list', '--data', data]))[0]?.accountId ?? ''
     const ids = [await idIn(first), await idIn(other.accountId), await idIn(first)]
     expect([ids[0] === ids[2], new Set(ids).size]).toEqual([true, 2])
-    const db = new Database(join(data, 'eventpost.db'), { readonly: true })
-    const [person] = db.query(`SELECT id FROM members WHERE email = 'kim@example.com'`).values().flat()
-    db.close()
+    const text = `SELECT id FROM members WHERE email = 'kim@example.com'`
+    const person = await withSql(data, async (sql) => (await sql.prepare<{ id: string }>(text).get())?.id)
     expect([person, ids.includes(String(person))]).toEqual([expect.stringMatching(/^mem_/), false])
   })
 

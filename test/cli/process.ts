@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { databasePath } from '../../src/store/engine/database.ts'
-import { createBeginnings } from '../data-folder.ts'
+import { createBeginnings, hasTestDatabase } from '../data-folder.ts'
+import { createDatabaseOf, isOnPostgres, postgresOf } from '../postgres/test-databases.ts'
 
 export { makeFolder } from '../data-folder.ts'
 
@@ -38,8 +37,22 @@ function spawn(words: string[], { program = PROGRAM, cwd = ROOT, env = {}, timeo
 
 const readAll = (stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string> => new Response(stream).text()
 
+/** On PostgreSQL, the database that stands for the folder after --data. */
+async function findDatabase(words: string[], { env = {} }: How): Promise<Environment> {
+  const folder = words.includes('--data') ? words[words.indexOf('--data') + 1] : env.EVENTPOST_DATA
+  if (!isOnPostgres || folder === undefined) return {}
+  await createDatabaseOf(folder)
+  const { url, prepares } = postgresOf(folder)
+  return { EVENTPOST_DATABASE_URL: url, EVENTPOST_DATABASE_POOLER: prepares ? 'none' : 'transaction' }
+}
+
+const withDatabase = async (words: string[], how: How): Promise<How> => ({
+  ...how,
+  env: { ...(await findDatabase(words, how)), ...how.env },
+})
+
 export async function eventpost(words: string[], how: How = {}): Promise<Ran> {
-  const child = spawn(words, how)
+  const child = spawn(words, await withDatabase(words, how))
   const [out, err, code] = await Promise.all([readAll(child.stdout), readAll(child.stderr), child.exited])
   return { code, out, err }
 }
@@ -75,7 +88,7 @@ const begin = createBeginnings(init)
 
 /** An account in a data folder: a copy of the first one's, unless a server was there or it needs an environment. */
 export const setUp = async (data: string, how?: How): Promise<Begun> =>
-  how || existsSync(databasePath(data)) ? init(data, how) : (await begin(data)).begun
+  how || (await hasTestDatabase(data)) ? init(data, how) : (await begin(data)).begun
 
 async function collect(stream: ReadableStream<Uint8Array>, add: (text: string) => void): Promise<void> {
   const decoder = new TextDecoder()
@@ -85,7 +98,8 @@ async function collect(stream: ReadableStream<Uint8Array>, add: (text: string) =
 /** @throws Error with its output when it ends before it listens */
 export async function startServer({ data, port = 0, words = [], readyMs = READY_MS, ...how }: ServeHow) {
   const listen = port === null ? [] : ['--port', String(port)]
-  const child = spawn(['serve', '--data', data, ...listen, ...words], how)
+  const all = ['serve', '--data', data, ...listen, ...words]
+  const child = spawn(all, await withDatabase(all, how))
   const said = { out: '', err: '' }
   const ready = Promise.withResolvers<string>()
   const reading = Promise.all([

@@ -1,8 +1,8 @@
+import { openTestStore } from '../data-folder.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
-import { openStore } from '../../src/store/store.ts'
 import { type Begun, eventpost, eventpostJson, makeFolder, MANY_MS, setUp, startServer } from './process.ts'
 import { refused, wrongUse } from './refused.ts'
 
@@ -164,7 +164,7 @@ describe('sender addresses', () => {
 test(
   'a conflict between accounts is logged at start',
   async () => {
-    const store = await openStore(data, { threads: false, rules: STORE_RULES })
+    const store = await openTestStore(data, { rules: STORE_RULES })
     const [app] = await store.listApps(first.accountId)
     const by = { accountId: first.accountId, appId: app?.id ?? 0, actor: 'test', at: Date.now() }
     await store.setMailSettings({ ...by, settings: { fromEmail: 'us@both.example' } })

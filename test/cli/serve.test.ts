@@ -1,3 +1,4 @@
+import { openTestStore } from '../data-folder.ts'
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +18,6 @@ import {
 import { refused, wrongUse } from './refused.ts'
 import { openLink } from './signing-in.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
-import { openStore } from '../../src/store/store.ts'
 
 const { folder, remove } = makeFolder()
 const data = join(folder, 'data')
@@ -212,7 +212,7 @@ describe('links in mails', () => {
     async () => {
       const own = join(folder, 'own')
       await setUp(own)
-      const store = await openStore(own, { threads: false, rules: STORE_RULES })
+      const store = await openTestStore(own, { rules: STORE_RULES })
       const account = await store.findAccount(null)
       const [app] = await store.listApps(account?.id ?? '')
       const settings = { smtpUrl: 'smtps://mail.example.com' }
@@ -230,7 +230,7 @@ describe('links in mails', () => {
     async () => {
       const near = join(folder, 'near')
       await setUp(near)
-      const store = await openStore(near, { threads: false, rules: STORE_RULES })
+      const store = await openTestStore(near, { rules: STORE_RULES })
       const account = await store.findAccount(null)
       const [app] = await store.listApps(account?.id ?? '')
       const by = { accountId: account?.id ?? '', appId: app?.id ?? 0, actor: 'test', at: Date.now() }

@@ -3,8 +3,7 @@ import type { AppRow } from '../../src/accounts/access.ts'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { acceptInvitation, inviteMember, type Role, setPasswordByLink } from '../../src/accounts/members.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
-import { openStore } from '../../src/store/store.ts'
-import { createBeginnings } from '../data-folder.ts'
+import { createBeginnings, openTestStore } from '../data-folder.ts'
 import { attributesOf, NOW, openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 
 export const PASSWORD = 'correct horse battery'
@@ -73,7 +72,7 @@ async function addAccount(maker: Maker, email: string, appName: string) {
 const OWNER = 'ada@example.com'
 
 const begin = createBeginnings(async (folder) => {
-  const store = await openStore(folder, { threads: false, now: () => NOW, rules: STORE_RULES })
+  const store = await openTestStore(folder, { now: () => NOW, rules: STORE_RULES })
   const begun = await addAccount({ store, now: NOW, actor: 'test' }, OWNER, 'Engine')
   await store.close()
   return begun

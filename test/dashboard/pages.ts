@@ -24,8 +24,7 @@ import type { ServerFacts } from '../../src/monitoring/installation.ts'
 import { createMonitor, type LoggedError } from '../../src/monitoring/monitor.ts'
 import { createWeeklySummaries } from '../../src/monitoring/weekly-summary.ts'
 import { createWebhook, type WebhookTarget } from '../../src/monitoring/webhook.ts'
-import { openStore } from '../../src/store/store.ts'
-import { makeDataFolder } from '../data-folder.ts'
+import { makeDataFolder, locationOf, openTestStore } from '../data-folder.ts'
 import { createTestSender, TEMPLATES, TEST_SERVER } from '../helper.ts'
 
 export const BASE = 'http://localhost:8080'
@@ -54,7 +53,7 @@ export const openApiOf = (parts: Dependencies) => apiRoutes(parts).openApi
 export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail, ...given }: Options = {}) {
   const folder = given.folder ?? (await makeDataFolder())
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
-  const store = await openStore(folder, { threads: false, now: clock.now, rules: STORE_RULES })
+  const store = await openTestStore(folder, { now: clock.now, rules: STORE_RULES })
   const feed = createFeed({ store })
   const notes: SecurityNote[] = []
   const noteSecurity: NoteSecurity = (level, message, fields) => void notes.push({ level, message, ...fields })
@@ -62,7 +61,17 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   const callWebhook = given.webhook ? createWebhook(given.webhook) : null
   const server = { ...TEST_SERVER, baseUrl, startedAt: NOW, ...given.server }
   const listErrors = () => given.errors ?? []
-  const monitoring = { store, clock, mailer, baseUrl, folder, server, callWebhook, listErrors, note: noteSecurity }
+  const monitoring = {
+    store,
+    clock,
+    mailer,
+    baseUrl,
+    location: locationOf(folder),
+    server,
+    callWebhook,
+    listErrors,
+    note: noteSecurity,
+  }
   const limits = createLimits({ clock })
   const access = createAccess({ store, clock })
   const activationNotes = createNotes({ store, clock, onNote: feed.notify })
@@ -82,7 +91,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     recordEvent: createEventRecorder({ store, clock, limits, notes: activationNotes }),
     abuseLimits: createAbuseLimits({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
-    simulations: createSimulations(folder),
+    simulations: createSimulations(locationOf(folder)),
     templates: TEMPLATES,
     notes: activationNotes,
     feed,

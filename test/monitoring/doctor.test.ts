@@ -9,7 +9,7 @@ const SPF: SenderCheck = { about: 'SPF', state: 'good', sentence: '', record: nu
 const ADDRESS = { baseUrl: 'https://post.example.com', isLocal: false, isServed: true, tried: null }
 const well: DoctorFacts = {
   at: NOW,
-  folder: { path: '/data', bytes: GB, schemaVersion: 54 },
+  data: { location: '/data', isLocal: true, bytes: GB, schemaVersion: 54 },
   removedCopies: [],
   exposed: [],
   disk: { freeBytes: 10 * GB, dataBytes: GB },

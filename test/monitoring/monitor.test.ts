@@ -1,5 +1,5 @@
 /** Real mail servers and a real webhook; the clock is moved. */
-import { Database } from 'bun:sqlite'
+import { withSql } from '../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { inviteMember } from '../../src/accounts/members.ts'
@@ -7,7 +7,6 @@ import type { NewRequest } from '../../src/store/requests.ts'
 import { listTold } from '../../src/monitoring/alert-facts.ts'
 import { createMonitor } from '../../src/monitoring/monitor.ts'
 import { createWebhook } from '../../src/monitoring/webhook.ts'
-import { databasePath } from '../../src/store/engine/database.ts'
 import { type AccountPages, openAccount } from '../dashboard/browser.ts'
 import { LOOPBACK_HOSTS, TEST_SERVER } from '../helper.ts'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
@@ -66,8 +65,8 @@ const restart = (): void => {
   const { store, clock, mailer, baseUrl } = pages.parts
   const url = `http://127.0.0.1:${webhook.port}/`
   const callWebhook = createWebhook({ url, secret: null, allowed: LOOPBACK_HOSTS })
-  const { folder } = pages
-  monitor = createMonitor({ store, clock, mailer, baseUrl, folder, callWebhook, ...QUIET })
+  const location = { folder: pages.folder }
+  monitor = createMonitor({ store, clock, mailer, baseUrl, location, callWebhook, ...QUIET })
 }
 const subjectsOf = (server: MailServer | undefined) =>
   (server?.received ?? []).map(({ raw }) => /^Subject: (.*(?:\r\n .*)*)$/m.exec(raw)?.[1]?.replaceAll('\r\n', ''))
@@ -132,7 +131,7 @@ test('the log says in words why an alert was not sent', async () => {
   const note = (_: string, message: string, { reason }: Record<string, unknown>) =>
     message === 'an alert was not sent' && reasons.push(reason)
   const watch = (callWebhook: ReturnType<typeof createWebhook> | null) =>
-    createMonitor({ store, clock, mailer, baseUrl, folder: pages.folder, callWebhook, ...QUIET, note })
+    createMonitor({ store, clock, mailer, baseUrl, location: { folder: pages.folder }, callWebhook, ...QUIET, note })
   isHookBroken = true
   await Promise.all([first?.stop(), second?.stop()])
   const callWebhook = createWebhook({ url: `http://127.0.0.1:${webhook.port}/`, secret: null, allowed: LOOPBACK_HOSTS })
@@ -205,7 +204,7 @@ test('an invited owner who heard of a problem hears of its end, though somebody 
   joined = []
   const listOwners = async () => joined
   const { clock, mailer, baseUrl } = pages.parts
-  const given = { clock, mailer, baseUrl, folder: pages.folder, callWebhook: null, ...QUIET }
+  const given = { clock, mailer, baseUrl, location: { folder: pages.folder }, callWebhook: null, ...QUIET }
   monitor = createMonitor({ ...given, store: { ...store, listOwners, listInvitedOwners: async () => [invited] } })
   await first?.stop()
   await look(4)
@@ -235,8 +234,8 @@ test('a full disk keeps nobody from being told', async () => {
   const noFault = (listener: (reason: string | null) => void) => listener('database or disk is full')
   const broken = { ...store, onFault: noFault, saveAlerts: async () => ({ refusal: 'unavailable' as const }) }
   const callWebhook = createWebhook({ url: `http://127.0.0.1:${webhook.port}/`, secret: null, allowed: LOOPBACK_HOSTS })
-  const { folder } = pages
-  const given = { clock, mailer, baseUrl, folder, callWebhook, ...QUIET }
+  const location = { folder: pages.folder }
+  const given = { clock, mailer, baseUrl, location, callWebhook, ...QUIET }
   monitor = createMonitor({ ...given, store: broken })
   await look(4)
   expect(hooks.map(({ data }) => data.title)).toEqual(['Nothing can be saved'])
@@ -276,7 +275,7 @@ test('the System page takes as many reads for hundreds of apps as for a few', as
     reads += 1
     return target[name]
   }
-  const given = { clock, mailer, baseUrl, folder: pages.folder, callWebhook: null, ...QUIET }
+  const given = { clock, mailer, baseUrl, location: { folder: pages.folder }, callWebhook: null, ...QUIET }
   const watch = createMonitor({ ...given, store: new Proxy(store, { get: count as never }) })
   const readsOf = async (): Promise<number> => {
     reads = 0
@@ -284,19 +283,17 @@ test('the System page takes as many reads for hundreds of apps as for a few', as
     return reads
   }
   const before = await readsOf()
-  const db = new Database(databasePath(pages.folder))
   const { accountId } = pages.begun
-  const app = db.prepare(
-    'INSERT INTO apps (id, public_id, site_id, account_id, name, created_at) VALUES (?, ?, ?, ?, ?, 1)',
-  )
-  const settings = db.prepare('INSERT INTO app_mail_settings (app_id, from_email, smtp_url) VALUES (?, ?, ?)')
-  db.transaction(() => {
+  await withSql(pages.folder, async (sql) => {
+    const app = sql.prepare(
+      'INSERT INTO apps (id, public_id, site_id, account_id, name, created_at) VALUES (?, ?, ?, ?, ?, 1)',
+    )
+    const settings = sql.prepare('INSERT INTO app_mail_settings (app_id, from_email, smtp_url) VALUES (?, ?, ?)')
     for (let id = 1_000; id < 1_300; id++) {
-      app.run(id, `app_${id}`, `site_${id}`, accountId, `App ${id}`)
-      settings.run(id, `hello@d${id}.example`, `smtp://user:secret@mail${id % 3}.example:587`)
+      await app.run(id, `app_${id}`, `site_${id}`, accountId, `App ${id}`)
+      await settings.run(id, `hello@d${id}.example`, `smtp://user:secret@mail${id % 3}.example:587`)
     }
-  })()
-  db.close()
+  })
   // two for each of the twenty domains whose records are shown
   expect(await readsOf()).toBeLessThanOrEqual(before + 40)
 })

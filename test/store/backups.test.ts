@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 import { type Backup, createBackupReads, createBackupWrites } from '../../src/store/backups.ts'
 import { useFolder } from './databases.ts'
 
@@ -14,7 +15,7 @@ const backup = (startedAt: number, more: Partial<Backup> = {}): Backup => ({
   ...more,
 })
 const open = () => {
-  const db = folder.open()
+  const db = createSqliteSql(folder.open())
   const { recordBackup } = createBackupWrites(db)
   const record = (one: Backup, removedPlaces: string[] = []) => recordBackup({ ...one, removedPlaces })
   return { ...createBackupReads(db), record }

@@ -1,4 +1,5 @@
 /** What a page reported is kept while a mail to its person waits, however many such people there are. */
+import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 import { afterAll, expect, test } from 'bun:test'
 import { createBatchUpkeep } from '../../src/store/upkeep.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
@@ -35,7 +36,7 @@ const count = (): number => Number(db.query('SELECT count(*) FROM snippet_batche
 test('reaches old batches behind many that must stay, and deletes those once their emails are decided', async () => {
   db.run('PRAGMA foreign_keys = OFF')
   fill(13_000, 12_000)
-  const clean = createBatchUpkeep(db, timeline)
+  const clean = createBatchUpkeep(createSqliteSql(db), timeline)
   const cleanAll = async (at: number): Promise<void> => {
     for (let run = 0; run < 40; run += 1) await clean(at)
   }
@@ -59,7 +60,7 @@ test('deleting a batch that the timeline has not indexed yet removes it from the
   for (let commit = 0; commit < 10; commit += 1) advance(false)
   const rowsOf = (table: string) => Number(db.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0])
   expect([rowsOf('timeline_run_rows'), indexedUntil(db)]).toEqual([320, 0])
-  const clean = createBatchUpkeep(db, timeline)
+  const clean = createBatchUpkeep(createSqliteSql(db), timeline)
   for (let run = 0; run < 4; run += 1) await clean(AT + 3 * DAY)
   for (let commit = 0; commit < 90; commit += 1) advance(false)
   expect(rowsOf('timeline_run_rows')).toBeGreaterThan(1_000)
@@ -72,7 +73,7 @@ test('deleting a batch that the timeline has not indexed yet removes it from the
 
 test('a clock set back deletes nothing early, and the clean-up continues when it moves forward', async () => {
   fill(10, 0)
-  const clean = createBatchUpkeep(db, timeline)
+  const clean = createBatchUpkeep(createSqliteSql(db), timeline)
   await clean(AT + DAY)
   await clean(AT)
   expect(count()).toBe(10)

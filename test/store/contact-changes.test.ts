@@ -7,6 +7,7 @@ import { createSealer } from '../../src/store/engine/sealing.ts'
 import type { Job } from '../../src/store/writes.ts'
 import { useFolder } from './databases.ts'
 import { AT, BY, contactWrite, eventWrite } from './samples.ts'
+import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 
 const databases = useFolder()
 let db: Database
@@ -26,7 +27,7 @@ const change = (changes: Partial<Parameters<typeof contactWrite>[0]>): Promise<v
   run({ name: 'updateContact', input: contactWrite({ ...changes, at: (at += 1) }) })
 const list = (limit = 1_000, before: number | null = null) => {
   const { id } = db.query<{ id: number }, []>('SELECT id FROM contacts').get() ?? { id: 0 }
-  return createChangeReads(db).listContactChanges(id, before, limit)
+  return createChangeReads(createSqliteSql(db)).listContactChanges(id, before, limit)
 }
 const NOTHING = {
   status: null,

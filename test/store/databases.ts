@@ -1,5 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach } from 'bun:test'
+import type { Sql } from '../../src/store/engine/sql.ts'
+import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 import { copyFileSync, existsSync } from 'node:fs'
 import { databasePath, openDatabase } from '../../src/store/engine/database.ts'
 import { findTemplate, makeFolder } from '../data-folder.ts'
@@ -33,4 +35,12 @@ export function useFolder() {
     /** Any other database, which ends with the test too. */
     keep,
   }
+}
+
+/** The texts that a module prepares. */
+export function listTexts(db: Database, create: (sql: Sql) => unknown): string[] {
+  const texts: string[] = []
+  const prepare = (text: string): unknown => void texts.push(text)
+  create({ ...createSqliteSql(db), prepare: prepare as Sql['prepare'] })
+  return texts
 }

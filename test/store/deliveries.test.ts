@@ -4,6 +4,7 @@ import { openDatabase } from '../../src/store/engine/database.ts'
 import { MOST_COUNTED } from '../../src/core/count.ts'
 import { createDeliveryPages, type DeliveryQuery } from '../../src/store/deliveries.ts'
 import { makeFolder } from './samples.ts'
+import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 
 const { folder, remove } = makeFolder()
 const db = openDatabase(folder)
@@ -46,7 +47,7 @@ db.transaction(() => {
   for (let id = 1_000; id < 46_000; id++) put(id, 2, 3, 'waiting')
 })()
 
-const pages = createDeliveryPages(db)
+const pages = createDeliveryPages(createSqliteSql(db))
 const ALL: DeliveryQuery = { appId: 1, messageId: null, contactId: null, states: null, before: null, limit: 50 }
 
 /** All pages of a query, one after another. */
@@ -137,7 +138,7 @@ describe('a page contains the newest deliveries', () => {
 /** What is prepared for each pair of an outcome and a reason, and for failed emails alone. */
 async function listTexts(): Promise<string[]> {
   const prepare = spyOn(db, 'prepare')
-  const fresh = createDeliveryPages(db)
+  const fresh = createDeliveryPages(createSqliteSql(db))
   prepare.mockClear()
   for (const outcome of [null, 'cameBack', 'opened', 'goal'] as const) {
     for (const reason of [null, 'seen']) {

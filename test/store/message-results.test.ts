@@ -5,10 +5,11 @@ import fc from 'fast-check'
 import { createComparing } from '../../src/store/compared-people.ts'
 import { idAt } from '../../src/core/ids.ts'
 import { createDeliveryCounts } from '../../src/store/delivery-counts.ts'
+import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 import { createResultReads } from '../../src/store/message-results.ts'
 import { DELIVERY_STATES } from '../../src/store/message-types.ts'
 import { DAY } from '../durations.ts'
-import { useFolder } from './databases.ts'
+import { listTexts, useFolder } from './databases.ts'
 
 const folder = useFolder()
 
@@ -51,7 +52,8 @@ async function apply(db: Database, one: Change): Promise<void> {
     // reports come later
     [one.id, one.message, now, REPORTED.includes(one.state) ? 'sent' : one.state, one.reason],
   )
-  if (one.isCompared) await createComparing(db).compare(one.id, { at: now, isHeldBack: one.isHeldBack })
+  if (one.isCompared)
+    await createComparing(createSqliteSql(db)).compare(one.id, { at: now, isHeldBack: one.isHeldBack })
   const reached = [one.cameBackAt, one.openedAt, one.goalAt]
   db.run(
     `UPDATE deliveries SET state = ?, reason = ?, joined_to = ?, handed_at = ?, held_back_at = ?, came_back_at = ?,
@@ -134,11 +136,7 @@ test('the kept counts are those of the deliveries', async () => {
 
 test('every read finds its rows by the primary key of the counts', () => {
   const db = folder.open()
-  const texts: string[] = []
-  const watched = Object.create(db) as Database
-  watched.prepare = ((text: string) => void texts.push(text)) as unknown as Database['prepare']
-  createResultReads(watched)
-  createDeliveryCounts(watched)
+  const texts = listTexts(db, (sql) => [createResultReads(sql), createDeliveryCounts(sql)])
   const ofResults = texts.filter((text) => /message_(days|comparisons|reports)/.test(text))
   expect(ofResults).toHaveLength(11)
   for (const text of ofResults) {
@@ -151,10 +149,7 @@ test('every read finds its rows by the primary key of the counts', () => {
 
 test('what needs attention is found by indexes alone', () => {
   const db = folder.open()
-  const texts: string[] = []
-  const watched = Object.create(db) as Database
-  watched.prepare = ((text: string) => void texts.push(text)) as unknown as Database['prepare']
-  createResultReads(watched)
+  const texts = listTexts(db, createResultReads)
   const ofDeliveries = texts.filter((text) => text.includes('deliveries ON message_id'))
   expect(ofDeliveries).toHaveLength(2)
   for (const text of ofDeliveries) {

@@ -6,6 +6,7 @@ import { openDatabase } from '../../src/store/engine/database.ts'
 import { createMessageUses, usesOf } from '../../src/store/message-uses.ts'
 import { DELIVERY_STATES, type DeliveryRow } from '../../src/store/message-types.ts'
 import { makeFolder } from './samples.ts'
+import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 
 const { folder, remove } = makeFolder()
 const db = openDatabase(folder)
@@ -16,7 +17,7 @@ afterAll(() => {
 
 const KEYS = ['', 'timed', 'a', 'b']
 const OF = { appId: 1, contactId: 7, messageId: 3 }
-const uses = createMessageUses(db)
+const uses = createMessageUses(createSqliteSql(db))
 const insert = db.prepare(
   `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at, due_at,
      attempt, handed_at, held_back_at, resent, by_hand, updated_at, joined_to)

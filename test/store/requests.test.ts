@@ -1,8 +1,9 @@
-import type { Database } from 'bun:sqlite'
 import { afterAll, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/store/engine/database.ts'
+import type { Sql } from '../../src/store/engine/sql.ts'
 import { createRequestReads, createRequestWrites } from '../../src/store/requests.ts'
 import { makeFolder } from '../data-folder.ts'
+import { listTexts } from './databases.ts'
 
 const { folder, remove } = makeFolder()
 const db = openDatabase(folder)
@@ -11,11 +12,8 @@ afterAll(() => {
   remove()
 })
 
-function plansOf(create: (db: Database) => unknown): [text: string, plan: string][] {
-  const texts: string[] = []
-  const watched = Object.create(db) as Database
-  watched.prepare = ((text: string) => void texts.push(text)) as unknown as Database['prepare']
-  create(watched)
+function plansOf(create: (db: Sql) => unknown): [text: string, plan: string][] {
+  const texts = listTexts(db, create)
   const explain = (text: string): string =>
     db
       .query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`)

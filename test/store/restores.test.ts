@@ -4,6 +4,7 @@ import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openSource, writeBackup } from '../../src/store/engine/backup-files.ts'
 import { openForReading, openUnchanged } from '../../src/store/engine/database.ts'
 import { createMemberships } from '../../src/store/members.ts'
+import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 import { restoreDatabase } from '../../src/store/restores.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { API, createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
@@ -144,7 +145,7 @@ test('a copy reports nothing of the old server: no alert, no end of one, no week
   })
   const { accountId } = messaging.app
   const db = openUnchanged(server.folder)
-  const memberships = createMemberships(db)
+  const memberships = createMemberships(createSqliteSql(db))
   const memberId = await memberships.ensurePerson({ id: 'mem_1', email: 'owner@example.com', passwordHash: '' }, at)
   await memberships.add({ id: 'mbs_1', accountId, memberId, role: 'owner', isAccepted: true, at })
   db.close()

@@ -5,6 +5,7 @@ import { idAt } from '../../src/core/ids.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { createSimulationReads } from '../../src/store/simulation.ts'
 import { makeFolder } from './samples.ts'
+import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 
 const FIRST = Date.UTC(2026, 4, 15)
 const LATER = FIRST + 3_600_000
@@ -43,7 +44,9 @@ test.each([0, 1, 4_999, 5_000, 5_001, 10_002])('%d events, newest first, among t
     }
   })()
   const times = (
-    await Array.fromAsync(await createSimulationReads(db, { until: LATER }).newestEvents(RANGE, 'done'))
+    await Array.fromAsync(
+      await createSimulationReads(createSqliteSql(db), { until: LATER }).newestEvents(RANGE, 'done'),
+    )
   ).map(({ at }) => at - FIRST)
   expect(times).toEqual(Array.from({ length: rows }, (_, index) => rows - 1 - index))
 })
@@ -56,7 +59,7 @@ test('skips events that arrived too late or happened too early, even if their ID
   db.run(`INSERT INTO contacts (id, app_id, email, status, created_at, updated_at)
           VALUES (${idAt(FIRST + 5_000)}, 1, 'a', 'subscribed', ${FIRST}, 0),
                  (${idAt(FIRST + 5_000) + 1}, 1, 'b', 'subscribed', ${FIRST + 1}, 0)`)
-  const reads = createSimulationReads(db, { until: FIRST })
+  const reads = createSimulationReads(createSqliteSql(db), { until: FIRST })
   expect((await Array.fromAsync(await reads.newestEvents(RANGE, 'done'))).map(({ contactId }) => contactId)).toEqual([
     1,
   ])
@@ -76,7 +79,7 @@ describe('of one person', () => {
     add({ id: 5, contact: 8, type: PAGE, path: '/other' })
     db.run(`INSERT INTO timeline SELECT contact_id, type, id FROM events WHERE id <= ${until}`)
     db.run(`UPDATE install SET value = '${until}' WHERE name IN ('timeline_until', 'timeline_merged_until')`)
-    const reads = createSimulationReads(db, { until: LATER })
+    const reads = createSimulationReads(createSqliteSql(db), { until: LATER })
     // ids of long ago: since the beginning
     expect((await reads.listViews(7, 0)).map(({ path }) => path)).toEqual(['/a', '/b'])
     expect((await reads.listFirstViews(7)).map(({ at }) => at - FIRST)).toEqual([-9_000, 0])
@@ -100,7 +103,7 @@ describe('of one person', () => {
     db.run(`INSERT INTO contacts (id, app_id, email, first_name, status, tags, fields, created_at, updated_at)
             VALUES (1, 1, 'ada@example.com', 'Ada', 'bounced', '["beta"]', '{"plan":"pro"}', 0, 0),
                    (2, 1, 'bob@example.com', NULL, 'subscribed', NULL, NULL, 0, 0)`)
-    const reads = createSimulationReads(db, { until: LATER })
+    const reads = createSimulationReads(createSqliteSql(db), { until: LATER })
     const ada = { id: 1, email: 'ada@example.com', firstName: 'Ada', lastName: null, status: 'bounced' as const }
     expect(await reads.findPerson(1)).toEqual({ ...ada, tags: ['beta'], fields: { plan: 'pro' } })
     expect(await reads.findPerson(2)).toMatchObject({ firstName: null, status: 'subscribed', tags: null, fields: null })
@@ -110,7 +113,7 @@ describe('of one person', () => {
   test('reads what their page loads reported since', async () => {
     db.run(`INSERT INTO snippet_batches (app_id, contact_id, batch, received_at, items)
             VALUES (1, 7, 1, ${FIRST - 1}, 1), (1, 7, 2, ${FIRST}, 1), (1, 8, 3, ${FIRST}, 1), (1, 7, 4, ${LATER + 1}, 1)`)
-    const reads = createSimulationReads(db, { until: LATER })
+    const reads = createSimulationReads(createSqliteSql(db), { until: LATER })
     expect((await reads.listReports(1, 7, FIRST)).map(({ receivedAt }) => receivedAt - FIRST)).toEqual([0])
   })
 })

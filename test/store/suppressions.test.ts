@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/store/engine/database.ts'
+import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 import { createSuppressionList } from '../../src/store/suppressions.ts'
 
 let folder: string
@@ -32,15 +33,15 @@ async function add(
 }
 
 test('is found by other processes and after a restart, also if the first write was rolled back', async () => {
-  const list = createSuppressionList(db)
+  const list = createSuppressionList(createSqliteSql(db))
   await add(list, 'ada@example.com', 'ROLLBACK')
   await add(list, 'bob@example.com', 'COMMIT')
-  expect(await createSuppressionList(db).find(1, 'bob@example.com')).toBe('unsubscribed')
+  expect(await createSuppressionList(createSqliteSql(db)).find(1, 'bob@example.com')).toBe('unsubscribed')
   expect([await list.find(1, 'bob@example.com'), await list.find(1, 'ada@example.com')]).toEqual(['unsubscribed', null])
 })
 
 test('the first process makes the key, once', async () => {
-  const [one, other] = [createSuppressionList(db), createSuppressionList(db)]
+  const [one, other] = [createSuppressionList(createSqliteSql(db)), createSuppressionList(createSqliteSql(db))]
   await add(one, 'ada@example.com', 'ROLLBACK')
   await add(other, 'bob@example.com', 'COMMIT')
   await add(one, 'cy@example.com', 'COMMIT')

@@ -1,3 +1,4 @@
+import type { DataLocation } from '../../core/data-location.ts'
 import { formatCount } from '../../core/count.ts'
 import { MINUTE_MS } from '../../core/clock.ts'
 import { type Refusal, refuse } from '../../core/refusals.ts'
@@ -23,7 +24,7 @@ type Outcome = Simulation | Refusal | null
 type Waiting = Required<Asking> & { input: SimulationInput; answer: (outcome: Promise<Outcome> | Outcome) => void }
 
 /** Simulates messages against stored events. One at a time, because each fills a core; apps take turns. */
-export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
+export function createSimulations(location: DataLocation, deadlineMs = DEADLINE_MS) {
   const waiting = new Map<number, Waiting[]>()
   const ending = new AbortController()
   let running: Promise<unknown> | null = null
@@ -45,7 +46,7 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
     if (!next) return
     const asked = AbortSignal.any([next.signal, ending.signal])
     const ends = { asked, deadline: AbortSignal.timeout(deadlineMs) }
-    const outcome = run({ folder, input: next.input, most: SIMULATED_TRIGGERS }, ends, (reached) => {
+    const outcome = run({ location, input: next.input, most: SIMULATED_TRIGGERS }, ends, (reached) => {
       progress = { ...reached, appId: next.input.appId }
       next.onProgress(reached)
     })

@@ -1,22 +1,23 @@
-import { openForReading } from '../../store/engine/database.ts'
+import type { DataLocation } from '../../core/data-location.ts'
+import { openForReadingAt } from '../../store/open.ts'
 import { createSimulationReads } from '../../store/simulation.ts'
 import { type Progress, simulate, type Simulation, type SimulationInput } from './simulate.ts'
 
 declare const self: Worker
 
-export type ToSimulation = { folder: string; input: SimulationInput; most: number }
+export type ToSimulation = { location: DataLocation; input: SimulationInput; most: number }
 export type FromSimulation = { progress: Progress } | { simulation: Simulation } | { failure: string }
 
 const post = (message: FromSimulation): void => self.postMessage(message)
 
-self.onmessage = async ({ data: { folder, input, most } }: MessageEvent<ToSimulation>) => {
+self.onmessage = async ({ data: { location, input, most } }: MessageEvent<ToSimulation>) => {
   try {
-    const db = openForReading(folder)
+    const { sql, close } = openForReadingAt(location)
     try {
-      const reads = createSimulationReads(db, { until: input.now })
+      const reads = createSimulationReads(sql, { until: input.now })
       post({ simulation: await simulate(reads, input, { most, onProgress: (progress) => post({ progress }) }) })
     } finally {
-      db.close()
+      await close()
     }
   } catch (error) {
     post({ failure: error instanceof Error ? error.message : String(error) })

@@ -4,6 +4,8 @@ import { isBrokenDisk, isPassingFault } from './errors.ts'
 import { type EventText, NO_READER, type ReadEvent, type ReadText } from '../event-texts.ts'
 import type { PlannedOutcome, PlannedWrite, Rules } from '../plan-types.ts'
 import type { Sealer } from './sealing.ts'
+import { createSqliteParts } from './sqlite-parts.ts'
+import { createSqliteSql } from './sqlite-sql.ts'
 import type { RecordedEvent, Refused } from '../types.ts'
 import { createWrites, type Job, type Outcome, type WriteName, textWrite, toTextOutcome } from '../writes.ts'
 
@@ -22,24 +24,16 @@ export function createEngine(
   { isAlone = true, readEvent = NO_READER, rules }: EngineOptions,
 ) {
   // first, so that it notices every later write of another process
-  const foreign = createForeignWatch(db, () => catchUp())
+  const foreign = createForeignWatch(db, () => parts.catchUp(caches))
+  const parts = createSqliteParts(db, { now, isAlone })
+  const { hasWaiting, readEarlier } = parts
+  const sql = createSqliteSql(db)
   const {
     writes,
     names: writeNames,
     runPlanned,
-    finish,
-    settle,
-    undo: undoWrites,
-    catchUp,
-    hasWaiting,
-    readEarlier,
-  } = createWrites({
-    db,
-    now,
-    sealer,
-    isAlone,
-    rules,
-  })
+    ...caches
+  } = createWrites({ db: sql, engine: parts.engine, sealer, rules })
   const runAll = createJobs({ writes, runPlanned, readEvent })
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((text) => db.prepare(text))
   let broken: { cause: unknown } | null = null
@@ -49,16 +43,16 @@ export function createEngine(
     begin?.run()
     foreign.check()
     const outcomes = await runAll(jobs)
-    finish(jobs.length === 0)
+    parts.finish(jobs.length === 0)
     commit?.run()
-    settle()
+    parts.settle(caches)
     isBusy = true
     return outcomes
   }
 
   const undo = (): void => {
     if (db.inTransaction) rollback?.run()
-    undoWrites()
+    parts.undo(caches)
   }
 
   /** The state on disk is unknown, so nothing may be acknowledged any more. */
@@ -107,10 +101,10 @@ export function createEngine(
   return { writeNames: writeNames as WriteName[], run, tidy, readEarlier, hasForeignWrite: foreign.takeNews }
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')
+export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')
 
 /** A bug: logged, and answered with internal_error without affecting other jobs. */
-function reportBrokenJob(name: string | undefined, error: unknown): void {
+export function reportBrokenJob(name: string | undefined, error: unknown): void {
   const reason = error instanceof Error ? `${error.name}: ${error.message}` : 'unknown'
   console.error(JSON.stringify({ level: 'error', message: 'a write failed', write: name, reason }))
 }
@@ -126,7 +120,8 @@ const PLANNED: ReadonlySet<WriteName> = new Set([
   'confirmConsent',
 ])
 
-function createJobs({ writes, runPlanned, readEvent }: Parts) {
+/** Runs jobs in their order: planned writes that follow each other as one batch. */
+export function createJobs({ writes, runPlanned, readEvent }: Parts) {
   const runOne = ({ name, input }: Job): Promise<Outcome> =>
     (writes[name as keyof typeof writes] as (input: Job['input']) => Promise<Outcome>)(input)
 

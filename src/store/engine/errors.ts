@@ -18,7 +18,8 @@ export class StoreError extends Error {
       | 'already_set_up'
       | 'file_replaced'
       | 'file_exists'
-      | 'sealed',
+      | 'sealed'
+      | 'unreachable',
     message: string,
   ) {
     super(message)

@@ -1,10 +1,14 @@
 import type { Database } from 'bun:sqlite'
+import { mapInOrder } from '../../core/in-order.ts'
 import { truncateLog } from './checkpoints.ts'
 import { openDatabase, openForReading } from './database.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import type { OnUpgrade } from './upgrades.ts'
 import type { MailSettings } from '../message-types.ts'
 import { createSealer, SEALED_PREFIX, type Sealer } from './sealing.ts'
+import type { Sql } from './sql.ts'
+import { createSqliteSql } from './sqlite-sql.ts'
+import { inTransaction } from './transactions.ts'
 
 /** Sealed columns, with the column that identifies the row. */
 const SEALED = {
@@ -51,15 +55,16 @@ function mapSecrets<T extends MailSecrets>(settings: T, change: (text: string, c
  * Seals unsealed secrets if there is a master key. `beforeFirst` runs before the first sealing and may throw.
  * @throws StoreError; `sealed` if the key is missing or wrong
  */
-export function openForWriting(
+export async function openForWriting(
   folder: string,
   sealer: Sealer,
   { beforeFirst = () => {}, onUpgrade }: { beforeFirst?: () => void; onUpgrade?: OnUpgrade } = {},
-): Database {
+): Promise<Database> {
   const db = openDatabase(folder, MIGRATIONS, onUpgrade)
   try {
-    if (sealer.hasKey && findCheck(db) === null) beforeFirst()
-    sealDatabase(db, sealer)
+    const secrets = createSecrets(createSqliteSql(db), (work) => inTransaction(db, work))
+    if (sealer.hasKey && (await secrets.findCheck()) === null) beforeFirst()
+    if (await secrets.seal(sealer)) truncateLog(db)
     return db
   } catch (error) {
     db.close()
@@ -67,74 +72,92 @@ export function openForWriting(
   }
 }
 
-function sealDatabase(db: Database, sealer: Sealer): void {
-  if (isSettled(db, sealer)) return
-  db.transaction(() => {
-    // another process may have sealed it while this one waited for the lock
-    if (isSettled(db, sealer)) return
-    db.run('INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING', [CHECK, sealer.seal(CHECK, CHECK)])
-    for (const { table, column, key, row, value, context } of listUnsealed(db)) {
-      db.run(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`, [sealer.seal(value, context), row])
-    }
-  }).immediate()
-  truncateLog(db)
-}
-
 /**
  * In one transaction; the folder must not be served (folder-lock.ts). Without a key in `to`, nothing stays encrypted.
  * @returns the number of values
  * @throws StoreError `sealed` if `from` is wrong
  */
-export function changeMasterKey(folder: string, from: Sealer, to: Sealer): number {
-  const db = openForWriting(folder, from)
+export async function changeMasterKey(folder: string, from: Sealer, to: Sealer): Promise<number> {
+  const db = await openForWriting(folder, from)
   try {
-    return db
-      .transaction(() => {
-        const sealed = listValues(db, `GLOB '${SEALED_PREFIX}*'`)
-        for (const { table, column, key, row, value, context } of sealed) {
-          db.run(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`, [
-            to.seal(from.unseal(value, context), context),
-            row,
-          ])
-        }
-        if (to.hasKey) db.run('UPDATE install SET value = ? WHERE name = ?', [to.seal(CHECK, CHECK), CHECK])
-        else db.run('DELETE FROM install WHERE name = ?', [CHECK])
-        return sealed.length
-      })
-      .immediate()
+    return await createSecrets(createSqliteSql(db), (work) => inTransaction(db, work)).change(from, to)
   } finally {
     db.close()
   }
 }
 
 /** @throws StoreError `sealed` if the secrets are encrypted */
-export function refuseSealed(folder: string): void {
+export async function refuseSealed(folder: string): Promise<void> {
   const db = openForReading(folder)
   try {
-    isSettled(db, createSealer(null))
+    await createSecrets(createSqliteSql(db), (work) => work()).isSettled(createSealer(null))
   } finally {
     db.close()
   }
 }
 
-const findCheck = (db: Database) =>
-  db.query<{ value: string }, [string]>('SELECT value FROM install WHERE name = ?').get(CHECK)
+type Value = { table: string; column: string; key: string; row: string | number; value: string; context: string }
 
-/** @throws StoreError `sealed` if the key is wrong */
-function isSettled(db: Database, sealer: Sealer): boolean {
-  const check = findCheck(db)
-  if (check) sealer.unseal(check.value, CHECK)
-  return !sealer.hasKey || (check !== null && listUnsealed(db).length === 0)
-}
+/** The stored secrets of a database. */
+export function createSecrets(db: Sql, transaction: <T>(work: () => Promise<T>) => Promise<T>) {
+  const findCheck = async (): Promise<string | null> =>
+    (await db.prepare<{ value: string }>('SELECT value FROM install WHERE name = ?').get(CHECK))?.value ?? null
 
-const listUnsealed = (db: Database) => listValues(db, `NOT GLOB '${SEALED_PREFIX}*'`)
+  const list = async (comparison: '=' | '<>'): Promise<Value[]> => {
+    const lists = await mapInOrder(Object.keys(SEALED) as SealedColumn[], async (name) => {
+      const [table = '', column = ''] = name.split('.')
+      const key = SEALED[name]
+      const isWanted = `substr(${column}, 1, ${SEALED_PREFIX.length}) ${comparison} '${SEALED_PREFIX}'`
+      const text = `SELECT ${key} AS row, ${column} AS value FROM ${table} WHERE ${isWanted}`
+      const rows = await db.prepare<{ row: string | number; value: string }>(text).all()
+      return rows.map(({ row, value }) => ({ table, column, key, row, value, context: contextOf(name, row) }))
+    })
+    return lists.flat()
+  }
 
-function listValues(db: Database, condition: string) {
-  return (Object.keys(SEALED) as SealedColumn[]).flatMap((name) => {
-    const [table, column] = name.split('.')
-    const key = SEALED[name]
-    const text = `SELECT ${key} AS row, ${column} AS value FROM ${table} WHERE ${column} ${condition}`
-    const rows = db.query<{ row: string | number; value: string }, []>(text).all()
-    return rows.map(({ row, value }) => ({ table, column, key, row, value, context: contextOf(name, row) }))
-  })
+  const replace = async (values: readonly Value[], change: (one: Value) => string): Promise<void> => {
+    for (const one of values) {
+      const { table, column, key, row } = one
+      await db.prepare(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`).run(change(one), row)
+    }
+  }
+
+  /** @throws StoreError `sealed` if the key is wrong */
+  const isSettled = async (sealer: Sealer): Promise<boolean> => {
+    const check = await findCheck()
+    if (check !== null) sealer.unseal(check, CHECK)
+    return !sealer.hasKey || (check !== null && (await list('<>')).length === 0)
+  }
+
+  const addCheck = (sealer: Sealer) =>
+    db
+      .prepare(
+        'INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+      )
+      .run(CHECK, sealer.seal(CHECK, CHECK))
+
+  return {
+    findCheck,
+    isSettled,
+    /** Seals what is not sealed yet. @returns false if there was nothing to do */
+    async seal(sealer: Sealer): Promise<boolean> {
+      if (await isSettled(sealer)) return false
+      await transaction(async () => {
+        // another process may have sealed it while this one waited for the lock
+        if (await isSettled(sealer)) return
+        await addCheck(sealer)
+        await replace(await list('<>'), ({ value, context }) => sealer.seal(value, context))
+      })
+      return true
+    },
+    /** @returns the number of values */
+    change: (from: Sealer, to: Sealer): Promise<number> =>
+      transaction(async () => {
+        const sealed = await list('=')
+        await replace(sealed, ({ value, context }) => to.seal(from.unseal(value, context), context))
+        if (to.hasKey) await addCheck(to)
+        else await db.prepare('DELETE FROM install WHERE name = ?').run(CHECK)
+        return sealed.length
+      }),
+  }
 }

@@ -1,3 +1,5 @@
+import { type Placeholder, type SQL, sql } from 'drizzle-orm'
+
 const CALLS = ['get', 'all', 'run', 'values'] as const
 type Call = (typeof CALLS)[number]
 type Run = (...values: never[]) => unknown
@@ -15,4 +17,10 @@ export function prepareLazily<T extends Record<Call, Run>>(prepare: () => T): Pi
   }
   for (const name of CALLS) lazy[name] = (...values) => open()[name](...values)
   return lazy as Pick<T, Call>
+}
+
+/** A part of the dialect for Drizzle, with a value instead of the text `?`. */
+export function withValue(part: (value: string) => string, value: Placeholder | string): SQL {
+  const [before = '', after = ''] = part('?').split('?')
+  return sql`${sql.raw(before)}${value}${sql.raw(after)}`
 }

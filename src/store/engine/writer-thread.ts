@@ -44,9 +44,12 @@ type Open = {
 
 type DomainRules = { readEvent: ReadEvent; rules: Rules }
 
-function open({ open: folder, masterKey, hasExternalCheckpoints }: OpenMessage, domainRules: DomainRules): Open {
+async function open(
+  { open: folder, masterKey, hasExternalCheckpoints }: OpenMessage,
+  domainRules: DomainRules,
+): Promise<Open> {
   const sealer = createSealer(masterKey)
-  const db = openForWriting(folder, sealer, { onUpgrade: (upgrade) => post({ upgrade }) })
+  const db = await openForWriting(folder, sealer, { onUpgrade: (upgrade) => post({ upgrade }) })
   const engine = createEngine(db, Date.now, sealer, domainRules)
   const path = databasePath(folder)
   openPath = path
@@ -159,10 +162,10 @@ function serve(store: Open): void {
 }
 
 export function serveWrites(domainRules: DomainRules): void {
-  self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
+  self.onmessage = async ({ data }: MessageEvent<ToWriter>) => {
     if (typeof data !== 'object' || !('open' in data)) return
     try {
-      const opened = open(data, domainRules)
+      const opened = await open(data, domainRules)
       serve(opened)
       post({ answer: { writeNames: opened.engine.writeNames } satisfies Opened })
     } catch (thrown) {

@@ -4,6 +4,7 @@
  * the migration is indexed in steps.
  */
 import type { Database } from 'bun:sqlite'
+import type { Sql } from '../engine/sql.ts'
 
 /** Rows of each part that a step indexes (measured: 2 ms). */
 const ROWS = 500
@@ -114,15 +115,15 @@ export function createContactIndex(db: Database, monotonicMs: () => number, isIn
 }
 
 /** `share`: how much of what there was before the migration is indexed, from 0 to 1. */
-export function createIndexReads(db: Database) {
+export function createIndexReads(db: Sql) {
   const progress = db.prepare<Progress, []>(SELECT_PROGRESS)
   const first = db.prepare<{ id: number | null }, []>('SELECT min(id) AS id FROM contacts')
   return {
-    contactIndexShare(): number {
-      const parts = progress.all().filter(({ doneUntil, thereUntil }) => doneUntil < thereUntil)
+    async contactIndexShare(): Promise<number> {
+      const parts = (await progress.all()).filter(({ doneUntil, thereUntil }) => doneUntil < thereUntil)
       if (parts.length === 0) return 1
       // ids are in order of time
-      const from = first.get()?.id ?? 0
+      const from = (await first.get())?.id ?? 0
       return Math.min(
         ...parts.map(({ doneUntil, thereUntil }) => Math.max(0, doneUntil - from) / Math.max(1, thereUntil - from)),
       )

@@ -1,11 +1,10 @@
-import type { Database, SQLQueryBindings } from 'bun:sqlite'
+import type { Sql, SqlValue } from '../engine/sql.ts'
 import { mapInOrder } from '../../core/in-order.ts'
 import { MOST_COUNTED } from '../../core/count.ts'
 import { appToken, createIndexReads } from './contact-index.ts'
 import { createContactReads } from '../contacts.ts'
 import { USES_DEDUPE_KEY, WAS_SENT } from '../delivery-states.ts'
 import type { ContactRow, ContactStatus } from '../types.ts'
-import { inSnapshot } from '../engine/transactions.ts'
 
 /** Rows that a page looks at where few match a condition (measured: 20 ms). */
 const SCANNED_ROWS = 15_000
@@ -29,7 +28,7 @@ const LISTED_BY_TIME = 1.3
 const CHUNK_ROWS = 500
 /** From here on, looking up each listed row takes longer than walking the index to the next few. */
 const MANY_IDS = 1_000
-const UNCOUNTED: PeopleCount = { people: 0, isExact: false }
+export const UNCOUNTED: PeopleCount = { people: 0, isExact: false }
 const BOUNDS = {
   counted: MOST_COUNTED,
   scanned: SCANNED_ROWS,
@@ -45,9 +44,9 @@ const OTHER_ORDER = 1 / 3
 /** Reading and comparing an email and a name takes as long as this many lookups. */
 const SEARCH_COST = 5
 /** Tags, fields and events that a filter suggests. */
-const SUGGESTED = 100
+export const SUGGESTED = 100
 /** Shorter parts of names are not indexed. */
-const NAME_PART_CHARACTERS = 3
+export const NAME_PART_CHARACTERS = 3
 
 /** Times in ms UTC. `before` excludes people who were never seen. */
 export type SeenFilter = { since: number } | { before: number } | 'never'
@@ -82,7 +81,13 @@ export type PeopleSort = (typeof PEOPLE_SORTS)[number]
 /** The last person of a page, with the value that the people are sorted by; null: without a name, or by id. */
 export type PeopleCursor = { key: string | number | null; id: number }
 
-type PeopleQuery = { appId: number; filter: PeopleFilter; sort: PeopleSort; after: PeopleCursor | null; limit: number }
+export type PeopleQuery = {
+  appId: number
+  filter: PeopleFilter
+  sort: PeopleSort
+  after: PeopleCursor | null
+  limit: number
+}
 
 /** The last email that a filter asks for, or the last one after which the person came back (ms UTC). */
 export type EmailFound = { messageId: number; emailedAt: number; cameBackAt: number | null; openedAt: number | null }
@@ -96,23 +101,23 @@ export type PeopleCount = { people: number; isExact: boolean }
 
 /** Whether to count all who match. */
 type Counted = PeopleQuery & { isCounted: boolean }
-type Sql = { text: string; values: SQLQueryBindings[] }
+type Query = { text: string; values: SqlValue[] }
 /**
  * Rows of an index in order of ids: of people who match, or of those who don't. `list`: their ids by a quicker index, in
  * another order. `read`: the rows that are read to find them, if others too.
  */
-type Arm = { isIn: boolean; id: string; from: Sql; list?: Sql; read?: Sql }
+type Arm = { isIn: boolean; id: string; from: Query; list?: Query; read?: Query }
 /**
  * `ids` selects the ids of all who match, maybe sorted; null if few don't match. `arms`: the same as lists that can be
  * merged; none if the index has another order. `whole`: an arm that reads the people of all apps. `test` is a condition
  * on the row `c`; `cost`: how many lookups it takes.
  */
-type Condition = { ids: Sql | null; isSorted?: boolean; arms: Arm[]; whole?: Arm; test: Sql; cost: number }
+type Condition = { ids: Query | null; isSorted?: boolean; arms: Arm[]; whole?: Arm; test: Query; cost: number }
 /**
  * A condition's list with the other conditions. All of its rows are looked up if they are `most`, or else `some`.
  * `size`: the number of people if it isn't known. `least`: the least it may be.
  */
-type Listed = { ids: Sql; others: Condition[]; most: number; some: number; size: number; least: number }
+type Listed = { ids: Query; others: Condition[]; most: number; some: number; size: number; least: number }
 type Candidate = { id: number; key: string | number | null; isMatch: number; searched?: string }
 /** `searched`: the email and the name on a line each. */
 type IsFound = (searched: string) => boolean
@@ -125,16 +130,16 @@ type Plan = { ids: number[] } | (Conditions & { count: PeopleCount; start?: Star
 /** Of ids: `from` up to, not including, `until`. */
 type Range = { from: number; until: number }
 
-const sql = (text: string, ...values: SQLQueryBindings[]): Sql => ({ text, values })
+const sql = (text: string, ...values: SqlValue[]): Query => ({ text, values })
 
 /** `bounds` is for tests. */
-export function createContactSearch(db: Database, bounds = BOUNDS) {
+export function createContactSearch(db: Sql, bounds = BOUNDS) {
   const { counted, scanned: mostScanned, probed, merged, listed } = bounds
   const many: PeopleCount = { people: counted, isExact: false }
   const { listSeenContacts } = createContactReads(db)
-  const all = async <Row>({ text, values }: Sql): Promise<Row[]> =>
-    await db.prepare<Row, SQLQueryBindings[]>(text).all(...values)
-  const idsOf = async (query: Sql): Promise<number[]> => (await all<{ id: number }>(query)).map(({ id }) => id)
+  const all = async <Row>({ text, values }: Query): Promise<Row[]> =>
+    await db.prepare<Row, SqlValue[]>(text).all(...values)
+  const idsOf = async (query: Query): Promise<number[]> => (await all<{ id: number }>(query)).map(({ id }) => id)
   const nameId = db.prepare<{ id: number }, [number, string]>(
     'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
   )
@@ -180,12 +185,12 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     return { conditions: found ? [found, ...conditions] : conditions, isFound: null }
   }
 
-  const countUpTo = async ({ text, values }: Sql, most: number): Promise<number> =>
+  const countUpTo = async ({ text, values }: Query, most: number): Promise<number> =>
     (await all<{ n: number }>(sql(`SELECT count(*) AS n FROM (SELECT 1 FROM (${text}) LIMIT ?)`, ...values, most)))[0]
       ?.n ?? 0
 
   const peopleOf = db.prepare<{ people: number }, [number]>(
-    'SELECT ifnull(sum(people), 0) AS people FROM people_by_day WHERE app_id = ?',
+    'SELECT coalesce(sum(people), 0) AS people FROM people_by_day WHERE app_id = ?',
   )
   const nthBefore = db.prepare<{ id: number }, [number, number, number]>(
     `SELECT id FROM contacts INDEXED BY contacts_by_app WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT 1 OFFSET ?`,
@@ -222,7 +227,11 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   }
 
   /** The ids of `candidates` that match: one more than are counted, where there are that many. */
-  const listMatches = async (candidates: Sql, conditions: Condition[], isFound: IsFound | null): Promise<number[]> => {
+  const listMatches = async (
+    candidates: Query,
+    conditions: Condition[],
+    isFound: IsFound | null,
+  ): Promise<number[]> => {
     const test = allOf(conditions)
     const columns = `c.id AS id${isFound ? SEARCHED_COLUMNS : ''}`
     const text = `SELECT ${columns} FROM (${candidates.text}) AS c WHERE ${test.text} LIMIT ?`
@@ -376,7 +385,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     // neighbours in the order of page views are far apart in other indexes
     const most = mostRows ?? (2 * mostScanned) / (1 + (sort === 'seen' ? 3 * cost : cost))
     const test = allOf(tested)
-    const columns = `c.id AS id, c.key AS key, (${test.text}) AS isMatch${isFound ? SEARCHED_COLUMNS : ''}`
+    const columns = `c.id AS id, c.key AS key, (${test.text}) AS "isMatch"${isFound ? SEARCHED_COLUMNS : ''}`
     const isTested = tested.length > 0 || isFound !== null
     let after = query.after ?? startOf(query)
     const { from } = isByAge ? await rangeBefore(appId, arms, after?.id ?? MAX_ID) : { from: 0 }
@@ -404,11 +413,11 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   /** The last email of each person that the filter asks for, of any message if ?3 is null. */
   const prepareEmails = (at: 'handed_at' | 'came_back_at') =>
     db.prepare<EmailFound & { id: number }, [number, string, number | null]>(
-      `SELECT person.value AS id, message_id AS messageId, handed_at AS emailedAt, came_back_at AS cameBackAt,
-         opened_at AS openedAt
+      `SELECT person.value AS id, message_id AS "messageId", handed_at AS "emailedAt", came_back_at AS "cameBackAt",
+         opened_at AS "openedAt"
        FROM json_each(?2) AS person CROSS JOIN deliveries ON deliveries.id =
          (SELECT id FROM deliveries WHERE app_id = ?1 AND contact_id = person.value AND ${USES_DEDUPE_KEY}
-            AND ${WAS_SENT} AND +message_id = ifnull(?3, message_id) AND ${at} IS NOT NULL
+            AND ${WAS_SENT} AND +message_id = coalesce(?3, message_id) AND ${at} IS NOT NULL
           ORDER BY ${at} DESC LIMIT 1)`,
     )
   const lastEmails = { emailed: prepareEmails('handed_at'), cameBack: prepareEmails('came_back_at') }
@@ -462,15 +471,15 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
       fields: await textsOf(fields, appId),
       events: await textsOf(events, appId),
     }),
-    findPeople: (query: Counted) => inSnapshot(db, () => findCounted(query)),
+    findPeople: (query: Counted) => db.readTogether(() => findCounted(query)),
   }
 }
 
-const everyoneOf = (appId: number): Sql => sql('SELECT id FROM contacts WHERE app_id = ?', appId)
+const everyoneOf = (appId: number): Query => sql('SELECT id FROM contacts WHERE app_id = ?', appId)
 
-const selectArm = ({ id, from }: Arm): Sql => sql(`SELECT ${id} AS id FROM ${from.text}`, ...from.values)
+const selectArm = ({ id, from }: Arm): Query => sql(`SELECT ${id} AS id FROM ${from.text}`, ...from.values)
 
-const listOf = (arm: Arm): Sql => arm.list ?? selectArm(arm)
+const listOf = (arm: Arm): Query => arm.list ?? selectArm(arm)
 
 /** That a person isn't on the list. */
 const toOutside = ({ id, from }: Arm): Pick<Condition, 'test'> => ({
@@ -480,7 +489,7 @@ const toOutside = ({ id, from }: Arm): Pick<Condition, 'test'> => ({
 const isMerged = (arms: Arm[]): boolean => arms.length > 1 || arms.some(({ isIn }) => !isIn)
 
 /** Newest first. SQLite reads sorted lists side by side, so that none is looked up in another. */
-function merge(appId: number, arms: Arm[], { from, until }: Range): Sql {
+function merge(appId: number, arms: Arm[], { from, until }: Range): Query {
   const everyone: Arm = {
     isIn: true,
     id: 'id',
@@ -495,7 +504,7 @@ function merge(appId: number, arms: Arm[], { from, until }: Range): Sql {
   return sql(`${texts.join(' ')} ORDER BY id DESC`, ...merged.flatMap((arm) => [...arm.from.values, from, until]))
 }
 
-const toCondition = (arm: Arm, test: Sql): Condition => ({
+const toCondition = (arm: Arm, test: Query): Condition => ({
   ids: arm.isIn ? listOf(arm) : null,
   isSorted: arm.list === undefined,
   arms: [arm],
@@ -581,7 +590,7 @@ function wasSeen(appId: number, seen: SeenFilter): Condition {
   }
 }
 
-const ANY_MESSAGE = 0
+export const ANY_MESSAGE = 0
 
 /** Few are listed by the time, and many by the primary key, in order of ids. */
 function hadEmail(appId: number, { result, messageId, since }: EmailFilter): Condition {
@@ -599,24 +608,24 @@ function hadEmail(appId: number, { result, messageId, since }: EmailFilter): Con
   return toCondition({ isIn, id: 'contact_id', from, list, read }, sql(isIn ? test : `NOT ${test}`, ...values))
 }
 
-const allOf = (conditions: Pick<Condition, 'test'>[]): Sql => ({
+const allOf = (conditions: Pick<Condition, 'test'>[]): Query => ({
   text: ['true', ...conditions.map(({ test }) => test.text)].join(' AND '),
   values: conditions.flatMap(({ test }) => test.values),
 })
 
 /** The columns of a row of `c` that a search reads. */
-const SEARCHED_COLUMNS = `, (SELECT email || char(10) || ifnull(full_name, '') FROM contacts WHERE id = c.id) AS searched`
+const SEARCHED_COLUMNS = `, (SELECT email || char(10) || coalesce(full_name, '') FROM contacts WHERE id = c.id) AS searched`
 const IS_LISTED = 'id IN (SELECT value FROM json_each(?))'
 
 /** A part of an index in the wanted order. */
-type Section = { table: string; id: string; key: string; is: string; values: SQLQueryBindings[]; order: string }
+type Section = { table: string; id: string; key: string; is: string; values: SqlValue[]; order: string }
 
-const rowsOf = (appId: number, { table, id, key, is, values, order }: Section, most?: number): Sql => {
+const rowsOf = (appId: number, { table, id, key, is, values, order }: Section, most?: number): Query => {
   const text = `SELECT ${id} AS id, ${key} AS key FROM ${table} WHERE app_id = ? AND ${is} ORDER BY ${order}`
   return sql(most === undefined ? text : `${text} LIMIT ${most}`, appId, ...values)
 }
 
-const newestOf = ({ text, values }: Sql): Sql => sql(`SELECT id, NULL AS key FROM (${text})`, ...values)
+const newestOf = ({ text, values }: Query): Query => sql(`SELECT id, NULL AS key FROM (${text})`, ...values)
 
 /** People whom a filter excludes are skipped. */
 const startOf = ({ sort, filter: { seen } }: PeopleQuery): PeopleCursor | null => {
@@ -650,9 +659,9 @@ function sectionsOf(
 }
 
 /** Control characters are blanks, because SQLite takes a NUL for the end. */
-const tidy = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').trim()
+export const tidy = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').trim()
 
-const foldName = (name: string): string => name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase()
+export const foldName = (name: string): string => name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase()
 
 /** Folds names like the index. */
 function createIsFound(part: string): IsFound {

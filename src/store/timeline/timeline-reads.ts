@@ -25,16 +25,17 @@ export const VISIT_REPORT_TYPES = EVENT_TYPES.length
 export const WAITING_RUNS = `timeline_runs CROSS JOIN timeline_run_rows AS run_rows ON run_rows.run = timeline_runs.last
   WHERE is_whole AND last > ${MERGED_UNTIL}`
 
+export type PersonTable = 'events' | 'snippet_batches'
 /** SQL fragments. `types`: condition on the type column. `from`, `upTo`: inclusive ids. */
-type IdFilter = { contact: string; types: string; from?: string; upTo?: string }
+export type IdFilter = { contact: string; types: string; from?: string; upTo?: string }
 /** Requires a single type. `isIndexedOnly`: skips unindexed rows. */
-type Newest = { order: 'ASC' | 'DESC'; limit: string; isIndexedOnly?: boolean }
+export type NewestFilter = IdFilter & { order: 'ASC' | 'DESC'; limit: string; isIndexedOnly?: boolean }
 
 /** Unfinished runs of a killed process do not count. */
 const runOf = (id: string): string =>
   `ifnull((SELECT min(last) FROM timeline_runs WHERE last >= ${id} AND is_whole), ${Number.MAX_SAFE_INTEGER})`
 
-function partsOf(table: 'events' | 'snippet_batches', { contact, types, from = '0', upTo }: IdFilter) {
+function partsOf(table: PersonTable, { contact, types, from = '0', upTo }: IdFilter) {
   const isOfPerson = `contact_id = ${contact} AND type ${types}`
   const [isBelow, merged, isOfRuns] =
     upTo === undefined
@@ -47,24 +48,24 @@ function partsOf(table: 'events' | 'snippet_batches', { contact, types, from = '
   }
 }
 
-export function selectIndexedIds(filter: IdFilter): string {
-  const { merged, inRuns } = partsOf('events', filter)
+export function selectIndexedIds(table: PersonTable, filter: IdFilter): string {
+  const { merged, inRuns } = partsOf(table, filter)
   return `${merged} UNION ALL ${inRuns}`
 }
 
-export const selectUnindexedPeople = (table: 'events' | 'snippet_batches', types: string, people: string): string =>
+export const selectUnindexedPeople = (table: PersonTable, types: string, people: string): string =>
   `SELECT DISTINCT contact_id AS id FROM ${table}
    WHERE id > ${INDEXED_UNTIL} AND type ${types} AND contact_id IN (SELECT value FROM json_each(${people}))`
 
-export function selectIds(table: 'events' | 'snippet_batches', filter: IdFilter): string {
+export function selectIds(table: PersonTable, filter: IdFilter): string {
   const { merged, inRuns, unindexed } = partsOf(table, filter)
   return `${merged} UNION ALL ${inRuns} UNION ALL ${unindexed}`
 }
 
 /** The first or last ids of one type; reads at most `limit` rows of each part. */
 export function selectSomeIds(
-  table: 'events' | 'snippet_batches',
-  { order, limit, isIndexedOnly = false, ...filter }: IdFilter & Newest,
+  table: PersonTable,
+  { order, limit, isIndexedOnly = false, ...filter }: NewestFilter,
 ): string {
   const { merged, inRuns, unindexed } = partsOf(table, filter)
   const [byId, limited] = [`ORDER BY id ${order}`, `LIMIT ${limit}`]

@@ -264,7 +264,7 @@ test('every stored action has a text', async () => {
   const written = sources.flatMap((source) =>
     Array.from(
       source.matchAll(
-        /'((?:account|app|contact|data|delivery|key|mail|member|message|notice|plan|secret|session|sign_in|snippet|suppression|two_step)\.[a-z_]+)'/g,
+        /(?<!content', )'((?:account|app|contact|data|delivery|key|mail|member|message|notice|plan|secret|session|sign_in|snippet|suppression|two_step)\.[a-z_]+)'/g,
       ),
       ([, action = '']) => action,
     ),

@@ -1,4 +1,4 @@
-import { Database } from 'bun:sqlite'
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type AccountPages, openAccount } from '../browser.ts'
 import { expectHarmless, HOSTILE, textOf } from '../pages.ts'
@@ -72,10 +72,9 @@ describe('/', () => {
 
   test('says if the only account has no app', async () => {
     const browser = await pages.signedIn()
-    const db = new Database(`${pages.folder}/eventpost.db`)
-    db.run('PRAGMA foreign_keys = OFF')
-    db.run('DELETE FROM apps')
-    db.close()
+    await withSql(pages.folder, async (sql) => {
+      for (const table of ['app_hosts', 'apps']) await sql.prepare(`DELETE FROM ${table}`).run()
+    })
     const { status, html } = await browser.get('/')
     expect([status, await textOf(html, 'h1')]).toEqual([200, ['No app yet']])
     expect((await browser.get(pages.at('you'))).status).toBe(404)

@@ -1,4 +1,4 @@
-import { Database } from 'bun:sqlite'
+import { withSql } from '../../data-folder.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { CreatedAccount } from '../../../src/accounts/accounts.ts'
 import { hasRole, inviteMember, type Role, ROLES } from '../../../src/accounts/members.ts'
@@ -177,22 +177,21 @@ test('every page of an app is shown to all roles', async () => {
 })
 
 test('a sign-in is in the audit log of each account of the member', async () => {
-  const entries = () => {
-    const db = new Database(`${pages.folder}/eventpost.db`, { readonly: true })
-    const action = "action = 'session.start'"
-    const rows = db.query(`SELECT DISTINCT account_id, actor FROM audit_entries WHERE ${action} ORDER BY 1`).values()
-    db.close()
-    return rows
-  }
+  const entries = (): Promise<string[][]> =>
+    withSql(pages.folder, async (sql) => {
+      const text = `SELECT DISTINCT account_id AS account, actor FROM audit_entries WHERE action = 'session.start' ORDER BY 1`
+      const rows = await sql.prepare<{ account: string; actor: string }>(text).all()
+      return rows.map(({ account, actor }) => [account, actor])
+    })
   const other = await pages.addAccount('una@example.com', 'Una')
   await pages.signedIn()
   const id = (await pages.store.findMember(ADA))?.id ?? ''
-  expect(entries()).toEqual(
+  expect(await entries()).toEqual(
     Object.values(accounts)
       .map(({ accountId }) => [accountId, id])
       .toSorted(),
   )
-  expect(entries().flat()).not.toContain(other.accountId)
+  expect((await entries()).flat()).not.toContain(other.accountId)
 })
 
 describe('data of another account of the same person', () => {

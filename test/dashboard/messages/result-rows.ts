@@ -1,4 +1,5 @@
 /** Deliveries for results, as the store has them. */
+import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 import type { Database } from 'bun:sqlite'
 import { idAt } from '../../../src/core/ids.ts'
 import { createComparing } from '../../../src/store/compared-people.ts'
@@ -38,7 +39,11 @@ export async function addDeliveries(
       [...ends, ...reached, id],
     )
     if (!isCompared) continue
-    await createComparing(db).compare(id, { at, isHeldBack: row.heldBack === true, isCapturing: row.isCapturing })
+    await createComparing(createSqliteSql(db)).compare(id, {
+      at,
+      isHeldBack: row.heldBack === true,
+      isCapturing: row.isCapturing,
+    })
     db.run('UPDATE compared_people SET came_back_at = ?, opened_at = ?, goal_at = ? WHERE delivery_id = ?', [
       ...reached,
       id,

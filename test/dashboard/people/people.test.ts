@@ -1,6 +1,5 @@
-import { Database } from 'bun:sqlite'
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { databasePath } from '../../../src/store/engine/database.ts'
 import { publicId } from '../../../src/core/ids.ts'
 import { DAY } from '../../durations.ts'
 import { type AccountPages, appOf, type Browser, openAccount, PASSWORD } from '../browser.ts'
@@ -159,16 +158,17 @@ describe('finding people', () => {
       message = publicId('msg', messageId)
       const otherId = await putMessage(pages, { app, name: 'Another message' })
       const at = Math.floor(pages.clock.now() / DAY) * DAY
-      const db = new Database(databasePath(pages.folder))
-      const hand = db.query(`INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state,
-          triggered_at, planned_at, due_at, attempt, resent, by_hand, handed_at, came_back_at, updated_at)
-        SELECT ifnull((SELECT max(id) FROM deliveries), 0) + 1, app_id, id, ?2, 1, '', 'handed', ?3, ?3, ?3, 1, 0, 0, ?3, ?4, ?3
-        FROM contacts WHERE email = ?1`)
-      hand.run('bob@example.com', messageId, at - 8 * DAY, at - 6 * DAY)
-      hand.run('bob@example.com', otherId, at - 7 * DAY, null)
-      hand.run('ada@example.com', otherId, at - 29 * DAY, at - 6 * DAY - 1)
-      db.exec("UPDATE deliveries SET state = 'sent', opened_at = came_back_at + 1")
-      db.close()
+      await withSql(pages.folder, async (sql) => {
+        const hand = sql.prepare(`INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state,
+            triggered_at, planned_at, due_at, attempt, resent, by_hand, handed_at, came_back_at, updated_at)
+          SELECT coalesce((SELECT max(id) FROM deliveries), 0) + 1, app_id, id, CAST(?2 AS bigint), 1, '', 'handed',
+            CAST(?3 AS bigint), ?3, ?3, 1, 0, 0, ?3, CAST(?4 AS bigint), ?3
+          FROM contacts WHERE email = ?1`)
+        await hand.run('bob@example.com', messageId, at - 8 * DAY, at - 6 * DAY)
+        await hand.run('bob@example.com', otherId, at - 7 * DAY, null)
+        await hand.run('ada@example.com', otherId, at - 29 * DAY, at - 6 * DAY - 1)
+        await sql.prepare("UPDATE deliveries SET state = 'sent', opened_at = came_back_at + 1").run()
+      })
     })
 
     test.each<[string, Record<string, string>, string[], string[]]>([
@@ -447,11 +447,8 @@ describe('erasing', () => {
     const { id } = (await pages.store.findMember('ada@example.com')) ?? { id: '' }
     const subject = (await pathOfNewest()).split('/').at(-1)
     await erase(browser)
-    const audit = new Database(databasePath(pages.folder), { readonly: true })
-    const found = audit
-      .query("SELECT actor, subject, created_at FROM audit_entries WHERE action = 'contact.erase'")
-      .all()
-    audit.close()
+    const text = "SELECT actor, subject, created_at FROM audit_entries WHERE action = 'contact.erase'"
+    const found = await withSql(pages.folder, async (sql) => await sql.prepare(text).all())
     expect(found).toEqual([{ actor: id, subject, created_at: pages.clock.now() }])
   })
 

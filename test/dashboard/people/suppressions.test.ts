@@ -1,6 +1,4 @@
-import { Database } from 'bun:sqlite'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
@@ -35,17 +33,11 @@ async function erase(email: string): Promise<void> {
 }
 
 /** Actions and subjects of the audit list, oldest first. */
-function audited(): { action: string; subject: string }[] {
-  const file = readdirSync(pages.folder).find((name) => name.endsWith('.db')) ?? ''
-  const db = new Database(join(pages.folder, file), { readonly: true })
-  const rows = db
-    .query<{ action: string; subject: string }, []>(
-      `SELECT action, subject FROM audit_entries WHERE action LIKE 'suppression.%' ORDER BY created_at, id`,
-    )
-    .all()
-  db.close()
-  return rows
-}
+const audited = (): Promise<{ action: string; subject: string }[]> =>
+  withSql(pages.folder, async (sql) => {
+    const text = `SELECT action, subject FROM audit_entries WHERE action LIKE 'suppression.%' ORDER BY created_at, id`
+    return await sql.prepare<{ action: string; subject: string }>(text).all()
+  })
 
 describe('the list', () => {
   test('is empty', async () => {
@@ -215,7 +207,7 @@ describe('changing it', () => {
     expect([status, await noticesAt(location)]).toEqual([303, ['Done: 1 address was added.']])
     expect(await pages.store.findSuppression(app.id, BOB)).toBe('complained')
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('complained')
-    expect(audited()).toEqual([
+    expect(await audited()).toEqual([
       { action: 'suppression.add', subject: expect.stringMatching(/^[\w-]{43} con_\w+: They wrote to us$/) },
     ])
     const log = await browser.get(pages.at('audit?kind=changes'))
@@ -234,7 +226,7 @@ describe('changing it', () => {
     expect(await noticesAt(location)).toEqual([])
     expect(await noticesAt(path('?added=7&listed=0&skipped=0'))).toEqual([])
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('unsubscribed')
-    expect(audited()).toEqual([{ action: 'suppression.import', subject: '3 (They wrote to us)' }])
+    expect(await audited()).toEqual([{ action: 'suppression.import', subject: '3 (They wrote to us)' }])
     const bob = await pages.store.findContact(app.id, BOB)
     const person = await browser.get(pages.at(`people/${publicId('con', bob?.id ?? 0)}`))
     expect(await textOf(person.html, '.timeline > li > .hint')).toContain('By ada@example.com: “They wrote to us”')
@@ -285,7 +277,7 @@ describe('changing it', () => {
     expect(bob?.status).toBe('subscribed')
     const person = await browser.get(pages.at(`people/${publicId('con', bob?.id ?? 0)}`))
     expect((await textOf(person.html, '.timeline > li > div > span'))[0]).toBe('ChangeRemoved from suppressions')
-    expect(audited().at(-1)).toEqual({
+    expect((await audited()).at(-1)).toEqual({
       action: 'suppression.remove',
       subject: expect.stringMatching(/^[\w-]{43} con_\w+: They asked for it$/),
     })
@@ -310,7 +302,7 @@ describe('changing it', () => {
       expect([status, await textOf(html, '[role=alert]')]).toEqual([400, ['Error: This address is not on the list.']])
       expect(await attributesOf(html, '#why', 'value')).toEqual(['They asked for it'])
     }
-    expect(audited()).toEqual([])
+    expect(await audited()).toEqual([])
   })
 
   test('applies to people added later', async () => {
@@ -338,7 +330,7 @@ describe('changing it', () => {
     const typed = { addresses: BOB, why: 'They  wrote to us', ...fields }
     expect(await attributesOf(html, '#why', 'value')).toEqual([typed.why])
     expect(await textOf(html, '#addresses')).toEqual([typed.addresses])
-    expect(audited()).toEqual([])
+    expect(await audited()).toEqual([])
   })
 
   test('is for editors', async () => {
@@ -416,7 +408,7 @@ describe('a file', () => {
     const { location } = await upload(Array.from({ length: 3_000 }, (_, index) => `p${index}@example.com`).join('\n'))
     expect(await noticesAt(location)).toEqual(['Done: 3000 addresses were added.'])
     expect(await pages.store.countSuppressions({ appId: app.id, reason: null, start: null }, 10_000)).toBe(3_000)
-    expect(audited()).toEqual([{ action: 'suppression.import', subject: '3000 (moved here)' }])
+    expect(await audited()).toEqual([{ action: 'suppression.import', subject: '3000 (moved here)' }])
     const searched = await browser.get((await browser.post(path(), { email: 'P' })).location ?? '')
     expect((await textOf(searched.html, '.page-head .lead')).join()).toStartWith('3000 addresses match.')
     const [href] = await attributesOf(searched.html, '.page-head .button', 'href')

@@ -325,7 +325,7 @@ describe('concurrent simulations', () => {
   })
 
   test('all finish, and a failing one does not stop the next', async () => {
-    const { simulate: simulateIn } = createSimulations('/nowhere')
+    const { simulate: simulateIn } = createSimulations({ folder: '/nowhere' })
     const failing = Promise.allSettled([simulateIn(at.inputOf({})), simulateIn(at.inputOf({}))])
     const { simulate: here } = server.parts().simulations
     expect(await Promise.all([here(at.inputOf({})), here(at.inputOf({}))].map(outcomeOf))).toEqual([1, 1])
@@ -356,7 +356,7 @@ describe('concurrent simulations', () => {
   test('time out with a message', async () => {
     // no thread gets its work
     const silent = spyOn(Worker.prototype, 'postMessage').mockImplementation(() => {})
-    const { simulate: simulateBriefly } = createSimulations(server.folder, 1)
+    const { simulate: simulateBriefly } = createSimulations({ folder: server.folder }, 1)
     const outcomes = await Promise.all(
       [simulateBriefly(at.inputOf({})), simulateBriefly(at.inputOf({}))].map(outcomeOf),
     )
@@ -366,7 +366,10 @@ describe('concurrent simulations', () => {
   })
 
   test('are refused during shutdown; a running one may finish within a limit', async () => {
-    const [patient, hasty] = [createSimulations(server.folder), createSimulations(server.folder)]
+    const [patient, hasty] = [
+      createSimulations({ folder: server.folder }),
+      createSimulations({ folder: server.folder }),
+    ]
     const ask = (simulations: Simulations) =>
       Array.from({ length: 2 }, () => outcomeOf(simulations.simulate(at.inputOf({}))))
     const [finished, ended] = [ask(patient), ask(hasty)]

@@ -11,6 +11,7 @@ import { CONTACTS, createTestServer, DAY, EVENTS } from '../../helper.ts'
 import { createMessaging, MINUTE, recordOf } from '../../messaging.ts'
 import { eventWrite } from '../../store/samples.ts'
 import { LIVE_AT, PEOPLE, type Person, SOURCE, type Step, type Story, TOPIC } from './random-stories.ts'
+import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 
 const OPT_IN = { isOn: true, days: null, storesIp: false, subject: null, body: null, button: null }
 
@@ -113,7 +114,7 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
     const days = Math.ceil((now - LIVE_AT) / DAY) + EARLIER_DAYS
     try {
       const input = { appId: app.id, messageId, hosts: app.hosts, content, settings, days, now, contactId }
-      return await simulate(createSimulationReads(db, { until: now }), input, { most: 10_000 })
+      return await simulate(createSimulationReads(createSqliteSql(db), { until: now }), input, { most: 10_000 })
     } finally {
       db.close()
     }

@@ -10,6 +10,7 @@ import { DAY, HOUR } from '../../helper.ts'
 import { report, send } from '../../api/reports.ts'
 import { leave, MINUTE, page } from '../../messaging.ts'
 import { openSimulating, outcomesOf, type Simulating } from './simulating.ts'
+import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 
 describe('by page views only', () => {
   const NOW = Date.UTC(2026, 4, 15)
@@ -125,7 +126,7 @@ describe('three days later', () => {
   async function forgetReports(): Promise<number> {
     const db = openDatabase(at.server.folder)
     const removed = await createBatchUpkeep(
-      db,
+      createSqliteSql(db),
       createStoreTimeline(db, () => 0),
     )(at.clock.now())
     db.close()

@@ -5,6 +5,7 @@ import { openForReading } from '../../../src/store/engine/database.ts'
 import { createSimulationReads } from '../../../src/store/simulation.ts'
 import { MINUTE } from '../../messaging.ts'
 import { openSimulating, type Simulating } from './simulating.ts'
+import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 
 let at: Simulating
 beforeEach(async () => {
@@ -16,7 +17,7 @@ async function simulateNewest(most: number, progress: Progress[] = []) {
   const db = openForReading(at.server.folder)
   const until = at.clock.now()
   try {
-    const reads = createSimulationReads(db, { until })
+    const reads = createSimulationReads(createSqliteSql(db), { until })
     return await simulate(reads, at.inputOf({}), { most, onProgress: (one) => progress.push(one) })
   } finally {
     db.close()

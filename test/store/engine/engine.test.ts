@@ -13,6 +13,7 @@ import type { EventWrite } from '../../../src/store/types.ts'
 import { useFolder } from '../databases.ts'
 import { failing } from '../failing.ts'
 import { AT, BY, contactWrite, done, eventWrite, HOUR, idempotency } from '../samples.ts'
+import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 
 const folder = useFolder()
 let now = AT
@@ -21,7 +22,7 @@ beforeEach(() => void (now = AT))
 function openOne() {
   const db = folder.open()
   const engine = createEngine(db, () => now, createSealer(null), { rules: STORE_RULES })
-  return { db, engine, findContact: createContactReads(db).findContact }
+  return { db, engine, findContact: createContactReads(createSqliteSql(db)).findContact }
 }
 
 const record = (changes: Partial<EventWrite> = {}): Job => ({ name: 'recordEvent', input: eventWrite(changes) })
@@ -166,7 +167,10 @@ describe('with another process', () => {
     const [outcome] = await engine.run([{ name: 'recordEvent', input: eventWrite() }])
     if (!outcome || !('contactId' in outcome)) throw new Error('an event was refused')
     const query = { appId: 1, contactId: outcome.contactId, name: null, before: null, limit: 9 }
-    expect([isMade, (await createEventReads(db).listEvents(query)).rows]).toMatchObject([true, [{}, {}]])
+    expect([isMade, (await createEventReads(createSqliteSql(db)).listEvents(query)).rows]).toMatchObject([
+      true,
+      [{}, {}],
+    ])
   })
 
   test('IDs do not collide within a millisecond, and people it erased are gone', async () => {

@@ -112,7 +112,7 @@ describe.each([false, true])('with a master key, threads: %p', (threads) => {
 describe('another master key', () => {
   test('opens everything after the change, and the old key nothing', async () => {
     await using(KEY, false, fill)
-    expect(changeMasterKey(folder, createSealer(KEY), createSealer(OTHER))).toBe(SECRETS.length)
+    expect(await changeMasterKey(folder, createSealer(KEY), createSealer(OTHER))).toBe(SECRETS.length)
     await expect(openStore(folder, { threads: false, masterKey: KEY, rules: STORE_RULES })).rejects.toMatchObject({
       code: 'sealed',
     })
@@ -124,7 +124,7 @@ describe('another master key', () => {
 
   test('removing it leaves every secret readable without a key', async () => {
     await using(KEY, false, fill)
-    expect(changeMasterKey(folder, createSealer(KEY), createSealer(null))).toBe(SECRETS.length)
+    expect(await changeMasterKey(folder, createSealer(KEY), createSealer(null))).toBe(SECRETS.length)
     expect(await using(null, false, readAll)).toEqual(ALL)
     expect(found()).toEqual(SECRETS)
     // and a key can be set again
@@ -135,9 +135,9 @@ describe('another master key', () => {
   test('changes nothing if the current key is wrong or a value was tampered with', async () => {
     await using(KEY, false, fill)
     const change = (from: string) => () => changeMasterKey(folder, createSealer(from), createSealer(OTHER))
-    expect(change('a wrong key that is long enough, too')).toThrow('encrypted with another key')
+    await expect(change('a wrong key that is long enough, too')()).rejects.toThrow('encrypted with another key')
     run(`UPDATE two_steps SET secret = '${SEALED_PREFIX}AAAA'`)
-    expect(change(KEY)).toThrow('encrypted with another key')
+    await expect(change(KEY)()).rejects.toThrow('encrypted with another key')
     await using(KEY, false, async (store) => expect((await store.mailSettings(1)).dkimKey).toBe(MAIL.dkimKey))
   })
 })

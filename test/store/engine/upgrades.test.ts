@@ -1,4 +1,5 @@
 /** A database of an older version is kept, and brought to this one. */
+import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 import { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -45,7 +46,7 @@ test('versions of messages in an older database have no known writer', async () 
   )
   old.run(`PRAGMA foreign_keys = OFF; INSERT INTO messages VALUES (1, 'acc_1', 1, 'M', 'draft', 1, 5, 5);
     INSERT INTO message_versions (message_id, version, content, created_at) VALUES (1, 1, '{}', 5)`)
-  const { listVersions } = createMessageReads(databases.open())
+  const { listVersions } = createMessageReads(createSqliteSql(databases.open()))
   expect(await listVersions(1, { before: null, limit: 9 })).toEqual([
     { version: 1, createdAt: 5, content: {}, actor: null },
   ] as never)
@@ -286,7 +287,12 @@ describe('an older schema', () => {
       [2, 'kept', 5, null, null, null],
       [3, 'skipped', 5, 6, 7, 8],
     ])
-    expect(await createDeliveryReads(db, createMailSources(db, createSealer(null))).findCaptured(1, 2)).toEqual({
+    expect(
+      await createDeliveryReads(
+        createSqliteSql(db),
+        createMailSources(createSqliteSql(db), createSealer(null)),
+      ).findCaptured(1, 2),
+    ).toEqual({
       raw: 'Subject: Kept',
       createdAt: 5,
       content: null,
@@ -309,7 +315,11 @@ describe('an older schema', () => {
     }
     expect(await send({ bodyHash: 'new hash' })).toEqual({ contactId: 3, replayed: true })
     expect(db.query('SELECT 1 FROM events').get()).toBeNull()
-    const found = await createOutcomeReads(db, STORE_RULES).listOutcomes({ keyId: 'key_1', key: 'once', at: AT + 1 })
+    const found = await createOutcomeReads(createSqliteSql(db), STORE_RULES).listOutcomes({
+      keyId: 'key_1',
+      key: 'once',
+      at: AT + 1,
+    })
     expect(found.map(({ bodyHash }) => isSameBody(bodyHash, 'new hash'))).toEqual([true])
     expect(await send({ key: 'other', bodyHash: 'first' })).toMatchObject({ created: true })
     expect(await send({ key: 'other', bodyHash: 'second' })).toEqual({ refusal: 'idempotency_mismatch' })

@@ -14,6 +14,7 @@ import { useFolder } from '../databases.ts'
 import { failing } from '../failing.ts'
 import { AT, visitReportWrite, BY, eventWrite, HOUR } from '../samples.ts'
 import { emailOf, listIndexed, lookAround, wanted } from './timeline-rows.ts'
+import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 
 const folder = useFolder()
 
@@ -40,8 +41,12 @@ async function listAll({ listEvents }: ReturnType<typeof createEventReads>, quer
 
 /** Every read of a person's events, beside the same from a list. */
 async function expectSame(db: Database, known: Known[], sent: Sent[], ids: Map<number, number>): Promise<void> {
-  const [events, contacts, history] = [createEventReads(db), createContactReads(db), createHistoryReads(db)]
-  const { listReports } = createReportReads(db)
+  const [events, contacts, history] = [
+    createEventReads(createSqliteSql(db)),
+    createContactReads(createSqliteSql(db)),
+    createHistoryReads(createSqliteSql(db)),
+  ]
+  const { listReports } = createReportReads(createSqliteSql(db))
   for (let person = 0; person < PEOPLE; person += 1) {
     const contactId = ids.get(person)
     if (contactId === undefined) continue
@@ -194,7 +199,7 @@ test('the last event is the one that arrived last, indexed or not', async () => 
   const others = Array.from({ length: 600 }, (_, index) => record(emailOf(index), 1))
   await engine.run([...others, ...Array.from({ length: 10 }, () => record('ada@example.com', 30))])
   expect(listIndexed(db)).toHaveLength(20)
-  const { findContact } = createContactReads(db)
+  const { findContact } = createContactReads(createSqliteSql(db))
   expect(await findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
   for (let look = 0; look < 3; look += 1) await lookAround(engine)
   expect(await findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
@@ -214,5 +219,7 @@ test('the last event may be in a pending run', async () => {
   for (let commit = 0; commit < 2; commit += 1) await engine.run(others(4_096))
   expect(db.query('SELECT count(*) FROM timeline_runs WHERE is_whole').values()).not.toEqual([[0]])
   await engine.run([...Array.from({ length: 10 }, () => record('ada@example.com', 30)), ...others(600)])
-  expect(await createContactReads(db).findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
+  expect(await createContactReads(createSqliteSql(db)).findContact(1, 'ada@example.com')).toMatchObject({
+    lastEventAt: AT - HOUR,
+  })
 })

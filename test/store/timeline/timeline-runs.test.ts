@@ -12,6 +12,7 @@ import { indexedUntil, mergedUntil, selectIndexedIds, selectIds } from '../../..
 import { useFolder } from '../databases.ts'
 import { AT, eventWrite } from '../samples.ts'
 import { countOf, createFeed, listIndexed, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
+import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 
 const folder = useFolder()
 
@@ -139,7 +140,7 @@ test('a person with all pending rows is read and changed as fast as others', asy
   const record = (): Job => ({ name: 'recordEvent', input: eventWrite() })
   for (let commit = 0; commit < 8; commit += 1) await engine.run(Array.from({ length: 5_000 }, record))
   expect(countOf(db, 'timeline_runs')).toBeGreaterThan(5)
-  const [reads, { listEvents }] = [createContactReads(db), createEventReads(db)]
+  const [reads, { listEvents }] = [createContactReads(createSqliteSql(db)), createEventReads(createSqliteSql(db))]
   const timeOf = async (step: () => Promise<unknown>): Promise<number> => {
     const startedAt = performance.now()
     await step()
@@ -183,7 +184,7 @@ test('an interrupted write hides nothing that was committed', () => {
     UPDATE install SET value = '200' WHERE name = 'timeline_until'`)
   const idsUpTo = (upTo: number) =>
     db
-      .query(selectIndexedIds({ contact: '1', types: '= 0', upTo: `${upTo}` }))
+      .query(selectIndexedIds('events', { contact: '1', types: '= 0', upTo: `${upTo}` }))
       .values()
       .flat()
   expect([idsUpTo(49), idsUpTo(60), idsUpTo(150)]).toEqual([[], [50], [50]])

@@ -10,6 +10,7 @@ import { indexedUntil } from '../../../src/store/timeline/timeline-reads.ts'
 import { useFolder } from '../databases.ts'
 import { AT } from '../samples.ts'
 import { listIndexed, rest, wanted } from './timeline-rows.ts'
+import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 
 const folder = useFolder()
 
@@ -32,7 +33,7 @@ test('batches of an older database are sorted, and the right ones indexed', asyn
       (1, 2, 900, ${old}, 1, NULL, NULL, NULL, NULL, NULL), (1, 2, 1000, 5, 1, NULL, NULL, NULL, NULL, NULL);
     UPDATE install SET value = '${idAt(AT)}' WHERE name = 'timeline_until'`)
   const upgraded = folder.open()
-  const reads = createReportReads(upgraded)
+  const reads = createReportReads(createSqliteSql(upgraded))
   expect(await reads.listReports(1, 1, 0)).toEqual([
     { pageLoad: 7, reportNumber: 3, receivedAt: old, reportedAt: old - 4, path: '/a', isHere: true, isReturn: false },
     {

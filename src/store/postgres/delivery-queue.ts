@@ -1,0 +1,37 @@
+import type { Sql } from '../engine/sql.ts'
+import { type DueQuery, IS_WAITING } from '../delivery-states.ts'
+
+/** Each app's due rows that are looked at, so that several instances find rows that no other has locked. */
+const SHARES = 4
+
+type Due = { id: number; dueAt: number }
+
+/**
+ * Locks the rows, so that instances claim different ones. The locked rows are compared again, because another instance may
+ * have claimed them since they were found.
+ */
+export function createLockedQueue(db: Sql) {
+  const { isOneOf, numbersOf } = db.dialect
+  const waiting = db.prepare<Due, [string, number, number, number]>(
+    `SELECT deliveries.id, due.due_at AS "dueAt" FROM ${numbersOf('?1', 'apps')} CROSS JOIN LATERAL
+       (SELECT id, due_at FROM deliveries WHERE ${IS_WAITING} AND app_id = apps.value AND due_at <= ?2
+        ORDER BY due_at LIMIT ?3) AS due
+     JOIN deliveries ON deliveries.id = due.id
+     WHERE ${IS_WAITING} AND deliveries.due_at <= ?2
+     ORDER BY due.due_at LIMIT ?4 FOR UPDATE OF deliveries SKIP LOCKED`,
+  )
+  const expired = db.prepare<Due, [number, string, number]>(
+    `SELECT id, claimed_until AS "dueAt" FROM deliveries
+     WHERE state = 'claimed' AND claimed_until <= ?1 AND NOT (${isOneOf('app_id', '?2')})
+     ORDER BY claimed_until LIMIT ?3 FOR UPDATE SKIP LOCKED`,
+  )
+  return async ({ now, most, skipApps }: DueQuery, dueApps: readonly number[]): Promise<number[]> => {
+    const leases = await expired.all(now, JSON.stringify(skipApps), most)
+    const left = most - leases.length
+    const due =
+      left === 0 || dueApps.length === 0
+        ? []
+        : await waiting.all(JSON.stringify(dueApps.slice(0, most)), now, SHARES * most, left)
+    return [...leases, ...due].sort((a, b) => a.dueAt - b.dueAt).map(({ id }) => id)
+  }
+}

@@ -1,0 +1,32 @@
+import { StoreError } from '../engine/errors.ts'
+import type { Postgres } from './connection.ts'
+import first from './migrations/0001.sql' with { type: 'text' }
+
+/** In order; a released one never changes. */
+const MIGRATIONS: readonly string[] = [first]
+export const POSTGRES_VERSION = MIGRATIONS.length
+
+/** Whether the database has none of our tables. */
+export async function isEmpty({ run }: Pick<Postgres, 'run'>): Promise<boolean> {
+  const [row] = await run("SELECT to_regclass('schema_version') IS NULL AS empty", [])
+  return row?.empty === 1
+}
+
+/** Several instances may start at once: the table's lock lets one of them migrate. */
+export async function migrate({ run, runScript, transaction }: Postgres): Promise<void> {
+  await run(
+    'CREATE TABLE IF NOT EXISTS schema_version (only_row boolean PRIMARY KEY CHECK (only_row), version bigint NOT NULL)',
+    [],
+  )
+  await run('INSERT INTO schema_version (only_row, version) VALUES (true, 0) ON CONFLICT DO NOTHING', [])
+  await transaction(async () => {
+    const [row] = await run('SELECT version FROM schema_version FOR UPDATE', [])
+    const version = Number(row?.version ?? 0)
+    if (version > POSTGRES_VERSION) {
+      const problem = `The database has version ${version} of the schema, and this executable knows ${POSTGRES_VERSION}.`
+      throw new StoreError('newer_schema', `${problem} Use a newer executable.`)
+    }
+    for (const migration of MIGRATIONS.slice(version)) await runScript(migration)
+    if (version < POSTGRES_VERSION) await run('UPDATE schema_version SET version = $1', [POSTGRES_VERSION])
+  })
+}

@@ -1,0 +1,83 @@
+import type { ReadEvent } from '../event-texts.ts'
+import { createSealer } from '../engine/sealing.ts'
+import { StoreError } from '../engine/errors.ts'
+import { createSecrets } from '../engine/sealed-columns.ts'
+import { describeLocation, type PostgresLocation } from '../../core/data-location.ts'
+import type { Rules } from '../plan-types.ts'
+import { assembleStore, type Store } from '../store.ts'
+import { connectPostgres, type Postgres } from './connection.ts'
+import { createPostgresEngine } from './engine.ts'
+import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
+
+type OpenOptions = {
+  now?: () => number
+  readEvent?: ReadEvent
+  rules: Rules
+  masterKey?: string | null
+  /** false: a database without our tables is refused */
+  mayCreate?: boolean
+  onCreate?: () => void
+}
+
+/** @throws StoreError with the reason and the remedy */
+export async function openPostgresStore(location: PostgresLocation, options: OpenOptions): Promise<Store> {
+  const { now = Date.now, readEvent, rules, masterKey = null, mayCreate = true, onCreate = () => {} } = options
+  const postgres = connectPostgres(location)
+  const sealer = createSealer(masterKey)
+  try {
+    const isNew = await isEmpty(postgres)
+    if (isNew && !mayCreate) throw new StoreError('missing', describeMissing(location))
+    await migrate(postgres)
+    await createSecrets(postgres.sql, postgres.transaction).seal(sealer)
+    if (isNew) onCreate()
+  } catch (error) {
+    await postgres.close()
+    throw error instanceof StoreError ? error : unreachable(error, location)
+  }
+  const sizes = createSizes(postgres)
+  const channel = createPostgresEngine(postgres, { now, sealer, readEvent, rules })
+  return assembleStore(
+    { ...channel, close: () => postgres.close() },
+    {
+      sql: postgres.sql,
+      sealer,
+      rules,
+      close: () => {},
+      sizes,
+      removeOldCopies: async () => [],
+      schemaVersion: POSTGRES_VERSION,
+    },
+  )
+}
+
+const describeMissing = (location: PostgresLocation): string =>
+  `There is no Eventpost data in ${describeLocation(location)}. Run eventpost init, or check EVENTPOST_DATABASE_URL.`
+
+const unreachable = (error: unknown, location: PostgresLocation): StoreError =>
+  new StoreError(
+    'unreachable',
+    `${describeLocation(location)} can't be used: ${withStop(error)} Check EVENTPOST_DATABASE_URL and the database server.`,
+  )
+
+const withStop = (error: unknown): string =>
+  `${error instanceof Error ? error.message : String(error)}`.replace(/\.?$/, '.')
+
+const SIZE_EVERY_MS = 60_000
+
+/** As of the last minute, because asking PostgreSQL takes time. */
+function createSizes({ run }: Postgres): () => { databaseBytes: number; logBytes: number } {
+  let [databaseBytes, askedAt] = [0, Number.NEGATIVE_INFINITY]
+  const ask = async (): Promise<void> => {
+    const [row] = await run('SELECT pg_database_size(current_database()) AS bytes', [])
+    databaseBytes = Number(row?.bytes ?? 0)
+  }
+  const read = () => {
+    if (performance.now() - askedAt >= SIZE_EVERY_MS) {
+      askedAt = performance.now()
+      void ask().catch(() => {})
+    }
+    return { databaseBytes, logBytes: 0 }
+  }
+  read()
+  return read
+}

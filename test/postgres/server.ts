@@ -1,0 +1,53 @@
+/** A PostgreSQL server of the test's own, from Debian's package. It must not run as root, so then it runs as `postgres`. */
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const PACKAGES = '/usr/lib/postgresql'
+const USER = 'postgres'
+const isRoot = process.getuid?.() === 0
+
+/** The newest version's programs; null if none is installed. */
+function findPrograms(): string | null {
+  if (!existsSync(PACKAGES)) return null
+  const versions = readdirSync(PACKAGES).toSorted((a, b) => Number(b) - Number(a))
+  return versions[0] === undefined ? null : join(PACKAGES, versions[0], 'bin')
+}
+
+async function run(words: string[]): Promise<void> {
+  const command = isRoot ? ['runuser', '-u', USER, '--', ...words] : words
+  const child = Bun.spawn(command, { stdout: 'ignore', stderr: 'pipe', cwd: tmpdir() })
+  const err = await new Response(child.stderr).text()
+  if ((await child.exited) !== 0) throw new Error(`${words.join(' ')}: ${err}`)
+}
+
+function findFreePort(): number {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
+  const { port } = listener
+  listener.stop(true)
+  return port
+}
+
+export type PostgresServer = { url: (database: string) => string; stop: () => Promise<void> }
+
+/** `settings`: of postgresql.conf. Durable unless they say otherwise. */
+export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer> {
+  const programs = findPrograms()
+  if (programs === null) throw new Error('PostgreSQL is not installed. Install it: apt-get install postgresql')
+  const folder = mkdtempSync(join(tmpdir(), 'eventpost-postgres-'))
+  if (isRoot) Bun.spawnSync(['chown', USER, folder])
+  const data = join(folder, 'data')
+  await run([join(programs, 'initdb'), '-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N'])
+  const port = findFreePort()
+  const options = { port: String(port), unix_socket_directories: folder, listen_addresses: '127.0.0.1', ...settings }
+  const words = Object.entries(options).map(([name, value]) => `-c ${name}='${value}'`)
+  const control = [join(programs, 'pg_ctl'), '-D', data, '-w']
+  await run([...control, '-l', join(folder, 'log'), '-o', words.join(' '), 'start'])
+  return {
+    url: (database) => `postgres://${USER}@127.0.0.1:${port}/${database}`,
+    async stop() {
+      await run([...control, '-m', 'immediate', 'stop'])
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

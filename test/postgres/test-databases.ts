@@ -1,0 +1,50 @@
+/** Tests on PostgreSQL: each data folder of a test stands for a database of its own, on the server that run.ts started. */
+import type { PostgresLocation } from '../../src/core/data-location.ts'
+
+/** Set by run.ts: the server's address without a database. */
+const SERVER = process.env.EVENTPOST_TEST_POSTGRES
+export const isOnPostgres = SERVER !== undefined
+
+/** Migrated and empty. */
+export const MIGRATED = 'migrated'
+/** Names the folder of each database, so that run.ts drops it when the test has removed the folder. */
+export const FOLDERS = 'test_folders'
+
+const CONNECTIONS = 4
+const DUPLICATE = '42P04'
+const IN_USE = '55006'
+const MOST_TRIES = 50
+
+export const databaseOf = (folder: string): string => `t_${Bun.hash(folder).toString(36)}`
+
+export const postgresOf = (folder: string): PostgresLocation => ({
+  url: `${SERVER}/${databaseOf(folder)}`,
+  connections: CONNECTIONS,
+  prepares: process.env.EVENTPOST_TEST_PREPARE !== 'off',
+})
+
+let server: Bun.SQL | null = null
+const onServer = (): Bun.SQL => (server ??= new Bun.SQL(`${SERVER}/postgres`, { max: 1, prepare: false }))
+
+export async function hasDatabaseOf(folder: string): Promise<boolean> {
+  const found: unknown[] = await onServer()`SELECT 1 FROM pg_database WHERE datname = ${databaseOf(folder)}`
+  return found.length > 0
+}
+
+/** A copy of `template`. Does nothing if there is one already. */
+export async function createDatabaseOf(folder: string, template: string = MIGRATED): Promise<void> {
+  const name = databaseOf(folder)
+  await onServer()`INSERT INTO test_folders (database, folder) VALUES (${name}, ${folder}) ON CONFLICT DO NOTHING`
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await onServer().unsafe(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+      return
+    } catch (error) {
+      const state = error instanceof Error && 'errno' in error ? error.errno : null
+      if (state === DUPLICATE) return
+      // the last connections to the template are still closing
+      if (state !== IN_USE || tries === MOST_TRIES) throw error
+      await Bun.sleep(20)
+    }
+  }
+}

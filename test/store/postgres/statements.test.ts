@@ -1,0 +1,61 @@
+/** Every statement of the store must be one that PostgreSQL understands, also those that no other test reaches. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
+import { createDeliveryReads } from '../../../src/store/deliveries.ts'
+import { createSealer } from '../../../src/store/engine/sealing.ts'
+import { POSTGRES, type Sql } from '../../../src/store/engine/sql.ts'
+import { createMailSources } from '../../../src/store/mail-sources.ts'
+import { connectPostgres, numberValues, type Postgres } from '../../../src/store/postgres/connection.ts'
+import { migrate } from '../../../src/store/postgres/migrations.ts'
+import { createPostgresParts } from '../../../src/store/postgres/parts.ts'
+import { createReads } from '../../../src/store/store.ts'
+import { createWrites } from '../../../src/store/writes.ts'
+import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
+
+let server: PostgresServer
+let postgres: Postgres
+beforeAll(async () => {
+  server = await startPostgres({ fsync: 'off' })
+  postgres = connectPostgres({ url: server.url('postgres'), connections: 2, prepares: true })
+  await migrate(postgres)
+}, 60_000)
+afterAll(async () => {
+  await postgres?.close()
+  await server?.stop()
+})
+
+/** The store module that a statement comes from. */
+const moduleOf = ({ stack = '' }: Error): string => /src\/store\/([\w/-]+\.ts)/.exec(stack)?.[1] ?? ''
+
+/** Prepares nothing, and notes what it is asked to prepare. */
+function createNotingSql(orm: Sql['orm']): { sql: Sql; texts: Map<string, string> } {
+  const texts = new Map<string, string>()
+  const sql: Sql = {
+    dialect: POSTGRES,
+    orm,
+    readTogether: (read) => read(),
+    prepare: (text) => {
+      texts.set(text, moduleOf(new Error()))
+      return { get: () => null, all: () => [], run: () => ({ changes: 0 }) }
+    },
+  }
+  return { sql, texts }
+}
+
+test('PostgreSQL understands each prepared statement', async () => {
+  const { sql, texts } = createNotingSql(postgres.sql.orm)
+  const [sealer, rules] = [createSealer(null), STORE_RULES]
+  createReads(sql, { sealer, rules }, createDeliveryReads(sql, createMailSources(sql, sealer)))
+  createWrites({ db: sql, engine: createPostgresParts(postgres.run, { now: () => 0 }).engine, sealer, rules })
+  expect(texts.size).toBeGreaterThan(200)
+  const faults: string[] = []
+  for (const [index, [text, module]] of [...texts].entries()) {
+    try {
+      await postgres.runScript(`PREPARE s${index} AS ${numberValues(text)}`)
+    } catch (error) {
+      faults.push(`${module}: ${error instanceof Error ? error.message : ''}: ${text.replaceAll(/\s+/g, ' ')}`)
+    }
+  }
+  if (process.env.FAULTS) await Bun.write(process.env.FAULTS, JSON.stringify(faults))
+  expect(faults).toEqual([])
+}, 60_000)
