@@ -6,9 +6,11 @@ import { MAX_OCCURRED_AHEAD_MS } from './field-limits.ts'
 
 /** 2026-01-01T00:00:00Z; 40 bits of ms last until 2060. */
 const EPOCH_MS = 1_767_225_600_000
-/** 13 bits below the ms: 9 for a counter, 4 for sixteen instances. */
+/** 13 bits below the ms: 9 for a counter, 4 for the number of the instance. */
 const PER_MS = 8192
 const STEP = 16
+/** From 0, one less than the instances that can run at once. */
+export const LAST_INSTANCE = STEP - 1
 /** 36^11 > 2^53, so text order is number order. */
 const DIGITS = 11
 
@@ -20,17 +22,18 @@ export type IdSequence = {
 
 /**
  * Ascending integers below 2^53. Continues after `after` when the clock is set back or more than 512 are needed in a
- * ms.
+ * ms. Those of different instances differ in the bits of their number.
  */
-export function createIdSequence(now: () => number, after = 0): IdSequence {
-  let last = after
+export function createIdSequence(now: () => number, after = 0, instance = 0): IdSequence {
+  const withoutInstance = (id: number): number => id - (id % STEP)
+  let last = withoutInstance(after)
   return {
     next() {
       last = Math.max((now() - EPOCH_MS) * PER_MS, last + STEP)
-      return last
+      return last + instance
     },
     passOver(id) {
-      last = Math.max(last, id)
+      last = Math.max(last, withoutInstance(id))
     },
   }
 }
@@ -43,6 +46,11 @@ export function createIdRange(first: number) {
 
 /** A lower bound for ids made at this time (ms UTC) or later. */
 export const idAt = (at: number): number => Math.max(0, at - EPOCH_MS) * PER_MS
+
+/** Longer than a transaction of an instance with the wrong time may take. */
+const LATE_MS = 15_000
+/** How far an id may be below one of another instance that was committed before it. */
+export const LATE_IDS = LATE_MS * PER_MS
 
 /** When an id was made (ms UTC); slightly later than that while many are made. */
 export const timeOfId = (id: number): number => EPOCH_MS + Math.floor(id / PER_MS)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createIdSequence, createTextIds, makeTextId, publicId, readPublicId } from '../../src/core/ids.ts'
+import { createIdRange, createIdSequence, createTextIds, LAST_INSTANCE, makeTextId, publicId, readPublicId } from '../../src/core/ids.ts'
 import { AT, DAY } from '../store/samples.ts'
 
 describe('createIdSequence', () => {
@@ -25,9 +25,20 @@ describe('createIdSequence', () => {
     const ids = createIdSequence(() => AT, before)
     expect(ids.next()).toBeGreaterThan(before)
     ids.passOver(before + 1_000)
-    expect(ids.next()).toBe(before + 1_016)
+    expect(ids.next()).toBe(before + 1_008)
     ids.passOver(before)
-    expect(ids.next()).toBe(before + 1_032)
+    expect(ids.next()).toBe(before + 1_024)
+  })
+
+  test('gives each instance ids of its own', () => {
+    const made = Array.from({ length: LAST_INSTANCE + 1 }, (_, instance) => {
+      const ids = createIdSequence(() => AT, 0, instance)
+      const first = createIdRange(ids.next())
+      const batch = [first.next(), first.next(), first.next()]
+      ids.passOver(first.last())
+      return [...batch, ids.next()]
+    }).flat()
+    expect(new Set(made).size).toBe(made.length)
   })
 
   test('follows the clock', () => {

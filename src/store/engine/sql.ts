@@ -4,7 +4,7 @@
  * quoted names where they have capitals. What differs comes from `dialect`.
  */
 import type { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core'
-import { idAt, timeOfId } from '../../core/ids.ts'
+import { LATE_IDS } from '../../core/ids.ts'
 import {
   type IdFilter,
   type NewestFilter,
@@ -145,9 +145,6 @@ export const SQLITE: Dialect = {
   unindexedPeople: selectUnindexedPeople,
 }
 
-/** Longer than a transaction of an instance with the wrong time may take. */
-const LATE_MS = 15_000
-
 const postgresPath = (path: string): string => `'{${path.replaceAll('.', ',')}}'`
 const asJson = (text: string): string => `CAST(CAST(${text} AS text) AS json)`
 const asBinary = (text: string): string => `CAST(CAST(${text} AS text) AS jsonb)`
@@ -192,7 +189,7 @@ export const POSTGRES: Dialect = {
   indexedBy: () => '',
   unindexed: (column) => column,
   lock: (table) => ` FOR UPDATE OF ${table}`,
-  lateIds: idAt(timeOfId(0) + LATE_MS),
+  lateIds: LATE_IDS,
   personIds: rowsOfPerson,
   somePersonIds: (table, { order, limit, ...filter }) =>
     `${rowsOfPerson(table, filter)} ORDER BY id ${order} LIMIT ${limit}`,
