@@ -22,7 +22,7 @@ type Use = { lastUsedAt: number; seenInBrowserAt: number | null }
 
 /**
  * Authenticates keys and site IDs from a cache. The cache is cleared here only, after each change of keys, secrets,
- * apps, settings or plans, and when another process has written.
+ * apps, settings or plans, when another process has written, and while the database doesn't say whether one has.
  */
 export type KeyAccess = ReturnType<typeof createAccess>
 
@@ -47,28 +47,34 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
     return site
   }
 
+  const forget = (): void => {
+    for (const cache of [keys, sites, hosts]) cache.forget()
+  }
+  const getKnown = <T>(cache: Cache<T>, key: string): T | null | undefined => {
+    if (!store.isCurrent()) forget()
+    return cache.get(key)
+  }
+
   return {
     /** A promise only when the store must be asked. */
     find(key: string | null): Access | null | Promise<Access | null> {
       if (key === null) return null
       const keyHash = hashApiKey(key)
-      return keys.get(keyHash) ?? (hasApiKeyShape(key) ? keys.load(keyHash) : null)
+      return getKnown(keys, keyHash) ?? (hasApiKeyShape(key) ? keys.load(keyHash) : null)
     },
     /** Like `find`, for site IDs. Unknown ones are cached too. */
     findSite(siteId: string): Site | null | Promise<Site | null> {
-      const cached = sites.get(siteId)
+      const cached = getKnown(sites, siteId)
       if (cached !== undefined) return cached
       return siteId.startsWith(SITE_PREFIX) && siteId.length <= MAX_SITE_ID_CHARACTERS ? sites.load(siteId) : null
     },
-    cachedSite: (siteId: string): Site | null => sites.get(siteId) ?? null,
+    cachedSite: (siteId: string): Site | null => getKnown(sites, siteId) ?? null,
     isUnlimited: (siteId: string): boolean => unlimited.has(siteId),
     /** A parent domain of the host counts too. */
     async findAppsByHost(host: string): Promise<number[]> {
-      return hosts.get(host) ?? (await hosts.load(host)) ?? []
+      return getKnown(hosts, host) ?? (await hosts.load(host)) ?? []
     },
-    forget(): void {
-      for (const cache of [keys, sites, hosts]) cache.forget()
-    },
+    forget,
     /** A key that browsers send may be exposed; the API keys page shows this. */
     noteUse({ key }: Access, fromBrowser: boolean): void {
       const now = clock.now()

@@ -27,21 +27,24 @@ export type SignInPlace = { browser: string; address: string; replaces: string |
  * while the disk is full, so that sign-in still works.
  */
 export function createSessions({ store, clock }: { store: Store; clock: Clock }) {
-  const seenAt = new Map<string, number>()
+  /** `storedAt`: as this instance stored it, so that a later one is of another instance. */
+  const seenAt = new Map<string, { ms: number; storedAt: number }>()
   const unsaved = new Map<string, SignedIn & { address: string; saveAgainAt: number }>()
 
   const isLive = ({ id, createdAt, lastSeenAt }: SessionRow): boolean => {
     const seen = seenAt.get(id)
-    const idleMs = seen === undefined ? clock.now() - lastSeenAt : clock.monotonicMs() - seen
+    const isSeenHere = seen !== undefined && lastSeenAt <= seen.storedAt
+    const idleMs = isSeenHere ? clock.monotonicMs() - seen.ms : clock.now() - lastSeenAt
     return idleMs < SESSION_IDLE_MS && clock.now() - createdAt < SESSION_MS
   }
 
   const noteUse = async ({ id }: SessionRow): Promise<void> => {
     const seen = seenAt.get(id)
-    if (seen !== undefined && clock.monotonicMs() - seen < TOUCH_EVERY_MS) return
+    if (seen !== undefined && clock.monotonicMs() - seen.ms < TOUCH_EVERY_MS) return
     if (seenAt.size >= KNOWN_SESSIONS) seenAt.clear()
-    seenAt.set(id, clock.monotonicMs())
-    await store.touchSession({ sessionId: id, at: clock.now() })
+    const at = clock.now()
+    seenAt.set(id, { ms: clock.monotonicMs(), storedAt: at })
+    await store.touchSession({ sessionId: id, at })
   }
 
   /** An unsaved session, unless the password has changed since. */

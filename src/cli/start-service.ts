@@ -119,7 +119,7 @@ async function createAll(store: Store, { location, ...config }: Open & { baseUrl
   const templates = createTemplateWorker()
   const dns = { resolveTxt: createTxtResolver(), resolveCname: createCnameResolver() }
   const making = { store, clock, baseUrl, unsubscribeKey, templates, ...dns }
-  const sender = createSender({ ...making, ...sending(config, log) })
+  const sender = createSender({ ...making, claimedBy: store.instanceId, ...sending(config, log) })
   await keepInstallation(store, sender.senders.installation)
   const server = factsOf({ location, ...config })
   await keepServerFacts(store, server)
@@ -161,7 +161,6 @@ const factsOf = (config: Open & { baseUrl: string }): ServerFacts => {
 
 type MailConfig = Pick<Config, 'smtpUrl' | 'mailFrom' | 'mailPrivateHosts' | 'alertSmtpUrl'>
 const sending = ({ smtpUrl, mailFrom, mailPrivateHosts, alertSmtpUrl }: MailConfig, log: Log) => ({
-  claimedBy: crypto.randomUUID(),
   defaults: { smtpUrl, from: mailFrom, alertSmtpUrl },
   privateHosts: mailPrivateHosts,
   note: (line: LogFields) => log.write('info', 'delivery', line),

@@ -13,7 +13,11 @@ import accounts from './accounts.md' with { type: 'text' }
 import backups from './backups.md' with { type: 'text' }
 import masterKey from './master-key.md' with { type: 'text' }
 import releases from './releases.md' with { type: 'text' }
+import orchestration from './orchestration.md' with { type: 'text' }
+import postgresql from './postgresql.md' with { type: 'text' }
 import replication from './replication.md' with { type: 'text' }
+import scaleOut from './scale-out.md' with { type: 'text' }
+import sizes from './sizes.md' with { type: 'text' }
 import calls from './calls.md' with { type: 'text' }
 import commands from './commands.md' with { type: 'text' }
 import connections from './connections.md' with { type: 'text' }
@@ -141,6 +145,10 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       replication,
       'master-key': masterKey,
       upgrades,
+      'scale-out': scaleOut,
+      postgresql,
+      orchestration,
+      sizes,
       monitoring,
       alerts,
       accounts,

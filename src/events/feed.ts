@@ -2,6 +2,8 @@ import type { Store } from '../store/store.ts'
 
 /** Minimum time between notifications of a watcher, unless it asks for more. */
 const REST_MS = 250
+/** How late commits of other instances are shown. */
+const LOOK_MS = 1_000
 /** Concurrent watchers; each holds a connection. */
 export const MOST_WATCHERS = { member: 10, account: 100, all: 500 } as const
 
@@ -18,10 +20,13 @@ export type Watcher = {
   onEnd(reason: WatchEnd): void
 }
 
-/** Notifies watchers of commits, here or by another process. Each watcher then queries from its own cursor. */
+/**
+ * Notifies watchers of commits, here or by another process. Each watcher then queries from its own cursor. Where other
+ * instances commit at any time, watchers query every second.
+ */
 export type Feed = ReturnType<typeof createFeed>
 
-export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForeignWrite'> }) {
+export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForeignWrite' | 'isShared'> }) {
   const watches = new Map<Watcher, () => void>()
   let hasEnded = false
 
@@ -42,6 +47,8 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
   }
   store.onCommit(notify)
   store.onForeignWrite(notify)
+  const timer = store.isShared ? setInterval(notify, LOOK_MS) : undefined
+  timer?.unref()
 
   return {
     /** Notifies once at the start. At a limit, ends the oldest watcher. Returns a stop function; null while stopping. */
@@ -59,6 +66,7 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
     /** Ends all watchers, whose connections would delay a stop. */
     end(): void {
       hasEnded = true
+      clearInterval(timer)
       for (const watcher of watches.keys()) end(watcher, 'stopped')
     },
   }

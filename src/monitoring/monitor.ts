@@ -82,18 +82,31 @@ export function createMonitor(deps: MonitorDependencies) {
   /** Those that take no emails, too. */
   const stuckServers = new Set<string>()
   let alerts: Alert[] | null = null
+  /** of this instance's turn; null: another one looks and tells */
+  let epoch: number | null = null
   const unsaved = new Set<string>()
   let sending: Promise<void> | null = null
   let looking: Promise<void> = Promise.resolve()
 
   const load = async (): Promise<Alert[]> => (alerts ??= await store.listAlerts())
 
+  /** The state of an earlier turn is outdated: another instance may have looked and told meanwhile. */
+  const isOnDuty = async (): Promise<boolean> => {
+    const found = await store.holdDuty()
+    if (found !== epoch) {
+      alerts = null
+      for (const state of [absentSince, unsaved]) state.clear()
+    }
+    epoch = found
+    return epoch !== null
+  }
+
   /** Sent even if the disk is full; the state is saved later. */
   const save = async (): Promise<void> => {
     const changed = (alerts ?? []).filter(({ id }) => unsaved.has(id))
-    if (changed.length === 0) return
+    if (changed.length === 0 || epoch === null) return
     unsaved.clear()
-    const outcome = await store.saveAlerts({ alerts: changed })
+    const outcome = await store.saveAlerts({ alerts: changed, epoch })
     if ('refusal' in outcome) for (const { id } of changed) unsaved.add(id)
   }
 
@@ -137,6 +150,7 @@ export function createMonitor(deps: MonitorDependencies) {
   }
 
   const sendAll = async (): Promise<void> => {
+    if (!(await isOnDuty())) return
     const at = clock.now()
     const due = (await load()).flatMap((alert) => listDue(alert, at).map((notice) => ({ alert, notice })))
     if (due.length > 0) await Promise.all(due.map(({ alert, notice }) => tell(alert, notice)))
@@ -144,6 +158,7 @@ export function createMonitor(deps: MonitorDependencies) {
   }
 
   const look = async (): Promise<void> => {
+    if (!(await isOnDuty())) return
     const known = await load()
     const open = known.filter(({ resolvedAt }) => resolvedAt === null)
     const read = await facts.read(new Map(open.map(({ subject, title }) => [subject, title])))
@@ -192,7 +207,8 @@ export function createMonitor(deps: MonitorDependencies) {
     /** Before the store is closed, so that it knows who was told. */
     settle: (): Promise<unknown> => Promise.race([sending, Bun.sleep(SETTLE_MS)]),
 
-    readSystem: (): Promise<SystemState> => readSystem(deps, { failingServers, alerts: load }),
+    readSystem: (): Promise<SystemState> =>
+      readSystem(deps, { failingServers, alerts: () => (epoch === null ? store.listAlerts() : load()) }),
 
     /** By each mail server and the webhook, at once. */
     async sendTest(to: { memberId: string; email: string; accountId: string }): Promise<TestedRoute[]> {

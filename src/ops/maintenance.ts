@@ -23,6 +23,12 @@ const SEND_SUMMARIES_MS = 5 * MINUTE_MS
 /** How late dates and inactivity may trigger a message. */
 const RUN_SCHEDULES_MS = 5_000
 
+/** How late the emails of an instance that was killed go on. */
+const RELEASE_CLAIMS_MS = 10_000
+
+/** How late pages of other instances show notes. */
+const SHARE_NOTES_MS = 1_000
+
 const CHECK_BACKUPS_MS = MINUTE_MS
 
 const CHECK_LOG_MS = 10 * MINUTE_MS
@@ -40,6 +46,10 @@ type Forgetful = { forgetIdle(): void }
 
 type Maintained = {
   store: {
+    instanceId: string
+    isShared: boolean
+    holdDuty(): Promise<number | null>
+    releaseClaims(of: { notOf: string; at: number }): Promise<unknown>
     cleanUp(at: { at: number }): Promise<{ deleted: number } | { refusal: string }>
     hasScheduledWork(at: number): Promise<boolean>
     runSchedules(at: { at: number }): Promise<{ hasMore: boolean } | { refusal: string }>
@@ -109,57 +119,81 @@ export function startMaintenance(
         .finally(() => (isRunning = false))
     }, ms)
   }
+  /** By one of the instances. The store makes sure of it wherever it matters (store/postgres/engine.ts). */
+  const onDuty = (work: () => Promise<unknown>) => async (): Promise<void> => {
+    if ((await store.holdDuty()) !== null) await work()
+  }
   const patientNow = createPatientNow(clock)
   const isClockDoubtful = createDoubt(store, clock)
   let isStopped = false
   const timers = [
     every(SAVE_USES_MS, 'save key uses', access.saveUses),
-    every(SAVE_USES_MS, 'save notes', notes.save),
+    every(store.isShared ? SHARE_NOTES_MS : SAVE_USES_MS, 'save notes', notes.save),
     every(SAVE_CALLS_MS, 'save calls', calls.save),
     every(SAVE_REQUESTS_MS, 'save requests', requests.save),
     every(SAVE_SIGN_INS_MS, 'save failed sign-ins', () => signInNotes.save()),
     every(CHECK_ALERTS_MS, 'check alerts', monitor.check),
     every(SEND_ALERTS_MS, 'send alerts', monitor.sendDue),
-    every(SEND_SUMMARIES_MS, 'send weekly summaries', weeklySummaries.sendDue),
-    every(RUN_SCHEDULES_MS, 'run schedules', async () => {
-      let hasMore = await store.hasScheduledWork(patientNow())
-      while (hasMore) {
-        const outcome = await store.runSchedules({ at: patientNow() })
-        hasMore = 'hasMore' in outcome && outcome.hasMore
-      }
+    every(SEND_SUMMARIES_MS, 'send weekly summaries', onDuty(weeklySummaries.sendDue)),
+    every(
+      RUN_SCHEDULES_MS,
+      'run schedules',
+      onDuty(async () => {
+        let hasMore = await store.hasScheduledWork(patientNow())
+        while (hasMore) {
+          const outcome = await store.runSchedules({ at: patientNow() })
+          hasMore = 'hasMore' in outcome && outcome.hasMore
+        }
+      }),
+    ),
+    every(CLEAN_UP_MS, 'forget idle limits', async () => {
+      for (const one of [limits, abuseLimits, snippetLimits]) one.forgetIdle()
     }),
-    every(CLEAN_UP_MS, 'clean up', async () => {
-      limits.forgetIdle()
-      abuseLimits.forgetIdle()
-      snippetLimits.forgetIdle()
-      let deleted = 1
-      while (deleted > 0) {
-        const outcome = await store.cleanUp({ at: expiryNow(clock) })
-        deleted = 'deleted' in outcome ? outcome.deleted : 0
-      }
-    }),
+    every(
+      CLEAN_UP_MS,
+      'clean up',
+      onDuty(async () => {
+        let deleted = 1
+        while (deleted > 0) {
+          const outcome = await store.cleanUp({ at: expiryNow(clock) })
+          deleted = 'deleted' in outcome ? outcome.deleted : 0
+        }
+      }),
+    ),
     every(REMOVE_COPIES_MS, 'remove old copies', async () => {
       for (const file of await store.removeOldCopies(expiryNow(clock))) {
         log.write('info', 'removed the copy made before an upgrade a week ago', { file })
       }
     }),
-    every(EXPIRE_MS, 'expire', async () => {
-      let isMore = true
-      while (isMore && !isStopped && !(await isClockDoubtful())) {
-        const begunAt = clock.monotonicMs()
-        const outcome = await store.expire({ at: expiryNow(clock) })
-        isMore = 'isMore' in outcome && outcome.isMore
-        if (isMore) await Bun.sleep(Math.max(MIN_PAUSE_MS, PAUSES * (clock.monotonicMs() - begunAt)))
-      }
-    }),
-    every(CHECK_BRAKES_MS, 'check brakes', async () => {
-      let isMore = true
-      while (isMore) {
-        const outcome = await store.checkBrakes({ at: clock.now() })
-        isMore = 'isMore' in outcome && outcome.isMore
-      }
-    }),
+    every(
+      EXPIRE_MS,
+      'expire',
+      onDuty(async () => {
+        let isMore = true
+        while (isMore && !isStopped && !(await isClockDoubtful())) {
+          const begunAt = clock.monotonicMs()
+          const outcome = await store.expire({ at: expiryNow(clock) })
+          isMore = 'isMore' in outcome && outcome.isMore
+          if (isMore) await Bun.sleep(Math.max(MIN_PAUSE_MS, PAUSES * (clock.monotonicMs() - begunAt)))
+        }
+      }),
+    ),
+    every(
+      CHECK_BRAKES_MS,
+      'check brakes',
+      onDuty(async () => {
+        let isMore = true
+        while (isMore) {
+          const outcome = await store.checkBrakes({ at: clock.now() })
+          isMore = 'isMore' in outcome && outcome.isMore
+        }
+      }),
+    ),
   ]
+  if (store.isShared) {
+    const release = () => store.releaseClaims({ notOf: store.instanceId, at: clock.now() })
+    timers.push(every(RELEASE_CLAIMS_MS, 'release claims', onDuty(release)))
+  }
   if (backups !== null) timers.push(every(CHECK_BACKUPS_MS, 'back up', backups.runIfDue))
   if (watchesLog) {
     timers.push(

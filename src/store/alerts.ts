@@ -63,7 +63,8 @@ export function createAlertWrites(db: Sql) {
        (SELECT id FROM alerts WHERE resolved_at IS NOT NULL ORDER BY opened_at DESC LIMIT ${KEPT})`,
   )
   return {
-    async saveAlerts({ alerts }: { alerts: readonly Alert[] }): Promise<Done> {
+    /** `epoch`: from when the stored alerts were read (instances.ts). */
+    async saveAlerts({ alerts }: { alerts: readonly Alert[]; epoch?: number }): Promise<Done> {
       for (const one of alerts.toSorted((a, b) => Number(a.resolvedAt === null) - Number(b.resolvedAt === null))) {
         const { id, kind, subject, accountId, title, detail, fix, path, openedAt, resolvedAt, notices } = one
         const text = JSON.stringify(notices)

@@ -2,7 +2,7 @@ import type { Sql } from './engine/sql.ts'
 import { mapInOrder } from '../core/in-order.ts'
 import { type DueQuery, IS_CLAIMED, IS_WAITING, isKeyFree } from './delivery-states.ts'
 import type { DeliveryRow } from './message-types.ts'
-import { createLockedQueue } from './postgres/delivery-queue.ts'
+import { createLockedQueue, IS_CLAIMER_RUNNING } from './postgres/delivery-queue.ts'
 
 /** The earliest due time of each app with waiting deliveries: two index lookups per app. */
 const NEXT_BY_APP = `
@@ -107,7 +107,8 @@ export function prepareDeliveryStatements(db: Sql) {
        WHERE joined_to = ? AND state = 'joined'`,
     ),
     claimsOfOthers: db.prepare<ClaimedRow, [string]>(
-      `SELECT ${claimedColumns} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?${lock}`,
+      `SELECT ${claimedColumns} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?1
+         ${dialect.engine === 'postgres' ? `AND NOT ${IS_CLAIMER_RUNNING}` : ''}${lock}`,
     ),
     capture: db.prepare(
       `INSERT INTO captured_mails (delivery_id, app_id, raw, created_at, sender, recipient, subject, html, text)

@@ -242,7 +242,10 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
       return MARKED
     },
 
-    /** At start: claims of the previous process become due, and emails it was handing over become unknown. */
+    /**
+     * Claims of the previous process, and of instances that don't run any more, become due. Emails that they were handing
+     * over become unknown.
+     */
     async releaseClaims({
       notOf,
       at,

@@ -150,8 +150,13 @@ export function createLiveMessages(db: Sql, readSource: FindMailSource) {
 
   return {
     of,
-    hasDeliveries: async (appId: number): Promise<boolean> =>
-      (await of(appId)).hasDeliveries || appsWithNewDeliveries.has(appId),
+    async hasDeliveries(appId: number): Promise<boolean> {
+      const rules = await of(appId)
+      // another instance may have added the first one
+      if (!rules.hasDeliveries && dialect.engine === 'postgres')
+        rules.hasDeliveries = (await oneDelivery.get(appId)) !== null
+      return rules.hasDeliveries || appsWithNewDeliveries.has(appId)
+    },
     noteDelivery: (appId: number): void => void appsWithNewDeliveries.add(appId),
     noteUnsure,
     isUnsure(contactId: number, at: number): boolean {

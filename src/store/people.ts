@@ -2,8 +2,11 @@ import type { Database } from 'bun:sqlite'
 import type { Maybe, Sql } from './engine/sql.ts'
 import { createPersonCache } from './caches/person-cache.ts'
 
-/** What the hot path needs without reading the whole row. */
-type Person = { id: number; lacksName: boolean }
+/**
+ * What the hot path needs without reading the whole row. `unsureUntil`: as in live-messages.ts, from an engine whose other
+ * instances defer emails; null: none waits.
+ */
+export type Person = { id: number; lacksName: boolean; unsureUntil?: number | null }
 
 export type PersonKey = { appId: number; email: string }
 

@@ -1,4 +1,4 @@
-import type { Maybe, Sql } from './engine/sql.ts'
+import { type Maybe, type Sql, withoutLocks } from './engine/sql.ts'
 import { filterInOrder, mapInOrder } from '../core/in-order.ts'
 import { createComparedReads, createComparedWrites } from './compared-people.ts'
 import { createChangeActor } from './contact-changes.ts'
@@ -102,7 +102,8 @@ const UNSTORED_IDS = Number.MAX_SAFE_INTEGER - 2 ** 20
 export type DryRunWrite = Exclude<PlannedWrite, { name: 'recordVisitReport' }>
 
 /** On a reading connection, and with nothing of the writing thread's memory: its rules and people are read each time. */
-export function createDryRuns(db: Sql, rules: PlanRules) {
+export function createDryRuns(sql: Sql, rules: PlanRules) {
+  const db = withoutLocks(sql)
   const open = () => {
     const [live, sentCache] = [createLiveMessages(db, async () => null), createSentCache()]
     const parts = { db, people: createPersonReads(db), live, sentCache, isRepeated: () => false, rules }
@@ -158,7 +159,8 @@ export function createPlannedFacts({ db, people, live, sentCache, isRepeated, ru
   const loadPerson = (app: AppFacts, email: string, at: number): PersonFacts => {
     const found = people.find(app.id, email)
     const [id, lacksName] = found === null ? [null, true] : [found.id, found.lacksName]
-    const isUnsure = id !== null && live.isUnsure(id, at)
+    const isUnsure =
+      found?.unsureUntil === undefined ? id !== null && live.isUnsure(id, at) : (found.unsureUntil ?? 0) > at
     const unloaded = { names: null, contact: null, suppression: null, asked: null, emails: null }
     return { app, isAlone: true, isUnsure, id, lacksName, ...unloaded }
   }

@@ -24,6 +24,7 @@ import type { ReadEvent } from './event-texts.ts'
 import { createDeciding } from './final-check.ts'
 import { createOutcomeReads } from './idempotency.ts'
 import { createInstallReads } from './install.ts'
+import { createLoneInstance, type Instances } from './instances.ts'
 import { createKeyReads } from './keys.ts'
 import { createLinkReads } from './links.ts'
 import { createMailRateReads } from './mail-rates.ts'
@@ -69,11 +70,13 @@ export type Dependencies = { sealer: Sealer; rules: Rules }
  */
 export type Store = {
   [N in Exclude<WriteName, 'claimDeliveries'>]: (input: Job<N>['input']) => Promise<Outcome<N>>
-} & Async<Reads> & {
+} & Async<Reads> &
+  Instances & {
     claimDeliveries(input: Job<'claimDeliveries'>['input']): Promise<ClaimedDeliveries | Refused>
 
     /** Resolves when all accepted writes are on disk and the WAL is checkpointed. */
     close(): Promise<void>
+    /** Another process changed anything, or another instance what is cached. */
     onForeignWrite(listener: () => void): void
     /** Commits can't be trusted any more: the process must stop. */
     onBroken(listener: (reason: string) => void): void
@@ -172,6 +175,7 @@ function createStore(folder: string, channel: Channel, dependencies: Dependencie
     sizes: () => ({ databaseBytes: Bun.file(databasePath(folder)).size, logBytes: Bun.file(logPath(folder)).size }),
     removeOldCopies: (now) => removeOldCopies(folder, now),
     schemaVersion: schemaVersion(db),
+    instances: createLoneInstance(),
   })
 }
 
@@ -181,6 +185,7 @@ export type Reading = Dependencies &
     sql: Sql
     close: () => void
     sizes: () => { databaseBytes: number; logBytes: number }
+    instances: Instances
   }
 
 export function assembleStore(channel: Channel, { sql, ...reading }: Reading): Store {
@@ -205,6 +210,7 @@ export function assembleStore(channel: Channel, { sql, ...reading }: Reading): S
   let closing: Promise<void> | null = null
 
   return {
+    ...pickInstances(reading.instances),
     ...writesOf(channel.writeNames, writer.submit),
     claimDeliveries: async (input) => {
       const claimed = await writer.submit('claimDeliveries', input)
@@ -229,6 +235,13 @@ export function assembleStore(channel: Channel, { sql, ...reading }: Reading): S
     schemaVersion: reading.schemaVersion,
   }
 }
+
+const pickInstances = ({ instanceId, isShared, isCurrent, holdDuty }: Instances): Instances => ({
+  instanceId,
+  isShared,
+  isCurrent,
+  holdDuty,
+})
 
 type Submit = <N extends WriteName>(name: N, input: Job<N>['input']) => Promise<Outcome<N>>
 type AsyncWrites = { [N in keyof Writes]: (input: Job<N>['input']) => Promise<Outcome<N>> }

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'bun:test'
-import { createIdRange, createIdSequence, createTextIds, LAST_INSTANCE, makeTextId, publicId, readPublicId } from '../../src/core/ids.ts'
+import {
+  createIdRange,
+  createIdSequence,
+  createTextIds,
+  LAST_INSTANCE,
+  makeTextId,
+  publicId,
+  readPublicId,
+} from '../../src/core/ids.ts'
 import { AT, DAY } from '../store/samples.ts'
 
 describe('createIdSequence', () => {

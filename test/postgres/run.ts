@@ -47,11 +47,21 @@ async function dropOld(): Promise<void> {
 let dropping = Promise.resolve()
 const timer = setInterval(() => void (dropping = dropping.then(dropOld).catch(console.error)), DROP_EVERY_MS)
 
+let child: Bun.Subprocess | null = null
+let isStopped = false
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    isStopped = true
+    child?.kill(signal)
+  })
+}
+
 let code = 0
 for (const prepare of modes) {
+  if (isStopped) break
   const ignored = files.length > 0 ? [] : NOT_ON_POSTGRES.map((path) => `--path-ignore-patterns=${path}**`)
   const words = ['test', '--parallel=4', '--no-isolate', '--timeout', '60000', ...ignored, ...files]
-  const child = Bun.spawn([process.execPath, ...words], {
+  child = Bun.spawn([process.execPath, ...words], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: {
       ...process.env,
@@ -66,4 +76,4 @@ clearInterval(timer)
 await dropping
 await postgres.close()
 await server.stop()
-process.exit(code)
+process.exit(isStopped ? 1 : code)

@@ -19,7 +19,8 @@ export class StoreError extends Error {
       | 'file_replaced'
       | 'file_exists'
       | 'sealed'
-      | 'unreachable',
+      | 'unreachable'
+      | 'too_many_instances',
     message: string,
   ) {
     super(message)

@@ -33,6 +33,9 @@ export type Sql = {
   orm: Orm
 }
 
+/** For transactions that only read, in which PostgreSQL locks no rows. */
+export const withoutLocks = (sql: Sql): Sql => ({ ...sql, dialect: { ...sql.dialect, lock: () => '' } })
+
 export type Orm = BaseSQLiteDatabase<'sync' | 'async', unknown>
 
 type Fields = Record<string, string>

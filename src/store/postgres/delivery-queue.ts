@@ -1,8 +1,17 @@
 import type { Sql } from '../engine/sql.ts'
 import { type DueQuery, IS_WAITING } from '../delivery-states.ts'
+import { DATABASE_NOW } from './instance.ts'
 
 /** Each app's due rows that are looked at, so that several instances find rows that no other has locked. */
 const SHARES = 4
+
+/** How long instances have to renew their leases once the database is back. */
+const RETURN_MS = 30_000
+
+/** `?1`: the instance that asks. It must have run for a while to take another one for stopped. */
+export const IS_CLAIMER_RUNNING = `EXISTS (SELECT 1 FROM instances WHERE holder = claimed_by
+  AND (held_until > ${DATABASE_NOW} OR EXISTS (SELECT 1 FROM instances AS own WHERE own.holder = ?1
+    AND own.held_since > ${DATABASE_NOW} - ${RETURN_MS})))`
 
 type Due = { id: number; dueAt: number }
 

@@ -8,30 +8,55 @@ import type { Rules } from '../plan-types.ts'
 import { createWrites, type Job, type Outcome, type WriteName } from '../writes.ts'
 import { type Postgres, UnknownCommit } from './connection.ts'
 import { isConflict, isPassingFault } from './faults.ts'
+import type { Instance } from './instance.ts'
 import { createPostgresParts } from './parts.ts'
 
 /** Tries of a group that another transaction is in the way of. */
 const MOST_TRIES = 6
 const RETRY_MS = 5
 
-export type EngineOptions = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; rules: Rules }
+export type EngineOptions = { instance: Instance; sealer: Sealer; readEvent?: ReadEvent; rules: Rules }
+
+/** Only by the instance whose turn it is. Its turn can't end before the transaction does. */
+const DUTIES: ReadonlySet<WriteName> = new Set(['cleanUp', 'expire', 'runSchedules', 'checkBrakes', 'saveAlerts'])
+
+/** `epoch`: of when it read what it writes. */
+const isOfTurn = ({ input }: Job, epoch: number | null): boolean =>
+  epoch !== null && (!('epoch' in input) || input.epoch === epoch)
 
 /** Many jobs per transaction, one outcome each, and one group at a time. */
 export function createPostgresEngine(
   postgres: Postgres,
-  { now, sealer, readEvent = NO_READER, rules }: EngineOptions,
+  { instance, sealer, readEvent = NO_READER, rules }: EngineOptions,
 ): Channel {
-  const parts = createPostgresParts(postgres.run, { now })
+  const parts = createPostgresParts(postgres.run, { ids: instance.ids })
   const created = createWrites({ db: postgres.sql, engine: parts.engine, sealer, rules })
   const { writes, names, runPlanned, live, sentCache } = created
   const runAll = createJobs({ writes, runPlanned, readEvent })
 
+  /** of the settings that `live` holds; null: unknown */
+  let version: number | null = null
+  const dropOutdated = async (): Promise<void> => {
+    const found = await instance.readVersion(postgres.run)
+    if (found !== version) live.forget()
+    version = found
+    // other instances free the keys of emails that they don't send
+    sentCache.forget()
+  }
+
+  const runInTurn = async (jobs: Job[]): Promise<Outcome[]> => {
+    if (!jobs.some(({ name }) => DUTIES.has(name))) return await runAll(jobs)
+    const epoch = await instance.takeDuty(postgres.run)
+    const isRefused = (job: Job): boolean => DUTIES.has(job.name) && !isOfTurn(job, epoch)
+    const outcomes = await runAll(jobs.filter((job) => !isRefused(job)))
+    return jobs.map((job) => (isRefused(job) ? { refusal: 'already_done' } : (outcomes.shift() as Outcome)))
+  }
+
   const commitTogether = (jobs: Job[]): Promise<Outcome[]> =>
     postgres.transaction(async () => {
-      // another instance may have changed what they hold
-      for (const cache of [live, sentCache]) cache.forget()
+      await dropOutdated()
       parts.undo()
-      const outcomes = await runAll(jobs)
+      const outcomes = await runInTurn(jobs)
       await parts.finish()
       return outcomes
     })
@@ -39,10 +64,14 @@ export function createPostgresEngine(
   const commitAgain = async (jobs: Job[]): Promise<Outcome[]> => {
     for (let tries = 1; ; tries += 1) {
       try {
+        await instance.prepareIds()
         const outcomes = await commitTogether(jobs)
         parts.settle()
+        live.settle()
         return outcomes
       } catch (error) {
+        // it may hold what was not stored
+        version = null
         if (!isConflict(error) || tries === MOST_TRIES) throw error
         await Bun.sleep(RETRY_MS * tries * (1 + Math.random()))
       }
@@ -67,7 +96,7 @@ export function createPostgresEngine(
     writeNames: names as WriteName[],
     commit: createTurns(runGroup),
     close: async () => {},
-    onForeignWrite: () => {},
+    onForeignWrite: instance.onForeignWrite,
     onBroken: () => {},
   }
 }

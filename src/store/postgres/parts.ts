@@ -1,11 +1,13 @@
 /** What PostgreSQL has beside the tables, for the writes of one instance: nothing that another instance could make wrong. */
 import { DAY_HOURS, HOUR_MS } from '../../core/clock.ts'
-import { createIdSequence } from '../../core/ids.ts'
+import type { IdSequence } from '../../core/ids.ts'
 import type { NewContact, NewEvent, NewReport } from '../plan-types.ts'
 import type { IsRepeated, RowWrites } from '../planned-writes.ts'
 import { EVENT_TYPES, VIAS } from '../types.ts'
 import { VISIT_REPORT_MS } from '../visit-reports.ts'
 import type { EngineParts } from '../writes.ts'
+import { UNSURE } from '../delivery-states.ts'
+import type { Person } from '../people.ts'
 import type { Run } from './connection.ts'
 
 type Row = Record<string, string | number | null>
@@ -26,8 +28,7 @@ const inOrderOf =
     return 0
   }
 
-export function createPostgresParts(run: Run, { now }: { now: () => number }) {
-  const ids = createIdSequence(now)
+export function createPostgresParts(run: Run, { ids }: { ids: IdSequence }) {
   const names = createNames(run)
   const counts = createCounts(run)
   const engine: EngineParts = {
@@ -46,11 +47,15 @@ export function createPostgresParts(run: Run, { now }: { now: () => number }) {
   return { engine, finish: counts.write, settle: names.settle, undo }
 }
 
+type FoundPerson = { id: number; app: number; email: string; lacksName: number; unsureUntil: number | null }
+
 /** Locks the people, in the order of their ids, so that what follows is planned with facts that stay. */
 function createPeople(run: Run): EngineParts['people'] {
-  const found = new Map<string, { id: number; lacksName: boolean }>()
+  const found = new Map<string, Person>()
   const keyOf = (appId: number, email: string): string => `${appId}:${email}`
-  const text = `SELECT id, contacts.app_id AS app, contacts.email, first_name IS NULL OR last_name IS NULL AS "lacksName"
+  const text = `SELECT id, contacts.app_id AS app, contacts.email, first_name IS NULL OR last_name IS NULL AS "lacksName",
+      (SELECT max(due_at) FROM deliveries WHERE contact_id = contacts.id AND reason = '${UNSURE}' AND state = 'deferred')
+        AS "unsureUntil"
     FROM ${rowsAs({ app_id: 'bigint', email: 'text' })}
     JOIN contacts ON contacts.app_id = rows.app_id AND contacts.email = rows.email ORDER BY id FOR UPDATE OF contacts`
   const clear = (): void => found.clear()
@@ -60,8 +65,8 @@ function createPeople(run: Run): EngineParts['people'] {
       const wanted = new Map(keys.map(({ appId, email }) => [keyOf(appId, email), { app_id: appId, email }]))
       if (wanted.size === 0) return
       for (const row of await run(text, [JSON.stringify([...wanted.values()])])) {
-        const { id, app, email, lacksName } = row as { id: number; app: number; email: string; lacksName: number }
-        found.set(keyOf(app, email), { id, lacksName: lacksName === 1 })
+        const { id, app, email, lacksName, unsureUntil } = row as FoundPerson
+        found.set(keyOf(app, email), { id, lacksName: lacksName === 1, unsureUntil })
       }
     },
     find: (appId, email) => found.get(keyOf(appId, email)) ?? null,

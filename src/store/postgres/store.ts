@@ -7,6 +7,7 @@ import type { Rules } from '../plan-types.ts'
 import { assembleStore, type Store } from '../store.ts'
 import { connectPostgres, type Postgres } from './connection.ts'
 import { createPostgresEngine } from './engine.ts'
+import { joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 
 type OpenOptions = {
@@ -19,26 +20,46 @@ type OpenOptions = {
   onCreate?: () => void
 }
 
+/** Of their own, so that no lease waits for a busy pool. */
+const LEASE_CONNECTIONS = 2
+
 /** @throws StoreError with the reason and the remedy */
 export async function openPostgresStore(location: PostgresLocation, options: OpenOptions): Promise<Store> {
   const { now = Date.now, readEvent, rules, masterKey = null, mayCreate = true, onCreate = () => {} } = options
   const postgres = connectPostgres(location)
+  const leases = connectPostgres({ ...location, connections: LEASE_CONNECTIONS })
   const sealer = createSealer(masterKey)
-  try {
-    const isNew = await isEmpty(postgres)
-    if (isNew && !mayCreate) throw new StoreError('missing', describeMissing(location))
-    await migrate(postgres)
-    await createSecrets(postgres.sql, postgres.transaction).seal(sealer)
-    if (isNew) onCreate()
-  } catch (error) {
-    await postgres.close()
-    throw error instanceof StoreError ? error : unreachable(error, location)
+  const disconnect = async (): Promise<void> => {
+    await Promise.all([postgres.close(), leases.close()])
   }
+  const join = async () => {
+    try {
+      const isNew = await isEmpty(postgres)
+      if (isNew && !mayCreate) throw new StoreError('missing', describeMissing(location))
+      await migrate(postgres)
+      await createSecrets(postgres.sql, postgres.transaction).seal(sealer)
+      if (isNew) onCreate()
+      const joined = await joinInstances({ run: leases.run, now })
+      await joined.look()
+      return joined
+    } catch (error) {
+      await disconnect()
+      throw error instanceof StoreError ? error : unreachable(error, location)
+    }
+  }
+  const instance = await join()
+  instance.start()
   const sizes = createSizes(postgres)
-  const channel = createPostgresEngine(postgres, { now, sealer, readEvent, rules })
+  const channel = createPostgresEngine(postgres, { instance, sealer, readEvent, rules })
+  const close = async (): Promise<void> => {
+    // its leases end by themselves, too
+    await instance.leave().catch(() => {})
+    await disconnect()
+  }
   return assembleStore(
-    { ...channel, close: () => postgres.close() },
+    { ...channel, close },
     {
+      instances: instance,
       sql: postgres.sql,
       sealer,
       rules,

@@ -1,5 +1,6 @@
 /** Every statement of the store must be one that PostgreSQL understands, also those that no other test reaches. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createIdSequence } from '../../../src/core/ids.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { createDeliveryReads } from '../../../src/store/deliveries.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
@@ -46,7 +47,8 @@ test('PostgreSQL understands each prepared statement', async () => {
   const { sql, texts } = createNotingSql(postgres.sql.orm)
   const [sealer, rules] = [createSealer(null), STORE_RULES]
   createReads(sql, { sealer, rules }, createDeliveryReads(sql, createMailSources(sql, sealer)))
-  createWrites({ db: sql, engine: createPostgresParts(postgres.run, { now: () => 0 }).engine, sealer, rules })
+  const ids = createIdSequence(() => 0)
+  createWrites({ db: sql, engine: createPostgresParts(postgres.run, { ids }).engine, sealer, rules })
   expect(texts.size).toBeGreaterThan(200)
   const faults: string[] = []
   for (const [index, [text, module]] of [...texts].entries()) {

@@ -474,6 +474,37 @@ CREATE TABLE install (
   value text NOT NULL
 );
 
+-- Those that run, by their number in ids. Times are ms UTC of the database's clock.
+CREATE TABLE instances (
+  number bigint PRIMARY KEY,
+  -- also the name under which it claims deliveries; empty = nobody
+  holder text NOT NULL,
+  -- since when without a gap
+  held_since bigint NOT NULL,
+  held_until bigint NOT NULL,
+  -- no id with this number is larger, so that whoever has it next goes on after it
+  ids_until bigint NOT NULL
+);
+INSERT INTO instances (number, holder, held_since, held_until, ids_until)
+SELECT number, '', 0, 0, 0 FROM generate_series(0, 15) AS number;
+
+-- What one instance does at a time. Each holder has an epoch of its own.
+CREATE TABLE duties (
+  name text PRIMARY KEY,
+  holder text NOT NULL,
+  epoch bigint NOT NULL,
+  -- ms UTC of the database's clock
+  held_until bigint NOT NULL
+);
+INSERT INTO duties (name, holder, epoch, held_until) VALUES ('maintenance', '', 0, 0);
+
+-- Increased by each change of what instances cache.
+CREATE TABLE settings_version (
+  only_row boolean PRIMARY KEY CHECK (only_row),
+  version bigint NOT NULL
+);
+INSERT INTO settings_version (only_row, version) VALUES (true, 0);
+
 CREATE TABLE limit_usage (
   bucket text NOT NULL,
   second bigint NOT NULL,
@@ -820,6 +851,7 @@ CREATE INDEX deliveries_joined ON deliveries (joined_to) WHERE joined_to IS NOT 
 CREATE UNIQUE INDEX deliveries_once ON deliveries (app_id, contact_id, message_id, once_key)
   WHERE (handed_at IS NOT NULL OR held_back_at IS NOT NULL OR state NOT IN ('skipped', 'failed'));
 CREATE INDEX deliveries_opened ON deliveries (message_id, state, id) WHERE opened_at IS NOT NULL;
+CREATE INDEX deliveries_unsure ON deliveries (contact_id) WHERE reason = 'unsure' AND state = 'deferred';
 CREATE INDEX deliveries_soft_bounced ON deliveries (contact_id, bounced_at) WHERE bounce = 'soft';
 CREATE INDEX events_by_app ON events (app_id, id);
 CREATE INDEX events_by_contact ON events (contact_id, type, id);
@@ -1091,3 +1123,29 @@ END $$;
 
 CREATE TRIGGER contacts_noted AFTER DELETE OR UPDATE OF status, first_name, last_name, source, tags, fields
   ON contacts FOR EACH ROW EXECUTE FUNCTION note_contact();
+
+-- Not for what events, deliveries and timers write: they must not wait for one row.
+CREATE FUNCTION note_settings() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE settings_version SET version = version + 1;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER accounts_cached AFTER INSERT OR UPDATE OR DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION note_settings();
+CREATE TRIGGER apps_cached AFTER INSERT OR UPDATE OR DELETE ON apps FOR EACH ROW EXECUTE FUNCTION note_settings();
+CREATE TRIGGER app_hosts_cached AFTER INSERT OR UPDATE OR DELETE ON app_hosts
+  FOR EACH ROW EXECUTE FUNCTION note_settings();
+CREATE TRIGGER app_mail_settings_cached AFTER INSERT OR UPDATE OR DELETE ON app_mail_settings
+  FOR EACH ROW EXECUTE FUNCTION note_settings();
+CREATE TRIGGER snippet_settings_cached AFTER INSERT OR UPDATE OR DELETE ON snippet_settings
+  FOR EACH ROW EXECUTE FUNCTION note_settings();
+CREATE TRIGGER api_keys_cached AFTER INSERT OR DELETE OR UPDATE OF key_hash, name, scope, account_id, revoked_at ON api_keys
+  FOR EACH ROW EXECUTE FUNCTION note_settings();
+CREATE TRIGGER identity_secrets_cached AFTER INSERT OR UPDATE OR DELETE ON identity_secrets
+  FOR EACH ROW EXECUTE FUNCTION note_settings();
+CREATE TRIGGER messages_cached AFTER INSERT OR UPDATE OR DELETE ON messages
+  FOR EACH ROW EXECUTE FUNCTION note_settings();
+CREATE TRIGGER message_versions_cached AFTER INSERT OR UPDATE OR DELETE ON message_versions
+  FOR EACH ROW EXECUTE FUNCTION note_settings();
+CREATE TRIGGER message_schedules_cached AFTER INSERT OR UPDATE OF is_over ON message_schedules
+  FOR EACH ROW EXECUTE FUNCTION note_settings();

@@ -1,0 +1,22 @@
+/** What a store knows about other instances that use its database. */
+export type Instances = {
+  /** Deliveries are claimed under this name. */
+  instanceId: string
+  /** Other instances write to this database at any time. */
+  isShared: boolean
+  /** false: what was read earlier may have been changed by another instance, without notice. */
+  isCurrent(): boolean
+  /**
+   * For what one instance does at a time: its epoch if it is this one's turn, for some seconds; else null. The epoch is
+   * another one whenever somebody else may have had a turn in between.
+   */
+  holdDuty(): Promise<number | null>
+}
+
+/** For a database that one process has at a time. */
+export const createLoneInstance = (): Instances => ({
+  instanceId: crypto.randomUUID(),
+  isShared: false,
+  isCurrent: () => true,
+  holdDuty: async () => 0,
+})

@@ -1,0 +1,165 @@
+/**
+ * This instance among those that use the database: its number in ids, its turns at what one does at a time, and whether what
+ * it caches is still true. Leases end by the database's clock.
+ */
+import { createIdSequence, idAt, type IdSequence, LAST_INSTANCE, timeOfId } from '../../core/ids.ts'
+import { StoreError } from '../engine/errors.ts'
+import type { Instances } from '../instances.ts'
+import type { Run } from './connection.ts'
+import { IdsUsedUp, isPassingFault } from './faults.ts'
+
+const NUMBER_LEASE_MS = 30_000
+const RENEW_MS = 5_000
+const DUTY_LEASE_MS = 15_000
+const LOOK_MS = 500
+/** What is cached counts for so long after the last answer. */
+const CURRENT_MS = 1_500
+
+const idsOf = (ms: number): number => idAt(timeOfId(0) + ms)
+/** How far ids are reserved, and how many of them must be left for a commit group. */
+const RESERVED_IDS = idsOf(60_000)
+const LEFT_IDS = idsOf(10_000)
+
+/** ms UTC */
+export const DATABASE_NOW = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)'
+
+/** For a number that nobody had: rows that were moved here. */
+const LAST_ID = `(SELECT max(id) FROM (SELECT max(id) AS id FROM events UNION ALL SELECT max(id) FROM contacts
+  UNION ALL SELECT max(id) FROM snippet_batches UNION ALL SELECT max(id) FROM deliveries
+  UNION ALL SELECT max(id) FROM messages UNION ALL SELECT max(id) FROM topics) AS last)`
+
+/** The number that was given back longest ago, because the clocks of its holders may differ. */
+const TAKE = `UPDATE instances SET holder = $1, held_since = ${DATABASE_NOW}, held_until = ${DATABASE_NOW} + ${NUMBER_LEASE_MS},
+    ids_until = ${RESERVED_IDS} + greatest($2::bigint, ids_until, CASE WHEN ids_until = 0 THEN ${LAST_ID} END)
+  WHERE number = (SELECT number FROM instances WHERE held_until <= ${DATABASE_NOW}
+    ORDER BY ids_until, number LIMIT 1 FOR UPDATE SKIP LOCKED)
+  RETURNING number, ids_until AS "idsUntil"`
+
+const RENEW = `UPDATE instances SET held_until = ${DATABASE_NOW} + ${NUMBER_LEASE_MS}, ids_until = greatest(ids_until, $3::bigint),
+    held_since = CASE WHEN held_until > ${DATABASE_NOW} THEN held_since ELSE ${DATABASE_NOW} END
+  WHERE number = $1 AND holder = $2 RETURNING ids_until AS "idsUntil"`
+
+const LEAVE = `UPDATE instances SET holder = '', held_until = 0, ids_until = $3::bigint WHERE number = $1 AND holder = $2`
+
+const TAKE_DUTY = `UPDATE duties SET holder = $1, held_until = ${DATABASE_NOW} + ${DUTY_LEASE_MS},
+    epoch = CASE WHEN holder = $1 AND held_until > ${DATABASE_NOW} THEN epoch ELSE epoch + 1 END
+  WHERE name = 'maintenance' AND (holder = $1 OR held_until <= ${DATABASE_NOW}) RETURNING epoch`
+
+const LEAVE_DUTY = `UPDATE duties SET held_until = 0 WHERE holder = $1`
+
+type Given = { run: Run; now: () => number; monotonicMs?: () => number }
+type Held = { number: number; ids: IdSequence; lastId: number; until: number; isLost: boolean }
+
+export type Instance = Awaited<ReturnType<typeof joinInstances>>
+
+/** @throws StoreError if too many run */
+export async function joinInstances({ run, now, monotonicMs = () => performance.now() }: Given) {
+  const holder = crypto.randomUUID()
+
+  const takeNumber = async (): Promise<Held> => {
+    const [row] = await run(TAKE, [holder, idAt(now())])
+    if (!row) throw tooMany()
+    const { number, idsUntil } = row as { number: number; idsUntil: number }
+    const after = idsUntil - RESERVED_IDS
+    return { number, ids: createIdSequence(now, after, number), lastId: after, until: idsUntil, isLost: false }
+  }
+  let held = await takeNumber()
+
+  const renew = async (): Promise<void> => {
+    const one = held
+    const reserved = Math.max(idAt(now()), one.lastId) + RESERVED_IDS
+    const [row] = await run(RENEW, [one.number, holder, reserved])
+    if (row) one.until = Number(row.idsUntil)
+    else one.isLost = true
+  }
+
+  /** Ids that were not reserved may be those of another instance. */
+  const noteId = (id: number): number => {
+    held.lastId = Math.max(held.lastId, id)
+    if (id > held.until) throw new IdsUsedUp()
+    return id
+  }
+  const isShort = ({ lastId, until }: Held): boolean => until - Math.max(idAt(now()), lastId) < LEFT_IDS
+
+  const takeDuty = async (by: Run): Promise<number | null> => {
+    const [row] = await by(TAKE_DUTY, [holder])
+    return row ? Number(row.epoch) : null
+  }
+
+  let lastEpoch: number | null = null
+
+  const listeners: (() => void)[] = []
+  let [version, confirmedMs, isLooking] = [-1, Number.NEGATIVE_INFINITY, false]
+  const readVersion = async (by: Run): Promise<number> =>
+    Number((await by('SELECT version FROM settings_version', []))[0]?.version)
+  const look = async (): Promise<void> => {
+    if (isLooking) return
+    isLooking = true
+    const askedMs = monotonicMs()
+    try {
+      const found = await readVersion(run)
+      if (found !== version) for (const listener of listeners) listener()
+      version = found
+      confirmedMs = askedMs
+    } finally {
+      isLooking = false
+    }
+  }
+  const timers: ReturnType<typeof setInterval>[] = []
+  const every = (ms: number, work: () => Promise<void>): void => {
+    // without an answer, what is cached and reserved runs out
+    const timer = setInterval(() => void work().catch(() => {}), ms)
+    timer.unref()
+    timers.push(timer)
+  }
+
+  const instances: Instances = {
+    instanceId: holder,
+    isShared: true,
+    isCurrent: () => monotonicMs() - confirmedMs < CURRENT_MS,
+    async holdDuty() {
+      try {
+        return (lastEpoch = await takeDuty(run))
+      } catch (error) {
+        // somebody must say that the database is gone; what is written has its own check
+        if (isPassingFault(error)) return lastEpoch
+        throw error
+      }
+    },
+  }
+  return {
+    ...instances,
+    ids: {
+      next: () => noteId(held.ids.next()),
+      passOver(id) {
+        held.ids.passOver(noteId(id))
+      },
+    } satisfies IdSequence,
+    /** Before a commit group. */
+    async prepareIds(): Promise<void> {
+      if (!held.isLost && isShort(held)) await renew()
+      if (held.isLost) held = await takeNumber()
+    },
+    renew,
+    look,
+    readVersion,
+    /** In a transaction: until its end, no other instance takes over. */
+    takeDuty,
+    onForeignWrite: (listener: () => void): void => void listeners.push(listener),
+    start(): void {
+      every(RENEW_MS, renew)
+      every(LOOK_MS, look)
+    },
+    async leave(): Promise<void> {
+      timers.forEach(clearInterval)
+      await run(LEAVE_DUTY, [holder])
+      await run(LEAVE, [held.number, holder, held.lastId])
+    },
+  }
+}
+
+const tooMany = (): StoreError =>
+  new StoreError(
+    'too_many_instances',
+    `${LAST_INSTANCE + 1} instances use this database, which is the most. Stop one; one that was killed counts for ${NUMBER_LEASE_MS / 1000} seconds.`,
+  )
