@@ -22,7 +22,14 @@ test('the documentation has no other codes than those of refusals and of MCP', (
 
 test('the documentation, which Requests shows, says it in the words of the API', () => {
   // `Invalid API key` and `Invalid signature` are fixed; the others name one of several causes
-  const others = ['invalid_api_key', 'invalid_signature', 'signature_expired', 'origin_not_allowed', 'delivery_in_use']
+  const others = [
+    'invalid_api_key',
+    'invalid_signature',
+    'signature_expired',
+    'origin_not_allowed',
+    'delivery_in_use',
+    'insufficient_scope',
+  ]
   const plain = (text = ''): string => text.replaceAll('`', '')
   const differing: string[] = ERROR_CODES.filter(
     (code) => !plain(REFUSALS[code].message).startsWith(plain(DOCUMENTED.get(code)?.meaning)),
