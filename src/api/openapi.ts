@@ -51,7 +51,7 @@ export function createOpenApi(routes: AnyElysia['routes'], baseUrl: string): Ope
     info: {
       title: 'Eventpost',
       version: VERSION,
-      summary: 'Record and read people and events.',
+      summary: 'Record people and events, send emails, and manage messages.',
       description: guide(),
       license: { name: 'MIT', identifier: 'MIT' },
     },

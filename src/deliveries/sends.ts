@@ -57,8 +57,8 @@ export const SendInput = Type.Object(
     ...OWN_TEXT,
     properties: Type.Optional(described(PROPERTIES, 'Values of `{{ event.NAME }}`. JSON under 2 KB.')),
     createContact: Type.Optional(CREATE_CONTACT),
-    firstName: Type.Optional(fields.nameField('First name. Fills in an empty one only.')),
-    lastName: Type.Optional(fields.nameField('Last name. Fills in an empty one only.')),
+    firstName: Type.Optional(fields.nameField('First name. For a known person, it only fills in an empty name.')),
+    lastName: Type.Optional(fields.nameField('Last name. For a known person, it only fills in an empty name.')),
   },
   { title: 'SendInput', description: 'One email to one person.', ...fields.EITHER_APP_NAME },
 )
