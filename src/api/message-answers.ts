@@ -59,7 +59,7 @@ const Compared = Type.Object(
     heldBack: share('People who were held back.'),
     extra: orNull(
       Type.Integer(),
-      'How many more people than without the email; null if there are too few people to tell.',
+      'How many more people did so than without the email; null if there are too few people to tell.',
     ),
     margin: Type.Optional(Type.Integer({ description: 'The margin of `extra`, at 95% confidence.' })),
   },

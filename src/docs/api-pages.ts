@@ -136,7 +136,7 @@ function callMarkdown(call: Call, schemas: Schemas, common: Failures): string {
     '## Errors',
     ...(own.size > 0 ? [table(['Status', 'Codes'], Array.from(own, errorRow))] : []),
     takesKey(call)
-      ? `${own.size > 0 ? 'And' : 'Only'} the [errors of every call](/docs/api#errors). [What each code means](/docs/errors).`
+      ? `This call ${own.size > 0 ? 'can also return' : 'returns only'} the [errors of every call](/docs/api#errors). [What each code means](/docs/errors).`
       : '[What each code means](/docs/errors).',
     ...objects(call, schemas),
   ].join('\n\n')}\n`

@@ -28,25 +28,67 @@ function findFreePort(): number {
   return port
 }
 
-export type PostgresServer = { url: (database: string) => string; stop: () => Promise<void> }
+export type PostgresServer = {
+  port: number
+  url: (database: string) => string
+  /** All its processes at once, without a warning. */
+  kill: () => Promise<void>
+  /** Of a replica: it accepts writes from then on. */
+  promote: () => Promise<void>
+  stop: () => Promise<void>
+}
+
+function requirePrograms(): string {
+  const programs = findPrograms()
+  if (programs === null) throw new Error('PostgreSQL is not installed. Install it: apt-get install postgresql')
+  return programs
+}
+
+function makeServerFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'eventpost-postgres-'))
+  if (isRoot) Bun.spawnSync(['chown', USER, folder])
+  return folder
+}
 
 /** `settings`: of postgresql.conf. Durable unless they say otherwise. */
 export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer> {
-  const programs = findPrograms()
-  if (programs === null) throw new Error('PostgreSQL is not installed. Install it: apt-get install postgresql')
-  const folder = mkdtempSync(join(tmpdir(), 'eventpost-postgres-'))
-  if (isRoot) Bun.spawnSync(['chown', USER, folder])
+  const [programs, folder] = [requirePrograms(), makeServerFolder()]
   const data = join(folder, 'data')
   await run([join(programs, 'initdb'), '-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N'])
-  const port = findFreePort()
+  return await startIn(folder, settings)
+}
+
+/** A copy of the primary that follows it. */
+export async function startReplica(
+  primary: PostgresServer,
+  settings: Record<string, string> = {},
+): Promise<PostgresServer> {
+  const [programs, folder] = [requirePrograms(), makeServerFolder()]
+  const words = ['-D', join(folder, 'data'), '-d', primary.url('postgres'), '-R', '-X', 'stream', '-c', 'fast']
+  await run([join(programs, 'pg_basebackup'), ...words])
+  return await startIn(folder, settings)
+}
+
+async function startIn(folder: string, settings: Record<string, string>): Promise<PostgresServer> {
+  const [programs, port] = [requirePrograms(), findFreePort()]
+  const data = join(folder, 'data')
   const options = { port: String(port), unix_socket_directories: folder, listen_addresses: '127.0.0.1', ...settings }
   const words = Object.entries(options).map(([name, value]) => `-c ${name}='${value}'`)
   const control = [join(programs, 'pg_ctl'), '-D', data, '-w']
   await run([...control, '-l', join(folder, 'log'), '-o', words.join(' '), 'start'])
+  let isRunning = true
   return {
+    port,
     url: (database) => `postgres://${USER}@127.0.0.1:${port}/${database}`,
+    async kill() {
+      isRunning = false
+      const [pid = ''] = (await Bun.file(join(data, 'postmaster.pid')).text()).split('\n')
+      const children = (await Bun.$`pgrep -P ${pid}`.nothrow().text()).split('\n').filter(Boolean)
+      for (const one of [pid, ...children]) process.kill(Number(one), 'SIGKILL')
+    },
+    promote: () => run([...control, 'promote']),
     async stop() {
-      await run([...control, '-m', 'immediate', 'stop'])
+      if (isRunning) await run([...control, '-m', 'immediate', 'stop'])
       rmSync(folder, { recursive: true, force: true })
     },
   }

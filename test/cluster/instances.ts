@@ -1,0 +1,99 @@
+/** Three instances behind a load balancer, each with a way of its own to the database. */
+import { eventpost, eventpostJson, type Begun, startServer } from '../cli/process.ts'
+import { makeFolder } from '../data-folder.ts'
+import type { Databases } from './databases.ts'
+import { type Proxy, startProxy, type Target } from './proxy.ts'
+
+const CHECK_MS = 100
+export const FROM = 'Demo <demo@example.com>'
+
+export type Instance = {
+  url: string
+  target: Target
+  way: Proxy
+  isUp: boolean
+  signal: (name: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT' | 'SIGTERM') => void
+  ended: () => Promise<unknown>
+}
+
+export type Cluster = Awaited<ReturnType<typeof startCluster>>
+
+/** `env`: of each instance. */
+export async function startCluster(databases: Databases, env: Record<string, string>, count = 3) {
+  const { folder, remove } = makeFolder()
+  const instances: Instance[] = []
+  const balancer = await startProxy(() => instances.filter(({ isUp }) => isUp).map(({ target }) => target))
+  const url = `http://127.0.0.1:${balancer.port}`
+
+  const start = async (): Promise<Instance> => {
+    const { url: database, way } = await databases.openWay()
+    const given = { ...env, EVENTPOST_DATABASE_URL: database, EVENTPOST_BASE_URL: url }
+    const server = await startServer({ data: folder, env: given, timeoutMs: 0 })
+    const listens = new URL(/\((127\.0\.0\.1:\d+)\)/.exec(server.said.out)?.[1]?.replace(/^/, 'http://') ?? server.url)
+    const instance: Instance = {
+      url: listens.origin,
+      target: { host: listens.hostname, port: Number(listens.port) },
+      way,
+      isUp: true,
+      signal: (name) => void process.kill(server.pid, name),
+      ended: server.ended,
+    }
+    instances.push(instance)
+    return instance
+  }
+  for (let index = 0; index < count; index += 1) await start()
+
+  const check = async (instance: Instance): Promise<void> => {
+    const response = await fetch(`${instance.url}/readyz`, {
+      headers: { Host: new URL(url).host },
+      signal: AbortSignal.timeout(1_000),
+    }).catch(() => null)
+    instance.isUp = response?.ok ?? false
+  }
+  const timer = setInterval(() => void Promise.all(instances.map(check)), CHECK_MS)
+
+  return {
+    url,
+    instances,
+    start,
+    async stop(): Promise<void> {
+      clearInterval(timer)
+      for (const one of instances) {
+        try {
+          one.signal('SIGCONT')
+          one.signal('SIGTERM')
+        } catch {}
+      }
+      await Promise.all(instances.map(({ ended }) => ended()))
+      await balancer.stop()
+      remove()
+    },
+  }
+}
+
+/** An account without limits in the database, and live messages by event that wait so many minutes. */
+export async function prepare(databases: Databases, events: Record<string, number>): Promise<Begun> {
+  const env = { EVENTPOST_DATABASE_URL: databases.url(), EVENTPOST_MAIL_FROM: FROM }
+  const begun = await eventpostJson<Begun>(['init', '--email', 'owner@example.com', '--app', 'Demo'], { env })
+  const lifted = [
+    '--events-per-hour',
+    'unlimited',
+    '--adds-per-hour',
+    'unlimited',
+    '--new-people-per-month',
+    'unlimited',
+  ]
+  await eventpostJson(['plan', 'set', ...lifted], { env })
+  const { folder, remove } = makeFolder()
+  const messages = Object.entries(events).map(([event, minutes]) => ({
+    name: event,
+    trigger: { event },
+    wait: { minutes },
+    mail: { subject: 'Your results are ready', body: 'Here they are.', category: 'transactional' },
+  }))
+  await Bun.write(`${folder}/messages.json`, JSON.stringify(messages))
+  const { code, err } = await eventpost(['message', 'import', `${folder}/messages.json`, '--status', 'live'], { env })
+  remove()
+  if (code !== 0) throw new Error(err)
+  return begun
+}

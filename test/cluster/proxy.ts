@@ -1,0 +1,54 @@
+/** A TCP proxy in front of servers that can be cut off. Connections take turns between those that are up. */
+import { connect, createServer, type Socket } from 'node:net'
+
+export type Target = { host: string; port: number }
+
+export type Proxy = Awaited<ReturnType<typeof startProxy>>
+
+/** `targets` is asked for each connection; without one, the connection is closed. */
+export async function startProxy(targets: () => readonly Target[]) {
+  const open = new Set<Socket>()
+  let turn = 0
+  let isCut = false
+
+  const server = createServer((client) => {
+    const all = targets()
+    const target = all[turn++ % Math.max(1, all.length)]
+    if (isCut || target === undefined) return client.destroy()
+    const behind = connect(target.port, target.host)
+    for (const [one, other] of [
+      [client, behind],
+      [behind, client],
+    ] as const) {
+      open.add(one)
+      one.setNoDelay(true)
+      one.on('error', () => other.destroy())
+      one.on('close', () => {
+        open.delete(one)
+        other.destroy()
+      })
+      one.pipe(other)
+    }
+    return undefined
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const closeAll = (): void => open.forEach((socket) => socket.destroy())
+
+  return {
+    port,
+    /** Ends all connections and takes none. */
+    cut(): void {
+      isCut = true
+      closeAll()
+    },
+    heal(): void {
+      isCut = false
+    },
+    async stop(): Promise<void> {
+      closeAll()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
