@@ -70,7 +70,7 @@ export function createBackups({ folder, store, clock, settings, note }: Parts) {
       failures += 1
       await store.recordBackup({ ...row, finishedAt, bytes: 0, error: made.reason, removedPlaces: [] })
       const minutes = retryMs(failures) / MINUTE_MS
-      note('error', 'a backup failed; it is tried again', { place: row.place, reason: made.reason, minutes })
+      note('error', 'a backup failed and will be retried', { place: row.place, reason: made.reason, minutes })
       return
     }
     failures = 0

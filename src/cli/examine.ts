@@ -226,7 +226,7 @@ async function tryHealth(baseUrl: string): Promise<Tried> {
     const answer = await fetch(`${baseUrl}/healthz`, { redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) })
     const body = await answer.text()
     if (answer.status === 200 && body.includes('"ok":true')) return { name, problem: null }
-    return { name, problem: `it responds with status ${answer.status}, but not as Eventpost does.` }
+    return { name, problem: `it responds with status ${answer.status}, but the response isn't from Eventpost.` }
   } catch (error) {
     const { code, name: kind } = error as { code?: unknown; name?: string }
     const reason = kind === 'TimeoutError' ? `no response within ${ANSWER_MS / 1_000} seconds` : String(code ?? kind)

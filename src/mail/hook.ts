@@ -46,7 +46,8 @@ const hash = (text: string): Uint8Array => new Bun.CryptoHasher('sha256').update
 /** For providers that don't sign. */
 export const OF_URL: Pick<Hooks, 'wrong' | 'signed' | 'listMissing' | 'verify'> = {
   wrong: 'The secret at the end of the URL is wrong.',
-  signed: 'This provider signs nothing, so the URL ends with a secret. Create a new URL under Sender, Mail server.',
+  signed:
+    "This provider doesn't sign webhooks, so the URL ends with a secret. Create a new URL under Sender, Mail server.",
   listMissing: ({ token }) => (token === '' ? ['the secret at the end of the URL'] : []),
   verify: ({ token, secret }) => (isSame(token, secret) ? null : refuse('invalid_signature')),
 }

@@ -69,7 +69,7 @@ const COMPARED = {
         }),
       ],
       {
-        say: `Enter text of up to ${MAX_COMPARED_CHARACTERS} characters, a number, true or false, or for "in" a list of up to ${MAX_COMPARED_VALUES} texts and numbers.`,
+        say: `Enter text of up to ${MAX_COMPARED_CHARACTERS} characters, a number, true or false, or for "in" a list of up to ${MAX_COMPARED_VALUES} strings and numbers.`,
       },
     ),
   ),

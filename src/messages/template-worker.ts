@@ -199,7 +199,7 @@ function startThread(): Promise<Thread> {
     const fail = (reason: string): void => {
       clearTimeout(timer)
       started.terminate()
-      reject(new Error(`the template thread does not start: ${reason}`))
+      reject(new Error(`the template thread did not start: ${reason}`))
     }
     const timer = setTimeout(() => fail('no answer'), START_MS)
     started.onerror = ({ message }) => fail(message)

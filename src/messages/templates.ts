@@ -263,7 +263,7 @@ function readNumber(value: unknown): number | undefined {
 
 function printValue(value: unknown): string {
   const isText = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-  if (!isText || isMissing(value)) throw new Error('it is not a text')
+  if (!isText || isMissing(value)) throw new Error('it is not text')
   const text = String(value)
   if (text.trim() === '') throw new Error('it is empty')
   if (text.length > TEXT_CHARACTERS) throw new Error(TOO_LONG)
@@ -414,7 +414,7 @@ function faultOf(error: unknown): TemplateFault {
   if (originalError?.variableName) return { missing: originalError.variableName }
   const reason = originalError?.message ?? ''
   if (reason === TOO_SLOW) return { slow: true }
-  if (reason === 'it is empty' || reason === 'it is not a text') return { missing: `${token?.content?.trim()}` }
+  if (reason === 'it is empty' || reason === 'it is not text') return { missing: `${token?.content?.trim()}` }
   return { broken: describeTemplateError(error) }
 }
 

@@ -133,7 +133,7 @@ describe('scheduled backups', () => {
     const [failed, ...others] = await list()
     expect(failed).toMatchObject({ error: expect.stringContaining('does not exist. Create it first'), bytes: 0 })
     expect(others).toHaveLength(1)
-    expect(noted[1]).toStartWith('error a backup failed; it is tried again')
+    expect(noted[1]).toStartWith('error a backup failed and will be retried')
     mkdirSync(folder)
     await backups.runIfDue()
     expect(readdirSync(folder)).toHaveLength(1)

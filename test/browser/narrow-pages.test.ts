@@ -1,4 +1,4 @@
-/** What the width of a page leaves of its buttons and samples. */
+/** How buttons, samples and descriptions fit their pages. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { BATCH } from '../helper.ts'
@@ -57,6 +57,50 @@ test(
       return [pre.scrollWidth, pre.clientWidth]
     })
     expect(inner).toBe(outer ?? 0)
+  },
+  TRY_MS,
+)
+
+test(
+  'the description of an option is below its name',
+  async () => {
+    await page.setViewportSize(DESK)
+    await page.goto(pathOf('keys/new'))
+    const places = await page.locator('.option > span').evaluateAll((texts) =>
+      texts.map((text) => {
+        const [whole, hint] = [text.getBoundingClientRect(), text.querySelector('.hint')?.getBoundingClientRect()]
+        return { indent: (hint?.left ?? 0) - whole.left, isBelow: (hint?.top ?? 0) - whole.top >= 16 }
+      }),
+    )
+    expect(places).toEqual(Array(3).fill({ indent: 0, isBelow: true }))
+  },
+  TRY_MS,
+)
+
+test(
+  'the buttons of a popup in the editor have space between them',
+  async () => {
+    await page.setViewportSize(DESK)
+    await page.goto(pathOf('messages/new'))
+    await page.locator('#sentence .part summary').first().click()
+    await page.getByRole('button', { name: 'Only with certain properties' }).click()
+    const left = await page.getByRole('button', { name: 'Add a condition' }).boundingBox()
+    const right = await page.getByRole('button', { name: 'Add an alternative' }).boundingBox()
+    expect((right?.x ?? 0) - (left?.x ?? 0) - (left?.width ?? 0)).toBe(8)
+  },
+  TRY_MS,
+)
+
+test(
+  'on a phone, choices of several words in the delivery filter fill the width',
+  async () => {
+    await page.setViewportSize(PHONE)
+    await page.goto(pathOf('deliveries?state=failed'))
+    await page.locator('.filter-menu > summary').click()
+    const widths = await page
+      .locator('.filter-fields > :is(.field:has(:is(#email, #message, #state)), .button)')
+      .evaluateAll((fields) => fields.map((field) => field.getBoundingClientRect().width))
+    expect(widths).toEqual(Array(4).fill(332))
   },
   TRY_MS,
 )

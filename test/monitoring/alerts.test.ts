@@ -54,19 +54,19 @@ describe('owners are told', () => {
     expect(found.detail).toContain('No emails are sent, and none are lost. 3 emails are waiting.')
   })
 
-  test('that it takes no emails, and why', () => {
+  test('that it accepts no emails, and why', () => {
     const stuck = (outage: AlertFacts['servers'][number]['outage']) =>
       only({ servers: [{ ...server, outage, waiting: 2 }] })
     const refused = stuck({ how: 'refused', reason: 'smtp_451' })
     expect(refused.title).toBe('The mail server mail.example.com:587 refuses all emails for now')
     expect(refused.detail).toContain('(it replied 451). 2 emails are waiting.')
-    expect(stuck({ how: 'silent', reason: 'etimedout' }).title).toEndWith('takes no emails')
+    expect(stuck({ how: 'silent', reason: 'etimedout' }).title).toEndWith('accepts no emails')
     const unconfirmed = stuck({ how: 'unconfirmed', reason: 'etimedout' })
     expect(unconfirmed.detail).toContain("it doesn't answer")
     expect(unconfirmed.fix).not.toContain('password')
     const refusedApp = { reason: 'server_paused', apps: [APP] }
     const both = only({ servers: [{ ...server, outage: { how: 'silent', reason: 'etimedout' }, refused: refusedApp }] })
-    expect(both.title).toEndWith('takes no emails')
+    expect(both.title).toEndWith('accepts no emails')
   })
 
   test('of the same outage after a restart, while emails wait', () => {

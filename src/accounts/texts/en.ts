@@ -42,7 +42,7 @@ export const CHOICE = {
   choiceTitle: 'Emails about',
   choiceButton: 'Save',
   chosenTitle: 'Your choice is saved',
-  chosenLead: '{app} sends emails to {email} as you chose.',
+  chosenLead: '{app} will send {email} the emails you chose.',
 } as const
 
 /** Of double opt-in. */

@@ -106,7 +106,7 @@ export const MemberPage = ({ viewer, member, isOnlyAccount, isOnlyOwner, notice 
           submit="Change the role"
           kind="plain"
         >
-          <Radios name="role" label="Role" value={member.role} options={ROLES} />
+          <Radios name="role" label="Role" isLabelUnseen value={member.role} options={ROLES} />
         </Form>
       )}
     </section>

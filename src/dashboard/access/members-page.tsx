@@ -110,7 +110,7 @@ function describeRule(isRequired: boolean, without: number, isOnlyViewer: boolea
   return `${people} not set it up. Once you require it, they can't open any other page until they do.`
 }
 
-const stateOf = ({ length }: MemberEntry[]): string => (length === 1 ? '1 member' : `${length} members`)
+const stateOf = ({ length }: MemberEntry[]): string => (length === 1 ? '1 member.' : `${length} members.`)
 
 const columnsOf = ({ viewer, inTwoSteps, now }: MembersProps, isOwner: boolean): Column<MemberEntry>[] => [
   {

@@ -88,7 +88,7 @@ const UncheckedRules = ({ isAhead }: { isAhead: boolean }) =>
       Rules are checked right before sending. Some events cancel an email earlier.
     </EmptyState>
   ) : (
-    <EmptyState title="Not checked">This email ended before its rules were checked.</EmptyState>
+    <EmptyState title="Not checked">This delivery ended before its rules were checked.</EmptyState>
   )
 
 const rowsOf = (rules: Explanation['rules']): Rule[] => rules.map((rule, index) => ({ ...rule, id: String(index) }))
@@ -178,7 +178,7 @@ const ENDS: Partial<Record<DeliveryState, string>> = {
   skipped: 'It was not sent',
   failed: 'It failed',
   bounced: 'It bounced',
-  complained: 'They complained',
+  complained: 'They reported it as spam',
 }
 
 function describeTrigger(trigger: MessageRow['content']['trigger']): string {

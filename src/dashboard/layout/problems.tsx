@@ -50,7 +50,7 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 403,
     title: 'This form came from another site',
     lead: 'Nothing was changed.',
-    remedy: <p>Open the page of the form again in this browser, and send the form from there.</p>,
+    remedy: <p>Open the page with the form again in this browser, and send the form from there.</p>,
   },
   missing_origin: {
     status: 403,
@@ -67,7 +67,7 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 415,
     title: "Eventpost can't read this form",
     lead: 'Nothing was changed.',
-    remedy: <p>Open the page of the form again, and send the form from there.</p>,
+    remedy: <p>Open the page with the form again, and send the form from there.</p>,
   },
   large_form: {
     status: 413,

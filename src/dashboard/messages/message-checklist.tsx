@@ -256,7 +256,7 @@ const lineOf = (name: string, problems: LiveProblem[], done: ComponentChildren):
 })
 
 function describeTried(tried: Tried): string {
-  if (tried.of === 0 && tried.what === 'calls' && tried.usesValues) return 'Checked in each call.'
+  if (tried.of === 0 && tried.what === 'calls' && tried.usesValues) return 'Checked with each API request.'
   if (tried.of === 0) return 'The email uses no values.'
   if (tried.tried === tried.of && tried.of === 1)
     return `The only ${tried.what === 'events' ? 'event' : 'person'} so far has all values.`

@@ -129,7 +129,7 @@ function EventTrigger({ ask, path, fields }: PartProps & { fields: Record<string
         <ConditionRow key={row} ask={ask} path={path} row={row} />
       ))}
       {!isLocked && (
-        <div class="act">
+        <div class="buttons">
           <Button name="do" value="add trigger.where" formaction={`${path}#sentence`}>
             {rows.length === 0 ? 'Only with certain properties' : 'Add a condition'}
           </Button>

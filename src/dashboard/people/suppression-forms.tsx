@@ -36,7 +36,7 @@ export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<
           hint="One per line. Or choose a file below."
           value={text.addresses}
           autocomplete="off"
-          optional
+          optional="unmarked"
         />
         <Field
           name="file"
@@ -44,7 +44,7 @@ export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<
           kind="file"
           hint="CSV or text, such as an email provider's export."
           autocomplete="off"
-          optional
+          optional="unmarked"
         />
         <Select
           name="reason"

@@ -84,7 +84,7 @@ function describeCount(props: SuppressionsProps): string {
   if (count === 0) return 'No addresses match.'
   const addresses = count === 1 ? '1 address' : `${formatCounted(count)} addresses`
   const match = isNarrowed(props) ? (count === 1 ? ' matches' : ' match') : ''
-  return `${addresses}${match}. ${WHAT_IT_DOES} ${SOFT_BOUNCE_RULE}`
+  return `${addresses}${match}${props.search === '' ? ', newest first' : ''}.`
 }
 
 /** Sync with the email provider's list. `list` null: there is none, or other accounts share it. */
@@ -104,7 +104,7 @@ const Sync = ({ viewer, sync: { list, progress, last }, now }: Pick<Suppressions
     const read = formatCount(progress.added + progress.known)
     return (
       <div id={SYNC} role="status">
-        <Notice kind="info">{`Reading the list of ${nameOf(progress.provider)}: ${read} addresses so far. Reload this page in a moment.`}</Notice>
+        <Notice kind="info">{`Reading the ${nameOf(progress.provider)} list: ${read} addresses so far. Reload this page in a moment.`}</Notice>
       </div>
     )
   }
@@ -136,7 +136,7 @@ const Sync = ({ viewer, sync: { list, progress, last }, now }: Pick<Suppressions
   }
   return (
     <p class="hint" id={SYNC}>
-      {`The list of ${nameOf(last.provider)} was read `}
+      {`The ${nameOf(last.provider)} list was read `}
       <Time at={last.at} now={now} />
       {`. ${describeSynced(last)}`}
     </p>
@@ -161,11 +161,11 @@ function describeFault(fault: string, name: string): string {
   if (status !== undefined)
     return `${name} could not show its suppression list (it replied ${status}). Try again later.`
   if (fault === TOO_LONG)
-    return `The list of ${name} has more than ${formatCount(MOST_LISTED)} entries. Export it there, then add it as a file.`
+    return `The ${name} list has more than ${formatCount(MOST_LISTED)} entries. Export it there, then add it as a file.`
   if (fault === ENDLESS)
-    return `The list of ${name} didn't end. Try again later, or export it there and add it as a file.`
+    return `The ${name} list never ended. Try again later, or export it there and add it as a file.`
   if (fault === UNSAVED) return 'The addresses could not be saved. Try again.'
-  return fault === 'unreachable' ? `${name} could not be reached.` : `The answer of ${name} could not be read.`
+  return fault === 'unreachable' ? `${name} could not be reached.` : `The response from ${name} could not be read.`
 }
 
 const SyncButton = ({ viewer, sync: { list, progress } }: Pick<SuppressionsProps, 'viewer' | 'sync'>) =>
@@ -217,6 +217,7 @@ function SuppressionList(props: SuppressionsProps) {
           <a href={path}>Show all</a>
         </p>
       )}
+      {search === '' && <p class="hint after-table">{`${WHAT_IT_DOES} ${SOFT_BOUNCE_RULE}`}</p>}
       {search === '' && <Pager newest={isFirst ? undefined : path} older={older ?? undefined} />}
     </>
   )

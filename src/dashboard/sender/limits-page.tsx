@@ -137,7 +137,7 @@ const PaceFields = ({ text, limits }: { text: LimitsText; limits: LearnedLimits 
       <Field
         name="giveUpHours"
         label="Give up after"
-        hint="Hours after it could first be sent. Default: 72."
+        hint="Hours after an email could first be sent. Default: 72."
         value={text.giveUpHours}
         autocomplete="off"
         optional

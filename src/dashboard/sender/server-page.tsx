@@ -319,7 +319,7 @@ const ServerFields = ({ text, password }: FieldsProps) => (
       />
     </div>
     <details class="fold" open={text.smtpCertificates !== ''}>
-      <summary>Own certificate</summary>
+      <summary>Custom certificate</summary>
       <Field
         name="smtpCertificates"
         label="Certificate"

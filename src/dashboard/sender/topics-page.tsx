@@ -101,6 +101,6 @@ export const TopicPage = ({ facts, topic, form }: PageProps & { topic: UsedTopic
 
 const State = ({ topic }: { topic: UsedTopic }) => (
   <>
-    Used by {countMessages(topic.messages).toLowerCase()}.{topic.messages > 0 && ' A new name applies to them, too.'}
+    Used by {countMessages(topic.messages).toLowerCase()}.{topic.messages > 0 && ' A new name applies there, too.'}
   </>
 )

@@ -135,14 +135,17 @@ const RetentionFields = ({ input }: FieldsProps) => (
       Older data is deleted and can't be restored. Rules and simulations use only what is still stored.{' '}
       <a href="/docs/retention">About data retention</a>
     </p>
-    <div class="pair">
+    <div class="pair thirds">
       <Days name="eventDays" label="Days to keep events" value={input.eventDays} />
       <Days name="pageViewDays" label="Days to keep page views" value={input.pageViewDays} />
-    </div>
-    <div class="pair">
       <Days name="capturedDays" label="Days to keep captured emails" value={input.capturedDays} />
       <Days name="requestDays" label="Days to keep the request log" value={input.requestDays} ifEmpty={REQUEST_DAYS} />
-      <Days name="responseDays" label="Days to repeat responses" value={input.responseDays} ifEmpty={RESPONSE_DAYS} />
+      <Days
+        name="responseDays"
+        label="Days to keep responses for retries"
+        value={input.responseDays}
+        ifEmpty={RESPONSE_DAYS}
+      />
     </div>
   </section>
 )
@@ -152,7 +155,7 @@ type DaysProps = { name: keyof Retention; label: string; value: string; ifEmpty?
 const Days = ({ ifEmpty, ...props }: DaysProps) => (
   <Field
     {...props}
-    hint={`${describeDays(props.name)} days${ifEmpty === undefined ? '' : `. Default: ${ifEmpty}.`}`}
+    hint={`${describeDays(props.name)} days.${ifEmpty === undefined ? '' : ` Default: ${ifEmpty}.`}`}
     kind="number"
     placeholder={ifEmpty?.toString() ?? 'No limit'}
     autocomplete="off"

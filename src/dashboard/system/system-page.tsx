@@ -100,12 +100,14 @@ const Work = ({ viewer: { now }, state: { server, queue, sizes } }: SystemProps)
     <Values isCompact>
       <Fact name="Emails waiting">{formatCounted(queue.waiting)}</Fact>
       <Fact name="Emails due now">
-        {formatCounted(queue.due)}
-        {queue.oldestDueAt !== null && (
-          <>
-            , the oldest <Time at={queue.oldestDueAt} now={now} />
-          </>
-        )}
+        <span>
+          {formatCounted(queue.due)}
+          {queue.oldestDueAt !== null && (
+            <>
+              , the oldest <Time at={queue.oldestDueAt} now={now} />
+            </>
+          )}
+        </span>
       </Fact>
       <Fact name="Writes waiting">{formatCounted(sizes.waitingWrites)}</Fact>
       <Fact name="Mail server">{server.mailServer === null ? 'None shared by all apps' : server.mailServer.name}</Fact>

@@ -23,14 +23,22 @@ export function Select(own: SelectProps) {
   )
 }
 
-type RadiosProps = { name: string; label: string; value: string; error?: string; options: Option[] }
+/** `isLabelUnseen`: the heading above says it. */
+type RadiosProps = {
+  name: string
+  label: string
+  isLabelUnseen?: boolean
+  value: string
+  error?: string
+  options: Option[]
+}
 
 /** Options with a description each. */
 export function Radios({ options, ...own }: RadiosProps) {
-  const { name, label, value, error } = useField<Omit<RadiosProps, 'options'>>(own)
+  const { name, label, isLabelUnseen, value, error } = useField<Omit<RadiosProps, 'options'>>(own)
   return (
     <fieldset class={error ? 'field wrong' : 'field'}>
-      <legend>{label}</legend>
+      <legend class={isLabelUnseen ? 'unseen' : undefined}>{label}</legend>
       {error && <p class="fault">{error}</p>}
       {options.map((option) => (
         <label key={option.value} class="option">

@@ -98,7 +98,7 @@ function refuseIfFull(data: string, file: string): void {
   const reserve = isShared ? ', including a reserve for the server' : ''
   throw new StoreError(
     'disk_full',
-    `A backup needs ${formatBytes(needed)} of free space in ${folder}${reserve}, and ${formatBytes(free)} are free. Free more, or use another disk.`,
+    `A backup needs ${formatBytes(needed)} of free space in ${folder}${reserve}, but only ${formatBytes(free)} is free. Free up space, or use another disk.`,
   )
 }
 

@@ -40,7 +40,11 @@ export function upgrade(db: Database, path: string, migrations: readonly string[
     const isUnchanged = schemaVersion(db) === from
     // the next start makes another one
     if (isUnchanged) rmSync(copy, { force: true })
-    throw changeUnfinished(path, usedBytes(db), isUnchanged ? 'Nothing was changed.' : 'It goes on where it ended.')
+    throw changeUnfinished(
+      path,
+      usedBytes(db),
+      isUnchanged ? 'Nothing was changed.' : 'The upgrade continues where it stopped.',
+    )
   }
   onUpgrade({ phase: 'done', from, to, copy })
 }
@@ -104,14 +108,14 @@ const neededBytes = (bytes: number): number => bytes + reserveBytes(bytes)
 const diskFull = (path: string, bytes: number): StoreError =>
   new StoreError(
     'disk_full',
-    `The upgrade of ${path} needs ${formatBytes(neededBytes(bytes))} of free space for a copy and the changes, and ${formatBytes(freeBytes(dirname(path)))} are free. Free more, then start again. Nothing was changed.`,
+    `The upgrade of ${path} needs ${formatBytes(neededBytes(bytes))} of free space for a copy and the changes, but only ${formatBytes(freeBytes(dirname(path)))} is free. Free up space, then start again. Nothing was changed.`,
   )
 
 /** `bytes`: of the database, which a change may write anew. */
 const changeUnfinished = (path: string, bytes: number, outcome: string): StoreError =>
   new StoreError(
     'disk_full',
-    `The disk was full while ${path} was changed for this version. Make sure that ${formatBytes(2 * bytes)} are free, then start again. ${outcome}`,
+    `The disk filled up while ${path} was being upgraded. Make sure that ${formatBytes(2 * bytes)} is free, then start again. ${outcome}`,
   )
 
 function versionOf(path: string): number {

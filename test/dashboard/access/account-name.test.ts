@@ -19,7 +19,7 @@ test('an owner renames the account, and every page says so', async () => {
   expect([status, location]).toEqual([303, pages.at('members')])
   const { html } = await ada.get(pages.at('members'))
   expect(await textOf(html, '[role=status]')).toEqual(['Done: The account was renamed.'])
-  expect(await textOf(html, '.lead')).toEqual(['1 member'])
+  expect(await textOf(html, '.lead')).toEqual(['1 member.'])
   const audit = await ada.get(pages.at('audit'))
   expect((await textOf(audit.html, '.lead'))[0]).toStartWith(
     `Changes, exports and sign-ins in the account ${HOSTILE}. `,

@@ -342,7 +342,7 @@ describe('an email that waits', () => {
     await cancelDelivery(pages, app, { id: (await newest()).id, actor: key.id })
     expect(await why(path)).toBe(`API key ${key.name} cancelled this email.`)
     expect(await textOf(await see(path), '.empty b, .empty p')).toContain(
-      'This email ended before its rules were checked.',
+      'This delivery ended before its rules were checked.',
     )
   })
 

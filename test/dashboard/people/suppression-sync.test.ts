@@ -36,7 +36,7 @@ test("adds the provider's list, and says what it did", async () => {
   expect([synced.status, synced.location]).toEqual([303, `${path()}#sync`])
   const html = await see()
   expect(await textOf(html, '#sync')).toEqual([
-    'The list of Postmark was read just now. 1 address was added, and 0 were already listed.',
+    'The Postmark list was read just now. 1 address was added, and 0 were already listed.',
   ])
   expect(await textOf(html, 'td .cause')).toEqual(["On Postmark's suppression list: “HardBounce, Recipient”"])
   await browser.post(path('/sync'))
@@ -55,9 +55,7 @@ test('says what went wrong', async () => {
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
   const sync = { provider: 'postmark', added: 0, known: 0, unread: 2, fault: 'endless' }
   await pages.store.saveSuppressionSync({ ...by, sync })
-  expect((await textOf(await see(), '#sync'))[0]).toStartWith(
-    "Caution: The list of Postmark didn't end. Try again later",
-  )
+  expect((await textOf(await see(), '#sync'))[0]).toStartWith('Caution: The Postmark list never ended. Try again later')
 })
 
 test('is not offered where the login reads no list', async () => {

@@ -72,7 +72,7 @@ test('one click ends the topic of the email, and the page takes it back, or ends
   const everything = await (await post(`${url}/all/undo`)).clone().text()
   expect(await textOf(everything, 'h1, .lead')).toEqual([
     "You're subscribed again",
-    'first sends emails to a•••@example.com as you chose.',
+    'first will send a•••@example.com the emails you chose.',
   ])
   expect(await textOf(everything, 'main form > .button')).toContain('Unsubscribe from everything')
   expect(await statusOf()).toBe('subscribed')

@@ -138,7 +138,7 @@ describe('a backup', () => {
     truncateSync(databasePath(folder), 2 ** 42)
     const message = await backUp().then(String, String)
     expect(message).toMatch(
-      /A backup needs 4.8 TB of free space in .+, including a reserve for the server, and .+ are free/,
+      /A backup needs 4.8 TB of free space in .+, including a reserve for the server, but only .+ is free/,
     )
     expect(others()).toEqual([])
   })

@@ -126,7 +126,7 @@ describe('an older schema', () => {
       }
     }
     expect(message()).toMatch(
-      /^disk_full: The disk was full while .+eventpost\.db was changed .+ Make sure that .+ [MK]B are free.+ Nothing was changed\.$/,
+      /^disk_full: The disk filled up while .+eventpost\.db was being upgraded\. Make sure that .+ [MK]B is free.+ Nothing was changed\.$/,
     )
     expect(listUpgradeCopies(folder)).toEqual([])
   })
