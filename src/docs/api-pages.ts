@@ -346,10 +346,13 @@ const describeRef = (name: string): string =>
     ? '[error code](/docs/errors)'
     : `[${name} object](${name === 'Warning' ? '/docs/events#warnings' : `#${name.toLowerCase()}-object`})`
 
+const withCommas = (count: number): string => count.toLocaleString('en')
+
 function boundsOf({ minLength, maxLength, minimum, maximum, maxItems, maxProperties }: Schema): string[] {
-  if (maximum !== undefined) return [`${minimum ?? 0} to ${maximum}`]
+  if (maximum !== undefined) return [`${minimum ?? 0} to ${withCommas(maximum)}`]
   if (maxItems !== undefined) return [`up to ${maxItems} items`]
   if (maxProperties !== undefined) return [`up to ${maxProperties} keys`]
   if (maxLength === undefined) return []
-  return [minLength ? `${minLength} to ${maxLength} characters` : `up to ${maxLength} characters`]
+  const most = `${withCommas(maxLength)} characters`
+  return [minLength ? `${minLength} to ${most}` : `up to ${most}`]
 }

@@ -139,3 +139,16 @@ test('printed, a page is its text alone', async () => {
   }
   await page.close()
 })
+
+test('names of settings and errors stay on one line on a desktop', async () => {
+  const page = await open('settings')
+  for (const path of ['settings', 'errors']) {
+    await page.goto(`${server.url}/docs/${path}`)
+    const lines = await page
+      .locator('main td:first-child code')
+      .evaluateAll((names) => names.map((name) => name.getClientRects().length))
+    expect(lines).toEqual(lines.map(() => 1))
+    expect(lines.length).toBeGreaterThan(20)
+  }
+  await page.close()
+})

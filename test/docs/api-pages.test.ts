@@ -64,6 +64,7 @@ describe('the API reference', () => {
     const page = pageOf('api/post-contacts')
     expect(page).toContain('| `email` | string, required |')
     expect(page).toContain('| `tags` | array of string, 1 to 64 characters, up to 50 items |')
+    expect(pageOf('api/post-send')).toContain('| `body` | string, 1 to 50,000 characters |')
     expect(page).toContain('| `fields` | object, up to 100 keys |')
     expect(page).toContain('| `app` | string, 1 to 64 characters, required |')
     expect(pageOf('api/get-events')).toContain('| `app` | string, 1 to 64 characters, in the query, required |')
