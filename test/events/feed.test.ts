@@ -2,11 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import { createFeed, MOST_WATCHERS, type WatchEnd, type Watcher } from '../../src/events/feed.ts'
 
 /** What a store tells of its commits and of those of others. */
-function createNews() {
+function createNews({ isShared = false } = {}) {
   const commits: ((commit: { rows: number; ms: number }) => void)[] = []
   const foreign: (() => void)[] = []
   return {
     store: {
+      isShared,
       onCommit: (listener: (commit: { rows: number; ms: number }) => void) => void commits.push(listener),
       onForeignWrite: (listener: () => void) => void foreign.push(listener),
       isShared: false,
@@ -18,8 +19,8 @@ function createNews() {
 
 const ADA = { memberId: 'mem_ada', accountId: 'acc_1' }
 
-function openFeed() {
-  const news = createNews()
+function openFeed({ isShared = false } = {}) {
+  const news = createNews({ isShared })
   const feed = createFeed(news)
   let looks = 0
   let ends = 0
@@ -39,6 +40,15 @@ test('a watcher checks at its start, at commits, at foreign writes and when noti
     change()
     expect(looks()).toBe(index + 2)
   }
+})
+
+test('where other instances commit, a watcher checks every second', async () => {
+  const { feed } = openFeed({ isShared: true })
+  const lookedAgain = Promise.withResolvers<void>()
+  let looks = 0
+  feed.watch({ ...ADA, onChange: () => ((looks += 1) === 2 ? lookedAgain.resolve() : undefined), onEnd: () => {} })
+  await lookedAgain.promise
+  feed.end()
 })
 
 test('many changes cause one check after a pause, never two at once', async () => {

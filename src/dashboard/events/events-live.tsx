@@ -2,13 +2,14 @@
 import { render } from 'preact-render-to-string'
 import { readCounts } from '../../events/counts.ts'
 import type { EventRow } from '../../events/events.ts'
-import { publicId, readPublicId } from '../../core/ids.ts'
+import { LATE_IDS, publicId, readPublicId } from '../../core/ids.ts'
 import { CountsChart, NamesList } from './counts-section.tsx'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { State } from './events-page.tsx'
 import { type EventsView, readView } from './events-view.ts'
 import { FEED_ROWS, FeedRow } from './feed.tsx'
 import { Zone } from '../ui/time.tsx'
+import { createNewRows } from '../layout/new-rows.ts'
 import { streamChanges } from '../layout/stream.ts'
 
 /** Counting thousands of names takes 10 ms (store/counters.ts), so counts are sent rarely. */
@@ -24,16 +25,17 @@ const Gap = () => <li class="gap">Some events aren't shown here. Go to older pag
 
 type NewRows = { rows: EventRow[]; hasGap: boolean }
 
-/** The newest rows after a row; 0: no lower bound. */
 async function findNewRows(
   { store }: Pick<PageDependencies, 'store'>,
   { app }: Viewer,
   name: string | null,
-  after: number,
+  newRows: ReturnType<typeof createNewRows>,
 ): Promise<NewRows> {
+  const [after, newest] = [newRows.after(), newRows.newest()]
   const query = { appId: app.id, contactId: null, name, before: null, after, limit: FEED_ROWS }
   const { rows, next } = await store.listEvents(query)
-  return { rows, hasGap: next !== null && after !== 0 }
+  const isCut = next !== null && (rows.at(-1)?.id ?? 0) > newest
+  return { rows: newRows.take(rows), hasGap: isCut && newest !== 0 }
 }
 
 function renderRows({ app }: Viewer, { rows, hasGap }: NewRows, cursor: string): FeedRows {
@@ -62,16 +64,14 @@ export function followFeed(deps: PageDependencies, request: Request, viewer: Vie
   const { searchParams } = new URL(request.url)
   const given = request.headers.get('last-event-id') ?? searchParams.get('after') ?? ''
   const view = readView(searchParams)
-  let after = readPublicId('evt', given) ?? 0
+  const newRows = createNewRows({ ...deps, newest: readPublicId('evt', given) ?? 0, lateIds: LATE_IDS })
   let countsDueAt: number | null = null
   let countedAt = -Infinity
   return streamChanges(deps, request, viewer, async (send) => {
     const now = deps.clock.monotonicMs()
-    const found = await findNewRows(deps, viewer, view.name, after)
-    const [newest] = found.rows
-    if (newest) {
-      after = newest.id
-      const cursor = publicId('evt', after)
+    const found = await findNewRows(deps, viewer, view.name, newRows)
+    if (found.rows.length > 0) {
+      const cursor = publicId('evt', newRows.newest())
       send({ name: 'rows', data: renderRows(viewer, found, cursor), id: cursor })
       countsDueAt ??= countedAt + COUNTS_EVERY_MS
     }

@@ -87,7 +87,7 @@ function followFeed(list: HTMLOListElement): void {
   }
   const take = ({ html, cursor }: FeedRows): void => {
     list.dataset.cursor = cursor
-    wanted = [...readRows(html), ...wanted].slice(0, ROWS_MAX)
+    wanted = merge(readRows(html), wanted).slice(0, ROWS_MAX)
     arrangeUnlessHeld()
   }
 
@@ -149,6 +149,22 @@ function followFeed(list: HTMLOListElement): void {
 }
 
 const idOf = (row: Element): string => row.getAttribute('data-id') ?? ''
+
+/** IDs of requests are numbers; the others have one length. Rows without one are below any. */
+const isBelow = (id: string, other: string): boolean =>
+  id.length === other.length ? id < other : id.length < other.length
+
+/** Rows of other instances may belong between those on the page, or be on it. */
+function merge(found: Element[], rows: Element[]): Element[] {
+  const merged = [...rows]
+  for (const row of found.toReversed()) {
+    const id = idOf(row)
+    if (id !== '' && merged.some((one) => idOf(one) === id)) continue
+    const place = id === '' ? 0 : merged.findIndex((one) => isBelow(idOf(one), id))
+    merged.splice(place < 0 ? merged.length : place, 0, row)
+  }
+  return merged
+}
 
 function readRows(html: string): Element[] {
   const template = document.createElement('template')

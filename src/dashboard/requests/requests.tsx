@@ -9,6 +9,7 @@ import { nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { findOrderFault, readDay } from '../layout/days.ts'
 import { missingAnswer } from '../layout/missing-page.tsx'
 import { openStream, showPage } from '../layout/require-member.tsx'
+import { createNewRows } from '../layout/new-rows.ts'
 import { streamChanges } from '../layout/stream.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { Zone } from '../ui/time.tsx'
@@ -28,6 +29,8 @@ import {
 
 /** The page stays below 2,000 pixels. */
 const PAGE_ROWS = 35
+/** Rows that other instances may store while one stores a part of its log. */
+const LATE_ROWS = 5_000
 /** Matches no app. */
 const UNKNOWN_APP = -1
 
@@ -171,15 +174,14 @@ function renderRows({ app }: Viewer, rows: Row[], names: RequestNames): { html: 
 function followRequests(deps: PageDependencies, request: Request, viewer: Viewer): Response {
   const { searchParams } = new URL(request.url)
   const view = readView(searchParams)
-  let after = Number(request.headers.get('last-event-id') ?? searchParams.get('after')) || 0
+  const newest = Number(request.headers.get('last-event-id') ?? searchParams.get('after')) || 0
+  const newRows = createNewRows({ ...deps, newest, lateIds: LATE_ROWS })
   return streamChanges(deps, request, viewer, async (send) => {
     const names = await readNames(deps, viewer)
     const query = await toQuery(deps, viewer, view, names)
-    const rows = await deps.store.listRequests({ ...query, after })
-    const [newest] = rows
-    if (!newest) return
-    after = newest.id
-    const cursor = String(after)
+    const rows = newRows.take(await deps.store.listRequests({ ...query, after: newRows.after() }))
+    if (rows.length === 0) return
+    const cursor = String(newRows.newest())
     send({ name: 'rows', data: { ...renderRows(viewer, rows, names), cursor }, id: cursor })
     const state = render(<State view={view} count={await deps.store.countRequests(query)} />)
     send({ name: 'counts', data: { state, chart: '' } })

@@ -57,7 +57,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   const holder = crypto.randomUUID()
 
   const takeNumber = async (): Promise<Held> => {
-    const [row] = await run(TAKE, [holder, idAt(now())])
+    const [row] = await run(TAKE, [holder, idAt(now()) - 1])
     if (!row) throw tooMany()
     const { number, idsUntil } = row as { number: number; idsUntil: number }
     const after = idsUntil - RESERVED_IDS
