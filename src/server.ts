@@ -15,6 +15,7 @@ import { answerStarting, type Health, healthRoutes, isHealthPath } from './ops/h
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
 import { createLazy } from './core/lazy.ts'
+import { isPassingFault } from './store/postgres/faults.ts'
 import { noteUntrustedProxy } from './monitoring/installation.ts'
 
 export type ServerDependencies = Dependencies & {
@@ -49,11 +50,12 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
   const answerFault = async (request: Request, error: unknown): Promise<Response> => {
     if (isClientClosed(request, error)) return new Response(null, { status: CLIENT_CLOSED })
     const { requestId } = factsOf(request)
+    const refusal = isPassingFault(error) ? 'unavailable' : 'internal_error'
     const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
     deps.log.write('error', 'a request failed', { requestId, reason })
     const headers = corsOf(pathOf(request.url))
-    const page = await pages.refuse(request, 'internal_error').catch(() => null)
-    return page ?? refusalAnswer(request, { refusal: 'internal_error' }, headers)
+    const page = await pages.refuse(request, refusal).catch(() => null)
+    return page ?? refusalAnswer(request, { refusal }, headers)
   }
   const createRouter = (addRoutes: (app: AnyElysia) => AnyElysia): Router => {
     // otherwise paths under three-letter hosts aren't found

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
+import { NoAnswer } from '../src/store/postgres/connection.ts'
 import { createServer, MAX_REPORTS, MAX_REQUESTS } from '../src/server.ts'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
 import { useClosing } from './closing.ts'
@@ -29,6 +30,16 @@ const event = ({ first }: TestServer) => ({
 
 /** Where nobody has an address. */
 const NOBODY = { requestIP: () => null }
+
+test('a database server that does not answer is answered with 503', async () => {
+  const fail = async (): Promise<never> => {
+    throw new Error('wrapped', { cause: new NoAnswer('late') })
+  }
+  const one = await open({ wrapStore: (store) => ({ ...store, findAccess: fail }) })
+  const answer = await one.call('POST', EVENTS, { body: event(one) })
+  expectRefusal(answer, [503, no('unavailable')])
+  expect(answer.headers.get('retry-after')).not.toBeNull()
+})
 
 describe('500', () => {
   const FAULT = 'SELECT secret FROM x WHERE canary = 7'

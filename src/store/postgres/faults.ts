@@ -10,9 +10,17 @@ const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', '2350
 const PASSING = /^(57P0[1-5]|57014|08\w{3}|53\w{3}|25006|25P03)$/
 const CONNECTION_CODES = /^ERR_POSTGRES_(CONNECTION|CONNECTION_\w+|IDLE_TIMEOUT|LIFETIME_TIMEOUT)$/
 
-const stateOf = (error: unknown): string => (error instanceof Error && 'errno' in error ? String(error.errno) : '')
+/** Drizzle wraps what the server said. */
+const causeOf = (error: unknown): unknown =>
+  error instanceof Error && error.cause instanceof Error ? causeOf(error.cause) : error
 
-const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
+const valueOf = (error: unknown, name: 'errno' | 'code'): string => {
+  const cause = causeOf(error)
+  return cause instanceof Error && name in cause ? String((cause as Error & Record<string, unknown>)[name]) : ''
+}
+
+const stateOf = (error: unknown): string => valueOf(error, 'errno')
+const codeOf = (error: unknown): string => valueOf(error, 'code')
 
 /** The clock jumped past the ids that this instance had reserved. */
 export class IdsUsedUp extends Error {
@@ -26,7 +34,7 @@ const isNotAdmitted = (error: unknown): boolean => error instanceof StoreError &
 
 /** The connection is gone. At a commit, whether anything was stored is unknown. */
 const isLostConnection = (error: unknown): boolean =>
-  error instanceof NoAnswer || CONNECTION_CODES.test(codeOf(error)) || /^(08\w{3}|57P0[1-5])$/.test(stateOf(error))
+  causeOf(error) instanceof NoAnswer || CONNECTION_CODES.test(codeOf(error)) || /^(08\w{3}|57P0[1-5])$/.test(stateOf(error))
 
 /** A key that is still in use after all tries is one that the write itself must not use. */
 const isPassingConflict = (error: unknown): boolean => isConflict(error) && stateOf(error) !== '23505'

@@ -76,7 +76,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   /** Ids that were not reserved may be those of another instance. */
   const noteId = (id: number): number => {
     held.lastId = Math.max(held.lastId, id)
-    if (id > held.until) throw new IdsUsedUp()
+    if (id > held.until) throw new IdsUsedUp('The ids that this instance has reserved are used up')
     return id
   }
   const isShort = ({ lastId, until }: Held): boolean => until - Math.max(idAt(now()), lastId) < LEFT_IDS

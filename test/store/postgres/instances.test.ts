@@ -1,0 +1,386 @@
+/** What several instances on one database share. Each store here is an instance. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { createAccess } from '../../../src/accounts/access.ts'
+import { hashApiKey, makeApiKey } from '../../../src/accounts/api-keys.ts'
+import { systemClock } from '../../../src/core/clock.ts'
+import { createIdSequence, idAt, LAST_INSTANCE } from '../../../src/core/ids.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
+import { connectPostgres, type Postgres } from '../../../src/store/postgres/connection.ts'
+import { joinInstances } from '../../../src/store/postgres/instance.ts'
+import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import type { MessageContent } from '../../../src/store/message-types.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
+import { createQueue, RECORD } from '../conformance/delivery-queue.ts'
+import { AT, BY, done, eventWrite, HOUR, newAccount, visitReportWrite } from '../samples.ts'
+
+const NUMBERS = LAST_INSTANCE + 1
+const MINUTE = 60_000
+const TEMPLATE = `migrated_${Date.now()}`
+let server: PostgresServer
+let admin: Bun.SQL
+let made = 0
+let name = ''
+let database: Postgres
+let opened: Store[] = []
+
+beforeAll(async () => {
+  server = await startPostgres({ fsync: 'off', max_connections: '200' })
+  admin = new Bun.SQL(server.url('postgres'), { max: 1 })
+  await admin.unsafe(`CREATE DATABASE ${TEMPLATE}`)
+  name = TEMPLATE
+  await (await open()).close()
+}, 60_000)
+afterAll(async () => {
+  await admin?.close()
+  await server?.stop()
+})
+beforeEach(async () => {
+  name = `${TEMPLATE}_${(made += 1)}`
+  await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`)
+  database = connectPostgres({ url: server.url(name), connections: 2, prepares: true })
+  opened = []
+})
+afterEach(async () => {
+  for (const store of opened) await store.close()
+  await database.close()
+  await admin.unsafe(`DROP DATABASE ${name} WITH (FORCE)`)
+})
+
+async function open(): Promise<Store> {
+  const options = { connections: 3, prepares: true, now: () => AT, rules: STORE_RULES }
+  const store = await openPostgresStore(server.url(name), options)
+  opened.push(store)
+  return store
+}
+
+const openTwo = async (): Promise<[Store, Store]> => [await open(), await open()]
+
+const valueOf = async (text: string): Promise<unknown> => Object.values((await database.run(text, []))[0] ?? {})[0]
+
+/** Its leases have ended, as if it was killed or stood still for a long time. */
+const endLeases = async (store: Store): Promise<void> => {
+  await database.run('UPDATE instances SET held_until = 0 WHERE holder = $1', [store.instanceId])
+  await database.run('UPDATE duties SET held_until = 0 WHERE holder = $1', [store.instanceId])
+}
+
+const countBy = (ids: readonly number[]): Map<number, number> =>
+  new Map([...Map.groupBy(ids, (id) => id % NUMBERS)].map(([number, of]) => [number, of.length]))
+
+const LIVE: MessageContent = { trigger: { event: 'results_ready' }, mail: { subject: 'S', body: 'B' } }
+
+const goLive = async (store: Store, content: MessageContent = LIVE): Promise<number> => {
+  const draft = { id: null, name: 'M', status: 'live', content } as const
+  return done(await store.saveMessages({ ...BY, appId: 1, drafts: [draft] })).saved[0]?.id ?? 0
+}
+
+const deliveriesOf = (store: Store) =>
+  store.listDeliveries({ appId: 1, messageId: null, contactId: null, states: null, before: null, limit: 99 })
+
+test('instances never make the same id', async () => {
+  const stores = [await open(), await open(), await open()]
+  done(await (stores[0] as Store).createAccount(newAccount()))
+  await Promise.all(
+    stores.flatMap((store, index) =>
+      Array.from({ length: 30 }, (_, n) => store.recordEvent(eventWrite({ email: `p${index}-${n}@example.com` }))),
+    ),
+  )
+  for (const table of ['events', 'contacts']) {
+    const ids = (await database.run(`SELECT id FROM ${table}`, [])).map(({ id }) => Number(id))
+    expect([...countBy(ids).values()]).toEqual([30, 30, 30])
+  }
+})
+
+test('more instances than numbers are refused, until one stops', async () => {
+  const { run } = database
+  const now = () => AT
+  const all = []
+  for (let n = 0; n < NUMBERS; n++) all.push(await joinInstances({ run, now }))
+  const numbers = all.map(({ ids }) => ids.next() % NUMBERS)
+  expect(new Set(numbers).size).toBe(NUMBERS)
+  expect(joinInstances({ run, now })).rejects.toThrow('16 instances use this database')
+  const last = (all[5] as (typeof all)[0]).ids.next()
+  await all[5]?.leave()
+  const next = await joinInstances({ run, now })
+  expect(next.ids.next()).toBe(last + NUMBERS)
+})
+
+test('an instance that stood still gets another number, and its ids are not used again', async () => {
+  const { run } = database
+  let now = AT
+  const clock = { run, now: () => now }
+  const all = []
+  for (let n = 0; n < NUMBERS; n++) all.push(await joinInstances(clock))
+  const [frozen, other] = all as [(typeof all)[0], (typeof all)[0]]
+  const before = frozen.ids.next()
+  await database.run('UPDATE instances SET held_until = 0 WHERE number = $1', [before % NUMBERS])
+  const heir = await joinInstances(clock)
+  const inherited = heir.ids.next()
+  expect(inherited % NUMBERS).toBe(before % NUMBERS)
+  // it goes on with what it was writing
+  const late = Array.from({ length: 1_000 }, frozen.ids.next)
+  expect(Math.max(...late)).toBeLessThan(inherited)
+  now += HOUR
+  expect(() => frozen.ids.next()).toThrow()
+  expect(frozen.prepareIds()).rejects.toThrow('16 instances use this database')
+  const freed = other.ids.next
+  await other.leave()
+  await frozen.prepareIds()
+  expect(frozen.ids.next() % NUMBERS).not.toBe(before % NUMBERS)
+  expect(freed).toBe(other.ids.next)
+})
+
+test('ids of a database that was moved here are not used again', async () => {
+  const store = await open()
+  done(await store.createAccount(newAccount()))
+  const later = createIdSequence(() => AT + HOUR).next()
+  await database.run(
+    `INSERT INTO contacts (id, app_id, email, status, created_at, updated_at) VALUES ($1, 1, 'a@example.com', 'subscribed', 1, 1)`,
+    [later],
+  )
+  const { ids } = await joinInstances({ run: database.run, now: () => AT })
+  expect(ids.next()).toBeGreaterThan(later)
+})
+
+test('a clock that jumps ahead reserves its ids first', async () => {
+  let now = AT
+  const { ids, prepareIds } = await joinInstances({ run: database.run, now: () => now })
+  now += HOUR
+  expect(() => ids.next()).toThrow('reserved')
+  await prepareIds()
+  expect(ids.next()).toBeGreaterThan(idAt(now))
+  expect(await valueOf('SELECT max(ids_until) FROM instances')).toBeGreaterThan(idAt(now))
+})
+
+test('apps that two instances add at once get numbers of their own', async () => {
+  const [first, second] = await openTwo()
+  const outcomes = await Promise.all([first, second].map((store, n) => store.createAccount(newAccount(n + 1))))
+  expect(outcomes.filter((outcome) => 'refusal' in outcome)).toEqual([])
+  expect((await first.listAllApps()).map(({ id }) => id)).toEqual([1, 2])
+})
+
+test('a key that is revoked on one instance is refused on the others within two seconds', async () => {
+  const [first, second] = await openTwo()
+  const key = makeApiKey()
+  done(await first.createAccount(newAccount(1, { key: { ...newAccount().key, keyHash: hashApiKey(key) } })))
+  const access = createAccess({ store: second, clock: systemClock })
+  second.onForeignWrite(access.forget)
+  const find = async () => await access.find(key)
+  do expect(await find()).toMatchObject({ key: { id: 'key_1' } })
+  while (access.find(key) instanceof Promise)
+  done(await first.revokeKey({ ...BY, keyId: 'key_1' }))
+  const revokedAt = performance.now()
+  while ((await find()) !== null && performance.now() - revokedAt < 10_000) await Bun.sleep(10)
+  expect(performance.now() - revokedAt).toBeLessThan(2_000)
+})
+
+test('a retired identity secret is refused on the others', async () => {
+  const [first, second] = await openTwo()
+  done(await first.createAccount(newAccount()))
+  const access = createAccess({ store: second, clock: systemClock })
+  const noticed = Promise.withResolvers<void>()
+  expect((await access.findSite('site_1'))?.secrets).toMatchObject([{ id: 'sec_1' }])
+  second.onForeignWrite(() => (access.forget(), noticed.resolve()))
+  done(await first.rotateSecret({ ...BY, secret: { id: 'sec_2', secret: 'new' }, replaces: null }))
+  await noticed.promise
+  expect((await access.findSite('site_1'))?.secrets.map(({ id }) => id)).toContain('sec_2')
+})
+
+test('what is cached does not count while the database gives no answer', async () => {
+  let [monotonicMs, isGone, notices] = [0, false, 0]
+  const run: Postgres['run'] = (text, values) => (isGone ? Promise.reject(new Error()) : database.run(text, values))
+  const instance = await joinInstances({ run, now: () => AT, monotonicMs: () => monotonicMs })
+  instance.onForeignWrite(() => (notices += 1))
+  expect(instance.isCurrent()).toBe(false)
+  await instance.look()
+  expect([instance.isCurrent(), notices]).toEqual([true, 1])
+  isGone = true
+  monotonicMs += 1_400
+  await instance.look().catch(() => {})
+  expect(instance.isCurrent()).toBe(true)
+  monotonicMs += 200
+  expect(instance.isCurrent()).toBe(false)
+  isGone = false
+  await instance.look()
+  expect([instance.isCurrent(), notices]).toEqual([true, 1])
+})
+
+test('a cached key is looked up again while it may be outdated', async () => {
+  const store = await open()
+  const key = makeApiKey()
+  done(await store.createAccount(newAccount(1, { key: { ...newAccount().key, keyHash: hashApiKey(key) } })))
+  let isCurrent = true
+  const access = createAccess({ store: { ...store, isCurrent: () => isCurrent }, clock: systemClock })
+  await access.find(key)
+  done(await store.revokeKey({ ...BY, keyId: 'key_1' }))
+  expect(access.find(key)).not.toBeInstanceOf(Promise)
+  isCurrent = false
+  expect(await access.find(key)).toBeNull()
+})
+
+test('each write sees the messages that another instance has stored', async () => {
+  const [first, second] = await openTwo()
+  done(await first.createAccount(newAccount()))
+  done(await second.recordEvent(eventWrite({ email: 'a@example.com' })))
+  const messageId = await goLive(first)
+  done(await second.recordEvent(eventWrite({ email: 'b@example.com' })))
+  expect(await deliveriesOf(first)).toHaveLength(1)
+  done(await first.setMessageStatus({ ...BY, appId: 1, id: messageId, status: 'paused', idempotency: null }))
+  done(await second.recordEvent(eventWrite({ email: 'c@example.com' })))
+  expect(await deliveriesOf(first)).toHaveLength(1)
+})
+
+test('events, deliveries and key use leave the version of the settings alone', async () => {
+  const [first, second] = await openTwo()
+  done(await first.createAccount(newAccount()))
+  await goLive(first)
+  const read = () => valueOf('SELECT version FROM settings_version')
+  const before = await read()
+  done(await second.recordEvent(eventWrite()))
+  done(await second.recordVisitReport(visitReportWrite()))
+  const claiming = { claimedBy: second.instanceId, now: AT + HOUR, leaseMs: MINUTE, most: 9, skipApps: [] }
+  const [work] = done(await second.claimDeliveries(claiming)).works
+  const claim = { id: work?.delivery.id ?? 0, claimedBy: second.instanceId, attempt: 1, at: AT + HOUR }
+  expect(await second.markHanded({ ...claim, record: RECORD })).toEqual({ isMarked: true })
+  expect(await second.markSent(claim)).toEqual({ isMarked: true })
+  done(await second.noteKeyUse([{ keyId: 'key_1', lastUsedAt: AT, seenInBrowserAt: null }]))
+  done(await second.cleanUp({ at: AT + HOUR }))
+  done(await second.runSchedules({ at: AT + HOUR }))
+  expect(await read()).toBe(before)
+  done(await first.revokeKey({ ...BY, keyId: 'key_1' }))
+  expect(await read()).toBe(Number(before) + 1)
+})
+
+test('an event cancels the first email of an app that another instance has queued', async () => {
+  const [first, second] = await openTwo()
+  done(await first.createAccount(newAccount()))
+  await goLive(first, { ...LIVE, wait: { minutes: 9 }, onlyIf: [{ rule: 'notDone', event: 'opened' }] })
+  // both have the app in memory, without deliveries
+  for (const store of [first, second]) done(await store.recordEvent(eventWrite({ name: 'other' })))
+  done(await first.recordEvent(eventWrite()))
+  done(await second.recordEvent(eventWrite({ name: 'opened', at: AT + 1 })))
+  expect((await deliveriesOf(first)).map(({ state }) => state)).toEqual(['skipped'])
+})
+
+test('one instance has the duties, and another one takes over', async () => {
+  const [first, second] = await openTwo()
+  done(await first.createAccount(newAccount()))
+  expect([await first.holdDuty(), await second.holdDuty(), await first.holdDuty()]).toEqual([1, null, 1])
+  expect(await second.expire({ at: AT })).toEqual({ refusal: 'already_done' })
+  expect(await first.expire({ at: AT })).not.toHaveProperty('refusal')
+  await endLeases(first)
+  expect([await second.holdDuty(), await first.holdDuty()]).toEqual([2, null])
+  await second.close()
+  expect(await first.holdDuty()).toBe(3)
+})
+
+test('an instance that stood still past its lease writes nothing of its turn', async () => {
+  const [frozen, other] = await openTwo()
+  done(await frozen.createAccount(newAccount()))
+  const alert = { id: 'alt_1', kind: 'k', subject: 's', accountId: null, title: 't', detail: '', fix: '', path: '/' }
+  const alerts = [{ ...alert, openedAt: AT, resolvedAt: null, notices: [] }]
+  const epoch = (await frozen.holdDuty()) ?? 0
+  await endLeases(frozen)
+  expect(await other.holdDuty()).toBe(epoch + 1)
+  const refused = { refusal: 'already_done' } as const
+  // its other writes are those of any instance
+  const writes = [frozen.saveAlerts({ alerts, epoch }), frozen.cleanUp({ at: AT }), frozen.recordEvent(eventWrite())]
+  expect(await Promise.all(writes)).toEqual([refused, refused, expect.objectContaining({ created: true })])
+  for (const write of [frozen.expire, frozen.runSchedules, frozen.checkBrakes]) expect(await write({ at: AT })).toEqual(refused)
+  expect(await other.listAlerts()).toEqual([])
+  await endLeases(other)
+  // it has a turn again, but what it knew is of the earlier one
+  expect(await frozen.holdDuty()).toBe(epoch + 2)
+  expect(await frozen.saveAlerts({ alerts, epoch })).toEqual(refused)
+  expect(await frozen.saveAlerts({ alerts, epoch: epoch + 2 })).toEqual({ done: true })
+})
+
+test('nobody takes over during a transaction of the one that has the duties', async () => {
+  const { run } = database
+  const [first, second] = [await joinInstances({ run, now: () => AT }), await joinInstances({ run, now: () => AT })]
+  const [locked, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const writing = database.transaction(async () => {
+    await first.takeDuty(database.run)
+    locked.resolve()
+    await goOn.promise
+    return await database.run('SELECT 1', [])
+  })
+  await locked.promise
+  const taking = second.takeDuty(run)
+  const isWaiting = async () =>
+    (await admin.unsafe(`SELECT 1 FROM pg_locks WHERE NOT granted`)).length > 0
+  while (!(await isWaiting())) await Bun.sleep(1)
+  goOn.resolve()
+  await writing
+  expect(await taking).toBeNull()
+})
+
+test('claims are released only if their instance has stopped', async () => {
+  const [first, second] = await openTwo()
+  const { createApp, queue, claim, claimOne, list } = createQueue(Object.assign(() => first, { reopen: async () => {} }))
+  const app = await createApp()
+  await queue(app, 2)
+  const handed = await claimOne(app, first.instanceId)
+  await first.markHanded({ ...handed, record: RECORD })
+  expect(await claim(app, 9, { claimedBy: first.instanceId })).toHaveLength(1)
+  const release = () => second.releaseClaims({ notOf: second.instanceId, at: AT + HOUR })
+  expect(await release()).toEqual({ released: 0, unconfirmed: 0 })
+  await endLeases(first)
+  // after a gap, others have time to renew their leases
+  expect(await release()).toEqual({ released: 0, unconfirmed: 0 })
+  await database.run('UPDATE instances SET held_since = 0 WHERE holder = $1', [second.instanceId])
+  expect(await release()).toEqual({ released: 1, unconfirmed: 1 })
+  expect((await list(app)).map(({ state, reason }) => [state, reason])).toEqual([
+    ['deferred', 'stopped'],
+    ['waiting', null],
+  ])
+  // the one that stood still can't hand over any more
+  expect(await first.markSent(handed)).toEqual({ isMarked: false, because: 'lost' })
+})
+
+const DUE = 10_000
+
+/** Without triggers, which count them. */
+async function addDue(messageId: number): Promise<void> {
+  const connection = new Bun.SQL(server.url(name), { max: 1 })
+  await connection.unsafe(`
+    SET session_replication_role = replica;
+    INSERT INTO contacts (id, app_id, email, status, created_at, updated_at)
+      SELECT n, 1, 'p' || n || '@example.com', 'subscribed', ${AT}, ${AT} FROM generate_series(1, ${DUE}) AS n;
+    INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at, due_at,
+        attempt, resent, by_hand, updated_at)
+      SELECT n, 1, n, ${messageId}, 1, '', 'waiting', ${AT}, ${AT}, ${AT} + n % 1000, 0, 0, 0, ${AT}
+      FROM generate_series(1, ${DUE}) AS n;
+    ANALYZE deliveries, contacts`)
+  await connection.close()
+}
+
+test(
+  'three instances claim each of 10,000 deliveries of the same second once',
+  async () => {
+    const stores = [await open(), await open(), await open()]
+    const [first] = stores as [Store]
+    done(await first.createAccount(newAccount()))
+    const messageId = await goLive(first)
+    await addDue(messageId)
+    const claimed = new Map<number, string>()
+    const claimAll = async (store: Store): Promise<void> => {
+      const claiming = { claimedBy: store.instanceId, now: AT + MINUTE, leaseMs: HOUR, most: 50, skipApps: [] }
+      while ((await store.listDueApps({ now: AT + MINUTE })).length > 0) {
+        const outcome = await store.claimDeliveries(claiming)
+        // a claim that took too long is stored nevertheless
+        for (const { delivery } of 'refusal' in outcome ? [] : outcome.works) {
+          if (claimed.has(delivery.id)) throw new Error(`${delivery.id} was claimed twice`)
+          claimed.set(delivery.id, store.instanceId)
+        }
+      }
+    }
+    await Promise.all(stores.map(claimAll))
+    const stored = await database.run('SELECT id, claimed_by AS "by", attempt FROM deliveries', [])
+    expect(stored).toHaveLength(DUE)
+    expect(stored.filter(({ attempt }) => attempt !== 1)).toEqual([])
+    expect(stored.filter(({ id, by }) => (claimed.get(Number(id)) ?? by) !== by)).toEqual([])
+    expect(new Set(claimed.values()).size).toBe(3)
+  },
+  300_000,
+)
