@@ -9,6 +9,7 @@ import { createEventRecorder, type EventRecorder } from './events/events.ts'
 import { createFeed, type Feed } from './events/feed.ts'
 import { createAbuseLimits, type AbuseLimits } from './http/abuse-limits.ts'
 import { createLimits, type Limits } from './accounts/limits.ts'
+import { createSharedLimits } from './accounts/shared-limits.ts'
 import { createTakeHook, type TakeHook } from './mail/hooks.ts'
 import type { FetchText } from './mail/sns.ts'
 import type { Mailer } from './messages/mailer.ts'
@@ -63,7 +64,7 @@ export async function createDependencies({ fetchSns, monitoring, ...given }: Giv
   const feed = createFeed({ store })
   const addressKey = await keepSecret(store, 'address_key')
   const previewKey = await keepSecret(store, 'preview_key')
-  const limits = createLimits({ clock })
+  const limits = store.onLimitUse === null ? createLimits({ clock }) : createSharedLimits({ clock, store })
   const access = createAccess({ store, clock })
   const notes = createNotes({ store, clock, onNote: feed.notify })
   const dependencies: Dependencies = {
@@ -75,7 +76,7 @@ export async function createDependencies({ fetchSns, monitoring, ...given }: Giv
     limits,
     recordEvent: createEventRecorder({ store, clock, limits, notes }),
     abuseLimits: createAbuseLimits({ clock }),
-    snippetLimits: createSnippetLimits({ clock }),
+    snippetLimits: createSnippetLimits({ clock, ...(limits.isShared ? { shared: { limits, addressKey } } : {}) }),
     notes,
     feed,
     calls: createCallLog({ store }),

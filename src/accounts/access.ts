@@ -4,6 +4,7 @@ import type { Site, AppRow, KeyRow, Access as StoredAccess } from '../store/type
 import { ownHosts } from './app-hosts.ts'
 import { hashApiKey, hasApiKeyShape } from './api-keys.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
+import { countedLimit } from './limits.ts'
 import { type Clock, expiryNow } from '../core/clock.ts'
 import { type KeyLimits, limitsOf } from './plans.ts'
 
@@ -102,7 +103,7 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
 const senderOf = ({ apps, plan }: StoredAccess, { events }: KeyLimits): EventSender => ({
   apps: apps.map(({ id, accountId, publicId, hosts }) => ({ id, accountId, publicId, hosts: ownHosts(hosts) })),
   newPeoplePerMonth: plan.newPeoplePerMonth,
-  buckets: [events.bucket],
+  limits: [countedLimit(events)],
 })
 
 const findAppsByHost = (store: Store) => (host: string) => {

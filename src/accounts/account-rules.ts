@@ -4,6 +4,7 @@ import type { AccountMember, AccountRules } from '../store/account-rules.ts'
 import type { Installation, Mail, MailSettings } from '../store/message-types.ts'
 import type { Role } from '../store/types.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
+import { findFull } from './limits.ts'
 import { RETENTION_RULES } from './retention.ts'
 
 /** Per member; a new session ends the least recently used one. */
@@ -143,6 +144,7 @@ export const ACCOUNT_RULES: AccountRules = {
   isSignInProven,
   listEndedSessions,
   refuseOneStep,
+  findFull,
   isExclusive,
   expiriesAt,
   mostRequests: MOST_REQUESTS,

@@ -6,12 +6,12 @@ import type { Limits } from './limits.ts'
 /** Calls that read many events or send email: per key and kind, over HTTP and MCP together. */
 export const COSTLY_CALL_LIMIT = { max: 20, windowMs: MINUTE_MS }
 
-export function takeCostly(
+export async function takeCostly(
   { limits, clock }: { limits: Limits; clock: Clock },
   { key }: Access,
   kind: string,
-): Refusal | null {
-  const { allowed, retryAfterSeconds: retryAfter } = limits.take(`${kind}:${key.id}`, COSTLY_CALL_LIMIT)
+): Promise<Refusal | null> {
+  const { allowed, retryAfterSeconds: retryAfter } = await limits.takeAlone(`${kind}:${key.id}`, COSTLY_CALL_LIMIT)
   if (allowed > 0) return null
   const { max: limit } = COSTLY_CALL_LIMIT
   return refuseLimited({ name: 'costly_calls_per_minute', key, limit, retryAfter, at: clock.now() })

@@ -1,4 +1,5 @@
 import { HOUR_MS } from '../core/clock.ts'
+import type { CountedLimit } from '../store/types.ts'
 import {
   addTokens,
   createTokenRing,
@@ -29,8 +30,12 @@ export type MonotonicClock = { monotonicMs(): number }
 export type TakenAgo = readonly (number | readonly [agoMs: number, count: number])[]
 
 export type Limits = {
+  /** All instances count together: what a write takes is counted with it, and a take here only refuses what can't fit. */
+  isShared: boolean
   /** Takes as many of `count` as fit. Never queues or throws. */
   take(bucket: string, limit: Limit, count?: number, at?: number): Taken
+  /** Takes one for something that is not written. */
+  takeAlone(bucket: string, limit: Limit): Taken | Promise<Taken>
   peek(bucket: string, limit: Limit): Taken
   /** Undoes a take, for example of an idempotent replay. Without `taken`, returns the newest tokens. */
   giveBack(bucket: string, taken?: Pick<Taken, 'allowed' | 'takenAt'>): void
@@ -47,6 +52,28 @@ export const RATE_LIMITS = {
   contactUpdates: { max: 6_000, windowMs: HOUR_MS },
 } as const satisfies Record<string, Limit>
 
+/** As a write carries it. */
+export const countedLimit = ({ bucket, limit: { max, windowMs } }: { bucket: string; limit: Limit }): CountedLimit => ({
+  bucket,
+  max: max === Infinity ? null : max,
+  windowMs,
+})
+
+/** The first limit that has no room for `count` more. `usedOf`: undefined if nothing is to be checked. */
+export function findFull(
+  limits: readonly CountedLimit[],
+  usedOf: (bucket: string) => number | undefined,
+  count: number,
+): CountedLimit | null {
+  const isFull = ({ bucket, max }: CountedLimit): boolean => {
+    const used = usedOf(bucket)
+    return used !== undefined && max !== null && roomOf(max, used) < count
+  }
+  return limits.find(isFull) ?? null
+}
+
+export const roomOf = (max: number, used: number): number => Math.max(0, max - used)
+
 const FIRST_SWEEP_AT = 1_024
 
 /**
@@ -62,7 +89,9 @@ export function createLimits({
 }): Limits {
   const buckets: Buckets = { rings: new Map(), mostRings: mostBuckets, sweepAt: FIRST_SWEEP_AT }
   return {
+    isShared: false,
     take: (bucket, limit, count = 1, at = clock.monotonicMs()) => take(buckets, { bucket, limit, count, at }),
+    takeAlone: (bucket, limit) => take(buckets, { bucket, limit, count: 1, at: clock.monotonicMs() }),
     peek: (bucket, limit) => peek(buckets, bucket, limit, clock.monotonicMs()),
     giveBack(bucket, taken) {
       const at = clock.monotonicMs()
@@ -82,7 +111,7 @@ const inSeconds = (ms: number): number => Math.ceil(ms / 1_000)
 function take(buckets: Buckets, wanted: { bucket: string; limit: Limit; count: number; at: number }): Taken {
   const { bucket, limit, count, at } = wanted
   const ring = findRing(buckets, bucket, at) ?? openRing(buckets, bucket, limit, at)
-  const allowed = Math.min(count, Math.max(0, limit.max - ring.tokens))
+  const allowed = Math.min(count, remainingIn(ring, limit))
   const takenAt = allowed > 0 ? addTokens(ring, at, allowed) : at
   const retryAfterSeconds = allowed < count ? secondsUntilRoom(ring, limit, at) : 0
   const remaining = remainingIn(ring, limit)
@@ -97,7 +126,7 @@ function peek(buckets: Buckets, bucket: string, limit: Limit, at: number): Taken
   return { allowed, remaining, resetSeconds: resetSecondsOf(ring, at), retryAfterSeconds, takenAt: at }
 }
 
-const remainingIn = (ring: TokenRing, limit: Limit): number => Math.max(0, limit.max - ring.tokens)
+const remainingIn = (ring: TokenRing, limit: Limit): number => roomOf(limit.max, ring.tokens)
 
 const resetSecondsOf = (ring: TokenRing, at: number): number => inSeconds(msUntilReturned(ring, 1, at))
 

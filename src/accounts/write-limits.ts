@@ -1,7 +1,7 @@
 import { type LimitedWrite } from './plans.ts'
-import type { Idempotency, Via } from '../store/types.ts'
+import type { CountedLimit, Idempotency, Via } from '../store/types.ts'
 import type { Clock } from '../core/clock.ts'
-import { RATE_LIMITS, type Limit, type Limits, type Taken } from './limits.ts'
+import { countedLimit, RATE_LIMITS, type Limit, type Limits, type Taken } from './limits.ts'
 import type { Store } from '../store/store.ts'
 import { addressBucket } from '../core/addresses.ts'
 import type { Access, AppRow } from './access.ts'
@@ -15,7 +15,7 @@ const LIMIT_NAME = {
   contactUpdates: 'contact_updates_per_hour',
 } as const satisfies Record<LimitedWrite, LimitName>
 
-export type TakenFor = { limit: Limit; taken: Taken; buckets: string[]; refused: Refusal | null }
+export type TakenFor = { limit: Limit; taken: Taken; counted: CountedLimit[]; refused: Refusal | null }
 
 /** The 429 of a key whose hourly limit is used up. */
 const refuseWrite = ({ clock }: { clock: Clock }, write: LimitedWrite, { key }: Access, limit: Limit, taken: Taken) =>
@@ -33,7 +33,7 @@ function takeForKey(deps: KeyLimitDependencies, write: LimitedWrite, access: Acc
   const { bucket, limit } = access.keyLimits[write]
   const taken = deps.limits.take(bucket, limit)
   const refused = taken.allowed > 0 ? null : refuseWrite(deps, write, access, limit, taken)
-  return { limit, taken, buckets: [bucket], refused }
+  return { limit, taken, counted: [countedLimit({ bucket, limit })], refused }
 }
 
 /** The remaining limit, without taking; `refused` is what a write would get. */
@@ -41,7 +41,7 @@ export function peekForKey(deps: KeyLimitDependencies, write: LimitedWrite, acce
   const { bucket, limit } = access.keyLimits[write]
   const taken = deps.limits.peek(bucket, limit)
   const refused = taken.allowed > 0 ? null : refuseWrite(deps, write, access, limit, taken)
-  return { limit, taken, buckets: [], refused }
+  return { limit, taken, counted: [], refused }
 }
 
 /** The bucket of a visitor of an app: an IPv4 address or an IPv6 /64. The store only gets a keyed hash of it. */
@@ -60,17 +60,34 @@ function takeForVisitor(deps: LimitDependencies, app: AppRow, address: string): 
   const limit = RATE_LIMITS.addsPerVisitor
   const bucket = visitorBucket(deps, app, address)
   const taken = deps.limits.take(bucket, limit)
-  return { limit, taken, buckets: [bucket], refused: taken.allowed > 0 ? null : refuseVisitor(deps, taken) }
+  const refused = taken.allowed > 0 ? null : refuseVisitor(deps, taken)
+  return { limit, taken, counted: [countedLimit({ bucket, limit })], refused }
 }
 
 /** Returns tokens of writes that don't count. @returns the updated state */
-function settleTaken({ limits }: Pick<LimitDependencies, 'limits'>, counted: TakenFor, outcome: object): TakenFor {
-  const { limit, taken, buckets } = counted
-  const [bucket] = buckets
-  if (bucket === undefined || !isFree(outcome)) return counted
+function settleTaken({ limits }: Pick<LimitDependencies, 'limits'>, of: TakenFor, outcome: object): TakenFor {
+  const { limit, taken, counted } = of
+  const bucket = counted[0]?.bucket
+  if (bucket === undefined || !(limits.isShared || isFree(outcome))) return of
   limits.giveBack(bucket, taken)
-  return { ...counted, taken: limits.peek(bucket, limit) }
+  return { ...of, taken: limits.peek(bucket, limit) }
 }
+
+type Settled = { write: LimitedWrite; counted: TakenFor; outcome: object }
+
+function settleForKey(deps: KeyLimitDependencies, access: Access, { write, counted, outcome }: Settled): TakenFor {
+  const settled = settleTaken(deps, counted, outcome)
+  const { bucket, limit } = access.keyLimits[write]
+  if (findFullBucket(outcome) !== bucket) return settled
+  const taken = asRefused(settled.taken)
+  return { ...settled, taken, refused: refuseWrite(deps, write, access, limit, taken) }
+}
+
+/** Of the limit that other instances used up before the commit; null: it found room. */
+const findFullBucket = (outcome: object): unknown => ('bucket' in outcome ? outcome.bucket : null)
+
+/** At least a second: the last one of the limit may have been returned since the refusal. */
+const asRefused = (taken: Taken): Taken => ({ ...taken, retryAfterSeconds: Math.max(1, taken.retryAfterSeconds) })
 
 /** Replays, invalid input, reused keys and our own failures don't count. */
 const isFree = (outcome: object): boolean =>
@@ -124,10 +141,11 @@ export function createEventLimit(deps: KeyLimitDependencies) {
       return counted
     },
     /** Returns the token if the event doesn't count. @returns the updated state */
-    settle({ keyLimits: { events } }: Access, counted: TakenFor, outcome: object): TakenFor {
+    settle(access: Access, counted: TakenFor, outcome: object): TakenFor {
+      const { events } = access.keyLimits
       if (counted.refused)
         return 'refused' in outcome ? counted : { ...counted, taken: deps.limits.peek(events.bucket, events.limit) }
-      const settled = settleTaken(deps, counted, outcome)
+      const settled = settleForKey(deps, access, { write: 'events', counted, outcome })
       const line = lines.get(events.bucket)
       if (!line) return settled
       line.unread -= 1
@@ -162,17 +180,21 @@ export function takeForContact(
   const byKey = takeForKey(deps, write, access)
   const isByVisitor = write === 'contactAdds' && input.ip !== null && !byKey.refused
   const byVisitor = isByVisitor ? takeForVisitor(deps, app, input.ip ?? '') : null
-  if (byVisitor?.refused) deps.limits.giveBack(byKey.buckets[0] ?? '', byKey.taken)
+  if (byVisitor?.refused) deps.limits.giveBack(byKey.counted[0]?.bucket ?? '', byKey.taken)
   const { limit, taken } = byVisitor?.refused ? byVisitor : byKey
   return {
     limit,
     taken,
     refused: byKey.refused ?? byVisitor?.refused ?? null,
-    buckets: [...byKey.buckets, ...(byVisitor?.buckets ?? [])],
-    /** Returns tokens of writes that don't count. @returns the key's updated state */
+    counted: [...byKey.counted, ...(byVisitor?.counted ?? [])],
+    /** Returns tokens of writes that don't count. @returns the updated state of the limit that the answer names */
     settle(outcome: object): TakenFor {
-      if (byVisitor) settleTaken(deps, byVisitor, outcome)
-      return settleTaken(deps, byKey, outcome)
+      const settled = settleForKey(deps, access, { write, counted: byKey, outcome })
+      if (!byVisitor) return settled
+      const ofVisitor = settleTaken(deps, byVisitor, outcome)
+      if (findFullBucket(outcome) !== byVisitor.counted[0]?.bucket) return settled
+      const taken = asRefused(ofVisitor.taken)
+      return { ...ofVisitor, taken, refused: refuseVisitor(deps, taken) }
     },
   }
 }
@@ -187,6 +209,7 @@ export async function restoreLimits({
   store: Store
   clock: Clock
 }): Promise<void> {
+  if (limits.isShared) return
   const nowSecond = Math.floor(clock.now() / 1000)
   const usage = await store.listUsage(nowSecond - RATE_LIMITS.events.windowMs / 1000 - 1)
   const byBucket = Map.groupBy(usage, (row) => row.bucket)
@@ -202,13 +225,14 @@ export async function restoreLimits({
 export function takeForSend(deps: KeyLimitDependencies, access: Access) {
   const counted = takeForKey(deps, 'events', access)
   /** Returns the token of a call that doesn't count. @returns the updated state */
-  return { ...counted, settle: (outcome: object): TakenFor => settleTaken(deps, counted, outcome) }
+  const settle = (outcome: object): TakenFor => settleForKey(deps, access, { write: 'events', counted, outcome })
+  return { ...counted, settle }
 }
 
 export type WriteContext = {
   access: Access
   app: AppRow
   via: Via
-  buckets: string[]
+  limits: CountedLimit[]
   idempotency: Idempotency | null
 }

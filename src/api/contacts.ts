@@ -170,11 +170,12 @@ async function save(
     if (unmet) return uncountedAnswer(deps, request, write, unmet)
     const counted = takeForContact(deps, given, write)
     if (counted.refused) return refusalAnswer(request, counted.refused, limitHeaders(counted))
-    const context = { access, app, via: 'api', buckets: counted.buckets, idempotency: begun.idempotency } as const
+    const context = { access, app, via: 'api', limits: counted.counted, idempotency: begun.idempotency } as const
     const outcome = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(deps, context, input)
-    const headers = limitHeaders(counted.settle(outcome))
+    const settled = counted.settle(outcome)
+    const headers = limitHeaders(settled)
     return isRefusal(outcome)
-      ? refusalAnswer(request, contacts.explainUnknown(outcome), headers)
+      ? refusalAnswer(request, settled.refused ?? contacts.explainUnknown(outcome), headers)
       : savedAnswer(request, given, outcome, headers)
   } finally {
     begun.release()

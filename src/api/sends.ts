@@ -30,11 +30,12 @@ export const sendRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard)
         if (isRefusal(prepared)) return uncountedAnswer(deps, request, 'events', prepared)
         const counted = takeForSend(deps, access)
         if (counted.refused) return refusalAnswer(request, counted.refused, limitHeaders(counted))
-        const context = { access, app, buckets: counted.buckets, idempotency: begun.idempotency, ...prepared }
+        const context = { access, app, limits: counted.counted, idempotency: begun.idempotency, ...prepared }
         const outcome = await sendMail(deps, context, input)
-        const headers = limitHeaders(counted.settle(outcome))
+        const settled = counted.settle(outcome)
+        const headers = limitHeaders(settled)
         return isRefusal(outcome)
-          ? refusalAnswer(request, explainRefusal(outcome), headers)
+          ? refusalAnswer(request, settled.refused ?? explainRefusal(outcome), headers)
           : sentAnswer(request, given, outcome, headers)
       } finally {
         begun.release()

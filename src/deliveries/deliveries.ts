@@ -20,6 +20,7 @@ import { planOnce } from '../accounts/idempotency.ts'
 import { MESSAGE_RULES } from '../messages/message-changes.ts'
 import { mayResubscribe, outweighs } from '../people/suppressions.ts'
 import { mayResume } from '../people/topics.ts'
+import { PACE_RULES } from './pace.ts'
 import { BRAKE, BRAKE_RULES } from './brake.ts'
 import { decide, type Decision, giveUpTime, HELD_BACK } from './decide.ts'
 import {
@@ -96,6 +97,7 @@ export const STORE_RULES: Rules = {
   mayResume,
   planReport,
   ...BRAKE_RULES,
+  ...PACE_RULES,
   isBounce,
 }
 

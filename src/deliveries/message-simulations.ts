@@ -31,7 +31,7 @@ export async function simulateMessage(
 ): Promise<Simulation | Refusal> {
   const person = email === null ? null : await store.findContact(app.id, email)
   if (email !== null && !person) return UNKNOWN_PERSON
-  const refused = takeCostly({ limits, clock }, access, 'simulate_message')
+  const refused = await takeCostly({ limits, clock }, access, 'simulate_message')
   if (refused) return refused
   const { id: messageId, content } = message
   const settings = await store.mailSettings(app.id)

@@ -61,7 +61,7 @@ export async function testMessage(
   if (!to) return refuseFields([{ field: 'to', code: 'invalid', message: NO_MEMBER }])
   const found = await findSample(deps, { app, message, email: input.email })
   if (isRefusal(found)) return found
-  const refused = takeCostly(deps, access, 'send_test_message')
+  const refused = await takeCostly(deps, access, 'send_test_message')
   return refused ?? testView(await deps.mailer.sendTest(found.sample, to), to.address, found)
 }
 

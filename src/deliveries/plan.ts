@@ -5,6 +5,7 @@
 import { DAY_MS } from '../core/clock.ts'
 import { readDate } from '../core/dates.ts'
 import { planOnce } from '../accounts/idempotency.ts'
+import { findFull } from '../accounts/limits.ts'
 import { findRequestLanguage, textOf, versionOf, writeRequest } from '../accounts/opt-in.ts'
 import type { KnownOutcomes } from '../store/idempotency.ts'
 import { createIdRange } from '../core/ids.ts'
@@ -307,6 +308,8 @@ type Changes = {
   consents: NewConsent[]
   confirmations: Confirmation[]
   counted: Plan['counted']
+  /** of limits, by bucket, with the writes of the batch */
+  used: Map<string, number>
   takeId: () => number
 }
 
@@ -326,6 +329,7 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
     consents: [],
     confirmations: [],
     counted: [],
+    used: new Map(),
     takeId: ids.next,
   }
   const outcomes = batch.map((write, index) => planWrite({ changes, facts, index }, write))
@@ -374,13 +378,31 @@ function planNow(planning: Planning, write: PlannedWrite): PlannedOutcome {
   return write.name === 'recordVisitReport' ? recordReport(planning, write.input) : saveContact(planning, write)
 }
 
+/** Counts a write, unless it exceeds a limit that several instances share. */
+function countWrite(
+  { changes, facts }: Planning,
+  { limits, at }: Pick<PersonWrite, 'limits' | 'at'>,
+  count = 1,
+): Refused | null {
+  const usedOf = (bucket: string): number | undefined => changes.used.get(bucket) ?? facts.used.get(bucket)
+  const full = findFull(limits, usedOf, count)
+  if (full !== null) return { ...RATE_LIMITED, bucket: full.bucket }
+  for (const { bucket } of limits) {
+    const used = usedOf(bucket)
+    if (used !== undefined) changes.used.set(bucket, used + count)
+  }
+  changes.counted.push({ limits, count, at })
+  return null
+}
+
 const NO_NAMES: NameField[] = []
 
 /** Stores the event, creates the person if allowed, and applies both to the person's emails. */
 function recordEvent(planning: Planning, write: EventWrite): RecordedEvent | Refused {
   const { changes, facts, index } = planning
   const known = personOf(facts.people, index)
-  changes.counted.push(write)
+  const limited = countWrite(planning, write)
+  if (limited) return limited
   const found = findPerson(changes.people, known)
   if (!found && !write.createContact) return { refusal: 'contact_not_found' }
   const add = write.name === TEST_EVENT ? addQuietly : addPerson
@@ -418,7 +440,8 @@ function startMessages(planning: Planning, write: StartWrite): StartedMessages |
 function sendMail(planning: Planning, write: SendWrite): SentMail | Refused {
   const { changes, facts, index } = planning
   const known = personOf(facts.people, index)
-  changes.counted.push(write)
+  const limited = countWrite(planning, write)
+  if (limited) return limited
   const found = findPerson(changes.people, known)
   if (!found && !write.createContact) return { refusal: 'contact_not_found' }
   const message = findSent(planning, write)
@@ -484,16 +507,19 @@ function recordReport(planning: Planning, write: VisitReportWrite): StoredVisitR
   const { changes, facts, index } = planning
   const known = personOf(facts.people, index)
   const found = findPerson(changes.people, known)
+  const report = facts.reports[index]
+  if (!report) throw new Error('a visit report was planned without facts')
+  const isRepeated = report.isRepeated || changes.reported.get(known)?.includes(write.reportId) === true
+  if (found && isRepeated) return { contactId: found.id, created: false, repeated: true }
+  const limited = countWrite(planning, write, write.items.length)
+  if (limited) return limited
   if (!found && !write.createContact) return { refusal: 'contact_not_found' }
   const nobody = { firstName: null, lastName: null, source: null }
   const person = found ?? addPerson(planning, { ...write, ...nobody })
   if ('refusal' in person) return person
   const created = found === null
   const contactId = person.id
-  const report = facts.reports[index]
-  if (!report) throw new Error('a visit report was planned without facts')
-  if (report.isRepeated || (!known.isAlone && !isFirst(changes, known, write.reportId)))
-    return { contactId, created, repeated: true }
+  if (!known.isAlone) noteReport(changes, known, write.reportId)
   const applyItem = (item: ReportedItem): void => {
     const eventId = item.type === 'here' || item.type === 'leave' ? null : changes.takeId()
     if (eventId !== null) changes.events.push({ id: eventId, contactId, event: eventOf(item, write) })
@@ -506,13 +532,11 @@ function recordReport(planning: Planning, write: VisitReportWrite): StoredVisitR
   return { contactId, created, repeated: false }
 }
 
-/** Whether the batch has no earlier report of this person with the same id. */
-function isFirst({ reported }: Changes, known: PersonFacts, reportId: string): boolean {
+/** So that the same report is not stored again by the batch. */
+function noteReport({ reported }: Changes, known: PersonFacts, reportId: string): void {
   const ids = reported.get(known)
-  if (ids?.includes(reportId)) return false
   if (ids) ids.push(reportId)
   else reported.set(known, [reportId])
-  return true
 }
 
 type ContactInput = Extract<PlannedWrite, { input: ContactWrite }>
@@ -521,7 +545,8 @@ type ContactInput = Extract<PlannedWrite, { input: ContactWrite }>
 function saveContact(planning: Planning, { name, input: write }: ContactInput): SavedContact | Refused {
   const { changes, facts, index } = planning
   const known = personOf(facts.people, index)
-  changes.counted.push(write)
+  const limited = countWrite(planning, write)
+  if (limited) return limited
   const found = findPerson(changes.people, known)
   if (!found && name === 'updateContact') return { refusal: 'contact_not_found' }
   const { firstName = null, lastName = null, source = null } = write

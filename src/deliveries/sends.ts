@@ -285,7 +285,7 @@ type Sending = Omit<WriteContext, 'via'> & PreparedSend
 /** Resolves after the commit. Refusals: contact_not_found, plan_limit_reached, message_not_live, and of keys. */
 export const sendMail = (
   { store, clock }: Pick<Dependencies, 'store' | 'clock'>,
-  { access, app, buckets, idempotency, messageId, mail, unlinked }: Sending,
+  { access, app, limits, idempotency, messageId, mail, unlinked }: Sending,
   input: SendFields,
 ): Promise<SentMail | Refused> => {
   const { email, emailShown, createContact, firstName, lastName, properties } = input
@@ -303,7 +303,7 @@ export const sendMail = (
     mail,
     unlinked,
     at: clock.now(),
-    buckets,
+    limits,
     idempotency,
   })
 }

@@ -195,7 +195,7 @@ export async function sendTestEvent(
     via: 'api',
     at: clock.now(),
     occurredAt: null,
-    buckets: [],
+    limits: [],
     idempotency: null,
   })
 }

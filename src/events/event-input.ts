@@ -267,7 +267,7 @@ function eventWrite({ sender, via, at, idempotency }: EventText, { app, input, o
     via,
     at,
     occurredAt: input.occurredAt,
-    buckets: sender.buckets,
+    limits: sender.limits,
     idempotency: idempotency === undefined ? null : isHashed ? idempotency : hashRequest(idempotency, object),
   }
 }

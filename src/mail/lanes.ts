@@ -1,8 +1,10 @@
 /** One lane per app limits its claims and rate and pauses it if its emails are refused. */
 import type { Clock } from '../core/clock.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
+import { openPace, paceRoom, paceWaitMs, refillPace } from '../deliveries/pace.ts'
 import type { LearnedLimits, Pause } from '../messages/mailer.ts'
 import type { LimitWait } from '../store/limit-waits.ts'
+import type { Pace } from '../store/pace-rules.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import type { Login, Routes } from './routes.ts'
 import { SMTP_LIMITS } from './smtp.ts'
@@ -291,42 +293,27 @@ const sideBySide = ({ provider }: Login): number =>
 
 const countBeside = ({ login, most }: Lane): number => Math.min(sideBySide(login), most)
 
-export const PER_SECOND = 100
-
 export type Rate = ReturnType<typeof createRate>
 
-/** A claim may overdraw the rate by as much as is sent in this time, so that a fast app needs few claims. */
-const CLAIM_SECONDS = 0.1
-
-/** A token bucket that claims may overdraw; the app then waits longer. `given` null: the default rate. */
+/** The pace of this process. `given` null: the default. */
 export function createRate({ monotonicMs }: Pick<Clock, 'monotonicMs'>, given: number | null) {
-  let perSecond = given ?? PER_SECOND
-  let [tokens, at] = [perSecond, monotonicMs()]
+  let perSecond = given
+  let pace = openPace(perSecond, monotonicMs())
 
-  const refill = (): void => {
-    const now = monotonicMs()
-    tokens = Math.min(perSecond, tokens + ((now - at) / 1000) * perSecond)
-    at = now
-  }
+  const refill = (): Pace => (pace = refillPace(pace, perSecond, monotonicMs()))
 
   return {
     change(to: number | null): void {
       refill()
-      perSecond = to ?? PER_SECOND
+      perSecond = to
     },
     spend(): void {
-      refill()
-      tokens -= 1
+      const { tokens, at } = refill()
+      pace = { tokens: tokens - 1, at }
     },
     /** How many emails may be claimed now. */
-    room(): number {
-      refill()
-      return tokens < 1 ? 0 : Math.max(Math.floor(tokens), Math.ceil(perSecond * CLAIM_SECONDS))
-    },
+    room: (): number => paceRoom(refill(), perSecond),
     /** Until the next email may be sent (ms). */
-    waitMs(): number {
-      refill()
-      return tokens < 1 ? ((1 - tokens) / perSecond) * 1000 : 0
-    },
+    waitMs: (): number => paceWaitMs(refill(), perSecond),
   }
 }

@@ -105,7 +105,7 @@ export async function checkMailServer(
   app: AppRow,
   settings: MailSettings,
 ): Promise<ServerCheck | Refusal | null> {
-  const { allowed, retryAfterSeconds } = limits.take(`server-check:${app.accountId}`, SERVER_CHECKS)
+  const { allowed, retryAfterSeconds } = await limits.takeAlone(`server-check:${app.accountId}`, SERVER_CHECKS)
   return allowed > 0 ? mailer.checkServer(app, settings) : refuseChecks(retryAfterSeconds)
 }
 

@@ -88,7 +88,7 @@ export function createGuard(deps: GuardDependencies) {
     // no promise for a known key, as in the API
     const access = found instanceof Promise ? await found : found
     if (!access) return no(deps.abuseLimits.checkAddress(factsOf(request).address()) ?? WRONG_KEY)
-    const refusal = admit(deps, request, access) ?? checkHeaders(request)
+    const refusal = (await admit(deps, request, access)) ?? checkHeaders(request)
     if (refusal) return no(refusal)
     const bytes = await readBytes(request, MESSAGE_BYTES)
     return bytes === null ? no(TOO_LARGE) : { access, bytes }
@@ -96,7 +96,7 @@ export function createGuard(deps: GuardDependencies) {
 }
 
 /** 429 for abuse on any endpoint or too many MCP requests; then the scope. */
-function admit(deps: GuardDependencies, request: Request, access: Access): Refusal | null {
+async function admit(deps: GuardDependencies, request: Request, access: Access): Promise<Refusal | null> {
   const facts = factsOf(request)
   facts.access = access
   deps.access.noteUse(access, request.headers.has('origin') || request.headers.get('sec-fetch-site') === 'cross-site')
@@ -104,7 +104,7 @@ function admit(deps: GuardDependencies, request: Request, access: Access): Refus
   const abuse = deps.abuseLimits.checkKey(key)
   if (abuse) return abuse
   const { bucket, limit } = keyLimits.mcpCalls
-  const { allowed, retryAfterSeconds: retryAfter } = deps.limits.take(bucket, limit)
+  const { allowed, retryAfterSeconds: retryAfter } = await deps.limits.takeAlone(bucket, limit)
   if (allowed === 0) {
     const at = deps.clock.now()
     return refuseLimited({ name: 'mcp_calls_per_minute', key, limit: limit.max, retryAfter, at })

@@ -125,7 +125,7 @@ const ofPerson = ({ accountId, id: appId }: AppRow, email: string, clock: Pick<C
   shownEmail: null,
   newPeoplePerMonth: null,
   at: clock.now(),
-  buckets: [],
+  limits: [],
   idempotency: null,
 })
 

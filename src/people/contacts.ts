@@ -56,7 +56,7 @@ export async function saveByMember(
   const plan = { newPeoplePerMonth: account?.plan.newPeoplePerMonth ?? null }
   const refused = await refuseConsent(deps.store, app, fields)
   if (refused) return refused
-  const context = { access: { plan }, app, via: 'dashboard' as const, buckets: [], idempotency: null }
+  const context = { access: { plan }, app, via: 'dashboard' as const, limits: [], idempotency: null }
   const write = { ...contactWrite(deps, context, fields), actor }
   return isNew ? deps.store.addContact(write) : deps.store.updateContact(write)
 }
@@ -77,9 +77,9 @@ export const contactWrite = (
     access,
     app,
     via,
-    buckets,
+    limits,
     idempotency,
-  }: Pick<ContactContext, 'app' | 'via' | 'buckets' | 'idempotency'> & {
+  }: Pick<ContactContext, 'app' | 'via' | 'limits' | 'idempotency'> & {
     access: { plan: Pick<WriteContext['access']['plan'], 'newPeoplePerMonth'> }
   },
   fields: ContactFields,
@@ -96,7 +96,7 @@ export const contactWrite = (
   fields: fields.fields,
   source: fields.source,
   at: clock.now(),
-  buckets,
+  limits,
   idempotency,
   ...(fields.consent === undefined ? {} : { asksConsent: via }),
 })

@@ -267,7 +267,7 @@ async function savePeople(deps: Deps, app: AppRow, { people, plan, actor }: Savi
   const refused = await stopEmails(deps, app, { people, actor })
   if (refused) return people.map(({ line }) => ({ line, result: refused.refusal }))
   const toWrite = (fields: ContactFields, isPending: boolean): ContactWrite => ({
-    ...contactWrite(deps, { access: { plan }, app, via: 'dashboard', buckets: [], idempotency: null }, fields),
+    ...contactWrite(deps, { access: { plan }, app, via: 'dashboard', limits: [], idempotency: null }, fields),
     actor,
     imported: { isPending },
   })

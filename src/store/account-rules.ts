@@ -1,5 +1,5 @@
 /** The store applies these rules of accounts, but does not contain them (accounts/account-rules.ts). Times are ms UTC. */
-import type { NewLink, Refused, Role } from './types.ts'
+import type { CountedLimit, NewLink, Refused, Role } from './types.ts'
 import type { RequestRules } from './requests.ts'
 import type { RetentionRules } from './retention.ts'
 import type { DeliveryWork, Installation, SenderProof } from './message-types.ts'
@@ -73,6 +73,11 @@ export type AccountRules = RetentionRules & {
   listEndedSessions: (others: readonly { id: string; lastSeenAt: number }[]) => string[]
   /** `accounts`: those that the member has joined. */
   refuseOneStep: (accounts: readonly { requiresTwoStep: boolean }[]) => Refused | null
+  findFull: (
+    limits: readonly CountedLimit[],
+    usedOf: (bucket: string) => number | undefined,
+    count: number,
+  ) => CountedLimit | null
   isExclusive: (proof: SenderProof) => boolean
   expiriesAt: (at: number) => Expiries
   mostRequests: RequestRules['mostRequests']

@@ -81,14 +81,14 @@ export function createCounters(db: Database) {
       rollup.count += 1
       rollup.lastEventId = eventId
     },
-    countUsage(bucket: string, at: number): void {
+    countUsage(bucket: string, at: number, count = 1): void {
       const second = Math.floor(at / 1000)
       if (used?.second !== second || used.bucket !== bucket) {
         const id = `${second}:${bucket}`
         used = usage.get(id) ?? { bucket, second, count: 0 }
         usage.set(id, used)
       }
-      used.count += 1
+      used.count += count
     },
     write(): void {
       for (const r of rollups.values()) {

@@ -2,6 +2,7 @@ import type { Sql } from './engine/sql.ts'
 import { mapInOrder } from '../core/in-order.ts'
 import { type DueQuery, IS_CLAIMED, IS_WAITING, isKeyFree } from './delivery-states.ts'
 import type { DeliveryRow } from './message-types.ts'
+import type { PaceRules } from './pace-rules.ts'
 import { createLockedQueue, IS_CLAIMER_RUNNING } from './postgres/delivery-queue.ts'
 
 /** The earliest due time of each app with waiting deliveries: two index lookups per app. */
@@ -17,8 +18,9 @@ const NEXT_BY_APP = `
 type Due = { id: number; dueAt: number }
 
 /** Due deliveries by app, so that an app that is paused costs the others nothing. */
-export function createDeliveryQueue(db: Sql) {
-  const listLocked = db.dialect.engine === 'postgres' ? createLockedQueue(db) : null
+/** `rules`: for claims. */
+export function createDeliveryQueue(db: Sql, rules?: PaceRules) {
+  const listLocked = db.dialect.engine === 'postgres' && rules ? createLockedQueue(db, rules) : null
   const byApp = db.prepare<{ app: number; dueAt: number }, []>(NEXT_BY_APP)
   const ofApp = db.prepare<Due, [number, number, number]>(
     `SELECT id, due_at AS "dueAt" FROM deliveries WHERE ${IS_WAITING} AND app_id = ? AND due_at <= ?

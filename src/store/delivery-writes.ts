@@ -77,7 +77,7 @@ const MARKED: Marked = { isMarked: true }
  */
 export function createDeliveryWrites({ db, live, ends, comparisons, follow, brakes, topics, rules }: Parts) {
   const reads = createDeliveryReads(db, live.findSource, { locks: true })
-  const queue = createDeliveryQueue(db)
+  const queue = createDeliveryQueue(db, rules)
   const { decideAll, checkFinally } = createDeciding(db, reads, rules)
   const { end } = ends
   const statements = prepareDeliveryStatements(db)

@@ -1,11 +1,11 @@
 import type { Refusal, Warning } from '../core/refusals.ts'
-import type { AppRow, EventWrite, Idempotency, RecordedEvent, Refused, Via } from './types.ts'
+import type { AppRow, CountedLimit, EventWrite, Idempotency, RecordedEvent, Refused, Via } from './types.ts'
 
 /** Sent to the writer thread once per object. */
 export type EventSender = {
   apps: (Pick<AppRow, 'id' | 'accountId' | 'publicId'> & { hosts: readonly string[] })[]
   newPeoplePerMonth: number | null
-  buckets: string[]
+  limits: CountedLimit[]
 }
 
 /** `target`: method and path of the request. */
@@ -23,8 +23,8 @@ export type EventText = {
   refusal?: TextRefusal
 }
 
-/** `appId`: the app that the input names. `lacksEmail`: the input has no email. */
-export type RefusedText = { refused: Refusal; appId?: number; lacksEmail?: boolean }
+/** `appId`: the app that the input names. `lacksEmail`: the input has no email. `bucket`: of the limit that is used up. */
+export type RefusedText = { refused: Refusal; appId?: number; lacksEmail?: boolean; bucket?: string }
 
 export type ReadText = { write: EventWrite; warnings: Warning[] }
 

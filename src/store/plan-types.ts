@@ -9,6 +9,7 @@ import type { Arrival, DeliveryRules, EndPlan, Finish } from './delivery-rules.t
 import type { KeyedOutcomes, NewOutcome, PlanOnce } from './idempotency.ts'
 import type { AppRules, LiveMessage } from './live-messages.ts'
 import type { BrakeRules } from './brake-rules.ts'
+import type { PaceRules } from './pace-rules.ts'
 import type { DeliveryState, Goal, MessageContent, SendWrite, SentMail, SuppressionReason } from './message-types.ts'
 import type { UsedFacts } from './message-uses.ts'
 import type { MessageRules } from './messages.ts'
@@ -22,11 +23,11 @@ import type {
   ConsentWrite,
   ContactStatus,
   ContactWrite,
+  CountedLimit,
   EventWrite,
   FieldValue,
   Idempotency,
   NameField,
-  PersonWrite,
   RecordedEvent,
   Refused,
   SavedContact,
@@ -183,6 +184,8 @@ export type Facts = {
   people: BatchPeople
   firstId: number
   newPeople: ReadonlyMap<string, number>
+  /** what all instances used of a limit, by bucket; without limits that this process alone counts, before the write */
+  used: ReadonlyMap<string, number>
   outcomes: KeyedOutcomes
   reports: Readonly<ReportQueries>
   matches: Matches
@@ -265,7 +268,7 @@ export type Plan = {
   consents: NewConsent[]
   confirmations: Confirmation[]
   requests: NewOutcome[]
-  counted: Pick<PersonWrite, 'buckets' | 'at'>[]
+  counted: { limits: readonly CountedLimit[]; count: number; at: number }[]
 }
 
 export type Planner = {
@@ -282,6 +285,7 @@ export type Rules = DeliveryRules &
   TopicRules &
   ScheduleRules &
   BrakeRules &
+  PaceRules &
   AccountRules & {
     planOnce: PlanOnce
   }

@@ -14,6 +14,7 @@ import { createSendWrites } from './sends.ts'
 import { createPersonReads, type People } from './people.ts'
 import type { Goal } from './message-types.ts'
 import {
+  type AccountMonth,
   type AppFacts,
   type AwaitedGoal,
   type BatchPeople,
@@ -43,8 +44,7 @@ import {
 } from './plan-types.ts'
 import { createSentCache, type SentCache } from './caches/sent-cache.ts'
 import { createSuppressionList } from './suppressions.ts'
-import type { FieldValue } from './types.ts'
-import type { Counters } from './counters.ts'
+import type { CountedLimit, FieldValue } from './types.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 
 type Parts = {
@@ -54,7 +54,8 @@ type Parts = {
   live: LiveMessages
   sentCache: SentCache
   ends: DeliveryEnds
-  counters: Pick<Counters, 'countUsage'>
+  usage: LimitUsage
+  newPeople: NewPeople
   rows: RowWrites
   isRepeated: IsRepeated
   rules: PlanRules
@@ -64,6 +65,18 @@ type PlanRules = Planner & Pick<Rules, 'defaultResponseDays'>
 
 /** Whether a visit report arrived before. */
 export type IsRepeated = (query: ReportQuery) => Maybe<boolean>
+
+/** What is used of limits. */
+export type LimitUsage = {
+  /** by all instances, by bucket, in the open transaction; empty if this process alone counts, before the write */
+  used: ReadonlyMap<string, number>
+  count(limit: CountedLimit, counted: { count: number; at: number }): void
+  /** Deletes what has expired; `second`: by the app's clock. @returns how many rows */
+  removeExpired(second: number): Promise<number>
+}
+
+/** Counts the new people of a month; what is counted for a write stays until it is committed. */
+export type NewPeople = (month: AccountMonth) => Maybe<number>
 
 /** The rows of a batch, as each engine adds them quickest. */
 export type RowWrites = {
@@ -84,7 +97,9 @@ export function createPlannedWrites(parts: Parts) {
   }
 }
 
-function createPlanning({ rules, ...parts }: FactParts & { rules: PlanRules }) {
+type PlanningParts = FactParts & { rules: PlanRules; usage: Pick<LimitUsage, 'used'> }
+
+function createPlanning({ rules, usage: { used }, ...parts }: PlanningParts) {
   const facts = createPlannedFacts({ ...parts, rules })
 
   return async (batch: readonly PlannedWrite[], firstId: number): Promise<Plan> => {
@@ -92,7 +107,7 @@ function createPlanning({ rules, ...parts }: FactParts & { rules: PlanRules }) {
     const query = rules.queryFacts(batch, people)
     const { newPeople, outcomes } = await facts.loadFacts(query)
     const { matches, reports } = query
-    return rules.planWrites(batch, { people, matches, reports, firstId, newPeople, outcomes })
+    return rules.planWrites(batch, { people, matches, reports, firstId, newPeople, outcomes, used })
   }
 }
 
@@ -106,7 +121,8 @@ export function createDryRuns(sql: Sql, rules: PlanRules) {
   const db = withoutLocks(sql)
   const open = () => {
     const [live, sentCache] = [createLiveMessages(db, async () => null), createSentCache()]
-    const parts = { db, people: createPersonReads(db), live, sentCache, isRepeated: () => false, rules }
+    const reads = { people: createPersonReads(db), newPeople: createNewPeopleReads(db), isRepeated: () => false }
+    const parts = { db, ...reads, usage: { used: new Map() }, live, sentCache, rules }
     const makePlan = createPlanning(parts)
     return (write: DryRunWrite): Promise<Plan> =>
       db.readTogether(async () => {
@@ -128,6 +144,7 @@ export function createDryRuns(sql: Sql, rules: PlanRules) {
 type FactParts = Pick<Parts, 'db' | 'live' | 'sentCache'> & {
   people: Pick<People, 'load' | 'find'>
   isRepeated: IsRepeated
+  newPeople: NewPeople
   rules: Pick<Rules, 'defaultResponseDays'>
 }
 type Row = Omit<WaitingFacts, 'content' | 'parts' | 'properties'>
@@ -141,18 +158,28 @@ const IS_SENT_OR_HELD_BACK = `app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KE
 type Version = { messageId: number; version: number }
 const JOINED_COUNT = `(SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
 
+/** Each once, so that instances lock them in the same order. */
+const inOrderOfKeys = (months: readonly AccountMonth[]): AccountMonth[] => {
+  const byKey = new Map(months.map((one) => [monthKey(one), one]))
+  return [...byKey.keys()].toSorted().flatMap((key) => byKey.get(key) ?? [])
+}
+
+export function createNewPeopleReads(db: Sql): NewPeople {
+  const count = db.prepare<{ count: number }, [string, string]>(
+    'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
+  )
+  return async ({ accountId, month }) => (await count.get(accountId, month))?.count ?? 0
+}
+
 type AppPeople = { app: AppFacts; byEmail: Map<string, PersonFacts> }
 
-export function createPlannedFacts({ db, people, live, sentCache, isRepeated, rules }: FactParts) {
+export function createPlannedFacts({ db, people, live, sentCache, isRepeated, newPeople, rules }: FactParts) {
   const names = db.prepare<Names, [number]>(
     'SELECT first_name AS "firstName", last_name AS "lastName" FROM contacts WHERE id = ?',
   )
   const contacts = createContactReads(db)
   const suppressions = createSuppressionList(db)
   const { listConsents } = createConsentReads(db)
-  const newPeople = db.prepare<{ count: number }, [string, string]>(
-    'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
-  )
   const loadOutcomes = createOutcomeFacts(db, rules)
   const loadEmails = createEmailFacts({ db, live, sentCache })
 
@@ -202,10 +229,7 @@ export function createPlannedFacts({ db, people, live, sentCache, isRepeated, ru
       for (const query of queries.emails) query.person.emails = await loadEmails(query)
       return {
         newPeople: new Map(
-          await mapInOrder(queries.months, async (one) => [
-            monthKey(one),
-            (await newPeople.get(one.accountId, one.month))?.count ?? 0,
-          ]),
+          await mapInOrder(inOrderOfKeys(queries.months), async (one) => [monthKey(one), await newPeople(one)]),
         ),
         outcomes: await loadOutcomes(queries.outcomes),
       }
@@ -351,7 +375,7 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
   }
 }
 
-function createApplying({ db, people, live, ends, counters, rows }: Parts) {
+function createApplying({ db, people, live, ends, usage, rows }: Parts) {
   const suppressions = createSuppressionList(db)
   const addNew = db.prepare(
     `INSERT INTO new_people (account_id, month, count) VALUES (?, ?, ?)
@@ -432,7 +456,8 @@ function createApplying({ db, people, live, ends, counters, rows }: Parts) {
   }
 
   return async (plan: Plan): Promise<void> => {
-    for (const { buckets, at } of plan.counted) for (const bucket of buckets) counters.countUsage(bucket, at)
+    for (const { limits, count, at } of plan.counted)
+      for (const limit of limits) usage.count(limit, { count, at })
     await applyPeople(plan)
     await rows.addReports(plan.reports)
     await rows.addEvents(plan.events)

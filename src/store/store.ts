@@ -47,7 +47,7 @@ import { createTwoStepReads } from './two-step.ts'
 import { createReportReads } from './visit-reports.ts'
 import { createMonitoringReads } from './monitoring.ts'
 import { createOwnerReads } from './weekly-summaries.ts'
-import type { Refused } from './types.ts'
+import type { LimitUse, Refused } from './types.ts'
 import type { Job, Outcome, WriteName, Writes } from './writes.ts'
 import { createEngine } from './engine/engine.ts'
 import type { Sql } from './engine/sql.ts'
@@ -78,6 +78,8 @@ export type Store = {
     close(): Promise<void>
     /** Another process changed anything, or another instance what is cached. */
     onForeignWrite(listener: () => void): void
+    /** Before the outcomes of a commit, what is used of its limits; null if this process counts alone. */
+    onLimitUse: ((listener: (uses: LimitUse[]) => void) => void) | null
     /** Commits can't be trusted any more: the process must stop. */
     onBroken(listener: (reason: string) => void): void
     onFault(listener: FaultListener): void
@@ -219,6 +221,7 @@ export function assembleStore(channel: Channel, { sql, ...reading }: Reading): S
     ...readsOf(reads, (reason) => damageListeners.forEach((listener) => listener(reason))),
     close: () => (closing ??= closeAll()),
     onForeignWrite: channel.onForeignWrite,
+    onLimitUse: channel.onLimitUse ?? null,
     onBroken: (listener) => {
       damageListeners.push(listener)
       channel.onBroken(listener)

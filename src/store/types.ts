@@ -44,7 +44,17 @@ export type WriteRefusal =
   | 'commit_unconfirmed'
   | 'internal_error'
 
-export type Refused = { refusal: WriteRefusal; reason?: string }
+/** `bucket`: of the limit that is used up. */
+export type Refused = { refusal: WriteRefusal; reason?: string; bucket?: string }
+
+/** A limit that counts a write, in `bucket`: at most `max` in any window of this length; null: any number. */
+export type CountedLimit = { bucket: string; max: number | null; windowMs: number }
+
+/**
+ * What all instances used of a limit. `nextMs`: until the first of it is returned; `roomMs`: until there is room for one
+ * more.
+ */
+export type LimitUse = { bucket: string; used: number; nextMs: number; roomMs: number }
 
 /**
  * `bodyHash` tells a repeated request from a different one with the same key. `part`: index in a batch. `at` is
@@ -60,8 +70,8 @@ export type PersonWrite = {
   shownEmail: string | null
   newPeoplePerMonth: number | null
   at: number
-  /** limits that counted this write, stored so that a restart does not refill them */
-  buckets: string[]
+  /** stored, so that a restart does not refill them, and checked if several instances share them */
+  limits: CountedLimit[]
   idempotency: Idempotency | null
 }
 

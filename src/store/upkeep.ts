@@ -4,21 +4,25 @@ import type { AccountRules } from './account-rules.ts'
 import type { Timeline, TimelineRow } from './timeline/timeline.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import { createOutcomeUpkeep } from './idempotency.ts'
+import type { LimitUsage } from './planned-writes.ts'
 import { createRequestUpkeep } from './requests.ts'
 import { VISIT_REPORT_MS } from './visit-reports.ts'
 
 /** Rows of each kind deleted per commit, so that no request waits long. */
-const DELETED_PER_RUN = 500
+export const DELETED_PER_RUN = 500
 
 type UpkeepRules = Pick<AccountRules, 'defaultRequestDays' | 'defaultResponseDays' | 'expiriesAt'>
 
+type UpkeepParts = {
+  db: Sql
+  timeline: Pick<Timeline, 'remove'>
+  usage: Pick<LimitUsage, 'removeExpired'>
+  rules: UpkeepRules
+}
+
 /** Deletes expired rows. @returns the number deleted, so that the caller can repeat it */
-export function createUpkeep(db: Sql, timeline: Pick<Timeline, 'remove'>, rules: UpkeepRules) {
+export function createUpkeep({ db, timeline, usage, rules }: UpkeepParts) {
   const removeOutcomes = createOutcomeUpkeep(db, rules, DELETED_PER_RUN)
-  const usage = db.prepare(
-    `DELETE FROM limit_usage WHERE (bucket, second) IN
-       (SELECT bucket, second FROM limit_usage WHERE second < ? LIMIT ${DELETED_PER_RUN})`,
-  )
   const removeBatches = createBatchUpkeep(db, timeline)
   const calls = db.prepare(
     `DELETE FROM mcp_calls WHERE called_at <= ? AND id IN (SELECT id FROM mcp_calls ORDER BY id LIMIT ${DELETED_PER_RUN})`,
@@ -39,7 +43,6 @@ export function createUpkeep(db: Sql, timeline: Pick<Timeline, 'remove'>, rules:
       const { usageSecond, callsAt, signInsAt, linksAt, formsAt, sessionsAt, secretsAt, setUpsAt } =
         rules.expiriesAt(at)
       const runs = [
-        await usage.run(usageSecond),
         await calls.run(callsAt),
         await signIns.run(signInsAt),
         await links.run(linksAt),
@@ -48,7 +51,8 @@ export function createUpkeep(db: Sql, timeline: Pick<Timeline, 'remove'>, rules:
         await secrets.run(secretsAt),
         await setups.run(setUpsAt),
       ]
-      const others = (await removeOutcomes(at)) + (await removeBatches(at)) + (await removeRequests(at))
+      const used = await usage.removeExpired(usageSecond)
+      const others = used + (await removeOutcomes(at)) + (await removeBatches(at)) + (await removeRequests(at))
       return { deleted: runs.reduce((sum, run) => sum + run.changes, others) }
     },
   }

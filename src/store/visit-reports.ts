@@ -16,7 +16,7 @@ export type ReportedItem = {
   occurredAt: number
 }
 
-export type VisitReportWrite = Omit<PersonWrite, 'buckets' | 'idempotency'> & {
+export type VisitReportWrite = Omit<PersonWrite, 'idempotency'> & {
   reportId: string
   createContact: boolean
   items: ReportedItem[]

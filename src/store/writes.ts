@@ -5,7 +5,6 @@ import { createAlertWrites } from './alerts.ts'
 import { createAppWrites } from './apps.ts'
 import { createAuditWrites } from './audit.ts'
 import { createBackupWrites } from './backups.ts'
-import type { Counters } from './counters.ts'
 import { createComparing } from './compared-people.ts'
 import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryRetries } from './delivery-retries.ts'
@@ -32,7 +31,7 @@ import { createMessageWrites } from './messages.ts'
 import { createPasswordWrites } from './passwords.ts'
 import type { People } from './people.ts'
 import type { PlannedWrite, Rules } from './plan-types.ts'
-import { createPlannedWrites, type IsRepeated, type RowWrites } from './planned-writes.ts'
+import { createPlannedWrites, type IsRepeated, type LimitUsage, type NewPeople, type RowWrites } from './planned-writes.ts'
 import { createRequestWrites } from './requests.ts'
 import { createExpiry } from './retention.ts'
 import { createMessageSchedules, createScheduleWrites } from './schedules.ts'
@@ -42,6 +41,7 @@ import { createSessionWrites } from './sessions.ts'
 import type { StartWrite } from './start-writes.ts'
 import { createSuppressionWrites } from './suppressions.ts'
 import type { Timeline } from './timeline/timeline.ts'
+import { createTokenWrites } from './tokens.ts'
 import { createTopicWrites } from './topics.ts'
 import { createTwoStepWrites } from './two-step.ts'
 import type {
@@ -86,7 +86,8 @@ const PLANNED: Record<keyof PlannedWrites, true> = {
 export type EngineParts = {
   ids: IdSequence
   people: People
-  counters: Pick<Counters, 'countUsage'>
+  usage: LimitUsage
+  newPeople: NewPeople
   rows: RowWrites
   isRepeated: IsRepeated
   timeline: Pick<Timeline, 'erase' | 'remove'>
@@ -95,7 +96,7 @@ export type EngineParts = {
 export type WritesParts = { db: Sql; engine: EngineParts; sealer: Sealer; rules: Rules }
 
 export function createWrites({ db, engine, sealer, rules }: WritesParts) {
-  const { ids, people, timeline } = engine
+  const { ids, people, timeline, usage } = engine
   const [live, sentCache] = [createLiveMessages(db, createMailSources(db, sealer)), createSentCache()]
   const comparisons = createComparing(db)
   const ends = createDeliveryEnds({ db, sentCache, comparisons, rules })
@@ -129,9 +130,10 @@ export function createWrites({ db, engine, sealer, rules }: WritesParts) {
     ...createActivationWrites(db),
     ...createErasure({ db, people, timeline }),
     ...createCallWrites(db),
+    ...createTokenWrites(usage, rules),
     ...createDomainCheckWrites(db),
     ...createRequestWrites(db, rules),
-    ...createUpkeep(db, timeline, rules),
+    ...createUpkeep({ db, timeline, usage, rules }),
     ...createExpiry({ db, timeline, rules, now: () => performance.now() }),
     ...messages,
     ...mailSettings,
@@ -157,6 +159,7 @@ export const textWrite = ({ refusal }: EventText, { write }: ReadText): PlannedW
 export function toTextOutcome(outcome: RecordedEvent | Refused, { write, warnings }: ReadText): TextOutcome {
   const { appId } = write
   if (!('refusal' in outcome)) return warnings.length === 0 ? { ...outcome, appId } : { ...outcome, appId, warnings }
-  const { refusal } = outcome
-  return refusal === 'rate_limited' ? { refused: { refusal }, appId } : { ...outcome, appId }
+  const { refusal, bucket } = outcome
+  if (refusal !== 'rate_limited') return { ...outcome, appId }
+  return { refused: { refusal }, appId, ...(bucket === undefined ? {} : { bucket }) }
 }

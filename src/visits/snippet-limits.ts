@@ -1,7 +1,16 @@
 import { formatCount, formatLimit } from '../core/count.ts'
 import { addressBucket } from '../core/addresses.ts'
-import { MOST_ADDRESSES, createLimits, type Limit, type Taken, type TakenAgo } from '../accounts/limits.ts'
+import {
+  countedLimit,
+  createLimits,
+  type Limit,
+  type Limits,
+  MOST_ADDRESSES,
+  type Taken,
+  type TakenAgo,
+} from '../accounts/limits.ts'
 import { type Refusal, refuse, retryTime, type ScriptLimitName } from '../core/refusals.ts'
+import type { CountedLimit } from '../store/types.ts'
 import type { BatchSize } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
 import { type Clock, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
@@ -25,9 +34,14 @@ type AddressLimits = {
   forgetIdle(): void
 }
 
+type TakenItems = { refused: Refusal } | { giveBack(): void }
+type AskedItems = { appId: number; email: string; items: number }
+
 type SenderLimits = {
-  /** All or none. `giveBack`: already stored, or failed. */
-  take(asked: { appId: number; email: string; items: number }): { refused: Refusal } | { giveBack(): void }
+  /** All or none. `giveBack`: already stored, or failed. `counted`: with the report, by the store. */
+  take(asked: AskedItems): { refused: Refusal } | { giveBack(): void; counted: CountedLimit[] }
+  /** Of the limit that other instances used up before the commit. */
+  refuseFull(asked: AskedItems, bucket: string): Refusal
   restore(sizes: BatchSize[], now: number): void
   forgetIdle(): void
 }
@@ -37,8 +51,8 @@ export type SnippetLimits = AddressLimits & SenderLimits
 /**
  * On the monotonic clock. Counts of people and sites are restored from stored batches; addresses are stored nowhere.
  */
-export function createSnippetLimits(clocked: Clocked): SnippetLimits {
-  const [addresses, senders] = [limitAddresses(clocked), limitSenders(clocked)]
+export function createSnippetLimits({ shared, ...clocked }: Clocked & { shared?: SharedLimits }): SnippetLimits {
+  const [addresses, senders] = [limitAddresses(clocked), limitSenders(clocked, shared)]
   const forgetIdle = (): void => {
     addresses.forgetIdle()
     senders.forgetIdle()
@@ -68,11 +82,22 @@ function limitAddresses({ clock }: Clocked): AddressLimits {
   }
 }
 
-function limitSenders({ clock }: Clocked): SenderLimits {
-  const senders = createLimits({ clock })
-  const namesOf = (appId: number, email: string) => ({ person: `${appId}:${email}`, site: `${appId}` })
+/** `addressKey`: the database gets a keyed hash of a person's address. */
+type SharedLimits = { limits: Limits; addressKey: string }
 
-  const takeItems = (scope: 'person' | 'site', name: string, items: number) => {
+const sharedNames = ({ addressKey }: SharedLimits, appId: number, email: string) => ({
+  person: `person:${new Bun.CryptoHasher('sha256', addressKey).update(`${appId}:${email}`).digest('base64url')}`,
+  site: `site:${appId}`,
+})
+
+function limitSenders({ clock }: Clocked, shared?: SharedLimits): SenderLimits {
+  const senders = shared?.limits ?? createLimits({ clock })
+  const namesOf = (appId: number, email: string) =>
+    shared ? sharedNames(shared, appId, email) : { person: `${appId}:${email}`, site: `${appId}` }
+  const countedBy = (names: ReturnType<typeof namesOf>): CountedLimit[] =>
+    (['person', 'site'] as const).map((scope) => countedLimit({ bucket: names[scope], limit: SNIPPET_LIMITS[scope] }))
+
+  const takeItems = (scope: 'person' | 'site', name: string, items: number): TakenItems => {
     const limit = SNIPPET_LIMITS[scope]
     const taken = senders.take(name, limit, items)
     const giveBack = (): void => senders.giveBack(name, taken)
@@ -95,7 +120,12 @@ function limitSenders({ clock }: Clocked): SenderLimits {
         ofPerson.giveBack()
         ofSite.giveBack()
       }
-      return { giveBack }
+      return { giveBack, counted: shared ? countedBy(names) : [] }
+    },
+    refuseFull({ appId, email, items }, bucket) {
+      const scope = bucket === namesOf(appId, email).person ? 'person' : 'site'
+      const taken = senders.take(bucket, SNIPPET_LIMITS[scope], items)
+      return refuseLimited(scope, { ...taken, retryAfterSeconds: Math.max(1, taken.retryAfterSeconds) }, clock.now())
     },
     restore(sizes, now) {
       for (const scope of ['person', 'site'] as const) {
@@ -111,6 +141,8 @@ export async function restoreSnippetLimits(
   limits: SnippetLimits,
   { store, clock }: { store: Store; clock: Clock },
 ): Promise<void> {
+  // several instances count in the database
+  if (store.onLimitUse !== null) return
   const now = clock.now()
   limits.restore(await store.listBatchSizes(now - SNIPPET_LIMITS.person.windowMs), now)
 }

@@ -220,10 +220,12 @@ async function collectFor(
   if (!isOwnPage(caller.origin, site.settings.hosts)) return refuse('origin_not_allowed')
   const unproven = proveIdentity(deps, site, input, caller)
   if (unproven) return unproven
-  if (!site.plan.snippetLimits) return settle(deps, site, await storeBatch(deps, site, input))
-  const taken = deps.snippetLimits.take({ appId: site.app.id, email: input.email, items: input.items.length })
+  if (!site.plan.snippetLimits) return settle(deps, site, await storeBatch(deps, site, { input, limits: [] }))
+  const asked = { appId: site.app.id, email: input.email, items: input.items.length }
+  const taken = deps.snippetLimits.take(asked)
   if ('refused' in taken) return taken.refused
-  const outcome = await storeBatch(deps, site, input)
+  const outcome = await storeBatch(deps, site, { input, limits: taken.counted })
+  if ('bucket' in outcome && outcome.bucket !== undefined) return deps.snippetLimits.refuseFull(asked, outcome.bucket)
   if (isUncounted(outcome)) taken.giveBack()
   return settle(deps, site, outcome)
 }
@@ -268,9 +270,10 @@ const UNPROVEN = {
 const storeBatch = (
   { store: { recordVisitReport }, clock }: { store: Store; clock: Clock },
   { app, plan, settings }: Site,
-  input: VisitReportFields,
+  { input, limits }: { input: VisitReportFields } & Pick<VisitReportWrite, 'limits'>,
 ) =>
   recordVisitReport({
+    limits,
     accountId: app.accountId,
     appId: app.id,
     email: input.email,

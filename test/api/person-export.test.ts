@@ -32,7 +32,7 @@ async function fill(): Promise<void> {
   const contactId = (await store.findContact(messaging.app.id, ADA))?.id ?? 0
   const [consent] = await store.listConsents(contactId)
   const person = { accountId: messaging.app.accountId, appId: messaging.app.id, email: ADA, shownEmail: null }
-  const write = { ...person, newPeoplePerMonth: null, at: server.clock.now(), buckets: [], idempotency: null }
+  const write = { ...person, newPeoplePerMonth: null, at: server.clock.now(), limits: [], idempotency: null }
   await store.confirmConsent({ ...write, consentId: consent?.id ?? 0, address: null })
   await messaging.put(messageOf({ topic: 'Tips', wait: { minutes: 10 } }))
   await messaging.event()

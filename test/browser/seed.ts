@@ -96,6 +96,7 @@ async function seedVisit(server: Served): Promise<void> {
     email: ADA,
     shownEmail: null,
     newPeoplePerMonth: null,
+    limits: [],
     createContact: true,
     reportId: 'load.1',
     at,

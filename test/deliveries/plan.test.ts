@@ -99,7 +99,7 @@ function planOf(changes: Partial<EventWrite>[], given: Given = {}): Plan {
   const people = peopleOf(writes, given)
   const { newPeople = new Map(), outcomes = new Map() } = given
   const { matches, reports } = queryFacts(batch, people)
-  return planWrites(batch, { people, firstId: FIRST_ID, newPeople, outcomes, reports, matches })
+  return planWrites(batch, { people, firstId: FIRST_ID, used: new Map(), newPeople, outcomes, reports, matches })
 }
 
 const askOf = (changes: Partial<EventWrite>[], given: Given) => {
@@ -128,7 +128,7 @@ describe('what a call sends', () => {
     shownEmail: null,
     newPeoplePerMonth: null,
     at: AT,
-    buckets: [],
+    limits: [],
     idempotency: null,
     keyId: 'key_1',
     createContact: true,
@@ -146,7 +146,7 @@ describe('what a call sends', () => {
     const people = peopleOf(inputs, { messages: [receipt], ...given })
     const { newPeople = new Map(), outcomes = new Map() } = given
     const { matches, reports } = queryFacts(batch, people)
-    return planWrites(batch, { people, firstId: FIRST_ID, newPeople, outcomes, reports, matches })
+    return planWrites(batch, { people, firstId: FIRST_ID, used: new Map(), newPeople, outcomes, reports, matches })
   }
   const text = { subject: 'S', body: 'B', category: 'transactional' as const }
 
@@ -211,7 +211,7 @@ describe('consent', () => {
     )
     for (const one of people) if (one) one.app.rules.optIn = isOn ? optIn : null
     const { matches, reports } = queryFacts(batch, people)
-    return planWrites(batch, { people, firstId: FIRST_ID, newPeople: new Map(), outcomes: new Map(), reports, matches })
+    return planWrites(batch, { people, firstId: FIRST_ID, used: new Map(), newPeople: new Map(), outcomes: new Map(), reports, matches })
   }
   const messagesOf = ({ deliveries }: Plan) => deliveries.flatMap((one) => ('messageId' in one ? one.messageId : []))
 
@@ -437,7 +437,7 @@ test('a refused request records nothing, but replays the outcome of its key', ()
   const { matches, reports, outcomes: asked, newcomers } = queryFacts(batch, people)
   expect([asked, newcomers, matches.size]).toEqual([[key], [], 0])
   const outcomes = new Map([[outcomeKey(key.keyId, key.key), new Map([[null, stored]])]])
-  const facts: Facts = { people, firstId: FIRST_ID, newPeople: new Map(), outcomes, reports, matches }
+  const facts: Facts = { people, firstId: FIRST_ID, used: new Map(), newPeople: new Map(), outcomes, reports, matches }
   const plan = planWrites(batch, facts)
   expect(plan.outcomes).toMatchObject([{ refusal: 'rate_limited' }, { contactId: KNOWN, replayed: true }])
   expect([plan.contacts, plan.events, plan.requests, plan.counted]).toEqual([[], [], [], []])

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readEventText } from '../../src/events/event-input.ts'
 import type { EventSender, EventText } from '../../src/store/event-texts.ts'
+import { countedBy } from '../store/samples.ts'
 
 const AT = Date.UTC(2026, 4, 15, 12)
 const sender: EventSender = {
@@ -9,7 +10,7 @@ const sender: EventSender = {
     { id: 8, accountId: 'acc_1', publicId: 'app_second', hosts: [] },
   ],
   newPeoplePerMonth: 50,
-  buckets: ['events:key_1'],
+  limits: countedBy('events:key_1'),
 }
 const plain = { app: 'app_first', email: 'Ada@Example.com', event: 'results_ready' }
 const read = (body: unknown, more: Partial<EventText> = {}) =>
@@ -42,7 +43,7 @@ describe('readEventText', () => {
       via: 'api',
       at: AT,
       occurredAt: AT - 60_000,
-      buckets: ['events:key_1'],
+      limits: countedBy('events:key_1'),
       idempotency: null,
     })
   })

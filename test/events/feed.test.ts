@@ -10,7 +10,6 @@ function createNews({ isShared = false } = {}) {
       isShared,
       onCommit: (listener: (commit: { rows: number; ms: number }) => void) => void commits.push(listener),
       onForeignWrite: (listener: () => void) => void foreign.push(listener),
-      isShared: false,
     },
     commit: () => commits.forEach((listener) => listener({ rows: 1, ms: 1 })),
     foreignWrite: () => foreign.forEach((listener) => listener()),

@@ -20,6 +20,7 @@ test('counts arrivals by UTC day', async () => {
     email: 'ada@example.com',
     shownEmail: null,
     newPeoplePerMonth: null,
+    limits: [],
     createContact: false,
     at: server.clock.now(),
     reportId: '1.1',

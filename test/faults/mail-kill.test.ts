@@ -106,7 +106,7 @@ const makeEvent = ({ accountId, id: appId }: AppRow, email: string): EventWrite 
   via: 'api',
   at: Date.now(),
   occurredAt: null,
-  buckets: [],
+  limits: [],
   idempotency: null,
 })
 

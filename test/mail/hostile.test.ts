@@ -54,7 +54,7 @@ describe.each(Object.entries(HOSTILE))('%s', (_, hostile) => {
       email: 'ada@example.com',
       shownEmail: null,
     }
-    const rest = { newPeoplePerMonth: null, at, buckets: [], idempotency: null, source: null, tags: [], removeTags: [] }
+    const rest = { newPeoplePerMonth: null, at, limits: [], idempotency: null, source: null, tags: [], removeTags: [] }
     await sending
       .store()
       .addContact({ ...common, ...rest, firstName: hostile, lastName: hostile, fields: { long: hostile } })

@@ -90,7 +90,12 @@ describe('no statement scans all deliveries', () => {
       'facts of a person',
       8,
       (watched) =>
-        createPlannedFacts({ ...parts(watched), people, isRepeated: createRepeatCheck(db, createKnownReports(db)) }),
+        createPlannedFacts({
+          ...parts(watched),
+          people,
+          isRepeated: createRepeatCheck(db, createKnownReports(db)),
+          newPeople: () => 0,
+        }),
     ],
     ['suppression', 4, (watched) => createSuppressionWrites(parts(watched))],
     ['erasure', 2, (watched) => createErasure({ db: watched, people, timeline })],

@@ -10,7 +10,7 @@ import { createSealer } from '../../src/store/engine/sealing.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import type { Job, Outcome } from '../../src/store/writes.ts'
 import { failing } from './failing.ts'
-import { AT, visitReportWrite, BY, contactWrite, eventWrite, idempotency, makeFolder } from './samples.ts'
+import { AT, visitReportWrite, BY, contactWrite, eventWrite, idempotency, makeFolder, countedBy } from './samples.ts'
 
 const MINUTE = 60_000
 const MESSAGES: Partial<MessageContent>[] = [
@@ -116,7 +116,7 @@ function toJob({ kind, email, name, page, ago, key, firstName, createContact }: 
     const tags = page === 2 ? { tags: ['t'] } : page === 3 ? { removeTags: ['t'] } : {}
     const idem = key === null ? null : idempotency({ key: `c${key}`, at })
     const change = { ...names, tags: [], removeTags: [], ...tags, fields: ago > 1 ? { page } : null, source: name }
-    const input = contactWrite({ ...limit, email, at, ...change, buckets: ['b'], idempotency: idem })
+    const input = contactWrite({ ...limit, email, at, ...change, limits: countedBy('b'), idempotency: idem })
     return { name: kind === 'contact' ? 'addContact' : 'updateContact', input }
   }
   if (kind === 'suppress') return { name: 'suppress', input: { appId: 1, email, reason: 'unsubscribed', at } }
@@ -133,7 +133,7 @@ function toJob({ kind, email, name, page, ago, key, firstName, createContact }: 
   }
   const properties = JSON.stringify({ url: `https://a.example/r/${page}` })
   const event = kind === 'page' ? { type: 'page' as const, name: '$page', path: `/r/${page}` } : { name, properties }
-  const input = eventWrite({ ...limit, ...event, email, at, occurredAt, firstName, createContact, buckets: ['b'] })
+  const input = eventWrite({ ...limit, ...event, email, at, occurredAt, firstName, createContact, limits: countedBy('b') })
   return { name: 'recordEvent', input: { ...input, idempotency: key === null ? null : idempotency({ key, at }) } }
 }
 

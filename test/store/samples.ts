@@ -1,6 +1,6 @@
 import type { Store } from '../../src/store/store.ts'
 import type { VisitReportWrite } from '../../src/store/visit-reports.ts'
-import type { ContactWrite, EventWrite, Idempotency, Refused } from '../../src/store/types.ts'
+import type { ContactWrite, CountedLimit, EventWrite, Idempotency, Refused } from '../../src/store/types.ts'
 import type { NewAccount } from '../../src/store/accounts.ts'
 
 /** Noon of a day in the middle of a month (UTC). */
@@ -17,6 +17,10 @@ export type Fresh = { (): Store; reopen: () => Promise<void> }
 
 export { makeFolder } from '../data-folder.ts'
 
+/** Limits that count a write, without a maximum. */
+export const countedBy = (...buckets: string[]): CountedLimit[] =>
+  buckets.map((bucket) => ({ bucket, max: null, windowMs: HOUR }))
+
 const person = {
   accountId: 'acc_1',
   appId: 1,
@@ -24,7 +28,7 @@ const person = {
   shownEmail: null,
   newPeoplePerMonth: null,
   at: AT,
-  buckets: [],
+  limits: [],
   idempotency: null,
 }
 
@@ -50,6 +54,7 @@ export const visitReportWrite = (changes: Partial<VisitReportWrite> = {}): Visit
   shownEmail: null,
   newPeoplePerMonth: null,
   at: AT,
+  limits: [],
   createContact: false,
   reportId: 'load.1',
   items: [{ type: 'page', name: null, path: '/results', occurredAt: AT }],

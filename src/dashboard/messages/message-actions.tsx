@@ -289,7 +289,7 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
   const to = email && makeMailbox('', email)
   if (!to)
     return answerEditor(editing, { fields, notice: 'You can send tests only to members of the account.', status: 400 })
-  const notice = refuseTest(deps, viewer)
+  const notice = await refuseTest(deps, viewer)
   if (notice !== null) return answerEditor(editing, { fields, notice, status: 429 })
   const content = readFields(fields) as unknown as MessageContent
   const asked = { content, sampleId: textOf(fields, 'sample'), language: textOf(fields, 'language') }

@@ -9,8 +9,11 @@ type TypedMail = ReturnType<typeof readMail>
 const TESTS = { max: 20, windowMs: MINUTE_MS }
 
 /** Why no further test email can be sent now; null if one can. */
-export function refuseTest({ limits }: Pick<PageDependencies, 'limits'>, { member }: Viewer): string | null {
-  const { allowed, retryAfterSeconds } = limits.take(`test:${member.id}`, TESTS)
+export async function refuseTest(
+  { limits }: Pick<PageDependencies, 'limits'>,
+  { member }: Viewer,
+): Promise<string | null> {
+  const { allowed, retryAfterSeconds } = await limits.takeAlone(`test:${member.id}`, TESTS)
   return allowed > 0 ? null : `You can send ${TESTS.max} tests a minute. Try again in ${retryAfterSeconds} seconds.`
 }
 

@@ -171,7 +171,8 @@ async function syncWithProvider(deps: Deps, request: Request, viewer: Viewer): P
   const path = `${pathOf(viewer.app.publicId, 'suppressions')}#${SYNC}`
   const list = await findList(deps, viewer)
   if (list === null || 'why' in list) return redirectAnswer(path)
-  if (limits.take(`suppression-sync:${viewer.account.id}`, SYNCS).allowed === 0) {
+  const { allowed } = await limits.takeAlone(`suppression-sync:${viewer.account.id}`, SYNCS)
+  if (allowed === 0) {
     const { status, message } = REFUSALS.rate_limited
     return showSuppressions(deps, request, viewer, { status, notice: message })
   }

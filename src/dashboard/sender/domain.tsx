@@ -40,8 +40,8 @@ const MOST_OTHER_APPS = 50
 /** Rate limit of DNS lookups per account. */
 const DOMAIN_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
 
-const isTooOften = ({ limits }: PageDependencies, { account }: Viewer): boolean =>
-  limits.take(`domain-check:${account.id}`, DOMAIN_CHECKS).allowed === 0
+const isTooOften = async ({ limits }: PageDependencies, { account }: Viewer): Promise<boolean> =>
+  (await limits.takeAlone(`domain-check:${account.id}`, DOMAIN_CHECKS)).allowed === 0
 
 function refuseCheck(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
   const { status, message } = REFUSALS.rate_limited
@@ -49,12 +49,12 @@ function refuseCheck(deps: PageDependencies, request: Request, viewer: Viewer): 
 }
 
 async function checkDomains(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who) {
-  if (isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
+  if (await isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
   return showDomain(deps, request, viewer, { asksDns: true })
 }
 
 async function checkRecords(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who) {
-  if (isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
+  if (await isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
   await deps.mailer.dnsChecks.check(viewer.app, await listSenders(deps, viewer))
   return redirectAnswer(`${pathOf(viewer.app.publicId, 'sender/domain')}#${CHECKS}`)
 }
@@ -67,7 +67,7 @@ async function listSenders(deps: PageDependencies, { app }: Viewer): Promise<Che
 /** Checks a received email, then looks up the records of its domain. */
 async function checkReceived(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who) {
   const { store, clock, mailer } = deps
-  if (isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
+  if (await isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
   const received = readReceivedMail(form.text('source'))
   const domains = (await listSenders(deps, viewer)).map(({ domain }) => domain)
   if (received === null || !domains.includes(received.domain)) {

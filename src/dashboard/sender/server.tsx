@@ -183,7 +183,7 @@ async function checkSaved(
 /** To the member, as emails of messages are sent. */
 async function sendTest(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const from = form.text('message')
-  const notice = refuseTest(deps, viewer)
+  const notice = await refuseTest(deps, viewer)
   if (notice !== null) return showServer(deps, request, viewer, { status: 429, notice, from })
   const to = makeMailbox('', viewer.member.email)
   if (to === null) return showServer(deps, request, viewer, { status: 400, notice: NO_MAILBOX, from })

@@ -87,7 +87,7 @@ async function testWebhook(deps: PageDependencies, request: Request, _: FormInpu
   const provider = findHooked(await readSenderFacts(deps, viewer))
   const to = provider && makeMailbox('', provider.hooks.simulator ?? viewer.member.email)
   if (!to) return showServer(deps, request, viewer, NO_WEBHOOKS)
-  const notice = refuseTest(deps, viewer)
+  const notice = await refuseTest(deps, viewer)
   if (notice !== null) return showServer(deps, request, viewer, { status: 429, notice })
   const { store, clock, mailer } = deps
   const at = clock.now()

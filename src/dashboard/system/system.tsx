@@ -53,7 +53,7 @@ async function testAlert(
 ): Promise<Response> {
   if (!viewer.isOperator) return refuseOthers(deps, request, viewer)
   const { id: memberId, email } = viewer.member
-  const { allowed } = deps.limits.take(`alert-test:${viewer.account.id}`, ALERT_TESTS)
+  const { allowed } = await deps.limits.takeAlone(`alert-test:${viewer.account.id}`, ALERT_TESTS)
   if (allowed === 0) return showSystem(deps, request, viewer, { refused: TOO_MANY_TESTS })
   const tested = await deps.monitor.sendTest({ memberId, email, accountId: viewer.account.id })
   return showSystem(deps, request, viewer, tested)

@@ -190,7 +190,7 @@ async function save(
   if (!app) return refuse('app_not_found')
   const unmet = await refuseConsent(deps.store, app, input)
   if (unmet) return unmet
-  const context: contacts.ContactContext = { access, app, via: 'mcp', buckets: [], idempotency: null }
+  const context: contacts.ContactContext = { access, app, via: 'mcp', limits: [], idempotency: null }
   const saved = await (dryRun === true ? dryRunContact : saveContact)(deps, context, { write, fields: input })
   if (isRefusal(saved)) return contacts.explainUnknown(saved)
   const warnings = cleanValue(
@@ -216,9 +216,9 @@ async function saveContact(
   const counted = takeForContact(deps, { access, app, input: fields }, write)
   if (counted.refused) return counted.refused
   const save = write === 'contactAdds' ? contacts.addContact : contacts.updateContact
-  const saved = await save(deps, { ...context, buckets: counted.buckets }, fields)
-  counted.settle(saved)
-  if (isRefusal(saved)) return saved
+  const saved = await save(deps, { ...context, limits: counted.counted }, fields)
+  const { refused } = counted.settle(saved)
+  if (isRefusal(saved)) return refused ?? saved
   const sent = { tagsBefore: before?.tags ?? [], fields: fields.fields ?? null }
   const queued = await listQueuedByContact(deps.store, app, { saved, ...sent })
   return { ...saved, queued }

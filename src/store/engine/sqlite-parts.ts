@@ -11,7 +11,9 @@ import { createKnownReports } from '../timeline/known-reports.ts'
 import { createTimeline } from '../timeline/timeline.ts'
 import { INDEXED_UNTIL } from '../timeline/timeline-reads.ts'
 import type { EngineParts } from '../writes.ts'
-import { createRepeatCheck, createSqliteRows } from './sqlite-rows.ts'
+import { createNewPeopleReads } from '../planned-writes.ts'
+import { createSqliteSql } from './sqlite-sql.ts'
+import { createRepeatCheck, createSqliteUsage, createSqliteRows } from './sqlite-rows.ts'
 
 /** Includes the timeline's position, because ids must not be reused after their rows were erased. */
 const LAST_ID = `SELECT max(${INDEXED_UNTIL}, ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
@@ -32,7 +34,8 @@ export function createSqliteParts(db: Database, { now, isAlone }: { now: () => n
   const engine: EngineParts = {
     ids,
     people,
-    counters,
+    usage: createSqliteUsage(db, counters),
+    newPeople: createNewPeopleReads(createSqliteSql(db)),
     timeline,
     rows: createSqliteRows({ db, names, counters, timeline, known, contactIndex }),
     isRepeated: createRepeatCheck(db, known),

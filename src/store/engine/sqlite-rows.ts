@@ -1,12 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import type { Counters } from '../counters.ts'
 import type { EventNames } from '../events.ts'
-import type { IsRepeated, RowWrites } from '../planned-writes.ts'
+import type { IsRepeated, LimitUsage, RowWrites } from '../planned-writes.ts'
 import type { ContactIndex } from '../search/contact-index.ts'
 import type { KnownReports } from '../timeline/known-reports.ts'
 import type { Timeline } from '../timeline/timeline.ts'
 import { selectIndexedIds, VISIT_REPORT_TYPES } from '../timeline/timeline-reads.ts'
 import { EVENT_TYPES, VIAS } from '../types.ts'
+import { DELETED_PER_RUN } from '../upkeep.ts'
 import { VISIT_REPORT_MS } from '../visit-reports.ts'
 
 type Parts = {
@@ -59,6 +60,19 @@ export function createSqliteRows({ db, names, counters, timeline, known, contact
       }
       if (events.length > 0) contactIndex.note(events.length)
     },
+  }
+}
+
+/** This process counts before it writes, so usage is only stored. */
+export function createSqliteUsage(db: Database, counters: Counters): LimitUsage {
+  const remove = db.prepare(
+    `DELETE FROM limit_usage WHERE (bucket, second) IN
+       (SELECT bucket, second FROM limit_usage WHERE second < ? LIMIT ${DELETED_PER_RUN})`,
+  )
+  return {
+    used: new Map(),
+    count: ({ bucket }, { count, at }) => counters.countUsage(bucket, at, count),
+    removeExpired: async (second) => remove.run(second).changes,
   }
 }
 

@@ -1,4 +1,5 @@
 /** The writes of this thread, on their way to the writer thread and back. */
+import type { LimitUse } from '../types.ts'
 import type { Job, Outcome, WriteName } from '../writes.ts'
 import type { ToCheckpointer } from './checkpoint-thread.ts'
 import { StoreError } from './errors.ts'
@@ -23,6 +24,8 @@ export type Channel = {
   close: () => Promise<void>
   onForeignWrite: (listener: () => void) => void
   onBroken: (listener: (reason: string) => void) => void
+  /** of limits that several instances share; absent if this process counts alone */
+  onLimitUse?: (listener: (uses: LimitUse[]) => void) => void
 }
 
 type Parts = {

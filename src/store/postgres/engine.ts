@@ -5,6 +5,7 @@ import { createJobs, reasonOf, reportBrokenJob } from '../engine/engine.ts'
 import type { Sealer } from '../engine/sealing.ts'
 import type { Channel } from '../engine/writer.ts'
 import type { Rules } from '../plan-types.ts'
+import type { CountedLimit, LimitUse } from '../types.ts'
 import { createWrites, type Job, type Outcome, type WriteName } from '../writes.ts'
 import { type Postgres, UnknownCommit } from './connection.ts'
 import { isConflict, isPassingFault } from './faults.ts'
@@ -14,6 +15,15 @@ import { createPostgresParts } from './parts.ts'
 /** Tries of a group that another transaction is in the way of. */
 const MOST_TRIES = 6
 const RETRY_MS = 5
+
+/** All limits that count a write of the group: each transaction locks them first, in the same order. */
+function* listLimits(jobs: readonly Job[]): Generator<CountedLimit> {
+  for (const { input } of jobs) {
+    if ('limits' in input) yield* input.limits
+    else if ('text' in input && input.refusal === undefined) yield* input.sender.limits
+    else if ('limit' in input && typeof input.limit === 'object') yield input.limit
+  }
+}
 
 export type EngineOptions = { instance: Instance; sealer: Sealer; readEvent?: ReadEvent; rules: Rules }
 
@@ -33,6 +43,7 @@ export function createPostgresEngine(
   const created = createWrites({ db: postgres.sql, engine: parts.engine, sealer, rules })
   const { writes, names, runPlanned, live, sentCache } = created
   const runAll = createJobs({ writes, runPlanned, readEvent })
+  const useListeners: ((uses: LimitUse[]) => void)[] = []
 
   /** of the settings that `live` holds; null: unknown */
   let version: number | null = null
@@ -56,6 +67,7 @@ export function createPostgresEngine(
     postgres.transaction(async () => {
       await dropOutdated()
       parts.undo()
+      await parts.loadLimits(listLimits(jobs))
       const outcomes = await runInTurn(jobs)
       await parts.finish()
       return outcomes
@@ -68,6 +80,8 @@ export function createPostgresEngine(
         const outcomes = await commitTogether(jobs)
         parts.settle()
         live.settle()
+        const uses = parts.listUses()
+        if (uses.length > 0) for (const listener of useListeners) listener(uses)
         return outcomes
       } catch (error) {
         // it may hold what was not stored
@@ -97,6 +111,7 @@ export function createPostgresEngine(
     commit: createTurns(runGroup),
     close: async () => {},
     onForeignWrite: instance.onForeignWrite,
+    onLimitUse: (listener) => void useListeners.push(listener),
     onBroken: () => {},
   }
 }

@@ -9,14 +9,10 @@ import type { EngineParts } from '../writes.ts'
 import { UNSURE } from '../delivery-states.ts'
 import type { Person } from '../people.ts'
 import type { Run } from './connection.ts'
+import { createPostgresUsage } from './limit-usage.ts'
+import { rowsAs } from './rows.ts'
 
 type Row = Record<string, string | number | null>
-
-/** Rows of one statement, as a table with these columns. */
-const rowsAs = (columns: Record<string, 'bigint' | 'text'>): string =>
-  `jsonb_to_recordset($1::text::jsonb) AS rows (${Object.entries(columns)
-    .map(([name, type]) => `${name} ${type}`)
-    .join(', ')})`
 
 const inOrderOf =
   (...names: string[]) =>
@@ -31,10 +27,12 @@ const inOrderOf =
 export function createPostgresParts(run: Run, { ids }: { ids: IdSequence }) {
   const names = createNames(run)
   const counts = createCounts(run)
+  const { usage, ...windows } = createPostgresUsage(run)
   const engine: EngineParts = {
     ids,
     people: createPeople(run),
-    counters: counts,
+    usage,
+    newPeople: createNewPeople(run),
     rows: createRows(run, { names, counts }),
     isRepeated: createRepeatCheck(run),
     // rows are found by ordinary indexes
@@ -42,9 +40,14 @@ export function createPostgresParts(run: Run, { ids }: { ids: IdSequence }) {
   }
   const undo = (): void => {
     counts.forget()
+    windows.forget()
     names.undo()
   }
-  return { engine, finish: counts.write, settle: names.settle, undo }
+  const finish = async (): Promise<void> => {
+    await counts.write()
+    await windows.write()
+  }
+  return { engine, loadLimits: windows.load, listUses: windows.listUses, finish, settle: names.settle, undo }
 }
 
 type FoundPerson = { id: number; app: number; email: string; lacksName: number; unsureUntil: number | null }
@@ -76,6 +79,13 @@ function createPeople(run: Run): EngineParts['people'] {
     undo: clear,
     forget: clear,
   }
+}
+
+/** Locks the count, so that what instances add together stays within the plan. */
+function createNewPeople(run: Run): EngineParts['newPeople'] {
+  const text = `INSERT INTO new_people (account_id, month, count) VALUES ($1, $2, 0)
+    ON CONFLICT (account_id, month) DO UPDATE SET count = new_people.count RETURNING count`
+  return async ({ accountId, month }) => Number((await run(text, [accountId, month]))[0]?.count ?? 0)
 }
 
 type Names = {
@@ -258,10 +268,9 @@ type Active = { contactId: number; nameId: number } & Pick<NewEvent['event'], 'a
 function createCounts(run: Run) {
   const hours = new Map<string, Row & { count: number }>()
   const days = new Map<string, Row & { count: number }>()
-  const usage = new Map<string, Row & { count: number }>()
   const seen = new Map<number, Row & { seen_at: number }>()
   const done = new Map<string, Row>()
-  const all = [hours, days, usage, seen, done]
+  const all = [hours, days, seen, done]
 
   const add = (to: Map<string, Row & { count: number }>, key: string, row: Row): Row & { count: number } => {
     const known = to.get(key) ?? { ...row, count: 0 }
@@ -283,10 +292,6 @@ function createCounts(run: Run) {
       const day = Math.floor(hour / DAY_HOURS)
       add(days, `${appId}:${nameId}:${day}`, { app_id: appId, day, name_id: nameId })
     },
-    countUsage(bucket: string, at: number): void {
-      const second = Math.floor(at / 1_000)
-      add(usage, `${second}:${bucket}`, { bucket, second })
-    },
     /** For the filters of People. */
     noteActivity({ appId, contactId, nameId, type, at, occurredAt }: Active): void {
       if (type !== 'page') {
@@ -299,7 +304,6 @@ function createCounts(run: Run) {
     async write(): Promise<void> {
       await write(ADD_HOURS, hours.values(), 'app_id', 'name_id', 'hour')
       await write(ADD_DAYS, days.values(), 'app_id', 'name_id', 'day')
-      await write(ADD_USAGE, usage.values(), 'bucket', 'second')
       await write(ADD_DONE, done.values(), 'name_id', 'contact_id')
       await write(ADD_SEEN, seen.values(), 'contact_id')
       forget()
@@ -317,9 +321,6 @@ const ADD_HOURS = `INSERT INTO rollups (app_id, name_id, hour, count, first_even
 const ADD_DAYS = `INSERT INTO daily_rollups (app_id, day, name_id, count)
   SELECT app_id, day, name_id, count FROM ${rowsAs({ app_id: 'bigint', day: 'bigint', name_id: 'bigint', count: 'bigint' })}
   ON CONFLICT (app_id, day, name_id) DO UPDATE SET count = daily_rollups.count + excluded.count`
-const ADD_USAGE = `INSERT INTO limit_usage (bucket, second, count)
-  SELECT bucket, second, count FROM ${rowsAs({ bucket: 'text', second: 'bigint', count: 'bigint' })}
-  ON CONFLICT (bucket, second) DO UPDATE SET count = limit_usage.count + excluded.count`
 const ADD_DONE = `INSERT INTO contact_events (name_id, contact_id)
   SELECT name_id, contact_id FROM ${rowsAs({ name_id: 'bigint', contact_id: 'bigint' })}
   ON CONFLICT (name_id, contact_id) DO NOTHING`

@@ -38,7 +38,7 @@ async function send({ messageId, mail, properties }: Sent): Promise<{ delivery: 
     shownEmail: null,
     newPeoplePerMonth: null,
     at: pages.clock.now(),
-    buckets: [],
+    limits: [],
     idempotency: null,
     keyId: key.keyId,
     createContact: true,

@@ -44,7 +44,7 @@ export async function recordEvent(
     via: path === undefined ? 'api' : 'browser',
     at,
     occurredAt: occurredAt ?? null,
-    buckets: [],
+    limits: [],
     idempotency: null,
   })
   if ('refusal' in outcome) throw new Error(outcome.refusal)

@@ -36,7 +36,7 @@ async function add({ email, firstName, lastName, tags = [], fields }: Person): P
     fields: fields ?? null,
     source: null,
     at: pages.clock.now(),
-    buckets: [],
+    limits: [],
     idempotency: null,
   })
   if ('refusal' in outcome) throw new Error(outcome.refusal)
@@ -385,7 +385,7 @@ describe('one person', () => {
       { type: 'action' as const, name: 'opened_chart', path: '/results/81', occurredAt: at - MINUTE },
     ]
     const person = { accountId: pages.begun.accountId, appId: app?.id ?? 0, email: 'bob@example.com' }
-    const rest = { shownEmail: null, newPeoplePerMonth: null, createContact: false, reportId: 'b', at, items }
+    const rest = { shownEmail: null, newPeoplePerMonth: null, limits: [], createContact: false, reportId: 'b', at, items }
     await pages.store.recordVisitReport({ ...person, ...rest })
     const { html } = await browser.get(await pathOfNewest())
     await expectHarmless(html)

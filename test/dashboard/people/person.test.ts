@@ -262,7 +262,7 @@ describe('editing a person', () => {
         access: { plan: { newPeoplePerMonth: null } },
         app,
         via: 'api' as const,
-        buckets: [],
+        limits: [],
         idempotency: null,
       }
       pages.clock.ms += 1

@@ -28,7 +28,7 @@ const contactWrite = ({ accountId, id: appId }: AppRow, email: string) => ({
   email,
   shownEmail: null,
   newPeoplePerMonth: null,
-  buckets: [],
+  limits: [],
   idempotency: null,
 })
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Plan } from '../../../src/store/types.ts'
-import { AT, DAY, eventWrite, type Fresh, newAccount } from '../samples.ts'
+import { AT, DAY, type Fresh, newAccount } from '../samples.ts'
 
 const DONE = { done: true as const }
 const change = { accountId: 'acc_1', actor: 'mem_1', at: AT + 100 }
@@ -229,26 +229,6 @@ export function testAccounts(store: Fresh): void {
     await store().keepInstallValue({ name: 'salt', value: 'one' })
     await store().keepInstallValue({ name: 'salt', value: 'two' })
     expect(await store().installValue('salt')).toBe('one')
-  })
-
-  test('lists usage of limits by second, with refused writes, and deletes it after an hour', async () => {
-    const record = (at: number, buckets: string[], createContact: boolean) =>
-      store().recordEvent(eventWrite({ email: `${createContact}@example.com`, at, buckets, createContact }))
-    await Promise.all([
-      record(AT, ['events:key_1'], true),
-      record(AT + 999, ['events:key_1', 'abuse:x'], true),
-      record(AT + 1_000, ['events:key_1'], false),
-    ])
-    await record(AT + 100, ['events:key_1'], true)
-    const second = AT / 1_000
-    const last = { bucket: 'events:key_1', second: second + 1, count: 1 }
-    const all = [{ bucket: 'abuse:x', second, count: 1 }, { bucket: 'events:key_1', second, count: 3 }, last]
-    expect(await store().listUsage(second - 1)).toEqual(all)
-    expect(await store().listUsage(second)).toEqual([last])
-    await store().cleanUp({ at: AT + 3_600_999 })
-    expect(await store().listUsage(0)).toEqual(all)
-    await store().cleanUp({ at: AT + 3_601_000 })
-    expect(await store().listUsage(0)).toEqual([last])
   })
 
   test('everything is still there after a restart', async () => {

@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
 import type { EventSender } from '../../../src/store/event-texts.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from '../../../src/store/types.ts'
-import { AT, done, eventWrite, type Fresh, HOUR } from '../samples.ts'
+import { AT, done, eventWrite, type Fresh, HOUR, countedBy } from '../samples.ts'
 
 const query = { contactId: null, name: null, before: null, limit: 100 }
 
 const sender: EventSender = {
   apps: [{ id: 1, accountId: 'acc_1', publicId: 'app_1', hosts: [] }],
   newPeoplePerMonth: null,
-  buckets: ['events:key_1'],
+  limits: countedBy('events:key_1'),
 }
 
 export function testEvents(store: Fresh): void {

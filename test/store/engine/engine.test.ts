@@ -12,7 +12,7 @@ import { createSealer } from '../../../src/store/engine/sealing.ts'
 import type { EventWrite } from '../../../src/store/types.ts'
 import { useFolder } from '../databases.ts'
 import { failing } from '../failing.ts'
-import { AT, BY, contactWrite, done, eventWrite, HOUR, idempotency } from '../samples.ts'
+import { AT, BY, contactWrite, done, eventWrite, HOUR, idempotency, countedBy } from '../samples.ts'
 import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 
 const folder = useFolder()
@@ -67,7 +67,7 @@ describe('a bad row', () => {
     await engine.run([record({ email: 'old@example.com' })])
     await quietly(() =>
       engine.run([
-        recordBadly({ email: 'old@example.com', name: 'bad', at: AT + 5, buckets: ['b'] }),
+        recordBadly({ email: 'old@example.com', name: 'bad', at: AT + 5, limits: countedBy('b') }),
         recordBadly({ email: 'new@example.com', name: 'bad', at: AT + 5 }),
         record({ email: 'good@example.com', at: AT + 1 }),
       ]),
@@ -242,14 +242,14 @@ test('an erasure that is rolled back deletes nothing', async () => {
 test('interleaved events are counted by app, name, hour, key and second, also if one fails', async () => {
   const { db, engine } = openOne()
   const turns = [
-    record({ appId: 1, name: 'a', at: AT, buckets: ['events:key_1'] }),
-    record({ appId: 1, name: 'b', at: AT, buckets: ['events:key_2'] }),
-    record({ appId: 2, name: 'a', at: AT, buckets: ['visitor:x', 'events:key_1'] }),
-    record({ appId: 1, name: 'a', at: AT + 1_000, buckets: ['events:key_1'] }),
-    record({ appId: 1, name: 'a', at: AT + HOUR, buckets: ['events:key_2'] }),
+    record({ appId: 1, name: 'a', at: AT, limits: countedBy('events:key_1') }),
+    record({ appId: 1, name: 'b', at: AT, limits: countedBy('events:key_2') }),
+    record({ appId: 2, name: 'a', at: AT, limits: countedBy('visitor:x', 'events:key_1') }),
+    record({ appId: 1, name: 'a', at: AT + 1_000, limits: countedBy('events:key_1') }),
+    record({ appId: 1, name: 'a', at: AT + HOUR, limits: countedBy('events:key_2') }),
   ]
   const failed = await quietly(() =>
-    engine.run([...turns, recordBadly({ buckets: ['events:key_1'], at: AT }), ...turns]),
+    engine.run([...turns, recordBadly({ limits: countedBy('events:key_1'), at: AT }), ...turns]),
   )
   expect(failed.result.filter((one) => 'refusal' in one)).toEqual([{ refusal: 'internal_error' }])
   await engine.run(turns)

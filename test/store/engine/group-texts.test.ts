@@ -2,12 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import { createGroupDecoder, createGroupEncoder, MOST_SENDERS } from '../../../src/store/engine/writer-thread.ts'
 import type { EventSender } from '../../../src/store/event-texts.ts'
 import type { Job } from '../../../src/store/writes.ts'
-import { AT, eventWrite } from '../samples.ts'
+import { AT, eventWrite, countedBy } from '../samples.ts'
 
 const sender = (id: number): EventSender => ({
   apps: [{ id, accountId: 'acc_1', publicId: `app_${id}`, hosts: ['a.example'] }],
   newPeoplePerMonth: null,
-  buckets: [`events:key_${id}`],
+  limits: countedBy(`events:key_${id}`),
 })
 const textJob = (text: string, from: EventSender, more: object = {}): Job => ({
   name: 'recordEventText',

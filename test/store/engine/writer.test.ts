@@ -51,7 +51,7 @@ describe('createWriter', () => {
     const writer = openWriter()
     void submit(writer, 'first@example.com')
     await turn()
-    const sender = { apps: [], newPeoplePerMonth: null, buckets: [] }
+    const sender = { apps: [], newPeoplePerMonth: null, limits: [] }
     for (const email of ['z@example.com', 'a@example.com']) {
       void submit(writer, email)
       void writer.submit('recordEventText', { text: `text after ${email}`, sender, via: 'api', at: 0 })
@@ -63,7 +63,7 @@ describe('createWriter', () => {
 
   test('reports written rows, and no commit if everything was refused', async () => {
     const writer = openWriter()
-    const sender = { apps: [], newPeoplePerMonth: null, buckets: [] }
+    const sender = { apps: [], newPeoplePerMonth: null, limits: [] }
     const wrong: Outcome = { refused: { refusal: 'invalid_json' } }
     for (const outcomes of [[wrong, outcome(1)], [wrong]]) {
       for (const _ of outcomes) void writer.submit('recordEventText', { text: '', sender, via: 'api', at: 0 })

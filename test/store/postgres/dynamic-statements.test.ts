@@ -1,6 +1,7 @@
 /** Statements whose texts depend on the query, on a real server. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createDeliveryPages } from '../../../src/store/deliveries.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { createDeliveryQueue } from '../../../src/store/delivery-queue.ts'
 import { createPostgresContactSearch } from '../../../src/store/postgres/contact-search.ts'
 import { connectPostgres, type Postgres } from '../../../src/store/postgres/connection.ts'
@@ -103,7 +104,7 @@ test('deliveries are listed and counted by each kind of query', async () => {
 })
 
 test('two transactions claim different deliveries', async () => {
-  const { listDue } = createDeliveryQueue(postgres.sql)
+  const { listDue } = createDeliveryQueue(postgres.sql, STORE_RULES)
   const query = { now: 1_000, most: 100, skipApps: [] }
   const { promise: isListed, resolve: noteListed } = Promise.withResolvers<number[]>()
   const { promise: isOver, resolve: end } = Promise.withResolvers<void>()

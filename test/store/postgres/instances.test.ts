@@ -48,8 +48,8 @@ afterEach(async () => {
 })
 
 async function open(): Promise<Store> {
-  const options = { connections: 3, prepares: true, now: () => AT, rules: STORE_RULES }
-  const store = await openPostgresStore(server.url(name), options)
+  const location = { url: server.url(name), connections: 3, prepares: true }
+  const store = await openPostgresStore(location, { now: () => AT, rules: STORE_RULES })
   opened.push(store)
   return store
 }

@@ -512,6 +512,16 @@ CREATE TABLE limit_usage (
   PRIMARY KEY (bucket, second)
 );
 
+-- what is used of each limit in its window, by the database's clock
+CREATE TABLE limit_windows (
+  bucket text PRIMARY KEY,
+  seconds bigint NOT NULL,
+  -- the sum of limit_usage after `passed`
+  total bigint NOT NULL,
+  passed bigint NOT NULL,
+  last_second bigint NOT NULL
+);
+
 CREATE TABLE limit_waits (
   app_id bigint NOT NULL,
   from_at bigint NOT NULL,
@@ -546,6 +556,14 @@ CREATE TABLE mail_days (
   bounced bigint NOT NULL,
   complained bigint NOT NULL,
   PRIMARY KEY (app_id, day)
+);
+
+CREATE TABLE mail_paces (
+  app_id bigint PRIMARY KEY,
+  -- emails that could be sent at once then; null before the first claim
+  tokens double precision,
+  -- ms, by the database's clock
+  refilled_at bigint
 );
 
 CREATE TABLE mcp_calls (

@@ -1,0 +1,161 @@
+/**
+ * What all instances used of limits, by the database's clock. Each limit has a row, locked before the writes of a
+ * transaction are planned, and a row for each second of its window. A second counts until all of it is older than the
+ * window, so no window ever has more than the limit.
+ */
+import { HOUR_MS } from '../../core/clock.ts'
+import { DELETED_PER_RUN } from '../upkeep.ts'
+import type { CountedLimit, LimitUse } from '../types.ts'
+import type { LimitUsage } from '../planned-writes.ts'
+import type { Run } from './connection.ts'
+import { DATABASE_NOW } from './instance.ts'
+import { rowsAs } from './rows.ts'
+
+/** `oldest`: the first second that counts. `freed`: the one after which there is room for one more. */
+type Found = {
+  bucket: string
+  total: number
+  expired: number
+  passed: number
+  lastSecond: number
+  oldest: number | null
+  freed: number | null
+  nowMs: number
+}
+type Window = Omit<Found, 'bucket'> & { limit: CountedLimit; second: number; counted: number; readAt: number }
+type Unlocked = { limit: CountedLimit; counted: number }
+
+const LONGEST_SECONDS = HOUR_MS / 1_000
+
+const LOCK = `WITH now AS MATERIALIZED (SELECT ${DATABASE_NOW} AS ms)
+  SELECT windows.bucket, windows.total, windows.passed, windows.last_second AS "lastSecond", now.ms AS "nowMs",
+    CAST((SELECT coalesce(sum(count), 0) FROM limit_usage WHERE limit_usage.bucket = windows.bucket
+      AND second > windows.passed AND second < now.ms / 1000 - rows.seconds) AS bigint) AS expired,
+    (SELECT min(second) FROM limit_usage WHERE limit_usage.bucket = windows.bucket
+      AND second > windows.passed AND second >= now.ms / 1000 - rows.seconds) AS oldest,
+    CASE WHEN windows.total >= rows.max THEN
+      (SELECT second FROM (SELECT second, sum(count) OVER (ORDER BY second) AS until FROM limit_usage
+         WHERE limit_usage.bucket = windows.bucket AND second > windows.passed) AS sums
+       WHERE sums.until > windows.total - rows.max ORDER BY second LIMIT 1) END AS freed
+  FROM ${rowsAs({ bucket: 'text', seconds: 'bigint', max: 'bigint' })} CROSS JOIN now
+  JOIN limit_windows AS windows ON windows.bucket = rows.bucket ORDER BY windows.bucket FOR UPDATE OF windows`
+
+const ADD_WINDOWS = `INSERT INTO limit_windows (bucket, seconds, total, passed, last_second)
+  SELECT bucket, seconds, 0, 0, 0 FROM ${rowsAs({ bucket: 'text', seconds: 'bigint' })}
+  ON CONFLICT (bucket) DO NOTHING`
+
+const WRITE = `WITH now AS MATERIALIZED (SELECT ${DATABASE_NOW} / 1000 AS second),
+  counted AS MATERIALIZED (SELECT bucket, seconds, count, expired, passed, coalesce(rows.second, now.second) AS second FROM
+    ${rowsAs({ bucket: 'text', seconds: 'bigint', count: 'bigint', expired: 'bigint', passed: 'bigint', second: 'bigint' })}
+    CROSS JOIN now),
+  seconds AS (INSERT INTO limit_usage (bucket, second, count) SELECT bucket, second, count FROM counted ORDER BY bucket
+    ON CONFLICT (bucket, second) DO UPDATE SET count = limit_usage.count + excluded.count)
+  INSERT INTO limit_windows (bucket, seconds, total, passed, last_second)
+  SELECT bucket, seconds, count - expired, passed, second FROM counted ORDER BY bucket
+  ON CONFLICT (bucket) DO UPDATE SET total = limit_windows.total + excluded.total,
+    passed = greatest(limit_windows.passed, excluded.passed),
+    last_second = greatest(limit_windows.last_second, excluded.last_second)`
+
+const LOCK_EXPIRED = `SELECT bucket FROM limit_windows WHERE bucket IN
+    (SELECT bucket FROM limit_usage WHERE second < ${DATABASE_NOW} / 1000 - ${LONGEST_SECONDS} ORDER BY second LIMIT ${DELETED_PER_RUN})
+  ORDER BY bucket FOR UPDATE SKIP LOCKED`
+const EXPIRED_OF = `${rowsAs({ bucket: 'text' })} JOIN limit_windows AS windows ON windows.bucket = rows.bucket`
+const REMOVE_EXPIRED = `WITH now AS MATERIALIZED (SELECT ${DATABASE_NOW} / 1000 AS second),
+  wanted AS MATERIALIZED (SELECT windows.bucket, windows.passed, now.second - windows.seconds AS until
+    FROM ${EXPIRED_OF} CROSS JOIN now),
+  gone AS (DELETE FROM limit_usage USING wanted WHERE limit_usage.bucket = wanted.bucket AND second < wanted.until
+    RETURNING wanted.bucket, CASE WHEN second > wanted.passed THEN count ELSE 0 END AS count)
+  UPDATE limit_windows SET passed = greatest(limit_windows.passed, wanted.until - 1),
+    total = total - coalesce((SELECT sum(count) FROM gone WHERE gone.bucket = limit_windows.bucket), 0)
+  FROM wanted WHERE wanted.bucket = limit_windows.bucket RETURNING (SELECT count(*) FROM gone) AS removed`
+const REMOVE_IDLE = `DELETE FROM limit_windows USING ${rowsAs({ bucket: 'text' })}
+  WHERE limit_windows.bucket = rows.bucket AND last_second < ${DATABASE_NOW} / 1000 - seconds`
+
+const secondsOf = ({ windowMs }: CountedLimit): number => Math.ceil(windowMs / 1_000)
+
+/** `load` comes first in a transaction, and `write` last. */
+export function createPostgresUsage(run: Run) {
+  const windows = new Map<string, Window>()
+  /** of limits without a maximum, which need no lock */
+  const unlocked = new Map<string, Unlocked>()
+  const used = new Map<string, number>()
+  const forget = (): void => [windows, unlocked, used].forEach((one) => one.clear())
+
+  const lock = async (limits: readonly CountedLimit[]): Promise<void> => {
+    const readAt = performance.now()
+    const rows = limits.map((limit) => ({ bucket: limit.bucket, seconds: secondsOf(limit), max: limit.max }))
+    const byBucket = new Map(limits.map((limit) => [limit.bucket, limit]))
+    for (const row of (await run(LOCK, [JSON.stringify(rows)])) as unknown as Found[]) {
+      const limit = byBucket.get(row.bucket)
+      if (!limit) continue
+      // never before what another instance counted
+      const second = Math.max(Math.floor(row.nowMs / 1_000), row.lastSecond)
+      windows.set(row.bucket, { ...row, limit, second, counted: 0, readAt })
+      used.set(row.bucket, row.total - row.expired)
+    }
+  }
+
+  const usage: LimitUsage = {
+    used,
+    count(limit, { count }) {
+      const { bucket } = limit
+      const counted = windows.get(bucket) ?? unlocked.get(bucket) ?? { limit, counted: 0 }
+      counted.counted += count
+      if (windows.has(bucket)) used.set(bucket, (used.get(bucket) ?? 0) + count)
+      else unlocked.set(bucket, counted)
+    },
+    async removeExpired() {
+      const locked = await run(LOCK_EXPIRED, [])
+      if (locked.length === 0) return 0
+      const text = JSON.stringify(locked)
+      const [first] = await run(REMOVE_EXPIRED, [text])
+      await run(REMOVE_IDLE, [text])
+      return Number(first?.removed ?? 0)
+    },
+  }
+
+  return {
+    usage,
+    /** Waits for other instances that use the same limits. */
+    async load(limits: Iterable<CountedLimit>): Promise<void> {
+      const wanted = new Map([...limits].filter(({ max }) => max !== null).map((limit) => [limit.bucket, limit]))
+      if (wanted.size === 0) return
+      const sorted = [...wanted.values()].toSorted((a, b) => (a.bucket < b.bucket ? -1 : 1))
+      await lock(sorted)
+      const unknown = sorted.filter(({ bucket }) => !windows.has(bucket))
+      if (unknown.length === 0) return
+      const rows = unknown.map((limit) => ({ bucket: limit.bucket, seconds: secondsOf(limit) }))
+      await run(ADD_WINDOWS, [JSON.stringify(rows)])
+      await lock(unknown)
+    },
+    async write(): Promise<void> {
+      const rows = [...[...windows.values()].filter(({ counted }) => counted > 0), ...unlocked.values()].map(toRow)
+      if (rows.length > 0) await run(WRITE, [JSON.stringify(rows)])
+    },
+    /** As of the commit. */
+    listUses: (): LimitUse[] => [...windows.values()].map(toUse),
+    forget,
+  }
+}
+
+const toRow = (one: Window | Unlocked) => {
+  const row = { bucket: one.limit.bucket, seconds: secondsOf(one.limit), count: one.counted }
+  return 'second' in one
+    ? { ...row, second: one.second, expired: one.expired, passed: passedOf(one) }
+    : { ...row, second: null, expired: 0, passed: 0 }
+}
+
+/** The last second that counts no more. */
+const passedOf = ({ limit, nowMs, passed }: Window): number =>
+  Math.max(passed, Math.floor(nowMs / 1_000) - secondsOf(limit) - 1)
+
+function toUse({ limit, nowMs, readAt, second, oldest, freed, ...window }: Window): LimitUse {
+  const used = window.total - window.expired + window.counted
+  const sinceMs = performance.now() - readAt
+  const first = oldest ?? second
+  const untilReturned = (of: number): number =>
+    Math.max(0, (of + 1 + secondsOf(limit)) * 1_000 - nowMs - sinceMs)
+  const nextMs = used === 0 ? 0 : untilReturned(first)
+  const isFull = limit.max !== null && used >= limit.max
+  return { bucket: limit.bucket, used, nextMs, roomMs: isFull ? untilReturned(freed ?? first) : 0 }
+}
