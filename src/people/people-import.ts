@@ -14,8 +14,13 @@ import type { ExportFormat } from './people-lists.ts'
 const MOST_CHARACTERS = 100_000
 /** Per request of the API. */
 const TAGS_AT_ONCE = 50
-/** People per commit, so that a running server's requests don't wait long. */
-const COMMIT_PEOPLE = 250
+/** People per commit: as many as take `aimMs`, so that a running server's writes don't wait long. */
+const COMMITS = { first: 32, fewest: 8, most: 250, aimMs: 50 } as const
+/**
+ * Between commits. SQLite looks for the end of another process's transaction every 25 ms, and more rarely after a long
+ * one, so that a shorter pause would not let a server write.
+ */
+const LEAST_PAUSE_MS = 25
 
 /** Columns that are imported. The other columns of exports are Eventpost's own data. */
 const READ = ['email', 'firstName', 'lastName', 'tags', 'fields', 'source', 'status', 'endedTopics'] as const
@@ -178,6 +183,9 @@ type Importing = {
   counts?: ImportCounts
   /** counts and checks, and saves nothing */
   isDryRun: boolean
+  /** ends it after the current commit */
+  signal?: AbortSignal
+  pause?: (ms: number) => Promise<void>
   onError: (line: number, error: Pick<FieldError, 'field' | 'message'>) => void
   onIgnored: (names: string[]) => void
 }
@@ -193,12 +201,21 @@ export async function importPeople(
   deps: Deps,
   app: AppRow,
   lines: AsyncIterable<ImportedLine>,
-  { actor, isDryRun, onError, onIgnored, counts = { added: 0, updated: 0, failed: 0 } }: Importing,
+  {
+    actor,
+    isDryRun,
+    onError,
+    onIgnored,
+    counts = { added: 0, updated: 0, failed: 0 },
+    signal,
+    pause = Bun.sleep,
+  }: Importing,
 ): Promise<ImportCounts> {
   const account = await deps.store.findAccount(app.accountId)
   const plan = { newPeoplePerMonth: account?.plan.newPeoplePerMonth ?? null }
   const save = isDryRun ? countPeople : savePeople
   let people: Read[] = []
+  let most: number = COMMITS.first
   const saveAll = async (): Promise<void> => {
     for (const { line, result } of await save(deps, app, { people, plan, actor })) {
       if (result === 'added' || result === 'updated') counts[result] += 1
@@ -211,6 +228,7 @@ export async function importPeople(
     people = []
   }
   for await (const one of lines) {
+    if (signal?.aborted) break
     if (one.ignored) onIgnored(one.ignored)
     if ('errors' in one) {
       counts.failed += 1
@@ -218,10 +236,21 @@ export async function importPeople(
       continue
     }
     people.push({ line: one.line, ...one.person })
-    if (people.length === COMMIT_PEOPLE) await saveAll()
+    if (people.length < most) continue
+    const startedAt = deps.clock.monotonicMs()
+    await saveAll()
+    const ms = deps.clock.monotonicMs() - startedAt
+    most = nextCommitSize(most, ms)
+    if (!isDryRun) await pause(Math.max(LEAST_PAUSE_MS, ms / 2))
   }
+  if (signal?.aborted) return counts
   await saveAll()
   return counts
+}
+
+function nextCommitSize(size: number, ms: number): number {
+  if (ms > COMMITS.aimMs) return Math.max(COMMITS.fewest, size >> 1)
+  return ms < COMMITS.aimMs / 2 ? Math.min(COMMITS.most, size * 2) : size
 }
 
 /** All further lines would fail too. */

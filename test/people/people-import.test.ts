@@ -320,3 +320,63 @@ test("stops at the plan's limit of new people, with the line", async () => {
   await server.setPlan({ newPeoplePerMonth: 1 }, server.second)
   expect(put('email\na@example.com\nb@example.com')).rejects.toThrow('Line 3: You reached the plan')
 })
+
+describe('commits', () => {
+  const MANY = 200
+
+  /** Each person takes `personMs`. `abortAfter`: pauses. */
+  async function importSlowly(personMs: number, abortAfter = Infinity) {
+    if (!to) throw new Error('there is no app')
+    const { store, clock } = server.parts()
+    let [elapsedMs, people] = [0, 0]
+    const [sizes, pauses]: [number[], number[]] = [[], []]
+    const stopping = new AbortController()
+    const slow = {
+      store: {
+        ...store,
+        addContact: (write: Parameters<typeof store.addContact>[0]) => {
+          elapsedMs += personMs
+          people += 1
+          return store.addContact(write)
+        },
+      },
+      clock: { ...clock, monotonicMs: () => elapsedMs },
+    }
+    const text = Array.from({ length: MANY }, (_, index) => `p${index}@example.com`).join('\n')
+    const lines = readPeople(inPieces(`email\n${text}`), { format: 'csv', app: to, topics: [] })
+    const counts = await importPeople(slow, to, lines, {
+      actor: 'cli',
+      isDryRun: false,
+      onError: () => {},
+      onIgnored: () => {},
+      signal: stopping.signal,
+      pause: async (ms) => {
+        sizes.push(people)
+        people = 0
+        if (pauses.push(ms) === abortAfter) stopping.abort()
+      },
+    })
+    return { sizes, pauses, counts }
+  }
+
+  test('get smaller while they take long, and leave a server time to write between them', async () => {
+    const { sizes, pauses, counts } = await importSlowly(5)
+    expect(sizes.slice(0, 4)).toEqual([32, 16, 8, 8])
+    expect(pauses.slice(0, 4)).toEqual([80, 40, 25, 25])
+    expect(counts.added).toBe(MANY)
+  })
+
+  test('get larger while they are fast', async () => {
+    const { sizes, pauses } = await importSlowly(0)
+    expect([sizes, pauses]).toEqual([
+      [32, 64],
+      [25, 25],
+    ])
+  })
+
+  test('end when the import is stopped, and nobody is saved after that', async () => {
+    const { counts } = await importSlowly(5, 2)
+    expect(counts).toEqual({ added: 48, updated: 0, failed: 0 })
+    expect((await peopleOf(to)).length).toBe(48)
+  })
+})
