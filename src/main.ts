@@ -5,7 +5,7 @@ import { accountCreate, accountList, init } from './cli/accounts.ts'
 import { appSet, appTag } from './cli/app-settings.ts'
 import { appCreate, appList } from './cli/apps.ts'
 import { backup, restore } from './cli/backups.ts'
-import { type Command, CommandRefused, createUnknownCommand, readArguments } from './cli/command.ts'
+import { type Command, CommandRefused, CommandStopped, createUnknownCommand, readArguments } from './cli/command.ts'
 import { printHelp, printResult } from './cli/print.ts'
 import { health } from './cli/health.ts'
 import { doctor } from './cli/doctor.ts'
@@ -58,7 +58,7 @@ const COMMANDS: Command[] = [
   licenses,
 ]
 
-/** Exit codes: 0 done, 1 refused, 2 wrong use. */
+/** Exit codes: 0 done, 1 refused, 2 wrong use; of a stopped command: 128 and the number of the signal. */
 const REFUSED = 1
 const WRONG_USE = 2
 
@@ -95,6 +95,7 @@ function say(text: string): number {
 /** Known refusals print one line; anything else is a bug. */
 function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError) return WRONG_USE
+  if (error instanceof CommandStopped) return error.exitCode
   if (error instanceof StoreError || error instanceof CommandRefused) return REFUSED
   throw error
 }

@@ -99,6 +99,33 @@ export class CommandRefused extends Error {
   override name = 'CommandRefused'
 }
 
+/** Ended by a signal, with what it had done so far saved. */
+export class CommandStopped extends Error {
+  override name = 'CommandStopped'
+  constructor(
+    message: string,
+    readonly exitCode: number,
+  ) {
+    super(message)
+  }
+}
+
+/** `stopping` is aborted by the first SIGINT or SIGTERM, with the exit code as its reason. The next one ends the process. */
+export async function untilSignal<T>(work: (stopping: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController()
+  const stop = (_: string, number: number): void => controller.abort(FIRST_SIGNAL_CODE + number)
+  for (const signal of STOP_SIGNALS) process.once(signal, stop)
+  try {
+    return await work(controller.signal)
+  } finally {
+    for (const signal of STOP_SIGNALS) process.off(signal, stop)
+  }
+}
+
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
+/** As shells report a process that a signal ended. */
+const FIRST_SIGNAL_CODE = 128
+
 export function expectDone<T extends object>(outcome: T | Refused): Exclude<T, Refused> {
   if ('refusal' in outcome) throw new CommandRefused(REFUSALS[outcome.refusal].message)
   return outcome as Exclude<T, Refused>

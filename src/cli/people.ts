@@ -12,12 +12,14 @@ import {
   APP,
   type Command,
   CommandRefused,
+  CommandStopped,
   DATA,
   expectDone,
   findChosenApp,
   type Given,
   JSON_OUTPUT,
   type Options,
+  untilSignal,
   withStore,
 } from './command.ts'
 import { printResult } from './print.ts'
@@ -95,27 +97,29 @@ export const peopleImport: Command = {
       const isDryRun = given.isSet('dry-run')
       const topics = (await store.listTopics(app.id)).map(({ name }) => name)
       const counts: ImportCounts = { added: 0, updated: 0, failed: 0 }
-      const importing = { actor: 'cli', isDryRun, counts, ...createReporter() }
+      const people = readPeople(readPieces(path), { format, app, topics })
       try {
         await refuseFault(path, () =>
-          importPeople(
-            { store, clock: systemClock },
-            app,
-            readPeople(readPieces(path), { format, app, topics }),
-            importing,
-          ),
+          untilSignal(async (signal) => {
+            const importing = { actor: 'cli', isDryRun, counts, signal, ...createReporter() }
+            await importPeople({ store, clock: systemClock }, app, people, importing)
+            if (signal.aborted) throw new CommandStopped('Stopped.', Number(signal.reason))
+          }),
         )
       } catch (error) {
         const saved = isDryRun ? 0 : counts.added + counts.updated
-        if (saved === 0 || !(error instanceof CommandRefused)) throw error
         // what stopped it may also refuse this
-        await noteImport().catch(() => {})
-        throw new CommandRefused(`${error.message} ${saved} people were imported before. Importing them again is safe.`)
+        if (saved > 0) await noteImport().catch(() => {})
+        if (error instanceof CommandStopped) throw new CommandStopped(describeStop(counts, isDryRun), error.exitCode)
+        if (saved === 0 || !(error instanceof CommandRefused)) throw error
+        const before = `${countPeople(saved)} ${saved === 1 ? 'was' : 'were'} imported before.`
+        throw new CommandRefused(`${error.message} ${before} Importing them again is safe.`)
       }
       if (isDryRun) console.error('eventpost: nothing was saved')
       else await noteImport()
-      if (counts.failed === 0) return counts
-      console.log(printResult(counts, given.isSet('json')))
+      const printed = isDryRun && !given.isSet('json') ? describeDryRun(counts) : counts
+      if (counts.failed === 0) return printed
+      console.log(printResult(printed, given.isSet('json')))
       throw new CommandRefused(
         counts.failed === 1
           ? '1 line could not be imported. Correct it, then import it again.'
@@ -124,12 +128,25 @@ export const peopleImport: Command = {
 
       async function noteImport(): Promise<void> {
         const by = { accountId: app.accountId, actor: 'cli', at: Date.now() }
-        const subject = `${counts.added + counts.updated} people into the app “${app.name}”`
+        const subject = `${countPeople(counts.added + counts.updated)} into the app “${app.name}”`
         expectDone(await store.noteExport({ ...by, action: 'data.import', subject }))
       }
     })
   },
 }
+
+const countPeople = (count: number): string => (count === 1 ? '1 person' : `${count} people`)
+
+const describeStop = ({ added, updated }: ImportCounts, isDryRun: boolean): string =>
+  isDryRun
+    ? 'Stopped. Nothing was saved.'
+    : `Stopped. ${countPeople(added + updated)} ${added + updated === 1 ? 'was' : 'were'} imported. To continue, import the same file again.`
+
+const describeDryRun = ({ added, updated, failed }: ImportCounts) => ({
+  'would add': countPeople(added),
+  'would update': countPeople(updated),
+  'would fail': failed === 1 ? '1 line' : `${failed} lines`,
+})
 
 /** Not a device, such as /dev/stdout. */
 function refuseExisting(path: string | undefined): void {

@@ -49,11 +49,13 @@ describe('beside a running server', () => {
       const into = ['--app', other.appId]
       const dry = await run('import', at('more.csv'), ...into, '--dry-run')
       expect([dry.code, dry.err]).toEqual([1, expect.stringContaining('eventpost: nothing was saved')])
+      expect(dry.out).toBe('would add     1 person\nwould update  0 people\nwould fail    1 line\n')
       const { code, out, err } = await run('import', at('more.csv'), ...into, '--json')
       expect([code, JSON.parse(out)]).toEqual([1, { added: 1, updated: 0, failed: 1 }])
       expect(err).toMatch(/^eventpost: line 3: email: .+\n.*1 line could not be imported/s)
       const again = await eventpostJson(['import', at('people.csv'), ...into, '--data', folder])
       expect(again).toEqual({ added: 0, updated: 1, failed: 0 })
+      expect(lastImport()).toStartWith('1 person into the app')
       const lines = (await run('export', '--format', 'ndjson', ...into)).out.trim().split('\n')
       expect(lines.map((line) => JSON.parse(line))).toMatchObject([
         { email: 'ada@example.com', firstName: '=Ada', tags: ['vip'] },
@@ -127,6 +129,30 @@ test(
   MANY_MS,
 )
 
+const lastImport = (): string => {
+  const db = openForReading(folder)
+  const noted = db.query(`SELECT subject FROM audit_entries WHERE action = 'data.import' ORDER BY id DESC LIMIT 1`)
+  const subject = String(noted.values())
+  db.close()
+  return subject
+}
+
+test(
+  'stops after the current commit on Ctrl+C, and says and records how many people were imported',
+  async () => {
+    const emails = Array.from({ length: 30_000 }, (_, index) => (index === 50 ? 'nobody' : `many${index}@example.com`))
+    writeFileSync(at('many.csv'), `email\n${emails.join('\n')}\n`)
+    const words = ['import', at('many.csv'), '--app', begun.appId, '--data', folder]
+    // the error of a line is printed after the first commit
+    const { code, out, err } = await eventpost(words, { stopAt: { text: 'line 52: email', signal: 'SIGINT' } })
+    const [, imported] =
+      /Stopped\. (\d+) people were imported\. To continue, import the same file again\./.exec(err) ?? []
+    expect([code, out, Number(imported) > 0]).toEqual([130, '', true])
+    expect(lastImport()).toStartWith(`${imported} people into the app`)
+  },
+  MANY_MS,
+)
+
 test(
   'says and records how many people were imported before a fault',
   async () => {
@@ -138,10 +164,7 @@ test(
     const { code, err } = await run('import', at('half.ndjson'), '--app', begun.appId)
     const [, imported] = /not UTF-8 text\. .+ (\d+) people were imported before/.exec(err) ?? []
     expect([code, Number(imported) > 0]).toEqual([1, true])
-    const db = openForReading(folder)
-    const noted = db.query(`SELECT subject FROM audit_entries WHERE action = 'data.import' ORDER BY id DESC LIMIT 1`)
-    expect(String(noted.values())).toStartWith(`${imported} people into the app`)
-    db.close()
+    expect(lastImport()).toStartWith(`${imported} people into the app`)
   },
   MANY_MS,
 )

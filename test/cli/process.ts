@@ -16,8 +16,14 @@ export const MANY_MS = 30_000
 
 export type Environment = Record<string, string | undefined>
 export type Ran = { code: number; out: string; err: string }
-/** `timeoutMs` 0: no limit. */
-export type How = { program?: string[]; cwd?: string; env?: Environment; timeoutMs?: number }
+/** `timeoutMs` 0: no limit. `stopAt`: sends the signal once stderr has the text. */
+export type How = {
+  program?: string[]
+  cwd?: string
+  env?: Environment
+  timeoutMs?: number
+  stopAt?: { text: string; signal: NodeJS.Signals }
+}
 /** `port`: default a free one; null: left to the environment. */
 export type ServeHow = How & { data: string; port?: number | null; words?: string[]; readyMs?: number }
 export type Running = Awaited<ReturnType<typeof startServer>>
@@ -53,7 +59,14 @@ const withDatabase = async (words: string[], how: How): Promise<How> => ({
 
 export async function eventpost(words: string[], how: How = {}): Promise<Ran> {
   const child = spawn(words, await withDatabase(words, how))
-  const [out, err, code] = await Promise.all([readAll(child.stdout), readAll(child.stderr), child.exited])
+  let [err, isStopped] = ['', false]
+  const reading = collect(child.stderr, (text) => {
+    err += text
+    if (isStopped || how.stopAt === undefined || !err.includes(how.stopAt.text)) return
+    isStopped = true
+    child.kill(how.stopAt.signal)
+  })
+  const [out, code] = await Promise.all([readAll(child.stdout), child.exited, reading])
   return { code, out, err }
 }
 
