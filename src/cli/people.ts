@@ -197,19 +197,37 @@ async function write(pieces: AsyncIterable<string>, path?: string): Promise<void
 const codeOf = (error: unknown): string | null =>
   error instanceof Error && 'code' in error && 'syscall' in error ? String(error.code) : null
 
+/** Line by line, so that an error has the number of its line. */
 async function* readPieces(path: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  for await (const bytes of Bun.file(path).stream()) yield decoder.decode(bytes, { stream: true })
-  yield decoder.decode()
+  let line = 1
+  const decode = (bytes?: Uint8Array): string => {
+    try {
+      return decoder.decode(bytes, { stream: bytes !== undefined })
+    } catch {
+      throw new ImportFault(`Line ${line} is not UTF-8 text. Save the file as UTF-8, then import it again.`)
+    }
+  }
+  for await (const bytes of Bun.file(path).stream()) {
+    let text = ''
+    for (let [at, end] = [0, 0]; at < bytes.length; at = end) {
+      const lineEnd = bytes.indexOf(LINE_FEED, at)
+      end = lineEnd < 0 ? bytes.length : lineEnd + 1
+      text += decode(bytes.subarray(at, end))
+      if (lineEnd >= 0) line += 1
+    }
+    yield text
+  }
+  yield decode()
 }
+
+const LINE_FEED = 10
 
 async function refuseFault<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof ImportFault) throw new CommandRefused(`${path}: ${error.message}`)
-    if (error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
-      throw new CommandRefused(`${path} is not UTF-8 text. Save it as UTF-8, then import it again.`)
     const code = codeOf(error)
     if (code !== null) throw new CommandRefused(`${path} can't be read (${code}). Check its permissions.`)
     throw error

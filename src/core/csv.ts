@@ -1,7 +1,7 @@
 /** Comma-separated values (RFC 4180). */
 
-/** `cells`: none if the row is blank. */
-export type CsvRow = { line: number; cells: string[] }
+/** `cells`: none if the row is blank. `openQuote`: the line of a quote that never closes, or closes in the middle of a later cell. */
+export type CsvRow = { line: number; cells: string[]; openQuote: number | null }
 
 /** A longer row has one cell, and more cells are left out, so that each row takes a bounded time. */
 const MAX_ROW_CHARACTERS = 10_000
@@ -12,10 +12,10 @@ export function* parseCsv(text: string): Generator<CsvRow> {
   const ends = endsOf(text)
   let [at, line] = [startOf(text), 1]
   while (at < text.length) {
-    const { cells, end } = readRow(text, at, ends, MAX_ROW_CHARACTERS)
-    yield { line, cells: withoutBlank(cells) }
-    line += countLineEnds(text, at, end)
-    at = end
+    const row = readRow(text, at, ends, MAX_ROW_CHARACTERS)
+    yield toCsvRow(text, row, line)
+    line += countLineEnds(text, at, row.end)
+    at = row.end
   }
 }
 
@@ -28,7 +28,7 @@ export async function* parseCsvPieces(pieces: AsyncIterable<string>, most: numbe
     ends ??= endsOf(text)
     while (at < end) {
       const row = readRow(text, at, ends, most)
-      yield { line, cells: withoutBlank(row.cells) }
+      yield toCsvRow(text, row, line)
       line += countLineEnds(text, at, row.end)
       at = row.end
     }
@@ -56,31 +56,46 @@ const withoutBlank = (cells: string[]): string[] => (cells.some((cell) => cell.t
 /** By separator. */
 const CELL_ENDS = { ',': /[,\r\n]/g, ';': /[;\r\n]/g, '\t': /[\t\r\n]/g }
 
+const toCsvRow = (text: string, { start, cells, openAt }: Row, line: number): CsvRow => ({
+  line,
+  cells: withoutBlank(cells),
+  openQuote: openAt === null ? null : line + countLineEnds(text, start, openAt),
+})
+
 const LINE_ENDS = /\r\n|\r|\n/g
 
 /** Of what a row takes, which ends without one if it is too long. */
 const countLineEnds = (text: string, start: number, end: number): number =>
   text.slice(start, end).match(LINE_ENDS)?.length ?? 0
 
-function readRow(text: string, start: number, ends: RegExp, most: number) {
+/** `openAt`: where a quote opens that is not closed as it should be. */
+type Row = { start: number; end: number; cells: string[]; openAt: number | null }
+
+function readRow(text: string, start: number, ends: RegExp, most: number): Row {
   const cells: string[] = []
+  let openAt: number | null = null
   let at = start
   while (at - start <= most) {
-    const quoted = text[at] === '"' ? readQuoted(text, at, most) : { cell: '', end: at }
+    const quoted = text[at] === '"' ? readQuoted(text, at, most) : { cell: '', end: at, isOpen: false }
     ends.lastIndex = quoted.end
     const found = ends.exec(text)
     const end = found?.index ?? text.length
+    if (quoted.isOpen || isMisplaced(quoted.cell, text.slice(quoted.end, end))) openAt ??= at
     if (cells.length < MAX_CELLS) cells.push(quoted.cell + text.slice(quoted.end, Math.min(end, quoted.end + most)))
     at = end + (text.startsWith('\r\n', end) ? 2 : 1)
-    if (!found || found[0] === '\r' || found[0] === '\n') return { cells, end: at }
+    if (!found || found[0] === '\r' || found[0] === '\n') return { start, cells, end: at, openAt }
   }
   LINE_ENDS.lastIndex = at - 1
   LINE_ENDS.test(text)
-  return { cells: [text.slice(start, start + MAX_CELLS)], end: LINE_ENDS.lastIndex || text.length }
+  const cell = text.slice(start, start + MAX_CELLS)
+  return { start, cells: [cell], end: LINE_ENDS.lastIndex || text.length, openAt }
 }
 
+/** A quote that ends after another line, and not with its cell, is the first one of another cell. */
+const isMisplaced = (cell: string, rest: string): boolean => cell.includes('\n') && rest.trim() !== ''
+
 /** Two quotes stand for one. What is too long is not taken as quoted. */
-function readQuoted(text: string, start: number, most: number): { cell: string; end: number } {
+function readQuoted(text: string, start: number, most: number): { cell: string; end: number; isOpen: boolean } {
   const parts: string[] = []
   for (let from = start + 1; from - start <= most; from += 1) {
     const quote = text.indexOf('"', from)
@@ -88,9 +103,9 @@ function readQuoted(text: string, start: number, most: number): { cell: string; 
     if (end - start > most) break
     parts.push(text.slice(from, end))
     from = Math.min(end + 1, text.length)
-    if (text[from] !== '"') return { cell: parts.join('"').replaceAll(/\r\n?/g, '\n'), end: from }
+    if (text[from] !== '"') return { cell: parts.join('"').replaceAll(/\r\n?/g, '\n'), end: from, isOpen: quote < 0 }
   }
-  return { cell: '', end: start }
+  return { cell: '', end: start, isOpen: true }
 }
 
 /** Spreadsheets run a cell that begins like this as a formula. Writing adds an apostrophe, which reading removes. */

@@ -86,7 +86,10 @@ type Line = { line: number; sent: Record<string, unknown> | null }
 
 async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<Line> {
   let names: string[] | null = null
-  for await (const { line, cells } of parseCsvPieces(pieces, MOST_CHARACTERS)) {
+  for await (const { line, cells, openQuote } of parseCsvPieces(pieces, MOST_CHARACTERS)) {
+    // what follows can't be told from the quoted text
+    if (openQuote !== null)
+      throw new ImportFault(`Line ${openQuote} opens a quote that is not closed. Close it, or write it twice ("").`)
     if (cells.length === 0) continue
     if (names === null) {
       names = cells.map((cell) => nameOf(cell.trim()))

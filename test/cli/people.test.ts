@@ -119,7 +119,9 @@ test(
     expect(await run('person', 'export', 'grace')).toEqual(wrongUse('one complete email'))
     expect(await run('import', at('none.csv'))).toEqual(refused("can't be read"))
     writeFileSync(at('bad.csv'), new Uint8Array([101, 109, 97, 105, 108, 10, 0xff]))
-    expect(await run('import', at('bad.csv'), '--app', begun.appId)).toEqual(refused('not UTF-8 text'))
+    expect(await run('import', at('bad.csv'), '--app', begun.appId)).toEqual(
+      refused('bad.csv: Line 2 is not UTF-8 text. Save the file as UTF-8'),
+    )
     expect(await run('export', at('none/people.csv'), '--app', begun.appId)).toEqual(
       refused("can't be written .ENOENT"),
     )
@@ -162,7 +164,7 @@ test(
     )
     writeFileSync(at('half.ndjson'), Buffer.concat([Buffer.from(`${people.join('\n')}\n`), Buffer.of(0xff)]))
     const { code, err } = await run('import', at('half.ndjson'), '--app', begun.appId)
-    const [, imported] = /not UTF-8 text\. .+ (\d+) people were imported before/.exec(err) ?? []
+    const [, imported] = /Line 401 is not UTF-8 text\. .+ (\d+) people were imported before/.exec(err) ?? []
     expect([code, Number(imported) > 0]).toEqual([1, true])
     expect(lastImport()).toStartWith(`${imported} people into the app`)
   },

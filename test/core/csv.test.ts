@@ -49,6 +49,17 @@ test('names the line that a row starts on', () => {
   ])
 })
 
+test.each<[string, (number | null)[]]>([
+  ['a,"b\nc","d ""x"""\n', [null]],
+  ['a,b\nc,"d\ne,f\n', [null, 2]],
+  ['a\n"b\nc",d,"e\nf","g"\nh', [null, null, null]],
+  ['a\n"b,c\nd,"e",f\ng', [null, 2, null]],
+  ['"a"b,c\n', [null]],
+  [`a\n"${'b'.repeat(10_001)}\nc`, [null, 2, null]],
+])('names the line of a quote that is not closed: %#', (text, lines) =>
+  expect(Array.from(parseCsv(text), ({ openQuote }) => openQuote)).toEqual(lines),
+)
+
 test('names no line behind the end, whatever is not closed', async () => {
   const part = fc.constantFrom('a', 'aaaaaa', ',', '"', '\n', '""', '","', '"\n')
   await fc.assert(

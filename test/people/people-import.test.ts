@@ -172,6 +172,12 @@ test('of NDJSON, lines that are no objects are named', async () => {
   expect(errors).toEqual(['2  This line is not a JSON object.', '4  This line is not a JSON object.'])
 })
 
+test('a quote that is not closed ends the import with its line', async () => {
+  const text = 'email,lastName\na@example.com,"A"\nb@example.com,"B\nc@example.com,"C"\nd@example.com,"D"\n'
+  expect(put(text)).rejects.toThrow('Line 3 opens a quote that is not closed.')
+  expect(put('email,lastName\na@example.com,"A\nb@example.com,B')).rejects.toThrow('Line 2 opens a quote')
+})
+
 test('a file without the column email is refused as a whole', async () => {
   expect(put('name,mail\nAda,a@example.com')).rejects.toThrow('one of them must be email')
 })
