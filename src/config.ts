@@ -281,103 +281,110 @@ export const hostAndPort = (host: string, port: number | undefined): string =>
 
 /** @throws UsageError naming the invalid setting */
 export function readConfig(flags: Flags, env: Environment): Config {
-  const text = (name: SettingName): string => readSetting(SETTINGS[name], flags, env)
-  const list = (name: SettingName): string[] =>
-    text(name)
-      .split(',')
-      .map((one) => one.trim())
-      .filter((one) => one !== '')
-  const trustedProxies = list('trustedProxies')
-  const wrong = trustedProxies.find((range) => !isProxyRange(range))
-  if (wrong !== undefined) throw new UsageError('--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.')
+  const read = (name: SettingName): Given => readSetting(SETTINGS[name], flags, env)
+  const text = (name: SettingName): string => read(name).text
   return {
     data: text('data'),
-    database: readDatabase(text),
+    database: readDatabase(read),
     host: text('host'),
-    port: readPort(text('port')),
-    masterKey: readMasterKey(text('masterKey')),
-    baseUrl: text('baseUrl') === '' ? null : readBaseUrl(text('baseUrl')),
-    trustedProxies,
-    mcpOrigins: readOrigins(list('mcpOrigins')),
+    port: readPort(read('port')),
+    masterKey: readMasterKey(read('masterKey')),
+    baseUrl: text('baseUrl') === '' ? null : readBaseUrl(read('baseUrl')),
+    trustedProxies: readProxies(read('trustedProxies')),
+    mcpOrigins: readOrigins(read('mcpOrigins')),
     metricsToken: text('metricsToken') || null,
-    smtpUrl: readIf(text('smtpUrl'), readMailUrl, `EVENTPOST_SMTP_URL: ${MAIL_URL_MESSAGE}`),
-    mailFrom: readIf(
-      text('mailFrom'),
-      readMailbox,
-      '--mail-from takes one address, such as Example <hello@example.com>.',
-    ),
-    mailPrivateHosts: readHosts('--mail-private-hosts', list('mailPrivateHosts')),
-    alertSmtpUrl: readIf(text('alertSmtpUrl'), readMailUrl, `EVENTPOST_ALERT_SMTP_URL: ${MAIL_URL_MESSAGE}`),
+    smtpUrl: readIf(read('smtpUrl'), readMailUrl, `: ${MAIL_URL_MESSAGE}`),
+    mailFrom: readIf(read('mailFrom'), readMailbox, ' takes one address, such as Example <hello@example.com>.'),
+    mailPrivateHosts: readHosts(read('mailPrivateHosts')),
+    alertSmtpUrl: readIf(read('alertSmtpUrl'), readMailUrl, `: ${MAIL_URL_MESSAGE}`),
     alertWebhook: readWebhook(
-      text('alertWebhookUrl'),
-      text('alertWebhookSecret'),
-      readHosts('--alert-private-hosts', list('alertPrivateHosts')),
+      read('alertWebhookUrl'),
+      read('alertWebhookSecret'),
+      readHosts(read('alertPrivateHosts')),
     ),
-    stopMailMs: readSeconds('--stop-mail-s', text('stopMail'), STOP_MAIL_MAX_S),
-    backups: readBackups(text),
-    hasExternalCheckpoints: readCheckpoints(text('checkpoints')),
+    stopMailMs: readSeconds(read('stopMail'), STOP_MAIL_MAX_S),
+    backups: readBackups(read),
+    hasExternalCheckpoints: readCheckpoints(read('checkpoints')),
   }
 }
 
-function readDatabase(text: (name: SettingName) => string): PostgresLocation | null {
-  const connections = readCount('--database-connections', text('databaseConnections'), CONNECTIONS_MAX, CONNECTIONS_MIN)
-  const pooler = text('databasePooler')
-  if (pooler !== 'none' && pooler !== 'transaction')
-    throw new UsageError('--database-pooler takes none or transaction.')
-  const url = text('databaseUrl')
+/** `name`: of the flag or variable that the text comes from. */
+type Given = { text: string; name: string }
+
+const listOf = ({ text }: Given): string[] =>
+  text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '')
+
+function readProxies(given: Given): string[] {
+  const ranges = listOf(given)
+  if (ranges.every(isProxyRange)) return ranges
+  throw new UsageError(`${given.name} takes IP addresses or ranges such as 10.0.0.0/8.`)
+}
+
+function readDatabase(read: (name: SettingName) => Given): PostgresLocation | null {
+  const connections = readCount(read('databaseConnections'), CONNECTIONS_MAX, CONNECTIONS_MIN)
+  const pooler = read('databasePooler')
+  if (pooler.text !== 'none' && pooler.text !== 'transaction')
+    throw new UsageError(`${pooler.name} takes none or transaction.`)
+  const { text: url, name } = read('databaseUrl')
   if (url === '') return null
-  const read = URL.parse(url)
-  if (!(read && /^postgres(ql)?:$/.test(read.protocol) && read.hostname !== '' && read.pathname.length > 1)) {
+  const parsed = URL.parse(url)
+  if (!(parsed && /^postgres(ql)?:$/.test(parsed.protocol) && parsed.hostname !== '' && parsed.pathname.length > 1)) {
     throw new UsageError(
-      'EVENTPOST_DATABASE_URL takes an address with a database name, such as postgres://user:password@db.example.com/eventpost.',
+      `${name} takes an address with a database name, such as postgres://user:password@db.example.com/eventpost.`,
     )
   }
-  refuseForPostgres(text)
-  return { url, connections, prepares: pooler === 'none' }
+  refuseForPostgres(read)
+  return { url, connections, prepares: pooler.text === 'none' }
 }
 
 /** Settings of the data folder would silently have no effect. */
-function refuseForPostgres(text: (name: SettingName) => string): void {
-  if (text('backupTo') !== '')
+function refuseForPostgres(read: (name: SettingName) => Given): void {
+  const [backupTo, checkpoints] = [read('backupTo'), read('checkpoints')]
+  if (backupTo.text !== '')
     throw new UsageError(
-      "--backup-to copies the data folder, and EVENTPOST_DATABASE_URL is set. Remove --backup-to, and back up PostgreSQL with pg_dump or your provider's backups.",
+      `${backupTo.name} is for the data folder, and EVENTPOST_DATABASE_URL is set. Remove ${backupTo.name}, and back up PostgreSQL with pg_dump or your provider's backups.`,
     )
-  if (text('checkpoints') !== 'own')
-    throw new UsageError('--checkpoints is for the data folder, and EVENTPOST_DATABASE_URL is set. Remove one of them.')
+  if (checkpoints.text !== 'own')
+    throw new UsageError(`${checkpoints.name} is for the data folder, and EVENTPOST_DATABASE_URL is set. Remove one of them.`)
 }
 
-function readBackups(text: (name: SettingName) => string): Config['backups'] {
-  const every = readCount('--backup-hours', text('backupHours'), BACKUP_HOURS_MAX)
-  const keep = readCount('--backup-keep', text('backupKeep'), BACKUP_KEEP_MAX)
-  const access = readS3Access(text)
-  if (text('backupTo') === '') return null
-  const place = readBackupPlace(text('backupTo'))
-  if (place === null) throw new UsageError(`--backup-to ${BACKUP_PLACE_MESSAGE}`)
+function readBackups(read: (name: SettingName) => Given): Config['backups'] {
+  const every = readCount(read('backupHours'), BACKUP_HOURS_MAX)
+  const keep = readCount(read('backupKeep'), BACKUP_KEEP_MAX)
+  const access = readS3Access(read)
+  const to = read('backupTo')
+  if (to.text === '') return null
+  const place = readBackupPlace(to.text)
+  if (place === null) throw new UsageError(`${to.name} ${BACKUP_PLACE_MESSAGE}`)
   if ('bucket' in place && (access.accessKey === '' || access.secretKey === '')) {
     throw new UsageError('Backups to s3:// need EVENTPOST_S3_ACCESS_KEY and EVENTPOST_S3_SECRET_KEY.')
   }
   return { place, access: 'bucket' in place ? access : null, everyMs: every * HOUR_MS, keep }
 }
 
-function readS3Access(text: (name: SettingName) => string): S3Access {
-  const endpoint = text('s3Endpoint')
+function readS3Access(read: (name: SettingName) => Given): S3Access {
+  const text = (name: SettingName): string => read(name).text
+  const { text: endpoint, name } = read('s3Endpoint')
   const url = URL.parse(endpoint)
   if (endpoint !== '' && !(url && /^https?:$/.test(url.protocol) && url.username === '')) {
-    throw new UsageError('--s3-endpoint takes an address such as https://s3.example.com.')
+    throw new UsageError(`${name} takes an address such as https://s3.example.com.`)
   }
   const keys = { accessKey: text('s3AccessKey'), secretKey: text('s3SecretKey') }
   return { endpoint: endpoint || null, region: text('s3Region'), ...keys }
 }
 
-function readCheckpoints(text: string): boolean {
+function readCheckpoints({ text, name }: Given): boolean {
   if (text === 'own' || text === 'external') return text === 'external'
-  throw new UsageError('--checkpoints takes own or external.')
+  throw new UsageError(`${name} takes own or external.`)
 }
 
-function readCount(flag: string, text: string, most: number, least = 1): number {
+function readCount({ text, name }: Given, most: number, least = 1): number {
   const count = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN
   if (count >= least && count <= most) return count
-  throw new UsageError(`${flag} takes a number from ${least} to ${most}.`)
+  throw new UsageError(`${name} takes a number from ${least} to ${most}.`)
 }
 
 /** A misspelt setting would silently have no effect. */
@@ -388,20 +395,25 @@ export function findUnknownSettings(env: Environment): string[] {
   return Object.keys(env).filter((name) => name.startsWith('EVENTPOST_') && !known.includes(name))
 }
 
-/** `text` itself when `read` accepts it; null when it isn't set. */
-function readIf(text: string, read: (text: string) => object | null, otherwise: string): string | null {
-  if (text !== '' && read(text) === null) throw new UsageError(otherwise)
+/** The text itself if `read` accepts it; null if it isn't set. */
+function readIf({ text, name }: Given, read: (text: string) => object | null, otherwise: string): string | null {
+  if (text !== '' && read(text) === null) throw new UsageError(`${name}${otherwise}`)
   return text || null
 }
 
-function readSetting(setting: Setting, flags: Flags, env: Environment): string {
+function readSetting(setting: Setting, flags: Flags, env: Environment): Given {
   refuseSecretFlag(setting, flags)
   refuseEmpty(setting, flags, env)
-  const given = (name: string): string | undefined => env[name] || undefined
-  const file = setting.isSecret ? given(`${setting.env}_FILE`) : undefined
-  const fromFile = file === undefined ? undefined : readSecret(`${setting.env}_FILE`, file)
-  const customary = setting.env === 'EVENTPOST_PORT' ? given('PORT') : undefined
-  return flags[setting.flag] ?? given(setting.env) ?? fromFile ?? customary ?? setting.default
+  const fileName = `${setting.env}_FILE`
+  const file = setting.isSecret ? env[fileName] || undefined : undefined
+  const found: Partial<Record<string, string>> = {
+    [`--${setting.flag}`]: flags[setting.flag],
+    [setting.env]: env[setting.env] || undefined,
+    [fileName]: file === undefined ? undefined : readSecret(fileName, file),
+    ...(setting.env === 'EVENTPOST_PORT' ? { PORT: env.PORT || undefined } : {}),
+  }
+  const [name, text] = Object.entries(found).find(([, one]) => one !== undefined) ?? []
+  return { name: name ?? setting.env, text: text ?? setting.default }
 }
 
 function refuseSecretFlag({ flag, env, isSecret, isFlagSafe }: Setting, flags: Flags): void {
@@ -432,39 +444,33 @@ export function readSecret(name: string, path: string): string {
 }
 
 /** Short keys could be guessed. */
-function readMasterKey(text: string): string | null {
+export function readMasterKey({ text, name }: Given): string | null {
   if (text === '' || text.length >= MASTER_KEY_MIN) return text || null
-  throw new UsageError(
-    `EVENTPOST_MASTER_KEY takes at least ${MASTER_KEY_MIN} characters. Create one with: openssl rand -hex 32`,
-  )
+  throw new UsageError(`${name} takes at least ${MASTER_KEY_MIN} characters. Create one with: openssl rand -hex 32`)
 }
 
-function readHosts(flag: string, entries: string[]): PrivateHosts {
-  const read = readPrivateHosts(entries)
+function readHosts(given: Given): PrivateHosts {
+  const read = readPrivateHosts(listOf(given))
   if (!('wrong' in read)) return read
-  throw new UsageError(`${flag} takes host names, IP addresses or ranges such as 10.0.0.0/8.`)
+  throw new UsageError(`${given.name} takes host names, IP addresses or ranges such as 10.0.0.0/8.`)
 }
 
 /** Plain http would show alerts on the way, so it is for private hosts only. */
-function readWebhook(text: string, secret: string, allowed: PrivateHosts): Config['alertWebhook'] {
-  if (secret !== '' && !isWebhookSecret(secret))
+function readWebhook({ text, name }: Given, secret: Given, allowed: PrivateHosts): Config['alertWebhook'] {
+  if (secret.text !== '' && !isWebhookSecret(secret.text))
     throw new UsageError(
-      'EVENTPOST_ALERT_WEBHOOK_SECRET takes whsec_ and at least 24 bytes of base64. Create one with: echo "whsec_$(openssl rand -base64 32)"',
+      `${secret.name} takes whsec_ and at least 24 bytes of base64. Create one with: echo "whsec_$(openssl rand -base64 32)"`,
     )
   if (text === '') return null
   const url = URL.parse(text)
   const isFit = url !== null && /^https?:$/.test(url.protocol) && url.username === ''
-  if (!isFit) throw new UsageError('EVENTPOST_ALERT_WEBHOOK_URL takes an address such as https://hooks.example.com/x.')
+  if (!isFit) throw new UsageError(`${name} takes an address such as https://hooks.example.com/x.`)
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   if (isRefusedHost(host, allowed))
-    throw new UsageError(
-      'EVENTPOST_ALERT_WEBHOOK_URL is a private address. To allow it, add its host to EVENTPOST_ALERT_PRIVATE_HOSTS.',
-    )
+    throw new UsageError(`${name} is a private address. To allow it, add its host to EVENTPOST_ALERT_PRIVATE_HOSTS.`)
   if (url.protocol === 'http:' && allowed.ranges.length === 0 && !allowed.names.has(host))
-    throw new UsageError(
-      'EVENTPOST_ALERT_WEBHOOK_URL must be https, except for a host in EVENTPOST_ALERT_PRIVATE_HOSTS.',
-    )
-  return { url: url.href, secret: secret || null, allowed }
+    throw new UsageError(`${name} must be https, except for a host in EVENTPOST_ALERT_PRIVATE_HOSTS.`)
+  return { url: url.href, secret: secret.text || null, allowed }
 }
 
 /** As https://www.standardwebhooks.com has them. */
@@ -472,10 +478,11 @@ const isWebhookSecret = (text: string): boolean =>
   /^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(text) && Buffer.from(text.slice('whsec_'.length), 'base64').length >= 24
 
 /** As browsers send them: lowercase, without path and default port. */
-function readOrigins(origins: string[]): string[] {
+function readOrigins(given: Given): string[] {
+  const origins = listOf(given)
   const isOrigin = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]+$/i.test(text) && URL.canParse(text)
   if (origins.every(isOrigin)) return origins.map(writeOrigin)
-  throw new UsageError('--mcp-origins takes comma-separated origins such as https://tools.example.com.')
+  throw new UsageError(`${given.name} takes comma-separated origins such as https://tools.example.com.`)
 }
 
 /** The URL standard gives extensions no origin; browsers send theirs as written. */
@@ -487,24 +494,24 @@ function writeOrigin(text: string): string {
 /** In ms. Mail servers have 10 minutes to answer (RFC 5321, section 4.5.3.2.6). */
 const STOP_MAIL_MAX_S = 600
 
-function readSeconds(flag: string, text: string, most: number): number {
+function readSeconds({ text, name }: Given, most: number): number {
   const seconds = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
-  if (!(seconds <= most)) throw new UsageError(`${flag} takes a number of seconds from 0 to ${most}.`)
+  if (!(seconds <= most)) throw new UsageError(`${name} takes a number of seconds from 0 to ${most}.`)
   return seconds * 1000
 }
 
-function readPort(text: string): number {
+function readPort({ text, name }: Given): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
-  if (!(port <= 65_535)) throw new UsageError('--port takes a number from 0 to 65535.')
+  if (!(port <= 65_535)) throw new UsageError(`${name} takes a number from 0 to 65535.`)
   return port
 }
 
-function readBaseUrl(text: string): string {
+function readBaseUrl({ text, name }: Given): string {
   const url = URL.parse(text)
   const isPlain = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === ''
-  if (!isPlain) throw new UsageError('--base-url takes an address such as https://post.example.com.')
+  if (!isPlain) throw new UsageError(`${name} takes an address such as https://post.example.com.`)
   if (!/^\/*$/.test(url.pathname)) {
-    throw new UsageError('--base-url takes an address without a path, such as https://post.example.com.')
+    throw new UsageError(`${name} takes an address without a path, such as https://post.example.com.`)
   }
   return url.origin
 }

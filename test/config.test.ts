@@ -59,12 +59,15 @@ describe('readConfig', () => {
   })
 
   test.each([
-    [{ EVENTPOST_BACKUP_TO: 's3://B' }, '--backup-to takes a folder'],
-    [{ EVENTPOST_BACKUP_TO: 'https://b/c' }, '--backup-to takes a folder'],
+    [{ EVENTPOST_BACKUP_TO: 's3://B' }, 'EVENTPOST_BACKUP_TO takes a folder'],
+    [{ EVENTPOST_BACKUP_TO: 'https://b/c' }, 'EVENTPOST_BACKUP_TO takes a folder'],
     [{ EVENTPOST_BACKUP_TO: 's3://b-1' }, 'EVENTPOST_S3_ACCESS_KEY'],
-    [{ EVENTPOST_BACKUP_TO: '/b', EVENTPOST_BACKUP_HOURS: '0' }, '--backup-hours takes a number from 1 to 720'],
-    [{ EVENTPOST_BACKUP_TO: '/b', EVENTPOST_BACKUP_KEEP: '1.5' }, '--backup-keep takes a number from 1 to 1000'],
-    [{ EVENTPOST_CHECKPOINTS: 'litestream' }, '--checkpoints takes own or external'],
+    [{ EVENTPOST_BACKUP_TO: '/b', EVENTPOST_BACKUP_HOURS: '0' }, 'EVENTPOST_BACKUP_HOURS takes a number from 1 to 720'],
+    [
+      { EVENTPOST_BACKUP_TO: '/b', EVENTPOST_BACKUP_KEEP: '1.5' },
+      'EVENTPOST_BACKUP_KEEP takes a number from 1 to 1000',
+    ],
+    [{ EVENTPOST_CHECKPOINTS: 'litestream' }, 'EVENTPOST_CHECKPOINTS takes own or external'],
   ])('wrong settings of backups are refused: %o', (env, message) => {
     expect(() => readConfig({}, env)).toThrow(message)
   })
@@ -87,10 +90,10 @@ describe('readConfig', () => {
   test.each([
     [{ EVENTPOST_DATABASE_URL: 'mysql://localhost/eventpost' }, 'EVENTPOST_DATABASE_URL takes an address'],
     [{ EVENTPOST_DATABASE_URL: 'postgres://localhost' }, 'with a database name'],
-    [{ ...URL_GIVEN, EVENTPOST_DATABASE_CONNECTIONS: '1' }, '--database-connections takes a number from 2 to 100'],
-    [{ ...URL_GIVEN, EVENTPOST_DATABASE_POOLER: 'session' }, '--database-pooler takes none or transaction'],
+    [{ ...URL_GIVEN, EVENTPOST_DATABASE_CONNECTIONS: '1' }, 'EVENTPOST_DATABASE_CONNECTIONS takes a number from 2 to 100'],
+    [{ ...URL_GIVEN, EVENTPOST_DATABASE_POOLER: 'session' }, 'EVENTPOST_DATABASE_POOLER takes none or transaction'],
     [{ ...URL_GIVEN, EVENTPOST_BACKUP_TO: '/b' }, 'pg_dump'],
-    [{ ...URL_GIVEN, EVENTPOST_CHECKPOINTS: 'external' }, '--checkpoints is for the data folder'],
+    [{ ...URL_GIVEN, EVENTPOST_CHECKPOINTS: 'external' }, 'EVENTPOST_CHECKPOINTS is for the data folder'],
   ])('wrong settings of the database are refused: %o', (env, message) => {
     expect(() => readConfig({}, env)).toThrow(message)
   })
@@ -175,16 +178,19 @@ describe('readConfig', () => {
   })
 
   test.each([
-    [{ EVENTPOST_PORT: '65536' }, '--port takes a number from 0 to 65535.'],
-    [{ PORT: '80 ' }, '--port takes a number from 0 to 65535.'],
-    [{ EVENTPOST_BASE_URL: 'https://a.example/?b=c' }, '--base-url takes an address such as https://post.example.com.'],
+    [{ EVENTPOST_PORT: '65536' }, 'EVENTPOST_PORT takes a number from 0 to 65535.'],
+    [{ PORT: '80 ' }, 'PORT takes a number from 0 to 65535.'],
+    [
+      { EVENTPOST_BASE_URL: 'https://a.example/?b=c' },
+      'EVENTPOST_BASE_URL takes an address such as https://post.example.com.',
+    ],
     [
       { EVENTPOST_BASE_URL: 'https://me:pw@a.example' },
-      '--base-url takes an address such as https://post.example.com.',
+      'EVENTPOST_BASE_URL takes an address such as https://post.example.com.',
     ],
     [
       { EVENTPOST_BASE_URL: 'https://example.com/post/' },
-      '--base-url takes an address without a path, such as https://post.example.com.',
+      'EVENTPOST_BASE_URL takes an address without a path, such as https://post.example.com.',
     ],
     [
       { EVENTPOST_MASTER_KEY: 'x'.repeat(31) },
@@ -193,16 +199,19 @@ describe('readConfig', () => {
     // without a token, anyone could read the metrics
     [{ EVENTPOST_METRICS_TOKEN: '' }, 'EVENTPOST_METRICS_TOKEN is empty. Set a value or remove it.'],
     [{ EVENTPOST_METRICS_TOKEN_FILE: '' }, 'EVENTPOST_METRICS_TOKEN_FILE is empty. Set a value or remove it.'],
-    [{ EVENTPOST_TRUSTED_PROXIES: 'all' }, '--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.'],
+    [
+      { EVENTPOST_TRUSTED_PROXIES: 'all' },
+      'EVENTPOST_TRUSTED_PROXIES takes IP addresses or ranges such as 10.0.0.0/8.',
+    ],
     [{ EVENTPOST_SMTP_URL: 'http://a.example' }, `EVENTPOST_SMTP_URL: ${MAIL_URL_MESSAGE}`],
     [{ EVENTPOST_SMTP_URL: 'smtp://a:b@mail.example?tls=optional' }, `EVENTPOST_SMTP_URL: ${MAIL_URL_MESSAGE}`],
     [
       { EVENTPOST_MAIL_PRIVATE_HOSTS: 'mail.internal,10.0.0.0/99' },
-      '--mail-private-hosts takes host names, IP addresses or ranges such as 10.0.0.0/8.',
+      'EVENTPOST_MAIL_PRIVATE_HOSTS takes host names, IP addresses or ranges such as 10.0.0.0/8.',
     ],
     [
       { EVENTPOST_MAIL_FROM: 'a@example.com, b@example.com' },
-      '--mail-from takes one address, such as Example <hello@example.com>.',
+      'EVENTPOST_MAIL_FROM takes one address, such as Example <hello@example.com>.',
     ],
     [
       { EVENTPOST_ALERT_WEBHOOK_URL: 'file:///etc/passwd' },
@@ -221,9 +230,9 @@ describe('readConfig', () => {
       'EVENTPOST_ALERT_WEBHOOK_SECRET takes whsec_ and at least 24 bytes of base64. Create one with: echo "whsec_$(openssl rand -base64 32)"',
     ],
     [{ EVENTPOST_ALERT_SMTP_URL: 'mail' }, `EVENTPOST_ALERT_SMTP_URL: ${MAIL_URL_MESSAGE}`],
-    [{ EVENTPOST_STOP_MAIL_S: '601' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
-    [{ EVENTPOST_STOP_MAIL_S: '1.5' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
-    [{ EVENTPOST_STOP_MAIL_S: '-1' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
+    [{ EVENTPOST_STOP_MAIL_S: '601' }, 'EVENTPOST_STOP_MAIL_S takes a number of seconds from 0 to 600.'],
+    [{ EVENTPOST_STOP_MAIL_S: '1.5' }, 'EVENTPOST_STOP_MAIL_S takes a number of seconds from 0 to 600.'],
+    [{ EVENTPOST_STOP_MAIL_S: '-1' }, 'EVENTPOST_STOP_MAIL_S takes a number of seconds from 0 to 600.'],
     [
       { EVENTPOST_METRICS_TOKEN_FILE: '/nowhere' },
       "EVENTPOST_METRICS_TOKEN_FILE names a file that can't be read. Check its path and permissions.",
@@ -234,6 +243,14 @@ describe('readConfig', () => {
     ],
   ])('%p is wrong use', (env, message) => {
     expect(() => readConfig({}, env)).toThrow(new UsageError(message))
+  })
+
+  test('an error names the flag or the file if the value comes from there', () => {
+    expect(() => readConfig({ 'stop-mail-s': 'x' }, { EVENTPOST_STOP_MAIL_S: '1' })).toThrow('--stop-mail-s takes')
+    expect(() => readConfig({ 'smtp-url': 'mail' }, {})).toThrow(`--smtp-url: ${MAIL_URL_MESSAGE}`)
+    expect(() => readConfig({}, { EVENTPOST_MASTER_KEY_FILE: file })).toThrow(
+      'EVENTPOST_MASTER_KEY_FILE takes at least',
+    )
   })
 })
 

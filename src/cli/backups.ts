@@ -2,6 +2,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describeFault, download } from '../backups/places.ts'
 import { readConfig, UsageError } from '../config.ts'
+import { BACKUP_PLACE_MESSAGE, readBackupPlace } from '../core/backup-places.ts'
 import { recordBackupIn } from '../store/backups.ts'
 import { openSource, removeLeft, writeBackup, yieldToServer } from '../store/engine/backup-files.ts'
 import { hasDatabase } from '../store/engine/database.ts'
@@ -102,6 +103,7 @@ async function withDownload<T>(
 ): Promise<T> {
   const name = `${process.pid}.download`
   const file = existsSync(folder) ? resolve(folder, name) : `${resolve(folder)}.${name}`
+  if (readBackupPlace(address) === null) throw new UsageError(`FILE ${BACKUP_PLACE_MESSAGE}`)
   const { access } = readConfig({}, { ...s3SettingsOf(env), EVENTPOST_BACKUP_TO: address }).backups ?? {}
   try {
     if (access) await download(address, access, file).catch(refuseDownload)

@@ -1,4 +1,4 @@
-import { readConfig, readSecret, UsageError } from '../config.ts'
+import { readConfig, readMasterKey, readSecret, UsageError } from '../config.ts'
 import { lockFolder } from '../store/engine/folder-lock.ts'
 import { changeMasterKey, refuseSealed } from '../store/engine/sealed-columns.ts'
 import { createSealer } from '../store/engine/sealing.ts'
@@ -20,8 +20,8 @@ export const masterKeyChange: Command = {
   },
   run: async (given, env) => {
     const { data, masterKey } = await readCurrent(given, env)
-    const newKey = readSecret('--new-key-file', required(given, 'new-key-file'))
-    readConfig({}, { EVENTPOST_MASTER_KEY: newKey })
+    const name = '--new-key-file'
+    const newKey = readMasterKey({ text: readSecret(name, required(given, 'new-key-file')), name })
     const sealed = await changeAlone(data, masterKey, newKey)
     return { sealed, next: 'Start the server with the new key as EVENTPOST_MASTER_KEY.' }
   },

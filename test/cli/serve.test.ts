@@ -254,7 +254,7 @@ describe('settings', () => {
     eventpost(['serve', '--data', '/proc/nowhere', ...words], { env }).then(({ err }) => err)
 
   test('a wrong PORT is wrong use, until EVENTPOST_PORT or --port is set', async () => {
-    expect(await errorOf({ PORT: 'none' })).toContain('--port takes a number')
+    expect(await errorOf({ PORT: 'none' })).toContain('eventpost: PORT takes a number')
     expect(await errorOf({ PORT: 'none', EVENTPOST_PORT: '0' })).toContain('/proc/nowhere')
   })
 
