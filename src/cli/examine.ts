@@ -12,7 +12,7 @@ import { writeMailbox } from '../mail/api.ts'
 import { createCnameResolver, createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
 import { createTemplateWorker } from '../messages/template-worker.ts'
-import { diagnose, type Finding, isProblem, summarize, type Tried } from '../monitoring/doctor.ts'
+import { aboutPermissions, diagnose, type Finding, isProblem, summarize, type Tried } from '../monitoring/doctor.ts'
 import { backupFolderOf, type Lookups, readDoctorFacts } from '../monitoring/doctor-facts.ts'
 import { readServerFacts, type ServerFacts } from '../monitoring/installation.ts'
 import { checkWebhook } from '../monitoring/webhook.ts'
@@ -30,54 +30,59 @@ export type Examined = { isOk: boolean; summary: string; findings: Finding[]; ca
 
 export async function examine(config: Config, { isOffline }: { isOffline: boolean }): Promise<Examined> {
   const called = new Set<string>()
-  const problem = config.database === null ? findFolderProblem(config.data) : null
-  const findings = problem ?? (await examineData(config, { isOffline, called }))
+  const location = config.database ?? { folder: config.data }
+  const problem = 'folder' in location ? findFolderProblem(location.folder) : null
+  const findings = problem ? describeProblem(location, problem) : await examineData(config, { isOffline, called })
   return { isOk: !findings.some(isProblem), summary: summarize(findings), findings, called: [...called].toSorted() }
 }
 
-const problemOf = (location: DataLocation, text: string, fix: string): Finding => ({
-  check: 'folder' in location ? 'Data folder' : 'Database',
-  state: 'bad',
-  text,
-  fix,
-})
+type DataProblem = { text: string; fix: string }
 
-const ofFolder = (text: string, fix: string): Finding[] => [{ check: 'Data folder', state: 'bad', text, fix }]
+/** Of data that can't be opened. */
+function describeProblem(location: DataLocation, { text, fix }: DataProblem, found = exposedIn(location)): Finding[] {
+  const check = 'folder' in location ? 'Data folder' : 'Database'
+  const permissions = found.length === 0 ? [] : [aboutPermissions({ exposed: found })]
+  return [{ check, state: 'bad', text, fix }, ...permissions]
+}
+
+const exposedIn = (location: DataLocation) => ('folder' in location ? findExposed(location.folder) : [])
 
 /** What keeps the server from starting on it. */
-function findFolderProblem(folder: string): Finding[] | null {
+function findFolderProblem(folder: string): DataProblem | null {
   try {
     if (!hasDatabase(folder))
-      return ofFolder(
-        `There is no database in ${folder}.`,
-        'Run eventpost serve, or set --data to the folder of the database.',
-      )
+      return {
+        text: `There is no database in ${folder}.`,
+        fix: 'Run eventpost serve, or set --data to the folder of the database.',
+      }
     const db = openForReading(folder)
     const version = schemaVersion(db)
     db.close()
     if (version > SCHEMA_VERSION)
-      return ofFolder(
-        `The database has schema version ${version}; this executable supports versions up to ${SCHEMA_VERSION}.`,
-        'Use a newer executable.',
-      )
+      return {
+        text: `The database has schema version ${version}; this executable supports versions up to ${SCHEMA_VERSION}.`,
+        fix: 'Use a newer executable.',
+      }
     // opening it would upgrade it
     if (version < SCHEMA_VERSION)
-      return ofFolder(
-        `The database has schema version ${version}, and this executable has version ${SCHEMA_VERSION}.`,
-        "Start the server with this executable, which upgrades the database, or use the server's executable.",
-      )
+      return {
+        text: `The database has schema version ${version}, and this executable has version ${SCHEMA_VERSION}.`,
+        fix: "Start the server with this executable, which upgrades the database, or use the server's executable.",
+      }
     return null
   } catch (thrown) {
     const error = describeDamage(thrown, folder)
-    if (error instanceof StoreError) return ofFolder(...splitAdvice(error.message))
+    if (error instanceof StoreError) return splitAdvice(error.message)
     throw error
   }
 }
 
 /** The messages of the store say in their last sentences what to do. */
-function splitAdvice(message: string): [text: string, fix: string] {
+function splitAdvice(message: string): DataProblem {
   const end = message.indexOf('. ')
-  return end < 0 ? [message, 'See above.'] : [message.slice(0, end + 1), message.slice(end + 2)]
+  return end < 0
+    ? { text: message, fix: 'See above.' }
+    : { text: message.slice(0, end + 1), fix: message.slice(end + 2) }
 }
 
 type Examining = { isOffline: boolean; called: Set<string> }
@@ -85,7 +90,7 @@ type Examining = { isOffline: boolean; called: Set<string> }
 async function examineData(config: Config, examining: Examining): Promise<Finding[]> {
   const { data: folder, masterKey, database } = config
   const location = database ?? { folder }
-  const exposed = database === null ? findExposed(folder) : []
+  const exposed = exposedIn(location)
   try {
     const isServed = database !== null || isFolderServed(folder)
     const store = await openStoreAt(location, { threads: false, masterKey, rules: STORE_RULES, mayCreate: false })
@@ -115,7 +120,7 @@ async function examineData(config: Config, examining: Examining): Promise<Findin
     }
   } catch (thrown) {
     const error = describeFault(thrown, location)
-    if (error instanceof StoreError) return [problemOf(location, ...splitAdvice(error.message))]
+    if (error instanceof StoreError) return describeProblem(location, splitAdvice(error.message), exposed)
     throw error
   }
 }
@@ -242,7 +247,8 @@ const isClockSynchronized = async (): Promise<boolean | null> =>
 
 const SIGNS: Record<Finding['state'], string> = { good: 'ok', caution: 'advice', bad: 'PROBLEM', unknown: 'unknown' }
 
-export function printFindings({ findings, summary, called }: Examined): string {
+/** With problems, the command's last line is the summary. */
+export function printFindings({ findings, isOk, summary, called }: Examined): string {
   const width = Math.max(...findings.map(({ check }) => check.length))
   const indent = ' '.repeat(SIGNS.bad.length + width + 4)
   const lines = findings.flatMap(({ check, state, text, fix }) => [
@@ -250,5 +256,5 @@ export function printFindings({ findings, summary, called }: Examined): string {
     ...(fix === null ? [] : [`${indent}Fix: ${fix}`]),
   ])
   const calls = called.length === 0 ? 'No network calls were made.' : `Network calls: ${called.join(', ')}.`
-  return [...lines, '', summary, calls].join('\n')
+  return [...lines, '', ...(isOk ? [summary] : []), calls].join('\n')
 }

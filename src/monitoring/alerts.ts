@@ -134,9 +134,26 @@ function aboutServer(server: ServerFacts): Condition[] {
       ...base,
       title: `The mail server ${name} refuses emails`,
       detail: `Emails from ${nameApps(refused.apps)} wait, and none are lost.${why}${describeWaiting(waiting)}`,
-      fix: 'Check the username, the password and the sender address under Sender, Mail server.',
+      fix:
+        describeRefusalFix(refused.reason) ??
+        'Check the username, the password and the sender address under Sender, Mail server.',
     },
   ]
+}
+
+/** By what the server refuses, such as `smtp_451`. Null: it may be anything. */
+export function describeRefusalFix(reason: string | null): string | null {
+  if (reason === null) return null
+  if (/^(eauth|enoauth|smtp_53[0458])$/.test(reason))
+    return 'Check the username and the password under Sender, Mail server.'
+  if (/^api_40[13]$/.test(reason)) return 'Check the API key under Sender, Mail server.'
+  if (/^from_5/.test(reason))
+    return 'Check the sender address under Sender, and that the mail server may send emails of its domain.'
+  if (/^((smtp|from)_4|api_(429|5))/.test(reason))
+    return "Check the mail server's log, or ask its provider: it may be busy or limit this sender. Sending resumes automatically once it accepts emails."
+  if (/^(etls|euntrusted|eexpired|ename|eplain|erequiretls)$/.test(reason))
+    return "Check the mail server's certificate, and its security under Sender, Mail server."
+  return null
 }
 
 const aboutRates = ({ app, cause }: AlertFacts['brakes'][number]): Condition => ({
@@ -206,10 +223,17 @@ function aboutBackup(backup: BackupFacts, at: number): Condition[] {
       accountId: null,
       title: 'The backup is late',
       detail: `${last}.${error === null ? '' : ` The last attempt failed: ${error}`}`,
-      fix: 'Check that the backup folder or bucket exists, has enough space and can be written to.',
+      fix: describeBackupFix(error),
       path: SYSTEM,
     },
   ]
+}
+
+/** `error`: why the last one failed; it may be unknown. */
+export function describeBackupFix(error: string | null): string {
+  if (/\b(free|enough) space\b/.test(error ?? ''))
+    return 'Free space on the disk of the backups, or set EVENTPOST_BACKUP_TO to a folder on another disk.'
+  return 'Check that the backup folder or bucket exists, has enough space and can be written to.'
 }
 
 function describeLastBackup(lastGood: Backup | null, at: number): string {

@@ -9,7 +9,15 @@ import { describeReason } from '../deliveries/describe-reason.ts'
 import type { ServerCheck } from '../messages/mailer.ts'
 import type { Backup } from '../store/backups.ts'
 import type { FolderFault } from '../store/engine/folder.ts'
-import { type BackupFacts, type DiskFacts, isBackupLate, isDiskLow, neededBytes } from './alerts.ts'
+import {
+  type BackupFacts,
+  describeBackupFix,
+  describeRefusalFix,
+  type DiskFacts,
+  isBackupLate,
+  isDiskLow,
+  neededBytes,
+} from './alerts.ts'
 
 export type CheckName =
   | 'Data folder'
@@ -145,7 +153,7 @@ function aboutData({ data: { location, isLocal, bytes, schemaVersion } }: Doctor
     : good('Database', `${location} contains ${what}`)
 }
 
-function aboutPermissions({ exposed }: DoctorFacts): Finding {
+export function aboutPermissions({ exposed }: Pick<DoctorFacts, 'exposed'>): Finding {
   if (exposed.length === 0) return good('Permissions', "Only the server's user can open the data.")
   const [first] = exposed
   const others = exposed.length === 1 ? '' : ` and ${exposed.length - 1} more`
@@ -262,7 +270,7 @@ function aboutRecords({ records }: DoctorFacts): Finding[] {
     const missing = checks.filter(isMissing)
     if (missing.length > 0) {
       const text = `${upperFirst(nameChecks(missing))} of ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
-      const fix = `Add the records on ${page}: ${missing.map(({ sentence }) => sentence).join(' ')}`
+      const fix = `Add the records on ${page}: ${missing.map(describeCheck).join(' ')}`
       return missing.some(({ state }) => state === 'bad')
         ? bad('DNS records', text, fix)
         : caution('DNS records', text, fix)
@@ -277,6 +285,9 @@ function aboutRecords({ records }: DoctorFacts): Finding[] {
     return good('DNS records', `The records of ${domain} are in place.`)
   })
 }
+
+const describeCheck = ({ sentence, record }: SenderCheck): string =>
+  record === null ? sentence : `${sentence} ${record.type} record of ${record.name}: ${record.value}`
 
 /** Without scheduled backups. */
 const OLD_BACKUP_MS = 7 * DAY_MS
@@ -307,14 +318,13 @@ const FOLDER_FAULTS: Readonly<Record<NonNullable<BackupFolder['fault']>, (path: 
 /** Creates it if it is missing. */
 const giveFolder = (path: string, owner: string): string => `Run sudo install -d -m 700 -o ${owner} ${path}`
 
-const CHECK_PLACE = 'Check that the backup folder or bucket exists, has enough space and can be written to.'
-
 /** The doctor may run as another user than the server, so a folder may look fine to it. */
-function fixFailed({ kind, place }: Backup, folder: DoctorFacts['backupFolder']): string {
+function fixFailed({ kind, place, error }: Backup, folder: DoctorFacts['backupFolder']): string {
+  const fix = describeBackupFix(error)
   if (kind === 'manual') return 'Run eventpost backup FILE again.'
+  if (fix !== describeBackupFix(null)) return fix
   if (place.startsWith('s3://')) return 'Check EVENTPOST_BACKUP_TO, the EVENTPOST_S3_ settings, and the bucket.'
-  if (folder === null) return CHECK_PLACE
-  return `If the disk is full, free some space. Otherwise, run sudo install -d -m 700 -o ${folder.owner} ${folder.path}`
+  return folder === null ? fix : giveFolder(folder.path, folder.owner)
 }
 
 const POSTGRES_BACKUP = unknown(
@@ -335,7 +345,7 @@ function aboutBackup({ backup, backupFolder, at }: DoctorFacts): Finding {
   const tried = failed === null ? last : `${last} The last attempt failed: ${failed.error}`
   if (failed !== null && failed.kind === 'scheduled' && everyMs !== null)
     return bad('Backup', tried, fixFailed(failed, backupFolder))
-  if (isBackupLate(backup, at)) return bad('Backup', tried, CHECK_PLACE)
+  if (isBackupLate(backup, at)) return bad('Backup', tried, describeBackupFix(failed?.error ?? null))
   if (everyMs === null && (lastGood === null || at - lastGood.finishedAt > OLD_BACKUP_MS))
     return caution(
       'Backup',
@@ -361,7 +371,7 @@ function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding
       return bad(
         'Mail server',
         `${name} can't be used. ${describeReason(check.reason, '', 'deferred')}${reply}`,
-        'Check that it is running, and its address, username and password.',
+        describeRefusalFix(check.reason) ?? 'Check that it is running, and its address, username and password.',
       )
     }
     if (check.note === 'sandbox')

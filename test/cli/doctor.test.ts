@@ -82,10 +82,16 @@ describe('eventpost doctor', () => {
     const file = openSync(join(broken, 'eventpost.db'), 'r+')
     writeSync(file, Buffer.alloc(40_960, 0x5a), 0, 40_960, 4_096)
     closeSync(file)
+    chmodSync(join(broken, 'eventpost.db'), 0o644)
     const advice = `restore a backup: eventpost restore FILE --data ${broken}`
     const examined = await eventpost(['doctor', '--offline', '--data', broken])
     expect([examined.code, examined.out]).toEqual([1, expect.stringContaining(advice)])
-    expect(examined.err.trim().split('\n')).toHaveLength(1)
+    expect(examined.out).toContain(`Run chmod go-rwx ${join(broken, 'eventpost.db')}`)
+    expect([examined.err, examined.out]).toEqual([
+      'eventpost: 2 problems found.\n',
+      expect.not.stringContaining('problems found'),
+    ])
+    chmodSync(join(broken, 'eventpost.db'), 0o600)
     const commands = [
       ['key', 'list'],
       ['person', 'export', 'ada@example.com'],

@@ -85,6 +85,19 @@ describe('owners are told', () => {
     expect(found.detail).toContain('The mail server rejected the username and password.')
   })
 
+  test.each([
+    ['smtp_535', 'Check the username and the password'],
+    ['smtp_451', 'it may be busy or limit this sender'],
+    ['from_451', 'it may be busy or limit this sender'],
+    ['from_550', 'Check the sender address'],
+    ['api_401', 'Check the API key'],
+    ['euntrusted', "Check the mail server's certificate"],
+    ['server_paused', 'Check the username, the password and the sender address'],
+  ])('what to do about %s', (reason, fix) => {
+    const found = only({ servers: [{ ...server, refused: { reason, apps: [APP] } }] })
+    expect(found.fix).toContain(fix)
+  })
+
   test('that a brake is on', () => {
     const cause = { kind: 'complaints', failures: 4, emails: 900 } as const
     const found = only({ brakes: [{ app: APP, cause }] })

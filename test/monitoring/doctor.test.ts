@@ -145,6 +145,22 @@ const MISTAKES: [
     '/apps/app_1/sender/domain',
   ],
   [
+    'a missing DNS record, with its content',
+    {
+      records: [
+        {
+          appId: 'app_1',
+          domain: 'acme.example',
+          checks: [{ ...isMissing, record: { name: 'acme.example', type: 'TXT', value: 'v=spf1 mx ~all' } }],
+        },
+      ],
+    },
+    'DNS records',
+    'bad',
+    'SPF of acme.example is missing or wrong',
+    'acme.example has no SPF record. Add this one. TXT record of acme.example: v=spf1 mx ~all',
+  ],
+  [
     'no backup',
     { backup: { everyMs: null, since: NOW, lastGood: null, lastFailed: null } },
     'Backup',
@@ -190,6 +206,24 @@ const MISTAKES: [
     'bad',
     'the folder /backups is read-only.',
     'ReadWritePaths=/backups',
+  ],
+  [
+    'a backup folder without space',
+    {
+      backup: {
+        ...well.backup,
+        lastFailed: {
+          ...backup,
+          kind: 'scheduled',
+          finishedAt: NOW + 1,
+          error: 'A backup needs 3 GB of free space in /backups, and 1 GB are free. Free more, or use another disk.',
+        },
+      },
+    },
+    'Backup',
+    'bad',
+    'The last attempt failed: A backup needs 3 GB of free space in /backups',
+    'Free space on the disk of the backups, or set EVENTPOST_BACKUP_TO to a folder on another disk.',
   ],
   [
     'a scheduled backup that failed, before it is late',
