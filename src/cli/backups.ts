@@ -1,8 +1,8 @@
 import { existsSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describeFault, download } from '../backups/places.ts'
-import { readConfig, UsageError } from '../config.ts'
-import { BACKUP_PLACE_MESSAGE, readBackupPlace } from '../core/backup-places.ts'
+import { type Config, readConfig, UsageError } from '../config.ts'
+import { BACKUP_PLACE_MESSAGE, readBackupPlace, type S3Access } from '../core/backup-places.ts'
 import { recordBackupIn } from '../store/backups.ts'
 import { openSource, removeLeft, writeBackup, yieldToServer } from '../store/engine/backup-files.ts'
 import { hasDatabase } from '../store/engine/database.ts'
@@ -15,8 +15,9 @@ import {
   type Environment,
   type Given,
   JSON_OUTPUT,
-  masterKeyOf,
   requireFolder,
+  type Options,
+  optionOf,
   toIso,
   warnOfUnknownSettings,
 } from './command.ts'
@@ -27,7 +28,8 @@ const RESTORE_POSTGRES = "Restore it with pg_restore or your provider's backups.
 export const backup: Command = {
   name: 'backup',
   words: 'FILE',
-  summary: 'copies the database into a new file while the server runs, and checks it',
+  summary:
+    'copies the database into a new file while the server runs, and checks it. Needs no master key: secrets stay encrypted. For scheduled backups, also to S3, set EVENTPOST_BACKUP_TO; see serve --help',
   options: { ...DATA, ...JSON_OUTPUT },
   run: async (given, env) => {
     // an absolute path still means the same when it is read later
@@ -58,19 +60,25 @@ export const backup: Command = {
 
 const RESUME = 'Start the server, check the emails that were not sent under Deliveries, then set messages live again.'
 
+const SETTINGS_TO_RESTORE: Options = Object.assign(
+  {},
+  ...(['masterKey', 's3Endpoint', 's3Region', 's3AccessKey', 's3SecretKey'] as const).map(optionOf),
+)
+
 export const restore: Command = {
   name: 'restore',
   words: 'FILE|s3://...',
   summary: 'checks a backup and puts it into a data folder without a database; pauses all live messages',
-  options: { ...DATA, ...JSON_OUTPUT },
+  options: { ...DATA, ...SETTINGS_TO_RESTORE, ...JSON_OUTPUT },
   run: async (given, env) => {
     const place = readPlace(given, 'restore')
     const folder = requireFolder(given, env, RESTORE_POSTGRES)
     warnOfUnknownSettings(env)
     removeDownloads(folder)
-    const target = { folder, masterKey: masterKeyOf(env), at: Date.now() }
-    const restored = place.startsWith(S3)
-      ? await withDownload(place, folder, env, (file) => restoreDatabase(file, target))
+    const { masterKey, backups } = readRestoring(place, given, env)
+    const target = { folder, masterKey, at: Date.now() }
+    const restored = backups?.access
+      ? await withDownload(place, { folder, access: backups.access }, (file) => restoreDatabase(file, target))
       : await restoreDatabase(resolve(place), target)
     const { newestEventAt, paused, ended } = restored
     return {
@@ -97,24 +105,33 @@ const S3 = 's3://'
 /** In the data folder, or next to it: the restore creates it, and removes it if it fails. */
 async function withDownload<T>(
   address: string,
-  folder: string,
-  env: Environment,
+  { folder, access }: { folder: string; access: S3Access },
   work: (file: string) => Promise<T>,
 ): Promise<T> {
   const name = `${process.pid}.download`
   const file = existsSync(folder) ? resolve(folder, name) : `${resolve(folder)}.${name}`
-  if (readBackupPlace(address) === null) throw new UsageError(`FILE ${BACKUP_PLACE_MESSAGE}`)
-  const { access } = readConfig({}, { ...s3SettingsOf(env), EVENTPOST_BACKUP_TO: address }).backups ?? {}
   try {
-    if (access) await download(address, access, file).catch(refuseDownload)
+    await download(address, access, file).catch(refuseDownload)
     return await work(file)
   } finally {
     rmSync(file, { force: true })
   }
 }
 
-const s3SettingsOf = (env: Environment): Environment =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('EVENTPOST_S3_')))
+/** Settings of S3 matter to backups in a bucket only. */
+function readRestoring(place: string, given: Given, env: Environment): Pick<Config, 'masterKey' | 'backups'> {
+  const flags = Object.fromEntries(Object.keys(SETTINGS_TO_RESTORE).map((name) => [name, given.text(name)]))
+  const { 'master-key': masterKey, ...s3 } = flags
+  const settingsOf = (start: string): Environment =>
+    Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith(start)))
+  const key = settingsOf('EVENTPOST_MASTER_KEY')
+  if (!place.startsWith(S3)) return readConfig({ 'master-key': masterKey }, key)
+  if (readBackupPlace(place) === null) throw new UsageError(`FILE ${BACKUP_PLACE_MESSAGE}`)
+  return readConfig(
+    { 'master-key': masterKey, ...s3 },
+    { ...key, ...settingsOf('EVENTPOST_S3_'), EVENTPOST_BACKUP_TO: place },
+  )
+}
 
 function refuseDownload(error: unknown): never {
   throw new CommandRefused(describeFault(error))

@@ -16,7 +16,7 @@ const COMMANDS = {
   'key revoke': ['--data', '--account', '--json'],
   'secret rotate': ['--data', '--account', '--json'],
   backup: ['--data', '--json'],
-  restore: ['--data', '--json'],
+  restore: ['--data', '--json', 'EVENTPOST_MASTER_KEY', '--s3-endpoint', 'EVENTPOST_S3_SECRET_KEY'],
   'master-key change': ['--data', '--json', '--new-key-file'],
   'master-key remove': ['--data', '--json'],
   'plan show': ['--data', '--account', '--json'],
@@ -61,6 +61,7 @@ describe('help', () => {
       expect(serve).toMatch(new RegExp(`^  --${flag} ${value} .*\\(${origins}\\)$`, 'm'))
     }
     expect((await eventpost(['app', 'set', '--help'])).out.replaceAll(/\s+/g, ' ')).toContain('are kept: 7 to 3,650.')
+    expect((await eventpost(['backup', '--help'])).out).toMatch(/Needs no master key.+ S3, set EVENTPOST_BACKUP_TO/)
     const create = (await eventpost(['key', 'create', '--help'])).out
     expect(create).toMatch(
       /--scope SCOPE .*standard \(reads, writes, erases and sends emails\), ingest \(only writes\), manage \(.+\)/,
