@@ -219,6 +219,8 @@ async function refuseAddress(
   const found = app.routes.filter((one) => one.path === route).map(({ method }) => method)
   const methods = found.includes('GET') ? [...found, 'HEAD'] : found
   if (methods.length === 0) {
+    const redirect = redirectToPage({ app, findRoute }, request, path)
+    if (redirect) return redirect
     const refused = refuseOtherBuild(request, path) ?? (await pages.refuse(request, 'not_found'))
     return refused ?? refusalAnswer(request, { refusal: 'not_found' })
   }
@@ -226,6 +228,15 @@ async function refuseAddress(
   const page = request.method === 'GET' ? await pages.refuse(request, 'method_not_allowed') : null
   page?.headers.set('Allow', headers.Allow)
   return page ?? refusalAnswer(request, { refusal: 'method_not_allowed' }, headers)
+}
+
+/** Of a page with slashes at its end. */
+function redirectToPage({ app, findRoute }: Router, { method, url }: Request, path: string): Response | null {
+  const page = path.replace(/\/+$/, '')
+  if (page === path || isProgramPath(page) || !['GET', 'HEAD'].includes(method)) return null
+  const route = findRoute(page)
+  if (route === null || !app.routes.some((one) => one.path === route && one.method === 'GET')) return null
+  return new Response(null, { status: 308, headers: { Location: page + new URL(url).search } })
 }
 
 type Dashboard = typeof import('./dashboard/index.ts')

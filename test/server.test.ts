@@ -48,6 +48,25 @@ describe('404', () => {
   })
 })
 
+describe('a page with a slash at its end', () => {
+  test.each([
+    ['/docs/', '/docs'],
+    ['/docs/api/', '/docs/api'],
+    ['/docs/events//?a=b', '/docs/events?a=b'],
+    ['/sign-in/', '/sign-in'],
+    ['/apps/app_1/events/', '/apps/app_1/events'],
+  ])('%s leads to %s', async (path, page) => {
+    const { status, headers } = await server.call('GET', path, { key: null })
+    expect([status, headers.get('location')]).toEqual([308, page])
+    expectRefusal(await server.call('DELETE', path, { key: null }), [404, no('not_found')])
+  })
+
+  test.each(['//evil.example/', '//docs/', '/nothing/', '/healthz/', `${API}/events/`, '/mcp/'])(
+    '%s leads nowhere',
+    async (path) => expectRefusal(await server.call('GET', path), [404, no('not_found')]),
+  )
+})
+
 describe('405', () => {
   test.each<[string, string, string[]]>([
     [EVENTS, 'PUT', ['GET', 'POST']],
