@@ -52,7 +52,7 @@ const KEPT: Record<keyof Retention, { option: string; what: string; empty: { wor
   pageViewDays: { option: 'keep-page-views', what: 'page views', empty: forever },
   capturedDays: { option: 'keep-captured', what: 'captured emails', empty: forever },
   requestDays: { option: 'keep-requests', what: 'requests in the log', empty: byDefault(REQUEST_DAYS) },
-  responseDays: { option: 'keep-responses', what: 'responses for retries', empty: byDefault(RESPONSE_DAYS) },
+  responseDays: { option: 'keep-responses', what: 'responses for an Idempotency-Key', empty: byDefault(RESPONSE_DAYS) },
 }
 
 const keep = (field: keyof Retention): Options => {

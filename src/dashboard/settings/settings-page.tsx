@@ -142,7 +142,7 @@ const RetentionFields = ({ input }: FieldsProps) => (
       <Days name="requestDays" label="Days to keep the request log" value={input.requestDays} ifEmpty={REQUEST_DAYS} />
       <Days
         name="responseDays"
-        label="Days to keep responses for retries"
+        label="Days to keep Idempotency-Key responses"
         value={input.responseDays}
         ifEmpty={RESPONSE_DAYS}
       />

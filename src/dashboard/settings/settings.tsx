@@ -99,7 +99,7 @@ function listChangedFields(settings: AppSettings, changed: string[]): ChangedFie
       { label: 'Days to keep page views', now: days(retention.pageViewDays) },
       { label: 'Days to keep captured emails', now: days(retention.capturedDays) },
       { label: 'Days to keep the request log', now: days(retention.requestDays ?? REQUEST_DAYS) },
-      { label: 'Days to keep responses for retries', now: days(retention.responseDays ?? RESPONSE_DAYS) },
+      { label: 'Days to keep Idempotency-Key responses', now: days(retention.responseDays ?? RESPONSE_DAYS) },
     ],
   }
   return Object.entries(fields).flatMap(([key, field]) => (changed.includes(key) ? field : []))
