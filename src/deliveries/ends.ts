@@ -26,6 +26,7 @@ import {
   type Verdict,
 } from '../store/message-types.ts'
 import { BRAKE } from './brake.ts'
+import { NO_ANSWER } from './describe-reason.ts'
 import { HELD_BACK, refusedBy, suppressionVerdict, WAIT_REASONS } from './decide.ts'
 
 const WAITING: readonly string[] = ['waiting', 'deferred']
@@ -178,6 +179,9 @@ export const isUnwritable = ({ state, reason }: Pick<DeliveryRow, 'state' | 'rea
 const isOfServer = (reason: string): boolean =>
   ['server_paused', 'server_limited', 'unknown'].includes(reason) || /^(?:smtp_|api_|e)/.test(reason)
 
+/** Waits for the mail server to be reached. */
+const UNREACHED: readonly string[] = ['server_paused', ...NO_ANSWER]
+
 /** The sender address was refused or is not allowed. */
 const isOfSender = (reason: string): boolean => reason.startsWith('sender_') || reason.startsWith('from_')
 
@@ -187,6 +191,7 @@ const isOfSender = (reason: string): boolean => reason.startsWith('sender_') || 
  */
 export const isRetried = (reason: string, cause: RetryCause): boolean => {
   if (cause === 'brake') return reason === BRAKE
+  if (cause === 'reached') return UNREACHED.includes(reason)
   if (cause === 'limits') return reason !== BRAKE && isDelay(reason)
   return isOfSender(reason) || (cause === 'server' && isOfServer(reason))
 }

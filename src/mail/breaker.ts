@@ -15,7 +15,7 @@ export type Attempt = ReturnType<Breaker['begin']>
 
 /** Pauses use `steadyNow`, which clock changes don't affect; `findPause` returns wall-clock time. */
 export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow'>) {
-  let [failures, pauses, until, reason, isProbing] = [0, 0, 0, '', false]
+  let [failures, pauses, until, reason, isProbing, isAsked] = [0, 0, 0, '', false, false]
   let succeededAt = Number.NEGATIVE_INFINITY
   /** Increases with each pause: results of earlier attempts are ignored. */
   let generation = 0
@@ -58,12 +58,18 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
           abstain()
           failures += 1
           reason = failure.reason
+          isAsked = failure.isClear || typeof failure.pauseMs === 'number'
           const ms = failure.pauseMs ?? PAUSE_MS[Math.min(pauses, PAUSE_MS.length - 1)] ?? 0
           if (pauses > 0 || failure.isClear || failures >= FAILURES) pause(ms)
         },
         /** No result, or not soon: the next email may try. */
         abstain,
       }
+    },
+
+    /** The server can be reached again: the next email may try, unless the server asked for the pause. */
+    endPause(): void {
+      if (pauses > 0 && !isAsked) until = Math.min(until, steadyNow())
     },
 
     /** Since the last success; Infinity without one. */

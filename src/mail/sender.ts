@@ -98,6 +98,7 @@ export function createSender(sending: SenderDependencies): Sender {
       if (routes.findLogin(settings).breaker.successMsAgo() < SEEN_MS) return null
       return probeServer(found.server, found.dial)
     },
+    noteReached: (settings) => routes.findLogin(settings).breaker.endPause(),
     async checkServer({ publicId: appId }, settings) {
       const found = routes.findServer(settings)
       if (found === null) return null

@@ -140,6 +140,8 @@ export type Mailer = HandOvers &
     checkServer(app: Pick<AppRow, 'publicId'>, settings: MailSettings): Promise<ServerCheck | null>
     /** Whether the mail server can be reached: connects without a login. A code such as `erefused`, or null. */
     probe(settings: MailSettings): Promise<string | null>
+    /** After failed probes, one was answered: emails don't wait for the end of a pause. */
+    noteReached(settings: MailSettings): void
     /** It is on this machine or a private network. */
     refusesServer(url: string): boolean
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null

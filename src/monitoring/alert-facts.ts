@@ -22,7 +22,7 @@ import {
 type Dependencies = {
   store: Store
   clock: Clock
-  mailer: Pick<Mailer, 'probe' | 'findPause' | 'findOutage' | 'findMailRoute' | 'senders'>
+  mailer: Pick<Mailer, 'probe' | 'findPause' | 'findOutage' | 'findMailRoute' | 'noteReached' | 'senders'>
   location: DataLocation
   /** of scheduled backups; null without them */
   backupEveryMs: number | null
@@ -176,11 +176,20 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
     return used
   }
 
-  const probe = async (key: string, { name, settings }: Used): Promise<void> => {
+  /** @returns whether it can be reached again */
+  const probe = async (key: string, { name, settings }: Used): Promise<boolean> => {
     const [last, now] = [probes.get(key), clock.monotonicMs()]
-    if (last && last.failures === 0 && now - last.at < PROBE_EVERY_MS) return
+    if (last && last.failures === 0 && now - last.at < PROBE_EVERY_MS) return false
     const reason = await mailer.probe(settings)
     probes.set(key, { name, failures: reason === null ? 0 : (last?.failures ?? 0) + 1, reason, at: now })
+    return reason === null && last !== undefined && last.failures > 0
+  }
+
+  /** Emails that waited for it leave now, the first one as a try. */
+  const resume = async ({ settings }: Used, waiting: readonly Trouble[]): Promise<void> => {
+    mailer.noteReached(settings)
+    const appIds = waiting.map(({ id }) => id)
+    if (appIds.length > 0) await store.retryUnreached({ appIds, at: clock.now() })
   }
 
   /** Whether it is paused for so long that somebody should look. */
@@ -195,7 +204,7 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
     return known !== undefined && pauses.has(key) && known.lastAt - known.since >= LONG_PAUSE_MS
   }
 
-  type Trouble = { app: App; waiting: number; isRefused: boolean; reason: string | null }
+  type Trouble = { id: number; app: App; waiting: number; isRefused: boolean; reason: string | null }
 
   /** By the key of its server: apps whose emails wait for it. */
   const readTroubles = async (): Promise<Map<string, Trouble[]>> => {
@@ -210,6 +219,7 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
       const isPausedLong = isLongPaused(app.publicId, pause !== null)
       const key = keyOf(app.accountId, settings.smtpUrl)
       const trouble = {
+        id: app.id,
         app: shorten(app),
         waiting: refused + others,
         isRefused: refused > 0 || isPausedLong,
@@ -223,8 +233,12 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
   const read = async (known: ReadonlyMap<string, string>): Promise<ServerFacts[]> => {
     const used = await listUsed()
     for (const key of probes.keys()) if (!used.has(key)) probes.delete(key)
-    await Promise.all([...used].slice(0, MOST_PROBED).map(([key, one]) => probe(key, one)))
+    const probed = [...used].slice(0, MOST_PROBED)
+    const reached = await Promise.all(probed.map(([key, one]) => probe(key, one)))
     const troubles = await readTroubles()
+    await Promise.all(
+      probed.map(([key, one], index) => (reached[index] ? resume(one, troubles.get(key) ?? []) : undefined)),
+    )
     return [...used].map(([key, { name, accountId, settings, apps }]): ServerFacts => {
       const { failures = 0, reason = null } = probes.get(key) ?? {}
       const title = known.get(subjectOf({ name, accountId }))

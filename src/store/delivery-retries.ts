@@ -1,4 +1,5 @@
 import type { Sql } from './engine/sql.ts'
+import { type Done, DONE } from './audit.ts'
 import type { RetryCause, DeliveryRules } from './delivery-rules.ts'
 import { IS_WAITING } from './delivery-states.ts'
 
@@ -65,6 +66,13 @@ export function createDeliveryRetries({ db, rules }: Parts) {
     tryAgain,
     async tryAllAgain(accountId: string, cause: KeptCause, at: number): Promise<void> {
       if (!(await makeDue(ofAccount, accountId, cause, at))) await keepAll.run(cause, at, accountId)
+    },
+    writes: {
+      /** Emails of these apps that wait for their mail server. */
+      async retryUnreached({ appIds, at }: { appIds: readonly number[]; at: number }): Promise<Done> {
+        for (const appId of appIds) await tryAgain(appId, 'reached', at)
+        return DONE
+      },
     },
     /** Regularly: what one earlier write left. */
     async goOn(): Promise<void> {

@@ -187,7 +187,8 @@ export type EndPlan = {
   isHeldBack: boolean
 }
 
-export type RetryCause = 'server' | 'sender' | 'limits' | 'brake'
+/** `reached`: the mail server can be reached again. */
+export type RetryCause = 'server' | 'sender' | 'limits' | 'brake' | 'reached'
 
 export type ResendFacts = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo'> & {
   isEventDeleted: boolean

@@ -143,6 +143,7 @@ export function createWrites({ db, engine, sealer, rules }: WritesParts) {
     ...topics.writes,
     ...createReportWrites({ db, ends, follow, suppressPerson: suppressions.suppressPerson, brakes, rules }),
     ...brakes.writes,
+    ...retries.writes,
     ...createLimitWaitWrites(db),
     ...createScheduleWrites({ db, live, start, rules }),
   }

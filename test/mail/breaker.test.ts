@@ -55,6 +55,22 @@ test('after a pause one email is tried, and each failure makes the next pause lo
   }
 })
 
+test('a pause ends early when the server can be reached again, and one email is tried', () => {
+  fail(5)
+  breaker.endPause()
+  expect(breaker.isBlocked()).toBe(false)
+  const attempt = breaker.begin()
+  expect(breaker.isBlocked()).toBe(true)
+  attempt.fail(OUTAGE)
+  expect(breaker.findPause()?.until).toBe(now + (PAUSE_MS[1] ?? 0))
+})
+
+test('a pause that the server asked for does not end early', () => {
+  fail(1, PLEA)
+  breaker.endPause()
+  expect(breaker.findPause()?.until).toBe(now + FIRST_MS)
+})
+
 test('a failure from before the pause does not count for the try', () => {
   const before = breaker.begin()
   fail(1, PLEA)

@@ -1,0 +1,35 @@
+/** A real mail server that goes and comes back; the clock is moved. */
+import { expect, test } from 'bun:test'
+import { startMailServer } from '../mail/mail-server.ts'
+import { useSending } from '../mail/sending.ts'
+import { useClosing } from '../closing.ts'
+
+const startSending = useSending()
+const keep = useClosing()
+
+/** Between two looks of the monitor. */
+const LOOK_MS = 10_000
+
+test('emails that waited for a mail server leave once it can be reached again', async () => {
+  const sending = await startSending()
+  const { clock, server } = sending
+  const { monitor } = sending.parts()
+  const look = async (): Promise<void> => {
+    clock.tick(LOOK_MS)
+    await monitor.check()
+    await sending.sendDue()
+  }
+  await look()
+  await server.stop()
+  await sending.sendEvents(8)
+  await sending.sendDue()
+  // the pauses and the waits of emails get longer meanwhile
+  for (let count = 0; count < 30; count++) await look()
+  expect(await sending.findPause()).not.toBe(null)
+  const back = await startMailServer({}, {}, server.port)
+  keep({ close: () => back.stop() })
+  await look()
+  await sending.sendDue()
+  expect(back.received).toHaveLength(8)
+  expect(await sending.states()).toEqual({ sent: 8 })
+})
