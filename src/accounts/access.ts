@@ -63,6 +63,9 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
       const keyHash = hashApiKey(key)
       return getKnown(keys, keyHash) ?? (hasApiKeyShape(key) ? keys.load(keyHash) : null)
     },
+    /** A key that no longer works. Not cached: it is looked up for a refusal only. */
+    findRevoked: (key: string): null | Promise<KeyRow | null> =>
+      hasApiKeyShape(key) ? store.findRevokedKey(hashApiKey(key)) : null,
     /** Like `find`, for site IDs. Unknown ones are cached too. */
     findSite(siteId: string): Site | null | Promise<Site | null> {
       const cached = getKnown(sites, siteId)

@@ -1,10 +1,11 @@
 /** The log of refused requests, and of one accepted request a second and key. It holds no values of requests. */
 import { readBearer } from '../accounts/api-keys.ts'
-import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
+import type { AppRow, KeyAccess } from '../accounts/access.ts'
 import type { Clock } from '../core/clock.ts'
 import { errorCode, type Refusal, refusedField, REFUSALS } from '../core/refusals.ts'
 import { type NewRequest, NO_ACCOUNT } from '../store/requests.ts'
 import type { Store } from '../store/store.ts'
+import type { KeyRow } from '../store/types.ts'
 import { COLLECT_PATH } from './answers.ts'
 import type { RequestFacts } from './request-facts.ts'
 
@@ -29,7 +30,7 @@ export type RequestLog = {
 type Dependencies = {
   store: Pick<Store, 'addRequests'>
   clock: Pick<Clock, 'now'>
-  access: Pick<KeyAccess, 'find'>
+  access: Pick<KeyAccess, 'find' | 'findRevoked'>
 }
 
 /** Collects rows, so that no request waits for them. */
@@ -53,7 +54,7 @@ export function createRequestLog({ store, clock, access }: Dependencies): Reques
     gathered.push(row)
     if (gathered.length % ROWS_PER_WRITE === 0) void save()
   }
-  const addRefusals = (call: Call, known: Access | null, at: number): void => {
+  const addRefusals = (call: Call, known: Caller | null, at: number): void => {
     for (const row of describeRefusals(call, known, at)) if (!repeats.merge(row)) addRow(row)
   }
 
@@ -69,7 +70,7 @@ export function createRequestLog({ store, clock, access }: Dependencies): Reques
         if (status < 400 && isSampled(facts, at)) addRow(describeAccepted(call, at))
         return
       }
-      const found = facts.access ?? (mayHaveKey(call) ? access.find(bearerOf(call)) : null)
+      const found = facts.access ?? findCaller(access, call)
       if (last === null && !(found instanceof Promise)) return addRefusals(call, found, at)
       const turn = (last ?? Promise.resolve()).then(async () => addRefusals(call, await found, at)).catch(() => {})
       last = turn
@@ -124,6 +125,16 @@ function createRepeats() {
   }
 }
 
+/** `isRevoked`: its key no longer works. */
+type Caller = { key: Pick<KeyRow, 'id' | 'accountId'>; isRevoked?: true }
+
+function findCaller(access: Dependencies['access'], call: Call): Caller | null | Promise<Caller | null> {
+  if (mayHaveKey(call)) return access.find(bearerOf(call))
+  const key = isKeyless(call.route) || call.facts.refusal === null ? null : bearerOf(call)
+  const revoked = key === null ? null : access.findRevoked(key)
+  return revoked && revoked.then((found) => found && { key: found, isRevoked: true })
+}
+
 /** A wrong address or method is refused before the key is read. */
 const mayHaveKey = ({ facts, route }: Call): boolean =>
   !isKeyless(route) && facts.refusal !== null && facts.refusal.refusal !== 'invalid_api_key'
@@ -140,7 +151,7 @@ function describeAccepted(call: Call, at: number): NewRequest {
   return toRow(call, access, at, { status: call.status, code: null, app: app ?? only })
 }
 
-function describeRefusals(call: Call, access: Access | null, at: number): NewRequest[] {
+function describeRefusals(call: Call, access: Caller | null, at: number): NewRequest[] {
   const { refusal, refusedItems = [], protocolError, app } = call.facts
   const refused = refusal === null ? refusedItems : [{ refusal, app }]
   const described = refused.map((one) => describeRefusal(one, call.status))
@@ -156,11 +167,11 @@ function describeRefusal({ refusal, app }: { refusal: Refusal; app?: AppRow }, a
   return { status, code: errorCode(refusal.refusal), field: knownFields(refusal), app }
 }
 
-function toRow({ request, facts, route }: Call, access: Access | null, at: number, described: Described): NewRequest {
+function toRow({ request, facts, route }: Call, access: Caller | null, at: number, described: Described): NewRequest {
   // without a key, only these endpoints are addressed to an app
   const app = access || isKeyless(route) ? described.app : undefined
   return {
-    pool: described.code === null ? 'accepted' : access ? 'refused' : 'unkeyed',
+    pool: described.code === null ? 'accepted' : access && !access.isRevoked ? 'refused' : 'unkeyed',
     accountId: access?.key.accountId ?? app?.accountId ?? NO_ACCOUNT,
     appId: app?.id ?? null,
     caller: access?.key.id ?? describeKeyless(request, route),

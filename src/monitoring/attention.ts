@@ -33,7 +33,7 @@ import type { Mailer } from '../messages/mailer.ts'
 import type { MessageRow } from '../messages/messages.ts'
 import { describeLostUrl } from '../people/unsubscribe.ts'
 import type { ProblemCounts } from '../store/message-results.ts'
-import type { RefusalGroup } from '../store/requests.ts'
+import type { RefusalGroup, RevokedUse } from '../store/requests.ts'
 import type { Store } from '../store/store.ts'
 import { describeStuck, formatMost, IS_PROBLEM, type MailState, readMailState } from './mail-state.ts'
 
@@ -45,6 +45,8 @@ export type AttentionFacts = {
   /** the DNS records of the sender's domain; null without a sender or a mail server. `checks`: null if never looked up */
   records: { domain: string; checks: SenderCheck[] | null } | null
   refused: { groups: Pick<RefusalGroup, 'code' | 'count'>[]; isCut: boolean }
+  /** since yesterday */
+  revoked: RevokedUse[]
   /** of the days that the brake looks at */
   rates: Rates
   days: number
@@ -66,6 +68,7 @@ export type About =
   | 'unknown'
   | 'refused'
   | 'links'
+  | 'revoked'
 
 /** `isBad`: to be solved. `until`: end of a pause (ms UTC). `unfit`: of a message. */
 export type AttentionItem = {
@@ -75,6 +78,7 @@ export type AttentionItem = {
   until?: number
   unfit?: { messageId: number; reason: string }
 }
+  keyId?: string
 
 /** Empty when all is well. What loses emails comes first. */
 export const findAttention = (facts: AttentionFacts): AttentionItem[] =>
@@ -90,6 +94,7 @@ export const findAttention = (facts: AttentionFacts): AttentionItem[] =>
     aboutRefused(facts),
     aboutLinks(facts),
   ]
+    ...aboutRevoked(facts),
     .filter((item) => item !== null)
     .toSorted((a, b) => Number(b.isBad) - Number(a.isBad))
 
@@ -241,6 +246,14 @@ const aboutLinks = ({ mail: { lostUrl }, messages }: AttentionFacts): Item =>
       }
 
 type Dependencies = {
+const aboutRevoked = ({ revoked }: AttentionFacts): Item[] =>
+  revoked.map(({ keyId, name, count }) => ({
+    about: 'revoked' as const,
+    isBad: true,
+    text: `The revoked key “${name}” is still in use: ${countOf(count, 'request', 'requests')} with it ${count === 1 ? 'was' : 'were'} refused since yesterday. Replace it on that server.`,
+    keyId,
+  }))
+
   store: Store
   mailer: Pick<Mailer, 'findMailRoute' | 'findPause' | 'senders'>
   clock: Pick<Clock, 'now'>
@@ -262,15 +275,17 @@ export async function readAttentionFacts(
   const now = clock.now()
   const yesterday = Math.floor(localTime(now, app.timezone) / DAY_MS) - 1
   const accountIds = await listShownAccounts(store, app.accountId)
-  const [mail, messages, problems, records, refused, rates] = await Promise.all([
+  const since = fromLocalTime(yesterday * DAY_MS, app.timezone)
+  const [mail, messages, problems, records, refused, revoked, rates] = await Promise.all([
     readMailState(deps, app),
     store.listMessages(app.id),
     store.countProblems(app.id, lastDays(FAILED_DAYS, now), UNFIT_REASONS),
     readRecords(deps, app, onRecords),
-    store.summarizeRefusals({ accountIds, appId: app.id, since: fromLocalTime(yesterday * DAY_MS, app.timezone) }),
+    store.summarizeRefusals({ accountIds, appId: app.id, since }),
+    store.listRevokedUses(app.accountId, since),
     readRates(store, app.id, BRAKE_DAYS, now),
   ])
-  return { mail, messages, problems, records, refused, rates, days: FAILED_DAYS }
+  return { mail, messages, problems, records, refused, revoked, rates, days: FAILED_DAYS }
 }
 
 async function readRecords(

@@ -43,6 +43,12 @@ export function createKeyReads(db: Sql, sealer: Sealer) {
       return key ? toKey(key) : null
     },
 
+    findRevokedKey: async (keyHash: string): Promise<KeyRow | null> => {
+      const ofHash = and(eq(apiKeys.keyHash, keyHash), isNotNull(apiKeys.revokedAt))
+      const key = await orm.select().from(apiKeys).where(ofHash).get()
+      return key ? toKey(key) : null
+    },
+
     listKeys: async (accountId: string): Promise<KeyRow[]> =>
       (
         await orm

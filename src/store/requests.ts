@@ -65,6 +65,9 @@ export type RefusalGroup = Pick<NewRequest, 'status' | 'field' | 'appId'> & {
   lastId: number
 }
 
+/** A revoked key whose calls are refused. */
+export type RevokedUse = { keyId: string; name: string; count: number }
+
 /** `isCut`: there are more than MOST_COUNTED rows, and the groups are of the newest. */
 export type Refusals = { groups: RefusalGroup[]; isCut: boolean }
 
@@ -128,6 +131,13 @@ export function createRequestReads(db: Sql) {
          AND (app_id = ? OR app_id IS NULL) AND received_at >= ? ORDER BY id DESC LIMIT ?) AS refused
      GROUP BY code, field, app_id, status ORDER BY "lastId" DESC`,
   )
+  const revoked = db.prepare<RevokedUse, [string, number, number]>(
+    `SELECT api_keys.id AS keyId, name, sum(count) AS count FROM
+       (SELECT caller, code, count FROM requests WHERE account_id = ?1 AND code IS NOT NULL AND received_at >= ?2
+         ORDER BY id DESC LIMIT ?3) AS refused
+     JOIN api_keys ON api_keys.id = caller AND revoked_at IS NOT NULL
+     WHERE code = 'invalid_api_key' GROUP BY api_keys.id ORDER BY 3 DESC`,
+  )
   const kindsOf = ({ kind, code, field }: RequestFilter): ('refused' | 'accepted')[] => {
     // accepted ones have no code and no field
     if (code !== null || field !== null) return kind === 'accepted' ? [] : ['refused']
@@ -162,6 +172,10 @@ export function createRequestReads(db: Sql) {
     /** Several for a batch whose events were refused for different reasons. */
     findRequests: async (accountIds: readonly string[], requestId: string): Promise<RequestRow[]> =>
       (await mapInOrder(accountIds, (accountId) => byRequestId.all(requestId, accountId))).flat(),
+
+    /** The one with most calls first. */
+    listRevokedUses: async (accountId: string, since: number): Promise<RevokedUse[]> =>
+      await revoked.all(accountId, since, MOST_COUNTED),
 
     /** The last of each group first. */
     async summarizeRefusals({ accountIds, appId, since }: RefusalQuery): Promise<Refusals> {

@@ -63,7 +63,7 @@ describe('a refused request', () => {
     expect(rows[0]).toMatchObject({ requestId: body.requestId, at: server.clock.now(), count: 1 })
   })
 
-  test('without a valid key belongs to no account, whatever app it names', async () => {
+  test('without a valid key belongs to no account, whatever app it names, unless the key was revoked', async () => {
     await server.call('POST', EVENTS, { body: event(), key: null })
     await server.call('POST', EVENTS, { body: event(), key: 'mc_wrong' })
     const { keyId, apiKey } = await server.makeKey()
@@ -74,11 +74,13 @@ describe('a refused request', () => {
     expect((await logged()).map(brief)).toEqual([
       [NO_ACCOUNT, 'no_key', 'POST /api/v1/events', 401, 'invalid_api_key', null, null],
       [NO_ACCOUNT, 'unknown_key', 'POST /api/v1/events', 401, 'invalid_api_key', null, null],
-      [NO_ACCOUNT, 'unknown_key', 'POST /api/v1/events', 401, 'invalid_api_key', null, null],
+      [server.first.accountId, keyId, 'POST /api/v1/events', 401, 'invalid_api_key', null, null],
       [NO_ACCOUNT, 'no_key', 'POST /mcp', 401, 'invalid_api_key', null, null],
       [NO_ACCOUNT, 'no_key', 'GET /api/v1/...', 404, 'not_found', null, null],
     ])
-    expect(await logged([server.first.accountId])).toEqual([])
+    expect(await logged([server.first.accountId])).toHaveLength(1)
+    const revoked = await server.parts().store.listRevokedUses(server.first.accountId, 0)
+    expect(revoked).toEqual([{ keyId, name: expect.any(String), count: 1 }])
   })
 
   test('of a wrong address or method belongs to the key that it was sent with', async () => {

@@ -17,7 +17,10 @@ export type LinkedItem = AttentionItem & { link: { label: string; href: string }
 export const listAttention = (facts: AttentionFacts & LinkFacts): LinkedItem[] =>
   findAttention(facts).map((item) => ({ ...item, link: linkOf(item, facts) }))
 
-function linkOf({ about, unfit }: AttentionItem, { appId, refusedSince, failedSince }: LinkFacts): LinkedItem['link'] {
+function linkOf(
+  { about, unfit, keyId = '' }: AttentionItem,
+  { appId, refusedSince, failedSince }: LinkFacts,
+): LinkedItem['link'] {
   const server = pathOf(appId, 'sender/server')
   const domain = pathOf(appId, 'sender/domain')
   const failed = { ...failedSince, isLead: true } as const
@@ -41,5 +44,9 @@ function linkOf({ about, unfit }: AttentionItem, { appId, refusedSince, failedSi
     }),
     links: () => ({ label: 'How to set the public address', href: PUBLIC_ADDRESS }),
   }
+    revoked: () => ({
+      label: 'Show requests',
+      href: requestsPath(appId, { key: keyId, app: OWN_OR_NO_APP, from: refusedSince }),
+    }),
   return links[about]()
 }

@@ -17,8 +17,11 @@ const KEYLESS_NAMES = new Map<string, string>([
 
 export const KEYLESS_OPTIONS = Array.from(KEYLESS_NAMES, ([value, label]) => ({ value, label }))
 
-export const describeCaller = (caller: string, { keys }: RequestNames): string =>
-  KEYLESS_NAMES.get(caller) ?? keys.find(({ id }) => id === caller)?.name ?? caller
+export function describeCaller(caller: string, { keys }: RequestNames): string {
+  const key = keys.find(({ id }) => id === caller)
+  if (key) return key.revokedAt === null ? key.name : `${key.name} (revoked)`
+  return KEYLESS_NAMES.get(caller) ?? caller
+}
 
 export const appOf = (appId: number | null, { apps }: RequestNames) => apps.find(({ id }) => id === appId)
 

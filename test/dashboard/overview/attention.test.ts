@@ -24,6 +24,7 @@ const well: AttentionFacts & LinkFacts = {
   problems: { failed: 0, captured: 0, unknown: 0, unfit: [] },
   records: null,
   refused: { groups: [], isCut: false },
+  revoked: [],
   refusedSince: '2026-05-02',
   failedSince: { from: '2026-04-27', isUtc: true },
   rates: { emails: 10_000, complaints: 9, bounces: 300 },
@@ -232,6 +233,24 @@ describe('each problem has one link', () => {
         '1 email may or may not have been sent: the mail server sent no confirmation.',
         'Review',
         '/apps/app_1/deliveries?state=unknown',
+      ],
+    ],
+    [
+      'emails of a restored copy',
+      problems({ restored: 2 }),
+      [
+        "2 emails were waiting in the backup that was restored, and weren't sent from here. The old server may have sent them.",
+        'Review',
+        '/apps/app_1/deliveries?state=unknown&reason=restored',
+      ],
+    ],
+    [
+      'a revoked key that is still used',
+      { revoked: [{ keyId: 'key_1', name: 'Old server', count: 12 }] },
+      [
+        'The revoked key “Old server” is still in use: 12 requests with it were refused since yesterday. Replace it on that server.',
+        'Show requests',
+        '/apps/app_1/requests?key=key_1&app=own_or_none&from=2026-05-02',
       ],
     ],
     [
