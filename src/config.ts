@@ -348,7 +348,9 @@ function refuseForPostgres(read: (name: SettingName) => Given): void {
       `${backupTo.name} is for the data folder, and EVENTPOST_DATABASE_URL is set. Remove ${backupTo.name}, and back up PostgreSQL with pg_dump or your provider's backups.`,
     )
   if (checkpoints.text !== 'own')
-    throw new UsageError(`${checkpoints.name} is for the data folder, and EVENTPOST_DATABASE_URL is set. Remove one of them.`)
+    throw new UsageError(
+      `${checkpoints.name} is for the data folder, and EVENTPOST_DATABASE_URL is set. Remove one of them.`,
+    )
 }
 
 function readBackups(read: (name: SettingName) => Given): Config['backups'] {

@@ -90,7 +90,10 @@ describe('readConfig', () => {
   test.each([
     [{ EVENTPOST_DATABASE_URL: 'mysql://localhost/eventpost' }, 'EVENTPOST_DATABASE_URL takes an address'],
     [{ EVENTPOST_DATABASE_URL: 'postgres://localhost' }, 'with a database name'],
-    [{ ...URL_GIVEN, EVENTPOST_DATABASE_CONNECTIONS: '1' }, 'EVENTPOST_DATABASE_CONNECTIONS takes a number from 2 to 100'],
+    [
+      { ...URL_GIVEN, EVENTPOST_DATABASE_CONNECTIONS: '1' },
+      'EVENTPOST_DATABASE_CONNECTIONS takes a number from 2 to 100',
+    ],
     [{ ...URL_GIVEN, EVENTPOST_DATABASE_POOLER: 'session' }, 'EVENTPOST_DATABASE_POOLER takes none or transaction'],
     [{ ...URL_GIVEN, EVENTPOST_BACKUP_TO: '/b' }, 'pg_dump'],
     [{ ...URL_GIVEN, EVENTPOST_CHECKPOINTS: 'external' }, 'EVENTPOST_CHECKPOINTS is for the data folder'],

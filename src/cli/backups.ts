@@ -1,4 +1,5 @@
 import { existsSync, rmSync } from 'node:fs'
+import { describeLocation, type PostgresLocation } from '../core/data-location.ts'
 import { resolve } from 'node:path'
 import { describeFault, download } from '../backups/places.ts'
 import { type Config, readConfig, UsageError } from '../config.ts'
@@ -7,7 +8,8 @@ import { recordBackupIn } from '../store/backups.ts'
 import { openSource, removeLeft, writeBackup, yieldToServer } from '../store/engine/backup-files.ts'
 import { hasDatabase } from '../store/engine/database.ts'
 import { StoreError } from '../store/engine/errors.ts'
-import { restoreDatabase } from '../store/restores.ts'
+import { holdRestored } from '../store/postgres/offline.ts'
+import { restoreDatabase, type Restored } from '../store/restores.ts'
 import {
   type Command,
   CommandRefused,
@@ -15,6 +17,7 @@ import {
   type Environment,
   type Given,
   JSON_OUTPUT,
+  locationOf,
   requireFolder,
   type Options,
   optionOf,
@@ -23,7 +26,6 @@ import {
 } from './command.ts'
 
 const USE_POSTGRES = "Back it up with pg_dump or your provider's backups."
-const RESTORE_POSTGRES = "Restore it with pg_restore or your provider's backups."
 
 export const backup: Command = {
   name: 'backup',
@@ -68,27 +70,40 @@ const SETTINGS_TO_RESTORE: Options = Object.assign(
 export const restore: Command = {
   name: 'restore',
   words: 'FILE|s3://...',
-  summary: 'checks a backup and puts it into a data folder without a database; pauses all live messages',
+  summary:
+    'checks a backup and puts it into a data folder without a database; pauses all live messages. Without FILE: pauses them in a PostgreSQL database that its own tools restored',
   options: { ...DATA, ...SETTINGS_TO_RESTORE, ...JSON_OUTPUT },
   run: async (given, env) => {
-    const place = readPlace(given, 'restore')
-    const folder = requireFolder(given, env, RESTORE_POSTGRES)
+    const location = locationOf(given, env)
     warnOfUnknownSettings(env)
+    if (!('folder' in location)) return await restoreInPostgres(location, given)
+    const place = readPlace(given, 'restore')
+    const { folder } = location
     removeDownloads(folder)
     const { masterKey, backups } = readRestoring(place, given, env)
     const target = { folder, masterKey, at: Date.now() }
     const restored = backups?.access
       ? await withDownload(place, { folder, access: backups.access }, (file) => restoreDatabase(file, target))
       : await restoreDatabase(resolve(place), target)
-    const { newestEventAt, paused, ended } = restored
-    return {
-      folder,
-      newestEvent: newestEventAt === null ? null : toIso(newestEventAt),
-      pausedMessages: paused,
-      emailsNotSent: ended,
-      next: RESUME,
-    }
+    return { folder, ...describeRestored(restored) }
   },
+}
+
+const describeRestored = ({ newestEventAt, paused, ended }: Restored) => ({
+  newestEvent: newestEventAt === null ? null : toIso(newestEventAt),
+  pausedMessages: paused,
+  emailsNotSent: ended,
+  next: RESUME,
+})
+
+/** Its own tools have restored it. */
+async function restoreInPostgres(location: PostgresLocation, { words }: Given) {
+  if (words.length > 0)
+    throw new UsageError(
+      'EVENTPOST_DATABASE_URL is set, and backup files are for the data folder. Restore the database with pg_restore, then run eventpost restore without a file.',
+    )
+  const restored = await holdRestored(location, Date.now())
+  return { database: describeLocation(location), ...describeRestored(restored) }
 }
 
 const DOWNLOAD = /^\.(\d+)\.download$/

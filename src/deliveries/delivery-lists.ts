@@ -46,6 +46,7 @@ import {
   STATE_LABELS,
 } from './deliveries.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
+import { handOverOf } from '../store/delivery-states.ts'
 
 export {
   CANCELLED,
@@ -160,7 +161,7 @@ export const shortenListed = ({ work: { delivery, message, contact } }: ListedDe
 
 function toCells(listed: ListedDelivery, now: number): string[] {
   const { delivery, message, contact } = listed.work
-  const { id, version, state, reason, triggeredAt, dueAt, handedAt, sentAt, cameBackAt, openedAt, goalAt } = delivery
+  const { id, version, state, reason, triggeredAt, dueAt, sentAt, cameBackAt, openedAt, goalAt } = delivery
   return [
     publicId('dlv', id),
     publicId('con', contact.id),
@@ -173,7 +174,7 @@ function toCells(listed: ListedDelivery, now: number): string[] {
     labelOf(delivery),
     reason ?? '',
     describeShortReason(shortenListed(listed), now),
-    ...[timeOfId(id), triggeredAt, dueAt, handedAt, sentAt, cameBackAt, openedAt, goalAt].map((at) =>
+    ...[timeOfId(id), triggeredAt, dueAt, handOverOf(delivery), sentAt, cameBackAt, openedAt, goalAt].map((at) =>
       at === null ? '' : new Date(at).toISOString(),
     ),
   ]

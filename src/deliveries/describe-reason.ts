@@ -81,7 +81,8 @@ const ON_THE_WAY = {
   not_saved: () => 'The email was not sent, because Eventpost could not record it first.',
   error: () => 'An internal error occurred. See the log.',
   stopped: () => 'Eventpost stopped while it was sending the email.',
-  restored: () => "This email was waiting in a restored backup. It's unknown whether it was sent after the backup.",
+  restored: () =>
+    "This email was waiting in the backup that was restored, so it wasn't sent from here. The old server may have sent it after the backup was made.",
   no_mailbox: () => "The mailbox doesn't exist.",
   provider_suppressed: (name) => `The email provider has ${name} on its suppression list, so it refused the email.`,
   econnection: () => 'The mail server could not be reached, or closed the connection.',

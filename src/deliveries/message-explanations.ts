@@ -18,7 +18,7 @@ import type { DeliveryChange } from '../store/plan-types.ts'
 import type { Store } from '../store/store.ts'
 import { TEST_EVENT } from '../events/activation.ts'
 import { isTooOld } from '../events/event-input.ts'
-import { TIMED_KEY, usesDedupeKey } from '../store/delivery-states.ts'
+import { handOverOf, TIMED_KEY, usesDedupeKey } from '../store/delivery-states.ts'
 import { decideStart, isTimed, refusedBy } from './decide.ts'
 import { readRefusal, readStart } from './facts.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
@@ -483,7 +483,8 @@ type Earlier = { earlier: DeliveryRow; cameAt: number }
 
 /** The state at the time of the event, followed by what happened later. */
 function describeEarlier({ earlier, cameAt }: Earlier, time: (at: number) => string): string {
-  const { state, sentAt, handedAt, heldBackAt } = earlier
+  const { state, sentAt, heldBackAt } = earlier
+  const handedAt = handOverOf(earlier)
   if (heldBackAt !== null && heldBackAt <= cameAt)
     return `The person is in its holdback group: the email was held back on ${time(heldBackAt)}.`
   const unconfirmedAt = findUnconfirmed(earlier)?.at ?? null

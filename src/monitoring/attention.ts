@@ -66,9 +66,10 @@ export type About =
   | 'failed'
   | 'unfit'
   | 'unknown'
+  | 'restored'
   | 'refused'
-  | 'links'
   | 'revoked'
+  | 'links'
 
 /** `isBad`: to be solved. `until`: end of a pause (ms UTC). `unfit`: of a message. */
 export type AttentionItem = {
@@ -77,8 +78,8 @@ export type AttentionItem = {
   text: string
   until?: number
   unfit?: { messageId: number; reason: string }
-}
   keyId?: string
+}
 
 /** Empty when all is well. What loses emails comes first. */
 export const findAttention = (facts: AttentionFacts): AttentionItem[] =>
@@ -91,10 +92,11 @@ export const findAttention = (facts: AttentionFacts): AttentionItem[] =>
     aboutFailed(facts),
     ...aboutUnfit(facts),
     aboutUnknown(facts),
+    aboutRestored(facts),
     aboutRefused(facts),
+    ...aboutRevoked(facts),
     aboutLinks(facts),
   ]
-    ...aboutRevoked(facts),
     .filter((item) => item !== null)
     .toSorted((a, b) => Number(b.isBad) - Number(a.isBad))
 
@@ -221,6 +223,15 @@ const aboutUnknown = ({ problems: { unknown } }: AttentionFacts): Item =>
         text: `${countOf(unknown, 'email', 'emails')} may or may not have been sent: the mail server sent no confirmation.`,
       }
 
+const aboutRestored = ({ problems: { restored } }: AttentionFacts): Item =>
+  restored === 0
+    ? null
+    : {
+        about: 'restored',
+        isBad: false,
+        text: `${countOf(restored, 'email was', 'emails were')} waiting in the backup that was restored, and ${restored === 1 ? "wasn't" : "weren't"} sent from here. The old server may have sent ${restored === 1 ? 'it' : 'them'}.`,
+      }
+
 function aboutRefused({ refused }: AttentionFacts): Item {
   const byCode = new Map<string, number>()
   for (const { code, count } of refused.groups) byCode.set(code, (byCode.get(code) ?? 0) + count)
@@ -235,6 +246,14 @@ function aboutRefused({ refused }: AttentionFacts): Item {
   return { about: 'refused', isBad: false, text }
 }
 
+const aboutRevoked = ({ revoked }: AttentionFacts): Item[] =>
+  revoked.map(({ keyId, name, count }) => ({
+    about: 'revoked' as const,
+    isBad: true,
+    text: `The revoked key “${name}” is still in use: ${countOf(count, 'request', 'requests')} with it ${count === 1 ? 'was' : 'were'} refused since yesterday. Replace it on that server.`,
+    keyId,
+  }))
+
 /** While nothing is live, nobody gets the links. */
 const aboutLinks = ({ mail: { lostUrl }, messages }: AttentionFacts): Item =>
   lostUrl === null
@@ -246,14 +265,6 @@ const aboutLinks = ({ mail: { lostUrl }, messages }: AttentionFacts): Item =>
       }
 
 type Dependencies = {
-const aboutRevoked = ({ revoked }: AttentionFacts): Item[] =>
-  revoked.map(({ keyId, name, count }) => ({
-    about: 'revoked' as const,
-    isBad: true,
-    text: `The revoked key “${name}” is still in use: ${countOf(count, 'request', 'requests')} with it ${count === 1 ? 'was' : 'were'} refused since yesterday. Replace it on that server.`,
-    keyId,
-  }))
-
   store: Store
   mailer: Pick<Mailer, 'findMailRoute' | 'findPause' | 'senders'>
   clock: Pick<Clock, 'now'>

@@ -1,6 +1,7 @@
 /** What the running server stores about itself, for commands, which don't have its settings. */
 import { isPublicAddress } from '../core/public-addresses.ts'
 import { isIP } from 'node:net'
+import { SERVER_FACTS } from '../store/install.ts'
 import type { Store } from '../store/store.ts'
 
 /** Without secrets. `mailServer`: of the installation; null: none. `startedAt`: ms UTC. */
@@ -17,20 +18,19 @@ export type ServerFacts = {
   backupFolder: string | null
 }
 
-const SERVER = 'server_facts'
 const PROXY = 'untrusted_proxy'
 
 type InstallStore = Pick<Store, 'installValue' | 'setInstallValue'>
 
 /** At the start: what an earlier server saw of proxies no longer counts. */
 export async function keepServerFacts(store: InstallStore, facts: ServerFacts): Promise<void> {
-  await store.setInstallValue({ name: SERVER, value: JSON.stringify(facts) })
+  await store.setInstallValue({ name: SERVER_FACTS, value: JSON.stringify(facts) })
   if ((await store.installValue(PROXY)) !== null) await store.setInstallValue({ name: PROXY, value: '' })
 }
 
 /** Of the server that runs, or ran last. */
 export async function readServerFacts(store: InstallStore): Promise<ServerFacts | null> {
-  const value = await store.installValue(SERVER)
+  const value = await store.installValue(SERVER_FACTS)
   return value === null ? null : (JSON.parse(value) as ServerFacts)
 }
 

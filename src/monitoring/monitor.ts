@@ -7,6 +7,7 @@ import type { Notice, NoticeResult } from '../accounts/notices.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import type { Backup } from '../store/backups.ts'
 import type { Queue } from '../store/monitoring.ts'
+import { readRestore, type RestoreFacts } from '../store/restored.ts'
 import type { Store } from '../store/store.ts'
 import {
   type Alert,
@@ -64,6 +65,8 @@ export type SystemState = {
   backups: Backup[]
   backupFacts: BackupFacts
   alerts: Alert[]
+  /** null: this is no restored copy */
+  restore: RestoreFacts | null
   /** addresses of owners, and the ways to them */
   routes: { emails: string[]; servers: string[]; hasWebhook: boolean }
   errors: LoggedError[]
@@ -263,6 +266,7 @@ async function readSystem(deps: MonitorDependencies, { failingServers, alerts }:
     backups: await store.listBackups(SHOWN),
     backupFacts: facts.backup,
     alerts: (await alerts()).slice(0, SHOWN),
+    restore: await readRestore(store),
     routes: {
       emails: owners.map(({ email }) => email),
       servers: operator ? (await listAlertSenders(deps, operator.id)).map((one) => one.server) : [],

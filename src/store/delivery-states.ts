@@ -37,6 +37,12 @@ export const IS_ENDED = `state IN ('skipped', 'failed')`
 /** The time-based deduplication key of an email whose outcome is unknown yet. */
 export const TIMED_KEY = 'timed'
 
+/** The reason of emails that were waiting in a backup and may have been sent since by the old server. */
+export const RESTORED = 'restored'
+/** When it was handed over. A restored email only has the time at which it may have been. */
+export const handOverOf = ({ reason, handedAt }: Pick<DeliveryRow, 'reason' | 'handedAt'>): number | null =>
+  reason === RESTORED ? null : handedAt
+
 /** The reason of an email that waits because a page was open and nothing shows yet whether its person left. */
 export const UNSURE = 'unsure'
 

@@ -4,6 +4,11 @@ import { type Done, DONE } from './audit.ts'
 import { install } from './schema.ts'
 import { prepareLazily } from './engine/statements.ts'
 
+/** What the server stores about itself and its machine. */
+export const SERVER_FACTS = 'server_facts'
+
+export type InstallReads = ReturnType<typeof createInstallReads>
+
 export function createInstallReads(db: Sql) {
   const { orm } = db
   return {

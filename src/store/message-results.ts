@@ -1,5 +1,6 @@
 import type { Sql } from './engine/sql.ts'
 import { DAY_MS } from '../core/clock.ts'
+import { RESTORED } from './delivery-states.ts'
 
 export const EMAIL_OUTCOMES = ['waiting', 'sent', 'kept', 'heldBack', 'skipped', 'failed'] as const
 export type EmailOutcome = (typeof EMAIL_OUTCOMES)[number]
@@ -38,7 +39,14 @@ export type AppDayCount = {
 export type PeopleCounts = { emailed: number; cameBack: number; ofEarlier: number; seen: number }
 
 /** Emails that somebody has to look at. `failed`: created in the range. Others are counted up to a limit. */
-export type ProblemCounts = { failed: number; captured: number; unknown: number; unfit: UnfitCount[] }
+export type ProblemCounts = {
+  failed: number
+  captured: number
+  /** without restored ones */
+  unknown: number
+  restored: number
+  unfit: UnfitCount[]
+}
 
 /** Emails of a message that were skipped for a reason in it. */
 export type UnfitCount = { messageId: number; reason: string; emails: number }
@@ -148,6 +156,12 @@ export function createResultReads(db: Sql) {
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages ${crossJoin} deliveries ON message_id = messages.id AND state = ?2
      WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED}) AS counted`,
   )
+  const isRestored = `reason IS '${RESTORED}'`
+  const unconfirmed = db.prepare<{ unknown: number; restored: number }, [number]>(
+    `SELECT count(*) FILTER (WHERE NOT ${isRestored}) AS unknown, count(*) FILTER (WHERE ${isRestored}) AS restored
+     FROM (SELECT reason FROM messages CROSS JOIN deliveries ON message_id = messages.id AND state = 'unknown'
+     WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED})`,
+  )
   const deferred = db.prepare<{ n: number }, [number, string]>(
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages CROSS JOIN ${textsOf('?2', 'reasons')}
        ${crossJoin} deliveries ON message_id = messages.id AND reason = reasons.value AND state = 'deferred'
@@ -169,7 +183,7 @@ export function createResultReads(db: Sql) {
       unfit: await unfit.all(appId, from, until, JSON.stringify(reasons)),
       failed: (await failed.get(appId, from, until))?.n ?? 0,
       captured: (await inState.get(appId, 'kept'))?.n ?? 0,
-      unknown: (await inState.get(appId, 'unknown'))?.n ?? 0,
+      ...((await unconfirmed.get(appId)) ?? { unknown: 0, restored: 0 }),
     }),
 
     readAppResults: async (appId: number, { from, until }: DayRange): Promise<AppResults> => ({

@@ -456,8 +456,7 @@ function createApplying({ db, people, live, ends, usage, rows }: Parts) {
   }
 
   return async (plan: Plan): Promise<void> => {
-    for (const { limits, count, at } of plan.counted)
-      for (const limit of limits) usage.count(limit, { count, at })
+    for (const { limits, count, at } of plan.counted) for (const limit of limits) usage.count(limit, { count, at })
     await applyPeople(plan)
     await rows.addReports(plan.reports)
     await rows.addEvents(plan.events)

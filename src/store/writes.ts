@@ -31,7 +31,13 @@ import { createMessageWrites } from './messages.ts'
 import { createPasswordWrites } from './passwords.ts'
 import type { People } from './people.ts'
 import type { PlannedWrite, Rules } from './plan-types.ts'
-import { createPlannedWrites, type IsRepeated, type LimitUsage, type NewPeople, type RowWrites } from './planned-writes.ts'
+import {
+  createPlannedWrites,
+  type IsRepeated,
+  type LimitUsage,
+  type NewPeople,
+  type RowWrites,
+} from './planned-writes.ts'
 import { createRequestWrites } from './requests.ts'
 import { createExpiry } from './retention.ts'
 import { createMessageSchedules, createScheduleWrites } from './schedules.ts'

@@ -211,7 +211,15 @@ describe('consent', () => {
     )
     for (const one of people) if (one) one.app.rules.optIn = isOn ? optIn : null
     const { matches, reports } = queryFacts(batch, people)
-    return planWrites(batch, { people, firstId: FIRST_ID, used: new Map(), newPeople: new Map(), outcomes: new Map(), reports, matches })
+    return planWrites(batch, {
+      people,
+      firstId: FIRST_ID,
+      used: new Map(),
+      newPeople: new Map(),
+      outcomes: new Map(),
+      reports,
+      matches,
+    })
   }
   const messagesOf = ({ deliveries }: Plan) => deliveries.flatMap((one) => ('messageId' in one ? one.messageId : []))
 

@@ -17,7 +17,9 @@ afterAll(async () => {
 
 test('lists usage of limits by second, with refused writes, and deletes it after an hour', async () => {
   const record = (at: number, buckets: string[], createContact: boolean) =>
-    store.recordEvent(eventWrite({ email: `${createContact}@example.com`, at, limits: countedBy(...buckets), createContact }))
+    store.recordEvent(
+      eventWrite({ email: `${createContact}@example.com`, at, limits: countedBy(...buckets), createContact }),
+    )
   await Promise.all([
     record(AT, ['events:key_1'], true),
     record(AT + 999, ['events:key_1', 'abuse:x'], true),

@@ -133,7 +133,16 @@ function toJob({ kind, email, name, page, ago, key, firstName, createContact }: 
   }
   const properties = JSON.stringify({ url: `https://a.example/r/${page}` })
   const event = kind === 'page' ? { type: 'page' as const, name: '$page', path: `/r/${page}` } : { name, properties }
-  const input = eventWrite({ ...limit, ...event, email, at, occurredAt, firstName, createContact, limits: countedBy('b') })
+  const input = eventWrite({
+    ...limit,
+    ...event,
+    email,
+    at,
+    occurredAt,
+    firstName,
+    createContact,
+    limits: countedBy('b'),
+  })
   return { name: 'recordEvent', input: { ...input, idempotency: key === null ? null : idempotency({ key, at }) } }
 }
 

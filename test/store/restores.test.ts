@@ -5,9 +5,11 @@ import { openSource, writeBackup } from '../../src/store/engine/backup-files.ts'
 import { openForReading, openUnchanged } from '../../src/store/engine/database.ts'
 import { createMemberships } from '../../src/store/members.ts'
 import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
+import { keepServerFacts, readServerFacts } from '../../src/monitoring/installation.ts'
+import { readRestore } from '../../src/store/restored.ts'
 import { restoreDatabase } from '../../src/store/restores.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { API, createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
+import { API, createTestServer, DAY, HOUR, TEST_SERVER, type TestServer } from '../helper.ts'
 import { createMessaging, messageOf, type Messaging, MINUTE } from '../messaging.ts'
 import { done, eventWrite, makeFolder } from './samples.ts'
 
@@ -76,6 +78,20 @@ test('an old copy sends nothing that waited, even if it was due later and its me
   const live = { ...messaging.by, at, id: later.id, status: 'live' as const }
   done(await opened.setMessageStatus(live))
   expect(done(await opened.claimDeliveries(claimOf(at + 4 * DAY)))).toEqual({ works: [], decisions: [] })
+})
+
+test('a copy knows that it is one, and counts what it ended as neither unconfirmed nor handed over', async () => {
+  await messaging.put(messageOf())
+  await messaging.event({ email: 'due@example.com' })
+  const backup = { kind: 'scheduled', startedAt: 1, finishedAt: 2, bytes: 3, error: null } as const
+  done(await messaging.store().recordBackup({ ...backup, place: '/old/machine.db', removedPlaces: [] }))
+  await keepServerFacts(messaging.store(), { ...TEST_SERVER, backupFolder: '/old' })
+  const { opened, at } = await restoreLater(HOUR)
+  expect(await readRestore(opened)).toEqual({ at, paused: 1, ended: 1 })
+  expect([await opened.listBackups(10), await readServerFacts(opened)]).toEqual([[], null])
+  const range = { from: 0, until: 100_000 }
+  expect(await opened.countProblems(messaging.app.id, range, [])).toMatchObject({ unknown: 0, restored: 1 })
+  expect((await opened.readAppResults(messaging.app.id, range)).people.emailed).toBe(0)
 })
 
 test('an email that a member sent early after the backup is not sent again', async () => {

@@ -18,6 +18,7 @@ import { EmptyState } from '../ui/empty.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime } from '../ui/time.tsx'
+import { handOverOf, RESTORED } from '../../store/delivery-states.ts'
 import { type Moment, Timeline } from '../ui/timeline.tsx'
 import { Fact } from '../ui/values.tsx'
 
@@ -118,7 +119,9 @@ const isAhead = ({ state }: Delivery): boolean => state === 'waiting' || state =
 function momentsOf({ shown, cancelled, sentOnBy, overriddenBy }: Happened): Moment[] {
   const { delivery, message } = shown.work
   const createdAt = timeOfId(delivery.id)
-  const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
+  const { triggeredAt, dueAt, state, sentAt, openedAt, cameBackAt, updatedAt } = delivery
+  const handedAt = handOverOf(delivery)
+  const isRestored = delivery.reason === RESTORED
   const { delayedAt, deliveredAt, bouncedAt } = delivery
   const { keptAt = null, sentOn, unconfirmedAt = null } = readRecord(delivery) ?? {}
   const { stopped } = sentOn ?? {}
@@ -143,6 +146,7 @@ function momentsOf({ shown, cancelled, sentOnBy, overriddenBy }: Happened): Mome
     ['cancelled', cancelled?.at ?? null, `${cancelled?.by} cancelled it`],
     ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
     ['handed', isCaptured || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],
+    ['restored', isRestored ? updatedAt : null, 'Restored from a backup, not sent'],
     ['sent', sentAt, 'Sent'],
     ['delayed', delayedAt, 'The email provider keeps trying to deliver it'],
     ['delivered', deliveredAt, 'Delivered'],

@@ -1,6 +1,7 @@
 /** Each thing that needs attention, with the page that solves it. */
 import { type AttentionFacts, type AttentionItem, findAttention } from '../../monitoring/attention.ts'
 import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
+import { RESTORED } from '../../store/delivery-states.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
 import { OWN_OR_NO_APP, requestsPath } from '../requests/requests-view.ts'
@@ -38,15 +39,16 @@ function linkOf(
     failed: () => ({ label: 'See why', href: deliveriesPath(appId, { state: 'failed', ...failed }) }),
     unfit: () => ({ label: 'See who', href: deliveriesPath(appId, { state: 'skipped', ...unfit, ...failed }) }),
     unknown: () => ({ label: 'Review', href: `${pathOf(appId, 'deliveries')}?state=unknown` }),
+    restored: () => ({ label: 'Review', href: deliveriesPath(appId, { state: 'unknown', reason: RESTORED }) }),
     refused: () => ({
       label: 'Show requests',
       href: requestsPath(appId, { app: OWN_OR_NO_APP, from: refusedSince }),
     }),
-    links: () => ({ label: 'How to set the public address', href: PUBLIC_ADDRESS }),
-  }
     revoked: () => ({
       label: 'Show requests',
       href: requestsPath(appId, { key: keyId, app: OWN_OR_NO_APP, from: refusedSince }),
     }),
+    links: () => ({ label: 'How to set the public address', href: PUBLIC_ADDRESS }),
+  }
   return links[about]()
 }

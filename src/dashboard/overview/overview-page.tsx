@@ -8,7 +8,9 @@ import type { MessageRow } from '../../messages/messages.ts'
 import { Steps } from '../activation/activation-status.tsx'
 import type { SetupStep } from '../activation/checklist.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
+import { RestoredNotice } from '../layout/restored-notice.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import type { RestoreFacts } from '../../store/restored.ts'
 import { messagePath, resultsPath } from '../messages/messages-page.tsx'
 import { peoplePath } from '../people/people-view.ts'
 import { None } from '../people/tags.tsx'
@@ -37,6 +39,8 @@ type OverviewProps = {
   /** null while a message is live, or if none can be simulated */
   simulated: Simulated | null
   figures: Figure[]
+  /** null: this is no restored copy */
+  restore: RestoreFacts | null
   /** first day of the results, such as 2026-05-03 */
   from: string
   now: number
@@ -61,6 +65,7 @@ export const OverviewPage = (props: OverviewProps) => {
       islands={props.simulated?.found.state === 'running' ? ['live'] : undefined}
       state={<LastEvent at={activation.lastEventAt} now={now} />}
     >
+      <RestoredNotice viewer={viewer} restore={props.restore} />
       {steps === null ? (
         <Answers {...props} />
       ) : (

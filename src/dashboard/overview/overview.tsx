@@ -9,6 +9,7 @@ import { isSimulated } from '../../deliveries/simulation/index.ts'
 import { createRecentSimulations } from '../../deliveries/simulation/recent.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import { firstFailedDay, readAttentionFacts } from '../../monitoring/attention.ts'
+import { readRestore } from '../../store/restored.ts'
 import { PAGE_NAME } from '../../store/visit-reports.ts'
 import { listSteps, nextStep, readSetup } from '../activation/checklist.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
@@ -55,13 +56,14 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
   const range = lastDays(DAYS, now)
   const yesterday = Math.floor(localTime(now, app.timezone) / DAY_MS) - 1
   const isUtc = app.timezone !== 'UTC'
-  const [setup, attention, results, people, all, views] = await Promise.all([
+  const [setup, attention, results, people, all, views, restore] = await Promise.all([
     readSetup(deps, viewer),
     readAttentionFacts(deps, app, (sender, last) => deps.mailer.dnsChecks.refreshSeen(app, sender, last)),
     readAppResults(store, app.id, range),
     store.countPeopleByDay(app.id, range.from),
     store.countByDay(app.id, null, range.from),
     store.countByDay(app.id, PAGE_NAME, range.from),
+    readRestore(store),
   ])
   const steps = listSteps(setup)
   const page = (
@@ -80,6 +82,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
       from={writeDay(range.from)}
       simulated={findSimulated(deps, viewer, setup.messages, await store.mailSettings(app.id))}
       figures={listFigures(app.publicId, { range, isUtc, people, all, views, results })}
+      restore={restore}
       now={now}
     />
   )

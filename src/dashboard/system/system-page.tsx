@@ -7,6 +7,7 @@ import { describeProblem, type SystemState, type TestedRoute } from '../../monit
 import type { Alert } from '../../store/alerts.ts'
 import type { Backup } from '../../store/backups.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
+import { RestoredNotice } from '../layout/restored-notice.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { None } from '../people/tags.tsx'
 import { Badge } from '../ui/badge.tsx'
@@ -33,6 +34,7 @@ export const SystemPage = (props: SystemProps) => {
       state={summarize(state.findings)}
       action={<ButtonLink href={pathOf(viewer.app.publicId, 'system')}>Refresh</ButtonLink>}
     >
+      <RestoredNotice viewer={viewer} restore={state.restore} />
       <Findings findings={state.findings} />
       <div class="columns">
         <Installation {...props} />
@@ -74,7 +76,7 @@ const Findings = ({ findings }: { findings: Finding[] }) => {
   )
 }
 
-const Installation = ({ viewer: { now }, state: { server, sizes, schemaVersion } }: SystemProps) => (
+const Installation = ({ viewer: { now }, state: { server, sizes, schemaVersion, restore } }: SystemProps) => (
   <section>
     <h2>Installation</h2>
     <Values isCompact>
@@ -84,6 +86,11 @@ const Installation = ({ viewer: { now }, state: { server, sizes, schemaVersion }
       <Fact name="Started">
         <Time at={server.startedAt} now={now} />
       </Fact>
+      {restore !== null && (
+        <Fact name="Restored from a backup">
+          <Moment at={restore.at} />
+        </Fact>
+      )}
       <Fact name="Public address">{server.baseUrl}</Fact>
       <Fact name="Database">
         {formatBytes(sizes.databaseBytes)}, and {formatBytes(sizes.logBytes)} of write-ahead log

@@ -34,7 +34,9 @@ const isNotAdmitted = (error: unknown): boolean => error instanceof StoreError &
 
 /** The connection is gone. At a commit, whether anything was stored is unknown. */
 const isLostConnection = (error: unknown): boolean =>
-  causeOf(error) instanceof NoAnswer || CONNECTION_CODES.test(codeOf(error)) || /^(08\w{3}|57P0[1-5])$/.test(stateOf(error))
+  causeOf(error) instanceof NoAnswer ||
+  CONNECTION_CODES.test(codeOf(error)) ||
+  /^(08\w{3}|57P0[1-5])$/.test(stateOf(error))
 
 /** A key that is still in use after all tries is one that the write itself must not use. */
 const isPassingConflict = (error: unknown): boolean => isConflict(error) && stateOf(error) !== '23505'

@@ -153,8 +153,7 @@ function toUse({ limit, nowMs, readAt, second, oldest, freed, ...window }: Windo
   const used = window.total - window.expired + window.counted
   const sinceMs = performance.now() - readAt
   const first = oldest ?? second
-  const untilReturned = (of: number): number =>
-    Math.max(0, (of + 1 + secondsOf(limit)) * 1_000 - nowMs - sinceMs)
+  const untilReturned = (of: number): number => Math.max(0, (of + 1 + secondsOf(limit)) * 1_000 - nowMs - sinceMs)
   const nextMs = used === 0 ? 0 : untilReturned(first)
   const isFull = limit.max !== null && used >= limit.max
   return { bucket: limit.bucket, used, nextMs, roomMs: isFull ? untilReturned(freed ?? first) : 0 }

@@ -21,7 +21,7 @@ const well: AttentionFacts & LinkFacts = {
   appId: 'app_1',
   mail,
   messages: [live],
-  problems: { failed: 0, captured: 0, unknown: 0, unfit: [] },
+  problems: { failed: 0, captured: 0, unknown: 0, restored: 0, unfit: [] },
   records: null,
   refused: { groups: [], isCut: false },
   revoked: [],

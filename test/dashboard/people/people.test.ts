@@ -385,7 +385,15 @@ describe('one person', () => {
       { type: 'action' as const, name: 'opened_chart', path: '/results/81', occurredAt: at - MINUTE },
     ]
     const person = { accountId: pages.begun.accountId, appId: app?.id ?? 0, email: 'bob@example.com' }
-    const rest = { shownEmail: null, newPeoplePerMonth: null, limits: [], createContact: false, reportId: 'b', at, items }
+    const rest = {
+      shownEmail: null,
+      newPeoplePerMonth: null,
+      limits: [],
+      createContact: false,
+      reportId: 'b',
+      at,
+      items,
+    }
     await pages.store.recordVisitReport({ ...person, ...rest })
     const { html } = await browser.get(await pathOfNewest())
     await expectHarmless(html)

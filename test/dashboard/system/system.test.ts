@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { startMailServer } from '../../mail/mail-server.ts'
-import { type AccountPages, openAccount } from '../browser.ts'
+import { type AccountPages, appOf, openAccount } from '../browser.ts'
+import { recordEvent } from '../events/recording.ts'
 import { HOSTILE, NOW, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -38,6 +39,21 @@ describe('System', () => {
     expect(text).toContain('a request failed')
     expect(text).toContain('FailedThe folder of /backups/b.db')
     expect(html).not.toContain('<script>alert(1)')
+  })
+
+  test('of a restored copy, and Overview, say to owners what was paused and how to continue', async () => {
+    pages = await openAccount()
+    const restore = { at: NOW - 60_000, paused: 1, ended: 12 }
+    await pages.store.setInstallValue({ name: 'restore', value: JSON.stringify(restore) })
+    const browser = await pages.signedIn()
+    const notice = '1 live message was paused, and 12 waiting emails were ended'
+    expect(await bodyOf((await browser.get(pages.at('system'))).html)).toContain(notice)
+    await recordEvent(pages, await appOf(pages), {})
+    expect(await bodyOf((await browser.get(pages.at('overview'))).html)).toContain(notice)
+    pages.clock.ms += 15 * 24 * 3_600_000
+    const later = await bodyOf((await (await pages.signedIn()).get(pages.at('system'))).html)
+    expect(later).toContain('Restored from a backup')
+    expect(later).not.toContain(notice)
   })
 
   test('is linked and open for owners of the first account only', async () => {

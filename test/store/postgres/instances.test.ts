@@ -286,7 +286,8 @@ test('an instance that stood still past its lease writes nothing of its turn', a
   // its other writes are those of any instance
   const writes = [frozen.saveAlerts({ alerts, epoch }), frozen.cleanUp({ at: AT }), frozen.recordEvent(eventWrite())]
   expect(await Promise.all(writes)).toEqual([refused, refused, expect.objectContaining({ created: true })])
-  for (const write of [frozen.expire, frozen.runSchedules, frozen.checkBrakes]) expect(await write({ at: AT })).toEqual(refused)
+  for (const write of [frozen.expire, frozen.runSchedules, frozen.checkBrakes])
+    expect(await write({ at: AT })).toEqual(refused)
   expect(await other.listAlerts()).toEqual([])
   await endLeases(other)
   // it has a turn again, but what it knew is of the earlier one
@@ -307,8 +308,7 @@ test('nobody takes over during a transaction of the one that has the duties', as
   })
   await locked.promise
   const taking = second.takeDuty(run)
-  const isWaiting = async () =>
-    (await admin.unsafe(`SELECT 1 FROM pg_locks WHERE NOT granted`)).length > 0
+  const isWaiting = async () => (await admin.unsafe(`SELECT 1 FROM pg_locks WHERE NOT granted`)).length > 0
   while (!(await isWaiting())) await Bun.sleep(1)
   goOn.resolve()
   await writing
@@ -317,7 +317,9 @@ test('nobody takes over during a transaction of the one that has the duties', as
 
 test('claims are released only if their instance has stopped', async () => {
   const [first, second] = await openTwo()
-  const { createApp, queue, claim, claimOne, list } = createQueue(Object.assign(() => first, { reopen: async () => {} }))
+  const { createApp, queue, claim, claimOne, list } = createQueue(
+    Object.assign(() => first, { reopen: async () => {} }),
+  )
   const app = await createApp()
   await queue(app, 2)
   const handed = await claimOne(app, first.instanceId)
@@ -355,32 +357,28 @@ async function addDue(messageId: number): Promise<void> {
   await connection.close()
 }
 
-test(
-  'three instances claim each of 10,000 deliveries of the same second once',
-  async () => {
-    const stores = [await open(), await open(), await open()]
-    const [first] = stores as [Store]
-    done(await first.createAccount(newAccount()))
-    const messageId = await goLive(first)
-    await addDue(messageId)
-    const claimed = new Map<number, string>()
-    const claimAll = async (store: Store): Promise<void> => {
-      const claiming = { claimedBy: store.instanceId, now: AT + MINUTE, leaseMs: HOUR, most: 50, skipApps: [] }
-      while ((await store.listDueApps({ now: AT + MINUTE })).length > 0) {
-        const outcome = await store.claimDeliveries(claiming)
-        // a claim that took too long is stored nevertheless
-        for (const { delivery } of 'refusal' in outcome ? [] : outcome.works) {
-          if (claimed.has(delivery.id)) throw new Error(`${delivery.id} was claimed twice`)
-          claimed.set(delivery.id, store.instanceId)
-        }
+test('three instances claim each of 10,000 deliveries of the same second once', async () => {
+  const stores = [await open(), await open(), await open()]
+  const [first] = stores as [Store]
+  done(await first.createAccount(newAccount()))
+  const messageId = await goLive(first)
+  await addDue(messageId)
+  const claimed = new Map<number, string>()
+  const claimAll = async (store: Store): Promise<void> => {
+    const claiming = { claimedBy: store.instanceId, now: AT + MINUTE, leaseMs: HOUR, most: 50, skipApps: [] }
+    while ((await store.listDueApps({ now: AT + MINUTE })).length > 0) {
+      const outcome = await store.claimDeliveries(claiming)
+      // a claim that took too long is stored nevertheless
+      for (const { delivery } of 'refusal' in outcome ? [] : outcome.works) {
+        if (claimed.has(delivery.id)) throw new Error(`${delivery.id} was claimed twice`)
+        claimed.set(delivery.id, store.instanceId)
       }
     }
-    await Promise.all(stores.map(claimAll))
-    const stored = await database.run('SELECT id, claimed_by AS "by", attempt FROM deliveries', [])
-    expect(stored).toHaveLength(DUE)
-    expect(stored.filter(({ attempt }) => attempt !== 1)).toEqual([])
-    expect(stored.filter(({ id, by }) => (claimed.get(Number(id)) ?? by) !== by)).toEqual([])
-    expect(new Set(claimed.values()).size).toBe(3)
-  },
-  300_000,
-)
+  }
+  await Promise.all(stores.map(claimAll))
+  const stored = await database.run('SELECT id, claimed_by AS "by", attempt FROM deliveries', [])
+  expect(stored).toHaveLength(DUE)
+  expect(stored.filter(({ attempt }) => attempt !== 1)).toEqual([])
+  expect(stored.filter(({ id, by }) => (claimed.get(Number(id)) ?? by) !== by)).toEqual([])
+  expect(new Set(claimed.values()).size).toBe(3)
+}, 300_000)

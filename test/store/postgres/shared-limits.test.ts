@@ -77,9 +77,7 @@ describe('an hourly limit over three instances', () => {
     const accepted: Accepted[] = []
     const asked = { limits: [hourly], name: 'hourly' }
     for (let from = 0; from < order.length; from += 180)
-      accepted.push(
-        ...(await Promise.all(order.slice(from, from + 180).map((store) => record({ store, ...asked })))),
-      )
+      accepted.push(...(await Promise.all(order.slice(from, from + 180).map((store) => record({ store, ...asked })))))
     for (const store of [0, 1, 2]) expect(await record({ store, ...asked })).toBe(false)
     const [stored] = await run(`SELECT count(*) AS count FROM events WHERE name_id =
       (SELECT id FROM event_names WHERE app_id = 1 AND name = 'hourly')`)
@@ -121,10 +119,15 @@ describe('an hourly limit over three instances', () => {
     for (let index = 0; index < count; index += 1) await write()
     const undone = Array.from({ length: waiting }, write)
     // what is under way either is stored and counted, or neither
-    await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state <> 'idle'`)
+    await run(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state <> 'idle'`,
+    )
     await Promise.all(undone)
     await gone.close()
-    const [stored] = await run('SELECT coalesce(sum(count), 0)::bigint AS sum FROM limit_usage WHERE bucket = $1', limit.bucket)
+    const [stored] = await run(
+      'SELECT coalesce(sum(count), 0)::bigint AS sum FROM limit_usage WHERE bucket = $1',
+      limit.bucket,
+    )
     const rest = await Promise.all(Array.from({ length: 60 }, (_, index) => record({ store: index % 3 })))
     expect(countAccepted(rest)).toBe(50 - Number(stored?.sum))
   })
@@ -138,9 +141,9 @@ describe('an hourly limit over three instances', () => {
       Array.from({ length: 7 }, () => ({ refusal: 'rate_limited', bucket: visitor.bucket })),
     )
     const used = async () =>
-      (await run('SELECT bucket, total FROM limit_windows WHERE bucket LIKE $1 ORDER BY bucket', `%${limit.bucket}`)).map(
-        ({ total }) => total,
-      )
+      (
+        await run('SELECT bucket, total FROM limit_windows WHERE bucket LIKE $1 ORDER BY bucket', `%${limit.bucket}`)
+      ).map(({ total }) => total)
     expect(await used()).toEqual([5, 5])
     await passSeconds(602)
     expect(await add(2, [limit, visitor])).not.toHaveProperty('refusal')
@@ -245,7 +248,9 @@ describe('limits of an instance', () => {
   test('calls that write nothing are counted by all together', async () => {
     const instances = [0, 1, 2].map(limitsOf)
     const bucket = `mcp:${limit.bucket}`
-    const taken = await Promise.all(Array.from({ length: 9 }, (_, index) => instances[index % 3]?.takeAlone(bucket, asked)))
+    const taken = await Promise.all(
+      Array.from({ length: 9 }, (_, index) => instances[index % 3]?.takeAlone(bucket, asked)),
+    )
     expect(taken.map((one) => one?.allowed).toSorted()).toEqual([0, 0, 0, 0, 0, 0, 1, 1, 1])
     expect(taken.find((one) => one?.allowed === 0)?.retryAfterSeconds).toBeGreaterThan(55)
     // what is known to be full is refused without the database

@@ -25,7 +25,9 @@ beforeAll(async () => {
   const mail = { subject: 'Hi', body: 'Hi', category: 'lifecycle' as const }
   const draft = { id: null, name: 'Done', status: 'live' as const, content: { trigger: { event: 'done' }, mail } }
   await first?.saveMessages({ ...BY, appId: 1, drafts: [draft] })
-  const events = Array.from({ length: EMAILS }, (_, index) => eventWrite({ email: `p${index}@example.com`, name: 'done' }))
+  const events = Array.from({ length: EMAILS }, (_, index) =>
+    eventWrite({ email: `p${index}@example.com`, name: 'done' }),
+  )
   await Promise.all(events.map((event) => first?.recordEvent(event)))
 }, 120_000)
 afterAll(async () => {

@@ -1,0 +1,43 @@
+/** Work on a PostgreSQL database that no instance may use meanwhile. */
+import { describeLocation, type PostgresLocation } from '../../core/data-location.ts'
+import { StoreError } from '../engine/errors.ts'
+import { createSecrets } from '../engine/sealed-columns.ts'
+import { createSealer } from '../engine/sealing.ts'
+import { holdAll, type Restored } from '../restores.ts'
+import { connectPostgres, type Postgres } from './connection.ts'
+import { DATABASE_NOW } from './instance.ts'
+import { isEmpty } from './migrations.ts'
+
+/** @throws StoreError `missing` or `folder_in_use` */
+async function whileStopped<T>(location: PostgresLocation, work: (postgres: Postgres) => Promise<T>): Promise<T> {
+  const postgres = connectPostgres({ ...location, connections: 2 })
+  const name = describeLocation(location)
+  try {
+    if (await isEmpty(postgres)) throw new StoreError('missing', `There is no Eventpost data in ${name}.`)
+    return await postgres.transaction(async () => {
+      // no instance can join until the transaction ends
+      const text = `SELECT number FROM instances WHERE held_until > ${DATABASE_NOW}`
+      await postgres.run('LOCK TABLE instances IN EXCLUSIVE MODE', [])
+      if ((await postgres.run(text, [])).length > 0)
+        throw new StoreError(
+          'folder_in_use',
+          `A server uses ${name}. Stop all of them first; one that was killed counts for 30 seconds.`,
+        )
+      return await work(postgres)
+    })
+  } finally {
+    await postgres.close()
+  }
+}
+
+/** Of a copy that PostgreSQL's own tools restored: makes it one that sends nothing by itself. `at`: ms UTC. */
+export const holdRestored = (location: PostgresLocation, at: number): Promise<Restored> =>
+  whileStopped(location, ({ sql }) => holdAll(sql, at))
+
+/** `to` null: nothing stays encrypted. @returns the number of values. @throws StoreError `sealed` if `from` is wrong */
+export const changeMasterKeyIn = (location: PostgresLocation, from: string, to: string | null): Promise<number> =>
+  whileStopped(location, async ({ sql }) => {
+    const secrets = createSecrets(sql, (work) => work())
+    await secrets.seal(createSealer(from))
+    return await secrets.change(createSealer(from), createSealer(to))
+  })
