@@ -1,7 +1,7 @@
 import type { MailCategory } from '../store/message-types.ts'
 import { PARTS } from '../messages/mail-texts.ts'
 import type { MailFacts, MailTemplate, RenderedMail } from '../messages/mailer.ts'
-import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
+import { computedMs, makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import { cleanText } from '../core/visible-text.ts'
 import { fillTemplate, showValues, splitValues } from '../messages/templates.ts'
 import { type TemplateFault } from '../messages/template-faults.ts'
@@ -25,7 +25,7 @@ export function renderMail(
   facts: MailFacts,
   budgetMs = RENDER_MS,
 ): RenderedMail | TemplateFault {
-  const until = performance.now() + budgetMs
+  const until = computedMs() + budgetMs
   const scope = makeTemplateScope(facts)
   const filled = { ...template }
   for (const name of PARTS) {

@@ -1,7 +1,7 @@
 /** Renders templates in its own thread; see messages/template-worker.ts. */
 import { NO_TEXTS } from '../accounts/app-texts.ts'
 import type { MailFacts, MailTemplate } from '../messages/mailer.ts'
-import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
+import { computedMs, makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import type { CountedFault, FromTemplates, Inspection, ToTemplates, TrialResult } from '../messages/template-worker.ts'
 import { fillTemplate, findTemplateProblems, listUsedProperties } from '../messages/templates.ts'
 import { type TemplateFault } from '../messages/template-faults.ts'
@@ -38,10 +38,10 @@ self.postMessage('ready')
 
 /** As many as the time of one allows; at least one. */
 function answerAll(requests: readonly ToTemplates[]): FromTemplates[] {
-  const until = performance.now() + (requests[0]?.budgetMs ?? 0)
+  const until = computedMs() + (requests[0]?.budgetMs ?? 0)
   const answers: FromTemplates[] = []
   for (const request of requests) {
-    if (answers.length > 0 && performance.now() > until) break
+    if (answers.length > 0 && computedMs() > until) break
     answers.push(answer(request))
   }
   return answers
@@ -69,7 +69,7 @@ const inspect = (sources: readonly string[]): Inspection => ({
 type Trial = { template: MailTemplate; samples: readonly MailFacts[] }
 
 function tryAll({ template, samples }: Trial, budgetMs: number): TrialResult {
-  const until = performance.now() + budgetMs
+  const until = computedMs() + budgetMs
   const found = new Map<string, CountedFault>()
   const count = (part: CountedFault['part'], fault: TemplateFault): void => {
     const key = JSON.stringify([part, fault])
@@ -77,7 +77,7 @@ function tryAll({ template, samples }: Trial, budgetMs: number): TrialResult {
   }
   let tried = 0
   for (const facts of samples) {
-    if (tried > 0 && performance.now() > until) break
+    if (tried > 0 && computedMs() > until) break
     tried += 1
     for (const [part, fault] of findFaults(template, facts)) count(part, fault)
   }
@@ -86,7 +86,7 @@ function tryAll({ template, samples }: Trial, budgetMs: number): TrialResult {
 
 /** Checks every part, so that the author sees all problems. */
 function findFaults(template: MailTemplate, facts: MailFacts): [part: Part, fault: TemplateFault][] {
-  const [scope, until] = [makeTemplateScope(facts), performance.now() + RENDER_MS]
+  const [scope, until] = [makeTemplateScope(facts), computedMs() + RENDER_MS]
   return PARTS.flatMap((part) => {
     const filled = fillTemplate(cleanSource(template[part]), scope, { place: facts.app, until })
     if (!('filled' in filled)) return [[part, filled]]

@@ -23,7 +23,7 @@ import {
   TypeGuards,
   Value,
 } from 'liquidjs'
-import { RENDER_MS, type TemplateScope } from './template-scope.ts'
+import { computedMs, RENDER_MS, type TemplateScope } from './template-scope.ts'
 import {
   DEFAULT_PLACE,
   formatDate,
@@ -119,7 +119,7 @@ class Steps {
     if (this.taken > STEPS) throw new Error(TOO_MUCH)
     if (this.taken < this.lookAt) return
     this.lookAt = this.taken + STEPS_PER_CLOCK_READ
-    if (performance.now() > this.until) throw new Error(TOO_SLOW)
+    if (computedMs() > this.until) throw new Error(TOO_SLOW)
   }
 }
 
@@ -393,7 +393,7 @@ class LimitedEmitter implements Emitter {
 export function fillTemplate(
   source: string,
   scope: TemplateScope,
-  { place = DEFAULT_PLACE, until = performance.now() + RENDER_MS }: { place?: Place; until?: number } = {},
+  { place = DEFAULT_PLACE, until = computedMs() + RENDER_MS }: { place?: Place; until?: number } = {},
 ): Filled | TemplateFault {
   try {
     const templates = parseTemplate(source)
