@@ -12,6 +12,8 @@ const mailOf = (template: Partial<MailTemplate> = {}, facts: MailFacts = makeFac
   template: { ...TEMPLATE, ...template },
   facts,
 })
+/** For results that a busy machine must not turn into timeouts. */
+const PATIENT = { renderMs: 15_000 }
 /** Allowed; takes about ten milliseconds. */
 const SOME_WORK = '{% for i in (1..900) %}{{ i }}{% endfor %}'
 
@@ -19,7 +21,7 @@ describe('rendering', () => {
   test('equals rendering in this thread', async () => {
     const { renderMail } = await import('../../src/mail/render.ts')
     const { template, facts } = mailOf()
-    expect(await createTemplateWorker().render(APP, { template, facts })).toEqual(renderMail(template, facts))
+    expect(await createTemplateWorker(PATIENT).render(APP, { template, facts })).toEqual(renderMail(template, facts))
   })
 
   test('ends in time and with little memory for any template', async () => {
@@ -28,16 +30,19 @@ describe('rendering', () => {
     const before = process.memoryUsage().rss
     const late: string[] = []
     let most = 0
-    for (const [name, body] of Object.entries(COSTLY_BODIES)) {
+    const renderTimed = async (body: string): Promise<number> => {
       const startedAt = performance.now()
       const mail = await worker.render(APP, mailOf({ body }))
       const tried = await worker.tryAll(APP, { ...mailOf({ body }), samples: [makeFacts(), makeFacts()] }, 100)
-      // 250 ms each, including the last one; the rest is for a busy machine
-      if (performance.now() - startedAt > 3_000) late.push(name)
       expect(Object.keys(mail)[0]).toBeOneOf(['subject', 'broken', 'empty', 'missing', 'slow'])
       expect(tried.tried).toBeGreaterThan(0)
       most = Math.max(most, process.memoryUsage().rss)
+      return performance.now() - startedAt
     }
+    // 250 ms each, including the last one; a second attempt is for a busy machine
+    const isLate = async (body: string): Promise<boolean> =>
+      (await renderTimed(body)) > 3_000 && (await renderTimed(body)) > 3_000 && (await renderTimed(body)) > 3_000
+    for (const [name, body] of Object.entries(COSTLY_BODIES)) if (await isLate(body)) late.push(name)
     expect(late).toEqual([])
     expect((most - before) / 1e6).toBeLessThan(300)
   }, 120_000)
@@ -54,14 +59,14 @@ describe('rendering', () => {
   })
 
   test('that takes too long is stopped, and the next one is not', async () => {
-    const worker = createTemplateWorker({ renderMs: 1, graceMs: 0 })
+    const worker = createTemplateWorker({ renderMs: 1, aloneMs: 15_000, graceMs: 0 })
     expect(await worker.render(APP, mailOf({ body: COSTLY_BODIES['many values'] }))).toEqual({ slow: true })
     expect(await worker.inspect(APP, Object.values(COSTLY_BODIES))).toBeNull()
     expect(await worker.render(APP, mailOf(), { isAlone: true })).toHaveProperty('html')
   })
 
   test('of a sent email does not wait for previews', async () => {
-    const worker = createTemplateWorker()
+    const worker = createTemplateWorker(PATIENT)
     const ended: string[] = []
     const previews = Array.from({ length: 260 }, () => worker.render(APP, mailOf()))
     const counted = previews.map((preview) =>
@@ -81,7 +86,12 @@ describe('rendering', () => {
     const bodies = ['a', SOME_WORK, 'b', 'c']
     const renderAll = async (worker: ReturnType<typeof createTemplateWorker>) =>
       (await Promise.all(bodies.map((body) => worker.render(APP, mailOf({ body }), { isSent: true })))).map(rendered)
-    expect(await renderAll(createTemplateWorker({ renderMs: 0 }))).toEqual(['html', 'slow', 'html', 'html'])
+    expect(await renderAll(createTemplateWorker({ renderMs: 0, graceMs: 15_000 }))).toEqual([
+      'html',
+      'slow',
+      'html',
+      'html',
+    ])
     const stopped = await renderAll(createTemplateWorker({ renderMs: 1, graceMs: 0 }))
     expect(stopped[1]).toBe('slow')
     for (const one of stopped) expect(one).toBeOneOf(['html', 'slow'])
@@ -104,18 +114,22 @@ describe('rendering', () => {
 
   test('of many sent emails delays another app by no more than two of them', async () => {
     const worker = createTemplateWorker({ renderMs: 100 })
-    await worker.render(2, mailOf())
-    const slow = Array.from({ length: 8 }, () =>
-      worker.render(1, mailOf({ body: COSTLY_BODIES['a loop over many conditions'] ?? '' }), { isSent: true }),
-    )
-    const startedAt = performance.now()
-    await worker.render(2, mailOf(), { isSent: true })
-    expect(performance.now() - startedAt).toBeLessThan(2 * (100 + 50) + 200)
-    await Promise.all(slow)
+    const order: string[] = []
+    const render = async (app: number, name: string, body = 'a'): Promise<void> => {
+      await worker.render(app, mailOf({ body }), { isSent: true })
+      order.push(name)
+    }
+    const slow = Array.from({ length: 6 }, () => render(1, 'slow', COSTLY_BODIES['a loop over many conditions']))
+    // the second comes while several of them cross threads together
+    await render(2, 'first')
+    await Promise.all([render(3, 'second'), ...slow])
+    const slowBefore = (name: string) => order.slice(0, order.indexOf(name)).filter((one) => one === 'slow').length
+    expect(slowBefore('first')).toBe(1)
+    expect(slowBefore('second')).toBeLessThanOrEqual(2)
   })
 
   test('has more time alone', async () => {
-    const worker = createTemplateWorker({ renderMs: 0 })
+    const worker = createTemplateWorker({ renderMs: 0, aloneMs: 15_000 })
     const mail = mailOf({ body: SOME_WORK })
     expect(await worker.render(APP, mail)).toEqual({ slow: true })
     expect(await worker.render(APP, mail, { isAlone: true })).toHaveProperty('html')
@@ -134,7 +148,7 @@ describe('rendering', () => {
   })
 
   test('of an app has a limited queue', async () => {
-    const worker = createTemplateWorker()
+    const worker = createTemplateWorker(PATIENT)
     const all = await Promise.all(Array.from({ length: 300 }, () => worker.render(APP, mailOf())))
     const refused = all.filter((mail) => 'slow' in mail).length
     expect([refused > 0, refused < 60]).toEqual([true, true])
