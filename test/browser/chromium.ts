@@ -93,7 +93,7 @@ export async function openMenu(page: Page): Promise<void> {
 export async function widthOver(page: Page, width: number): Promise<number> {
   await page.waitForLoadState()
   return page.evaluate<number>(`new Promise((resolve) => {
-    const until = performance.now() + 3000
+    const until = performance.now() + 10000
     const look = () => {
       const over = document.documentElement.scrollWidth - innerWidth
       if ((innerWidth === ${width} && over <= 0) || performance.now() > until) resolve(over)

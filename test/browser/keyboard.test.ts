@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
-import { until } from '../snippet/collector.ts'
+import { until } from '../waiting.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents } from './seed.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { createApp } from '../../src/accounts/accounts.ts'
-import { until } from '../snippet/collector.ts'
+import { until } from '../waiting.ts'
 import { DAY } from '../durations.ts'
 import { openChromium, PASSWORD, type Served, serveTest, signIn } from './chromium.ts'
 import { seedDays, seedEvents, seedNames } from './seed.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
-import { until } from '../snippet/collector.ts'
+import { until } from '../waiting.ts'
 
 const TRY_MS = 60_000
 

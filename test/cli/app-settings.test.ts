@@ -16,6 +16,7 @@ import {
   startServer,
 } from './process.ts'
 import { refused, wrongUse } from './refused.ts'
+import { comesTrue } from '../waiting.ts'
 
 const { folder, remove } = makeFolder()
 let begun: Begun
@@ -48,14 +49,14 @@ const report = () =>
     }),
   })
 
-/** Until the running server notices, within a second. */
+/** Once the running server notices; writer-thread.test.ts measures how soon. */
 async function reportUntil(wanted: number): Promise<number> {
-  const until = performance.now() + 1_000
-  for (;;) {
-    const { status } = await report()
-    if (status === wanted || performance.now() > until) return status
-    await Bun.sleep(20)
-  }
+  let status = 0
+  await comesTrue(async () => {
+    status = (await report()).status
+    return status === wanted
+  })
+  return status
 }
 
 describe('app set', () => {

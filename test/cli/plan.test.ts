@@ -10,6 +10,7 @@ import {
   startServer,
 } from './process.ts'
 import { refused } from './refused.ts'
+import { comesTrue } from '../waiting.ts'
 
 const { folder, remove } = makeFolder()
 let begun: Begun
@@ -29,12 +30,6 @@ const set = (...words: string[]) => eventpostJson<Record<string, unknown>>(['pla
 let count = 0
 const post = (email = `p${++count}@example.com`) =>
   call(server.url, begun.apiKey, 'POST', '/api/v1/events', { app: begun.appId, email, event: 'x', createContact: true })
-
-async function until(isSo: () => Promise<boolean>): Promise<boolean> {
-  const end = performance.now() + 1_000
-  while (performance.now() < end) if (await isSo()) return true
-  return false
-}
 
 const DEFAULTS = {
   newPeoplePerMonth: null,
@@ -94,23 +89,23 @@ describe('plan set', () => {
   test('a lower event limit applies on a running server within a second', async () => {
     expect((await post()).headers.get('ratelimit-limit')).toBe('6000')
     await set('--events-per-hour', '3')
-    expect(await until(async () => (await post()).status === 429)).toBe(true)
+    expect(await comesTrue(async () => (await post()).status === 429)).toBe(true)
     expect((await post()).body).toMatchObject({ error: 'rate_limited', scope: 'key', limit: 3 })
     await set('--events-per-hour', 'unlimited')
-    expect(await until(async () => (await post()).status === 202)).toBe(true)
+    expect(await comesTrue(async () => (await post()).status === 202)).toBe(true)
     expect((await post()).headers.has('ratelimit-limit')).toBe(false)
     await set('--events-per-hour', 'default')
-    expect(await until(async () => (await post()).headers.get('ratelimit-limit') === '6000')).toBe(true)
+    expect(await comesTrue(async () => (await post()).headers.get('ratelimit-limit') === '6000')).toBe(true)
   })
 
   test('no new people: 403, while known ones still work', async () => {
     await post('known@example.com')
     await set('--new-people-per-month', '0')
-    expect(await until(async () => (await post()).status === 403)).toBe(true)
+    expect(await comesTrue(async () => (await post()).status === 403)).toBe(true)
     expect((await post()).body).toMatchObject({ error: 'plan_limit_reached' })
     expect((await post('known@example.com')).status).toBe(202)
     await set('--new-people-per-month', 'unlimited')
-    expect(await until(async () => (await post()).status === 202)).toBe(true)
+    expect(await comesTrue(async () => (await post()).status === 202)).toBe(true)
   })
 
   test('prints names and values for people; refuses an unknown account', async () => {

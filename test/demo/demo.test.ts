@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { createHmac } from 'node:crypto'
 import type { BrowserContext, Page } from 'playwright-core'
 import { type OpenChromium, openChromium } from '../chromium.ts'
-import { type Collector, quiet, startCollector, until } from '../snippet/collector.ts'
+import { type Collector, quiet, startCollector } from '../snippet/collector.ts'
+import { until } from '../waiting.ts'
 import { tagOf } from '../snippet/site.ts'
 import { startSite } from './site.ts'
 

@@ -10,7 +10,7 @@ import { type OpenChromium, openChromium } from '../chromium.ts'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
 import { readMail } from '../mail/reading.ts'
 import { createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
-import { until } from '../snippet/collector.ts'
+import { until } from '../waiting.ts'
 import { tagOf } from '../snippet/site.ts'
 import { startSite } from './site.ts'
 

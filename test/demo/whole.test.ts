@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { type Served, serveTest } from '../browser/chromium.ts'
 import { type OpenChromium, openChromium } from '../chromium.ts'
 import { EVENTS } from '../helper.ts'
-import { until } from '../snippet/collector.ts'
+import { until } from '../waiting.ts'
 import { tagOf } from '../snippet/site.ts'
 import { startSite } from './site.ts'
 

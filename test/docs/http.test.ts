@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { makeFolder, type Running, setUp, startServer } from '../cli/process.ts'
 import { DOC_PAGES } from '../../src/docs/index.ts'
+import { BEST_OF_FIVE } from '../waiting.ts'
 
 const { folder, remove } = makeFolder()
 const data = join(folder, 'data')
@@ -166,7 +167,7 @@ describe("requests that can't be read", () => {
         expect(ms).toBeLessThan(SILENT_MS.most)
       }
     },
-    60_000,
+    { timeout: 60_000, ...BEST_OF_FIVE },
   )
 
   test('within the bounds are answered by Eventpost', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createFeed, MOST_WATCHERS, type WatchEnd, type Watcher } from '../../src/events/feed.ts'
+import { comesTrue } from '../waiting.ts'
 
 /** What a store tells of its commits and of those of others. */
 function createNews({ isShared = false } = {}) {
@@ -68,19 +69,19 @@ test('a watcher checks again when it asked to, without changes', async () => {
   const { feed } = openFeed()
   let looks = 0
   feed.watch({ ...ADA, onChange: () => ((looks += 1) < 3 ? 10 : undefined), onEnd: () => {} })
-  await Bun.sleep(4 * REST_MS)
+  expect(await comesTrue(() => looks === 3)).toBe(true)
+  await Bun.sleep(2 * REST_MS)
   expect(looks).toBe(3)
 })
 
 test('a watcher may ask for more time between checks', async () => {
   const { feed, watcher, looks, commit } = openFeed()
-  feed.watch({ ...watcher, restMs: 4 * REST_MS })
-  for (let i = 0; i < 5; i++) {
-    await Bun.sleep(REST_MS / 2)
-    commit()
-  }
-  expect(looks()).toBe(1)
-  await Bun.sleep(2 * REST_MS)
+  const [startedAt, restMs] = [performance.now(), 4 * REST_MS]
+  feed.watch({ ...watcher, restMs })
+  for (let i = 0; i < 5; i++) commit()
+  expect(await comesTrue(() => looks() > 1)).toBe(true)
+  expect(performance.now() - startedAt).toBeGreaterThan(restMs - 5)
+  await Bun.sleep(REST_MS)
   expect(looks()).toBe(2)
 })
 

@@ -1,6 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, test } from 'bun:test'
 import { createTxtResolver } from '../../src/mail/dns.ts'
+import { BEST_OF_FIVE } from '../waiting.ts'
 
 let server: Socket | null = null
 afterEach(() => server?.close())
@@ -50,9 +51,13 @@ describe('a name server', () => {
   test('that does not know the name', async () => expect(await ask({ records: [], code: 3 })).toEqual([]))
   test('that has no such record', async () => expect(await ask({ records: [] })).toEqual([]))
   test('that fails', async () => expect(await ask({ records: [], code: 2 })).toBe(null))
-  test('that is silent is not waited for', async () => {
-    const startedAt = performance.now()
-    expect(await ask(null, 200)).toBe(null)
-    expect(performance.now() - startedAt).toBeLessThan(3_000)
-  })
+  test(
+    'that is silent is not waited for',
+    async () => {
+      const startedAt = performance.now()
+      expect(await ask(null, 200)).toBe(null)
+      expect(performance.now() - startedAt).toBeLessThan(3_000)
+    },
+    BEST_OF_FIVE,
+  )
 })

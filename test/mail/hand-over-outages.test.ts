@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { HOUR } from '../helper.ts'
 import type { Doing } from './mail-server.ts'
 import { countEach, impatient, live, MINUTE, useSending } from './sending.ts'
+import { BEST_OF_FIVE } from '../waiting.ts'
 
 const start = useSending()
 
@@ -60,16 +61,20 @@ describe('a server that fails for ten minutes', () => {
     expect(sent).toBeWithin(50, 61)
   }, 60_000)
 
-  test('does not slow down events', async () => {
-    const sending = await start({}, { connect: () => 'hang' }, { createProvider: impatient })
-    await sending.sendEvents(20)
-    const loop = sending.sendDue()
-    const startedAt = performance.now()
-    await sending.sendEvents(1_000)
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
-    await loop
-    expect(sending.server.received).toEqual([])
-  }, 30_000)
+  test(
+    'does not slow down events',
+    async () => {
+      const sending = await start({}, { connect: () => 'hang' }, { createProvider: impatient })
+      await sending.sendEvents(20)
+      const loop = sending.sendDue()
+      const startedAt = performance.now()
+      await sending.sendEvents(1_000)
+      expect(performance.now() - startedAt).toBeLessThan(5_000)
+      await loop
+      expect(sending.server.received).toEqual([])
+    },
+    { timeout: 30_000, ...BEST_OF_FIVE },
+  )
 })
 
 describe('a connection that breaks', () => {

@@ -18,14 +18,13 @@ import {
   startSecond,
   startSending,
 } from './sending.ts'
+import { comesTrue } from '../waiting.ts'
 
 const keep = useClosing()
 const start = async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
 
 const SLOW = 'smtp://slow.example'
 const QUICK = 'smtp://quick.example'
-/** Far below an email's limit, far above its usual time. */
-const AT_ONCE_MS = 3_000
 
 /** Slow servers answer when `answer` is called. */
 async function startServers() {
@@ -58,12 +57,6 @@ async function startServers() {
   return { sending, sent, answer, end, waiting: () => waiting.length, most: () => most }
 }
 
-async function isSoon(said: () => boolean, ms = AT_ONCE_MS): Promise<boolean> {
-  const until = performance.now() + ms
-  while (!said() && performance.now() < until) await Bun.sleep(5)
-  return said()
-}
-
 type Added = { name: string; mails: number; smtpUrl?: string }
 
 /** In the first account, with its own or another slow server. */
@@ -91,10 +84,10 @@ test('a slow mail server of one account does not delay another', async () => {
   sending.clock.tick(1)
   await sendSecond('before@example.com')
   const running = sending.sendDue()
-  expect(await isSoon(() => sent.length === 1)).toBe(true)
+  expect(await comesTrue(() => sent.length === 1)).toBe(true)
   // nor does what is queued meanwhile
   await sendSecond('after@example.com')
-  expect(await isSoon(() => sent.length === 2)).toBe(true)
+  expect(await comesTrue(() => sent.length === 2)).toBe(true)
   expect(sent).toEqual(['before@example.com', 'after@example.com'])
   end()
   await running
@@ -109,10 +102,10 @@ test('at a shared server, an email waits for a few of another account, not for a
   await sendSecond('one@example.com')
   const running = sending.sendDue()
   for (let wave = 0; wave < 4; wave += 1) {
-    expect(await isSoon(() => waiting() === SIDE_BY_SIDE)).toBe(true)
+    expect(await comesTrue(() => waiting() === SIDE_BY_SIDE)).toBe(true)
     answer()
   }
-  expect(await isSoon(() => sent.includes('one@example.com'))).toBe(true)
+  expect(await comesTrue(() => sent.includes('one@example.com'))).toBe(true)
   expect(sent.length).toBeLessThanOrEqual(4 * SIDE_BY_SIDE)
   end()
   await running
@@ -128,7 +121,7 @@ test('claims stay limited, however many apps are slow', async () => {
   await sendSecond('one@example.com')
   const running = sending.sendDue()
   // no slow one ends before the test ends it
-  expect(await isSoon(() => sent.length === 1, 15_000)).toBe(true)
+  expect(await comesTrue(() => sent.length === 1)).toBe(true)
   const { claimed = 0 } = await countStates(sending)
   expect(claimed).toBeWithin(CLAIMED / 2, CLAIMED)
   end()
@@ -145,10 +138,10 @@ test('a slow login does not delay another one, however many apps wait', async ()
   await sendSecond('before@example.com')
   const running = sending.sendDue()
   // no slow one ends before the test ends it
-  expect(await isSoon(() => sent.length === 1, 15_000)).toBe(true)
-  expect(await isSoon(() => waiting() === SIDE_BY_SIDE, 15_000)).toBe(true)
+  expect(await comesTrue(() => sent.length === 1)).toBe(true)
+  expect(await comesTrue(() => waiting() === SIDE_BY_SIDE)).toBe(true)
   await sendSecond('after@example.com')
-  expect(await isSoon(() => sent.length === 2, 15_000)).toBe(true)
+  expect(await comesTrue(() => sent.length === 2)).toBe(true)
   expect(sent).toEqual(['before@example.com', 'after@example.com'])
   const { claimed = 0 } = await countStates(sending)
   expect(claimed).toBeWithin(SIDE_BY_SIDE, CLAIMED * 0.75)
@@ -163,10 +156,10 @@ test('an app that waits for its rate does not delay another', async () => {
   await sending.setSettings({ perSecond: 1 })
   await sending.sendEvents(30)
   await sending.sender().start()
-  expect(await isSoon(() => sent.length === 1)).toBe(true)
+  expect(await comesTrue(() => sent.length === 1)).toBe(true)
   const sendSecond = await startSecond(sending, { smtpUrl: QUICK })
   await sendSecond('one@example.com')
-  expect(await isSoon(() => sent.length === 2)).toBe(true)
+  expect(await comesTrue(() => sent.length === 2)).toBe(true)
   expect(sent.at(-1)).toBe('one@example.com')
 })
 
@@ -174,7 +167,7 @@ test('an email whose lease is too short to send is claimed again', async () => {
   const { sending, sent, answer, end, waiting } = await startServers()
   await sending.sendEvents(18)
   const running = sending.sendDue()
-  expect(await isSoon(() => waiting() === SIDE_BY_SIDE)).toBe(true)
+  expect(await comesTrue(() => waiting() === SIDE_BY_SIDE)).toBe(true)
   sending.clock.tick(4 * MINUTE)
   answer()
   await running
@@ -195,7 +188,7 @@ test('waits for its turn without polling the store', async () => {
     return listDueApps(input)
   }
   const running = sending.sendDue()
-  expect(await isSoon(() => waiting() === SIDE_BY_SIDE)).toBe(true)
+  expect(await comesTrue(() => waiting() === SIDE_BY_SIDE)).toBe(true)
   await Bun.sleep(300)
   expect(asked).toBeLessThanOrEqual(5)
   end()
@@ -215,7 +208,7 @@ test('an email whose result is being saved leaves its turn to the next', async (
     return markSent(claim)
   }
   const running = sending.sendDue()
-  expect(await isSoon(() => sent.length === SIDE_BY_SIDE + 5)).toBe(true)
+  expect(await comesTrue(() => sent.length === SIDE_BY_SIDE + 5)).toBe(true)
   expect(await sending.states()).toEqual({ handed: SIDE_BY_SIDE + 5 })
   saving.resolve()
   await running

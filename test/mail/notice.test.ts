@@ -5,6 +5,7 @@ import { type AccountPages, appOf, createBrowser, openAccount, PASSWORD } from '
 import { DAY } from '../dashboard/pages.ts'
 import { LOOPBACK_HOSTS } from '../helper.ts'
 import { type MailServer, startMailServer } from './mail-server.ts'
+import { comesTrue } from '../waiting.ts'
 
 let server: MailServer
 let pages: AccountPages
@@ -22,8 +23,8 @@ afterEach(async () => {
 
 const subjectsOf = () => server.received.map(({ raw }) => /^Subject: (.*)$/m.exec(raw)?.[1]?.trim())
 const settled = async (count: number) => {
-  const deadline = performance.now() + 5_000
-  while (server.received.length < count && performance.now() < deadline) await Bun.sleep(5)
+  await comesTrue(() => server.received.length >= count)
+  // for one too many
   await Bun.sleep(50)
   return subjectsOf()
 }

@@ -5,6 +5,7 @@ import { SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
 import { createSmtpProvider, SMTP_LIMITS, type SmtpLimits } from '../../src/mail/smtp.ts'
 import { createTestSender } from '../helper.ts'
 import { countEach, findSecondPause, live, MINUTE, type Sending, startSecond, useSending } from './sending.ts'
+import { until } from '../waiting.ts'
 
 const start = useSending()
 
@@ -20,14 +21,6 @@ const SCALED: SmtpLimits = { ...SMTP_LIMITS, ...scale(SMTP_LIMITS, 100) }
 const scaled = (url: string): Provider | null => {
   const server = readSmtpUrl(url)
   return server && createSmtpProvider(server, SCALED)
-}
-
-async function until(is: () => boolean | Promise<boolean>, ms = 15_000): Promise<void> {
-  const end = performance.now() + ms
-  while (!(await is())) {
-    if (performance.now() > end) throw new Error('it did not come to that')
-    await Bun.sleep(5)
-  }
 }
 
 /** Answers the dots of "slow" recipients when `answer` is called. */

@@ -4,6 +4,7 @@ import type { About, Outcome, Provider } from '../../src/mail/provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { type Behaviour, type Doing, type MailServer, startMailServer } from './mail-server.ts'
 import { OWN } from './certificates.ts'
+import { BEST_OF_FIVE } from '../waiting.ts'
 
 const QUICK = { ...SMTP_LIMITS, connectMs: 1_000, greetingMs: 1_000, answerMs: 1_000, mailMs: 4_000, dotMs: 1_000 }
 const RAW = 'From: hello@example.com\r\nTo: ada@example.com\r\nSubject: One\r\n\r\n.\r\nFirst line is a dot.\r\n'
@@ -285,12 +286,16 @@ describe('reports that a server was reached and accepted the login', () => {
   })
 })
 
-test('a server that is slow at every step does not hold an email forever', async () => {
-  const { send } = await start({ recipient: () => 'hang' }, {}, { ...QUICK, answerMs: 10_000, mailMs: 300 })
-  const startedAt = performance.now()
-  expect(await send()).toEqual({ is: 'unreachable', reason: 'eabort' })
-  expect(performance.now() - startedAt).toBeLessThan(2_000)
-})
+test(
+  'a server that is slow at every step does not hold an email forever',
+  async () => {
+    const { send } = await start({ recipient: () => 'hang' }, {}, { ...QUICK, answerMs: 10_000, mailMs: 300 })
+    const startedAt = performance.now()
+    expect(await send()).toEqual({ is: 'unreachable', reason: 'eabort' })
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+  },
+  BEST_OF_FIVE,
+)
 
 test('an aborted email was not handed over', async () => {
   const { server, provider } = await start({ recipient: () => 'hang' })

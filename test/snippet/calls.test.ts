@@ -1,6 +1,6 @@
 /** Calls of snippet/snippet.ts: identify, reset, track, and invalid ones. */
 import { describe, expect, test } from 'bun:test'
-import { until } from './collector.ts'
+import { until } from '../waiting.ts'
 import { identify, proofOf, SITE_ID, useBench, LOADED } from './site.ts'
 
 const bench = useBench()

@@ -9,7 +9,6 @@ const ASSETS = join(import.meta.dir, '../../dist/assets')
 export const SCRIPT = readFileSync(join(ASSETS, 's.js'))
 export const STUB = readFileSync(join(ASSETS, 'stub.js'), 'utf8')
 
-const WAIT_MS = 20_000
 /** Longer than a report takes, including the settle time of a path. */
 const QUIET_MS = 250
 
@@ -90,19 +89,6 @@ function answer(response: ServerResponse, { status, headers }: Exclude<Reply, 'l
 
 const describeEvents = ({ email, events }: Sent): string[] =>
   events.map(({ type, name, path }) => [email.split('@')[0], type, name, path].filter(Boolean).join(' '))
-
-type Look<T> = T | false | undefined
-
-/** Waits until `look` returns a value. @throws Error with the current state */
-export async function until<T>(look: () => Look<T> | Promise<Look<T>>, found: () => unknown): Promise<T> {
-  const end = performance.now() + WAIT_MS
-  while (performance.now() < end) {
-    const seen = await look()
-    if (seen) return seen
-    await Bun.sleep(5)
-  }
-  throw new Error(`waited in vain; there is ${JSON.stringify(found())}`)
-}
 
 /** Time within which an unwanted request would arrive. */
 export const quiet = (): Promise<void> => Bun.sleep(QUIET_MS)

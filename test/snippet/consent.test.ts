@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { quiet, until } from './collector.ts'
+import { quiet } from './collector.ts'
+import { until } from '../waiting.ts'
 import { identify, useBench, LOADED } from './site.ts'
 
 const bench = useBench()

@@ -1,7 +1,8 @@
 /** Delivery in snippet/snippet.ts: visit reports, retries, refusals. Tests move the clock. */
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { quiet, type Reply, until } from './collector.ts'
+import { quiet, type Reply } from './collector.ts'
+import { until } from '../waiting.ts'
 import { identify, type Opened, proofOf, useBench, LOADED } from './site.ts'
 
 const bench = useBench()

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Frame } from 'playwright-core'
 import { makeSnippetPolicy } from '../../src/visits/snippet-tag.ts'
-import { SCRIPT, STUB, until } from './collector.ts'
+import { SCRIPT, STUB } from './collector.ts'
+import { until } from '../waiting.ts'
 import { identify, LOADED, SITE_ID, useBench } from './site.ts'
 
 const bench = useBench()

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { BrowserContext } from 'playwright-core'
-import { quiet, until } from './collector.ts'
+import { quiet } from './collector.ts'
+import { until } from '../waiting.ts'
 import { identify, LOADED, useBench } from './site.ts'
 
 const bench = useBench()

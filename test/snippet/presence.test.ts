@@ -5,7 +5,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { bringToFront, requireWholeChromium, startChromium } from '../chromium.ts'
-import { quiet, type Sent, until } from './collector.ts'
+import { quiet, type Sent } from './collector.ts'
+import { until } from '../waiting.ts'
 import { identify, useBench, LOADED, SITE_ID } from './site.ts'
 
 const IDENTIFY = identify()

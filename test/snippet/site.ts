@@ -4,7 +4,8 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { signEmail } from '../../src/accounts/identity.ts'
 import { makeSnippetTag, type SnippetTag } from '../../src/visits/snippet-tag.ts'
 import { bringToFront, openBehind, type OpenChromium, openChromium, openTabbedChromium } from '../chromium.ts'
-import { type Collector, quiet, startCollector, STUB, until } from './collector.ts'
+import { type Collector, quiet, startCollector, STUB } from './collector.ts'
+import { until } from '../waiting.ts'
 
 const START_MS = 60_000
 /** Longer than any test takes on a slow machine. */

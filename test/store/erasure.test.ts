@@ -9,6 +9,7 @@ import type { Job } from '../../src/store/writes.ts'
 import { createSealer } from '../../src/store/engine/sealing.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { AT, visitReportWrite, BY, contactWrite, done, eventWrite, idempotency, makeFolder } from './samples.ts'
+import { comesTrue } from '../waiting.ts'
 
 /** Far beyond what the filling takes, also on a machine that does much else. */
 const FILL_MS = 30_000
@@ -97,11 +98,7 @@ function remainsOf(bytes: string, people: number[]): number[] {
 }
 
 /** The writing thread empties the log a moment after the erasure. */
-async function eventually(isTrue: () => boolean): Promise<void> {
-  const until = performance.now() + 10_000
-  while (!isTrue() && performance.now() < until) await Bun.sleep(20)
-  expect(isTrue()).toBe(true)
-}
+const eventually = async (isTrue: () => boolean): Promise<void> => expect(await comesTrue(isTrue)).toBe(true)
 
 function openEngine(folder: string) {
   const db = openDatabase(folder)

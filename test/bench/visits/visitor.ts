@@ -4,7 +4,7 @@ import { readPresence } from '../../api/reports.ts'
 import { bringToFront } from '../../chromium.ts'
 import { sendResultsReady } from '../../demo/eventpost.ts'
 import { EVENTS } from '../../helper.ts'
-import { until } from '../../snippet/collector.ts'
+import { until } from '../../waiting.ts'
 import type { Lane } from './lane.ts'
 
 /** What is on its way to the service has come by then, also on a machine that does much else. */
