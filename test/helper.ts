@@ -37,7 +37,7 @@ const UNSUBSCRIBE_KEY = 'unsubscribe-key'
 /** May call the MCP server. */
 export const TEST_ORIGINS = ['https://tools.example']
 /** One thread for all servers of a test file; it starts with the first template. A busy machine may let it wait. */
-export const TEMPLATES = createTemplateWorker({ graceMs: 5_000 })
+export const TEMPLATES = createTemplateWorker({ renderMs: 2_500, graceMs: 5_000 })
 
 export const API = '/api/v1'
 export const EVENTS = `${API}/events`

@@ -61,9 +61,11 @@ const runAxe = (page: Page): Promise<string[]> =>
       })`,
   )
 
+/** `prepare`: before a step begins. */
 export async function walk(
   options: BrowserContextOptions,
   look: (page: Page, step: Step, server: Served) => Promise<void>,
+  prepare: (page: Page, step: Step) => Promise<void> = async () => {},
 ): Promise<string[]> {
   const browser = await openChromium()
   const server = await serveTest()
@@ -81,6 +83,7 @@ export async function walk(
   for (const step of STEPS) {
     if (!step.isOpen && !isSignedIn) await signIn(page, server)
     isSignedIn = !step.isOpen
+    await prepare(page, step)
     await step.go(page, server)
     await look(page, step, server)
   }
@@ -89,34 +92,42 @@ export async function walk(
   return complaints
 }
 
+type Views = Record<string, { width: number; height: number }>
+
+/** Steps in a row that share a view and a theme: a page is laid out again when its width changes. */
+const STEPS_A_TURN = 4
+
+/** The view and theme in which the short form checks a step. */
+export function findTurn(views: Views, step: Step): { view: string; theme: Theme } {
+  const all = Object.keys(views).flatMap((view) => THEMES.map((theme) => ({ view, theme })))
+  const turn = Math.floor(STEPS.indexOf(step) / STEPS_A_TURN) % all.length
+  return all[turn] ?? { view: '', theme: 'light' }
+}
+
 /**
- * Checks the width of a page in every view, and its height on a desktop. Runs axe-core in one view and one theme, which
- * change from step to step, or with `isWhole` in each view in both themes. It begins with the view that the page is in,
- * and the walk goes on in the last one, so that no page is laid out more often than needed.
+ * Checks the width of a page, its height on a desktop, and all axe-core rules: in each view in both themes, or only in
+ * `turn`. It begins with the view that the page is in, and the walk goes on in the last one, so that no page is laid out
+ * more often than needed.
  */
 export async function findInViews(
-  views: Record<string, { width: number; height: number }>,
-  { page, step, server, isWhole }: { page: Page; step: Step; server: Served; isWhole: boolean },
+  views: Views,
+  { page, step, server, turn }: { page: Page; step: Step; server: Served; turn: ReturnType<typeof findTurn> | null },
 ): Promise<string[]> {
   const found: string[] = []
-  const names = Object.keys(views)
-  const turn = STEPS.indexOf(step) % (names.length * THEMES.length)
   const before = page.viewportSize()
   const isNow = ([, { width }]: [string, { width: number }]): boolean => width === before?.width
   for (const [view, size] of Object.entries(views).sort((one, other) => Number(isNow(other)) - Number(isNow(one)))) {
+    if (turn && turn.view !== view) continue
     if (size.width !== before?.width) {
       await page.setViewportSize(size)
       if (step.isPerView) await step.go(page, server)
     }
-    const index = names.indexOf(view)
     const over = await steadily(() => widthOver(page, size.width))
     if (over > 0) found.push(`${view}: ${over} pixels too wide`)
     const height = await steadily(() => page.evaluate<number>('document.documentElement.scrollHeight'))
     if (size.width >= DESK_WIDTH && !step.isTall && height > MOST_HEIGHT) found.push(`${view}: ${height} pixels tall`)
-    for (const [number, theme] of THEMES.entries()) {
-      if (!isWhole && turn !== index * THEMES.length + number) continue
+    for (const theme of turn ? [turn.theme] : THEMES)
       found.push(...(await steadily(() => lookOver(page, theme))).map((line) => `${view}, ${theme}: ${line}`))
-    }
   }
   return found
 }
