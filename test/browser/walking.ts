@@ -1,6 +1,6 @@
 /** Checks every page in a real Chromium. */
 import { readFileSync } from 'node:fs'
-import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, Page, ViewportSize } from 'playwright-core'
 import { openChromium, type Served, serveTest, signIn, widthOver } from './chromium.ts'
 import { type Step, STEPS } from './walk.ts'
 
@@ -61,11 +61,23 @@ const runAxe = (page: Page): Promise<string[]> =>
       })`,
   )
 
-/** `prepare`: before a step begins. */
+/** Turns the page's own scripts on and off; those of a test still run. */
+async function createScriptSwitch(page: Page): Promise<(isOn: boolean) => Promise<void>> {
+  const session = await page.context().newCDPSession(page)
+  let wasOn = true
+  return async (isOn) => {
+    if (isOn !== wasOn) await session.send('Emulation.setScriptExecutionDisabled', { value: !isOn })
+    wasOn = isOn
+  }
+}
+
+/** `size` and `hasScript`: what a step has when it begins, or null for what the walk began with. */
+type Begin = (step: Step) => { size: ViewportSize; hasScript: boolean } | null
+
 export async function walk(
   options: BrowserContextOptions,
   look: (page: Page, step: Step, server: Served) => Promise<void>,
-  prepare: (page: Page, step: Step) => Promise<void> = async () => {},
+  begin: Begin = () => null,
 ): Promise<string[]> {
   const browser = await openChromium()
   const server = await serveTest()
@@ -73,6 +85,7 @@ export async function walk(
   const { javaScriptEnabled = true } = options
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
   const page = javaScriptEnabled ? await openForAxe(context, server.url) : await context.newPage()
+  const switchScript = await createScriptSwitch(page)
   const complaints: string[] = []
   page.on('console', (message) => {
     // refusals are reported too
@@ -83,7 +96,9 @@ export async function walk(
   for (const step of STEPS) {
     if (!step.isOpen && !isSignedIn) await signIn(page, server)
     isSignedIn = !step.isOpen
-    await prepare(page, step)
+    const { size, hasScript } = begin(step) ?? { size: null, hasScript: javaScriptEnabled }
+    if (javaScriptEnabled) await switchScript(hasScript)
+    if (size && size.width !== page.viewportSize()?.width) await page.setViewportSize(size)
     await step.go(page, server)
     await look(page, step, server)
   }
@@ -92,16 +107,34 @@ export async function walk(
   return complaints
 }
 
+const VISIBLE_COPY = `[...document.querySelectorAll('.copy')].filter((button) => button.checkVisibility()).length`
+
+/** Buttons that need a script. Some pages open the next one by themselves, which ends an evaluation. */
+export async function countVisibleCopy(page: Page): Promise<number> {
+  try {
+    return await page.evaluate<number>(VISIBLE_COPY)
+  } catch (error) {
+    if (!String(error).includes('because of a navigation')) throw error
+    await page.waitForLoadState()
+    return await page.evaluate<number>(VISIBLE_COPY)
+  }
+}
+
 type Views = Record<string, { width: number; height: number }>
 
-/** Steps in a row that share a view and a theme: a page is laid out again when its width changes. */
+/** Steps in a row that share a turn: a page is laid out again when its width changes. */
 const STEPS_A_TURN = 4
 
-/** The view and theme in which the short form checks a step. */
-export function findTurn(views: Views, step: Step): { view: string; theme: Theme } {
-  const all = Object.keys(views).flatMap((view) => THEMES.map((theme) => ({ view, theme })))
-  const turn = Math.floor(STEPS.indexOf(step) / STEPS_A_TURN) % all.length
-  return all[turn] ?? { view: '', theme: 'light' }
+/** How the short form opens a step: in one view and one theme, with or without script. */
+export type Turn = { view: string; theme: Theme; hasScript: boolean }
+
+export function findTurn(views: Views, step: Step): Turn {
+  const all = [true, false].flatMap((hasScript) =>
+    Object.keys(views).flatMap((view) => THEMES.map((theme) => ({ view, theme, hasScript }))),
+  )
+  return (
+    all[Math.floor(STEPS.indexOf(step) / STEPS_A_TURN) % all.length] ?? { view: '', theme: 'light', hasScript: true }
+  )
 }
 
 /**
@@ -111,7 +144,7 @@ export function findTurn(views: Views, step: Step): { view: string; theme: Theme
  */
 export async function findInViews(
   views: Views,
-  { page, step, server, turn }: { page: Page; step: Step; server: Served; turn: ReturnType<typeof findTurn> | null },
+  { page, step, server, turn }: { page: Page; step: Step; server: Served; turn: Turn | null },
 ): Promise<string[]> {
   const found: string[] = []
   const before = page.viewportSize()
