@@ -175,7 +175,7 @@ describe('the executable', () => {
     expect(mails.received).toMatchObject([{ from: 'hello@app.example.com', to: ['grace@example.com'] }])
     expect(mails.received[0]?.raw).toContain('Subject: Your 12 pictures are ready.')
     expect(mails.received[0]?.raw).toContain('https://app.example.com/results/1')
-  }, 60_000)
+  })
 
   // with CommonJS bytecode it would start its threads from the sources where they still lie, and nowhere else
   test('does not contain its build path', async () => {

@@ -510,4 +510,4 @@ test('every answer matches its schema', async () => {
     ...readsOf('{message}').map((path) => `GET ${path} 503`),
     `POST ${MESSAGES}/test 503`,
   ])
-}, 60_000)
+})

@@ -5,7 +5,7 @@ import { MINUTE } from '../durations.ts'
 import { EVENTS } from '../helper.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 
-const TRY_MS = 60_000
+const TRY_MS = 120_000
 
 let browser: Browser
 /** With an app that has an email that waits. */

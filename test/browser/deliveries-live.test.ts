@@ -6,7 +6,7 @@ import { EVENTS } from '../helper.ts'
 import { openChromium, serveTest, signIn } from './chromium.ts'
 
 /** Slow machines need several seconds. */
-const TRY_MS = 60_000
+const TRY_MS = 120_000
 const WAIT_MS = 10 * 60_000
 
 let browser: Browser

@@ -3,7 +3,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import { addPerson } from '../api/reports.ts'
 import { openChromium, PASSWORD, serveTest, signIn } from './chromium.ts'
 
-const TRY_MS = 60_000
+const TRY_MS = 120_000
 const TEN_MINUTES = 10 * 60_000
 
 /** The file that an action downloads. */

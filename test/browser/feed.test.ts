@@ -6,7 +6,7 @@ import { openChromium, serveTest, signIn } from './chromium.ts'
 import { HOSTILE, SLY } from './seed.ts'
 
 /** Slow machines need several seconds. */
-const TRY_MS = 60_000
+const TRY_MS = 120_000
 
 let browser: Browser
 beforeAll(async () => {

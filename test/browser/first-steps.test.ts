@@ -8,7 +8,7 @@ import { DAY } from '../helper.ts'
 import { openChromium, PASSWORD, serveTest, signIn } from './chromium.ts'
 
 const FIRST_EVENT_MS = 60_000
-const TRY_MS = 60_000
+const TRY_MS = 120_000
 
 let browser: Browser
 beforeAll(async () => {

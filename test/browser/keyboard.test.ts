@@ -4,7 +4,7 @@ import { until } from '../waiting.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents } from './seed.ts'
 
-const TRY_MS = 60_000
+const TRY_MS = 120_000
 const MOST_TABS = 300
 
 let browser: Browser

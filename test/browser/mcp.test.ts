@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core'
 import { MCP } from '../mcp/client.ts'
 import { openChromium, serveTest } from './chromium.ts'
 
-const TRY_MS = 30_000
+const TRY_MS = 120_000
 const SDK = join(import.meta.dir, '../../node_modules/@modelcontextprotocol/sdk/dist/esm/client')
 
 /** `callMcp` resolves to the client's result or the name of its error. */

@@ -3,9 +3,9 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { BATCH, HOUR } from '../helper.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 
-const TRY_MS = 60_000
+const TRY_MS = 120_000
 const SHOWN_MS = 500
-const MOST_TIMES = 10
+const MOST_TIMES = 30
 const named = (name: string): string => `[name="${name}"]`
 
 let browser: Browser

@@ -5,7 +5,7 @@ import { BATCH } from '../helper.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { linkOfTopic } from './walk-unsubscribe.ts'
 
-const TRY_MS = 60_000
+const TRY_MS = 120_000
 const PHONE = { width: 390, height: 800 }
 const DESK = { width: 1440, height: 900 }
 const GRETE = 'grete@example.com'

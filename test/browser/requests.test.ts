@@ -8,7 +8,7 @@ import { keepOutput } from '../ops/keep-output.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { BEST_OF_FIVE } from '../waiting.ts'
 
-const TRY_MS = 60_000
+const TRY_MS = 120_000
 
 let browser: Browser
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { openChromium, PASSWORD, type Served, serveTest, signIn } from './chromi
 import { seedDays, seedEvents, seedNames } from './seed.ts'
 
 /** Slow machines need a second. */
-const TRY_MS = 30_000
+const TRY_MS = 120_000
 
 let browser: Browser
 let server: Served

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openSignedIn, type SignedIn, widthOver } from './chromium.ts'
 
-const TRY_MS = 60_000
+const TRY_MS = 120_000
 const COLOUR = '#0a7d4f'
 let sender: SignedIn
 

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { until } from '../waiting.ts'
 
-const TRY_MS = 60_000
+const TRY_MS = 120_000
 
 let browser: Browser
 let server: Served

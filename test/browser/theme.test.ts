@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 
-const TRY_MS = 30_000
+const TRY_MS = 120_000
 
 let browser: Browser
 let server: Served

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { openSignedIn, type SignedIn } from './chromium.ts'
 
-const TRY_MS = 30_000
+const TRY_MS = 120_000
 
 let signedIn: SignedIn
 let page: Page

@@ -60,7 +60,7 @@ test('a backup beside a server under load has every event acknowledged before it
   const person = `/api/v1/contacts?newsletter=${begun.appId}&email=${before[0]}`
   expect((await call(moved.url, begun.apiKey, 'GET', person)).status).toBe(200)
   await moved.stop()
-}, 60_000)
+})
 
 test('a backup that was made is reported, also if the database can note nothing', async () => {
   const { folder } = made
@@ -76,7 +76,7 @@ test('a backup that was made is reported, also if the database can note nothing'
     0,
     'eventpost: the backup is complete, but the database could not record it: database is locked\n',
   ])
-}, 60_000)
+})
 
 test('a restore says what it did and what is next, and refuses a folder in use', async () => {
   const { folder } = made

@@ -12,7 +12,7 @@ export const PROGRAM = BUILT === undefined ? [process.execPath, join(ROOT, 'src/
 const PROCESS_MS = 120_000
 const READY_MS = 20_000
 /** For tests that start many processes. */
-export const MANY_MS = 30_000
+export const MANY_MS = 120_000
 
 export type Environment = Record<string, string | undefined>
 export type Ran = { code: number; out: string; err: string }

@@ -9,7 +9,7 @@ import { tagOf } from '../snippet/site.ts'
 import { startSite } from './site.ts'
 
 /** Far beyond what any test takes, also on a machine that does much else. */
-const TEST_MS = 60_000
+const TEST_MS = 120_000
 const JOB_MS = 50
 const SECRET = 'is_demo'
 const KEY = 'mc_demo'

@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto'
 import { join } from 'node:path'
 
 /** It starts an Eventpost of its own, on a machine that has other work. */
-const START_MS = 60_000
+const START_MS = 120_000
 const LAST = 'unknown people'
 
 async function readUntilLast(stream: ReadableStream<Uint8Array>): Promise<string[]> {

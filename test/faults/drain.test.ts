@@ -116,7 +116,7 @@ describe('SIGTERM', () => {
     await ended.promise
     expect(got).toStartWith('HTTP/1.1 202 Accepted\r\n')
     expect((await stopping).code).toBe(0)
-  }, 30_000)
+  })
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`${signal} when idle ends it at once, whoever keeps a connection open`, async () => {

@@ -49,4 +49,4 @@ test('a killed server loses no acknowledged write', async () => {
     expect(stored.filter((email) => !known.has(email))).toEqual([])
     expect((await again.stop()).code).toBe(0)
   }
-}, 60_000)
+})

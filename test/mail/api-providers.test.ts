@@ -263,7 +263,7 @@ describe('limits of a provider', () => {
     await liveInSteps(sending, 3_000, 10)
     expect([await sending.states(), await sending.findPause()]).toEqual([{ sent: 14 * 6 }, null])
     expect(countEach(sending)).toEqual(Array(14 * 6).fill(1))
-  }, 60_000)
+  })
 
   test('with Retry-After are waited for, use up nothing, and lose no email', async () => {
     const quota = createQuota({ count: 10, periodMs: HOUR })
@@ -283,7 +283,7 @@ describe('limits of a provider', () => {
     expect(countEach(sending)).toEqual(Array(40).fill(1))
     // those under way when the first is refused, and no other
     expect(asked.length).toBeLessThan(40 + 4 * SIDE_BY_SIDE)
-  }, 60_000)
+  })
 })
 
 test('an address that Postmark suppresses is suppressed', async () => {
@@ -308,18 +308,14 @@ describe('a provider that is down', () => {
     ['Postmark', () => viaPostmark(failing)],
     ['Resend', () => viaResend(failing)],
     ['Amazon SES', () => viaSes(failing)],
-  ])(
-    'with 500 for a while loses no email and gets none twice: %s',
-    async (_, start) => {
-      const sending = await start()
-      await sending.sendEvents(20)
-      await sending.sendDue()
-      await live(sending, 4 * HOUR)
-      expect(await sending.states()).toEqual({ sent: 20 })
-      expect(countEach(sending)).toEqual(Array(20).fill(1))
-    },
-    30_000,
-  )
+  ])('with 500 for a while loses no email and gets none twice: %s', async (_, start) => {
+    const sending = await start()
+    await sending.sendEvents(20)
+    await sending.sendDue()
+    await live(sending, 4 * HOUR)
+    expect(await sending.states()).toEqual({ sent: 20 })
+    expect(countEach(sending)).toEqual(Array(20).fill(1))
+  })
 })
 
 describe.each(['cut', 'hang'] as const)('an answer that is lost (%s)', (doing) => {
@@ -347,7 +343,6 @@ describe.each(['cut', 'hang'] as const)('an answer that is lost (%s)', (doing) =
       expect(countEach(sending)).toEqual([1, 1, 1])
       expect(sending.api.calls.length).toBe(12)
     },
-    30_000,
   )
 })
 
@@ -372,7 +367,7 @@ describe('an email whose outcome at Resend is unknown', () => {
     await live(sending, 25 * HOUR)
     expect(await sending.states()).toEqual({ 'unknown: econnection': 1 })
     expect(countEach(sending)).toEqual([1])
-  }, 60_000)
+  })
 
   test('is not sent again through another account', async () => {
     const other = await startPostmark()

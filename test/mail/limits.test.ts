@@ -43,7 +43,7 @@ describe('a server that accepts 3 connections', () => {
     expect(await findLimits(sending)).toMatchObject({ connections: { most: 3 }, rate: null, closed: null })
     expect((await sending.deliveries()).every(({ attempt }) => attempt === 1)).toBe(true)
     expect(await sending.findPause()).toBe(null)
-  }, 60_000)
+  })
 
   test('and later 5: they are found', async () => {
     let most = 2
@@ -65,30 +65,26 @@ describe('a server that accepts 3 connections', () => {
     await running
     expect(seen).toBe(5)
     expect(countEach(sending)).toEqual(Array(emails).fill(1))
-  }, 60_000)
+  })
 })
 
 test.each([
   ['as Amazon SES words it', THROTTLED],
   ['without saying why', 'as the test says'],
-])(
-  'a server that accepts 14 emails a second gets nine of ten: %s',
-  async (_, words) => {
-    const sending = keep(await startWithQuota({ count: 14, periodMs: SECOND, code: 454, words }))
-    const seconds = isAll ? 20 : 8
-    await sending.sendEvents(14 * (seconds + 2))
-    await liveInSteps(sending, seconds * SECOND, 10)
-    expect(sending.accepted.length).toBeGreaterThanOrEqual(0.9 * 14 * seconds)
-    expect(sending.refused()).toBeLessThan(0.2 * sending.accepted.length)
-    const states = Object.keys(await sending.states()).filter((state) => state !== 'sent')
-    expect(states.filter((state) => !['waiting', 'claimed', 'deferred: server_limited'].includes(state))).toEqual([])
-    expect(await findLimits(sending)).toMatchObject({ rate: { count: expect.any(Number), periodMs: 1_020 } })
-    expect((await findLimits(sending))?.rate?.count).toBeWithin(12, 18)
-    await liveInSteps(sending, 10 * SECOND, 20)
-    expect([await sending.states(), await sending.findPause()]).toEqual([{ sent: 14 * (seconds + 2) }, null])
-  },
-  60_000,
-)
+])('a server that accepts 14 emails a second gets nine of ten: %s', async (_, words) => {
+  const sending = keep(await startWithQuota({ count: 14, periodMs: SECOND, code: 454, words }))
+  const seconds = isAll ? 20 : 8
+  await sending.sendEvents(14 * (seconds + 2))
+  await liveInSteps(sending, seconds * SECOND, 10)
+  expect(sending.accepted.length).toBeGreaterThanOrEqual(0.9 * 14 * seconds)
+  expect(sending.refused()).toBeLessThan(0.2 * sending.accepted.length)
+  const states = Object.keys(await sending.states()).filter((state) => state !== 'sent')
+  expect(states.filter((state) => !['waiting', 'claimed', 'deferred: server_limited'].includes(state))).toEqual([])
+  expect(await findLimits(sending)).toMatchObject({ rate: { count: expect.any(Number), periodMs: 1_020 } })
+  expect((await findLimits(sending))?.rate?.count).toBeWithin(12, 18)
+  await liveInSteps(sending, 10 * SECOND, 20)
+  expect([await sending.states(), await sending.findPause()]).toEqual([{ sent: 14 * (seconds + 2) }, null])
+})
 
 describe('a server that accepts so many emails an hour', () => {
   const [count, emails] = isAll ? [100, 1_500] : [10, 80]
@@ -130,7 +126,7 @@ describe('a server that accepts so many emails an hour', () => {
     expect(await sending.states()).toEqual({ sent: 60 })
     expect(countEach(sending)).toEqual(Array(60).fill(1))
     expect(Math.min(...countIn(sending.accepted, HOUR).slice(0, -1))).toBeGreaterThanOrEqual(9)
-  }, 60_000)
+  })
 
   test('writes next to nothing while emails wait', async () => {
     const sending = keep(await startWithQuota({ count: 10, periodMs: HOUR, code: 450, words: 'Hourly limit exceeded' }))
@@ -144,7 +140,7 @@ describe('a server that accepts so many emails an hour', () => {
     await liveInSteps(sending, 30 * MINUTE, SECOND)
     // one a minute about the wait, and some to send what the hour allows
     expect(writes).toBeLessThan(30 + 20)
-  }, 60_000)
+  })
 })
 
 test('recipients that are refused at first are retried as before, and stop no one', async () => {
@@ -158,7 +154,7 @@ test('recipients that are refused at first are retried as before, and stop no on
   expect(await findLimits(sending)).toBe(null)
   await live(sending, MINUTE)
   expect(await sending.states()).toEqual({ sent: 60 })
-}, 30_000)
+})
 
 test('a server that refuses everyone at first without saying why is found out', async () => {
   const asked = new Map<string, number>()
@@ -177,7 +173,7 @@ test('a server that refuses everyone at first without saying why is found out', 
   await sending.sendEvents(160)
   await sending.sendDue()
   expect(await sending.states()).toEqual({ sent: 100, 'deferred: smtp_451': 60 })
-}, 30_000)
+})
 
 test('a limit of one login slows its apps in turn, and no other login', async () => {
   const sending = keep(await startWithQuota({ count: 10, periodMs: HOUR, code: 450, words: 'Hourly limit exceeded' }))
@@ -197,4 +193,4 @@ test('a limit of one login slows its apps in turn, and no other login', async ()
   await sending.sendDue()
   expect(own.received.length).toBe(100 - countFrom('first.example'))
   expect(await findLimits(sending)).toBe(null)
-}, 60_000)
+})

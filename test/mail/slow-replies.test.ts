@@ -50,7 +50,7 @@ test('waits for replies over 61 seconds: none of 20 emails arrives twice', async
   expect(await sending.states()).toEqual({ sent: 20 })
   expect(countEach(sending)).toEqual(Array(20).fill(1))
   expect((await sending.deliveries()).filter(({ resent }) => resent)).toEqual([])
-}, 40_000)
+})
 
 test('without a reply in 10 minutes the outcome is unknown', async () => {
   const sending = await start({ ifUnconfirmed: 'leave' }, { dot: () => 'hang' }, { createProvider: scaled })
@@ -59,7 +59,7 @@ test('without a reply in 10 minutes the outcome is unknown', async () => {
   await sending.sendDue()
   await until(async () => 'unknown: etimedout' in (await sending.states()))
   expect(performance.now() - startedAt).toBeGreaterThan(SCALED.dotMs * 0.95)
-}, 40_000)
+})
 
 describe('while replies to final dots are missing', () => {
   test('other emails of the same app are sent', async () => {
@@ -75,7 +75,7 @@ describe('while replies to final dots are missing', () => {
     await running
     await until(async () => (await sending.states()).sent === SIDE_BY_SIDE + 35)
     expect(countEach(sending)).toEqual(Array(SIDE_BY_SIDE + 35).fill(1))
-  }, 40_000)
+  })
 
   test('emails of another account at the same server are sent, without a pause', async () => {
     const { dot, unanswered, answer } = unansweredDots()
@@ -89,7 +89,7 @@ describe('while replies to final dots are missing', () => {
     expect([await sending.findPause(), await findSecondPause(sending)]).toEqual([null, null])
     answer()
     await running
-  }, 40_000)
+  })
 
   test('no more than 40 wait at one login', async () => {
     const { dot, unanswered, answer } = unansweredDots()
@@ -106,7 +106,7 @@ describe('while replies to final dots are missing', () => {
     }
     await running
     await until(async () => (await sending.states()).sent === most + 20)
-  }, 40_000)
+  })
 
   test('a stop waits for them, drops emails without a dot, and none arrives twice', async () => {
     const { dot, unanswered, answer } = unansweredDots()
@@ -138,5 +138,5 @@ describe('while replies to final dots are missing', () => {
     await until(async () => (await sending.states()).sent === SIDE_BY_SIDE)
     await next.stop()
     expect(countEach(sending)).toEqual(Array(SIDE_BY_SIDE).fill(1))
-  }, 40_000)
+  })
 })

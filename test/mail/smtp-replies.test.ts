@@ -243,7 +243,7 @@ test('a server one reply ahead gets no email twice within an hour', async () => 
   expect(server.emails).toEqual([])
   expect(countEach(sending)).toEqual([])
   expect(Object.keys(await sending.states()).join()).toMatch(/deferred: (eprotocol|server_paused)/)
-}, 60_000)
+})
 
 test.each(['resend', 'leave'] as const)(
   'a server that answers the final dot with a go-ahead: %s',
@@ -258,7 +258,6 @@ test.each(['resend', 'leave'] as const)(
     expect(await sending.states()).toEqual({ 'unknown: eprotocol': 1 })
     expect(server.emails).toHaveLength(ifUnconfirmed === 'resend' ? 2 : 1)
   },
-  60_000,
 )
 
 describe('what goes over the wire', () => {

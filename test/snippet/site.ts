@@ -7,9 +7,9 @@ import { bringToFront, openBehind, type OpenChromium, openChromium, openTabbedCh
 import { type Collector, quiet, startCollector, STUB } from './collector.ts'
 import { until } from '../waiting.ts'
 
-const START_MS = 60_000
+const START_MS = 120_000
 /** Longer than any test takes on a slow machine. */
-const TEST_MS = 60_000
+const TEST_MS = 120_000
 export const SITE_ID = 'site_abc'
 /** Result of the page once the script has loaded. */
 export const LOADED = 'window.service?.v !== undefined'

@@ -10,9 +10,10 @@ import { createSealer } from '../../src/store/engine/sealing.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { AT, visitReportWrite, BY, contactWrite, done, eventWrite, idempotency, makeFolder } from './samples.ts'
 import { comesTrue } from '../waiting.ts'
+import { isLong } from '../long-form.ts'
 
 /** Far beyond what the filling takes, also on a machine that does much else. */
-const FILL_MS = 30_000
+const FILL_MS = 120_000
 
 const markOf = (number: number): string => `zq${String(number).padStart(5, '0')}qz`
 
@@ -106,7 +107,7 @@ function openEngine(folder: string) {
 }
 
 const ROUNDS = 3
-const PEOPLE = Array.from({ length: 1_000 }, (_, index) => index)
+const PEOPLE = Array.from({ length: isLong ? 1_000 : 400 }, (_, index) => index)
 const REWRITTEN = 200
 const [erased, others] = [PEOPLE.filter((number) => number % 10 === 3), PEOPLE.filter((number) => number % 10 !== 3)]
 const KEPT = others.length

@@ -11,6 +11,7 @@ import type { MessageContent } from '../../src/store/message-types.ts'
 import type { Job, Outcome } from '../../src/store/writes.ts'
 import { failing } from './failing.ts'
 import { AT, visitReportWrite, BY, contactWrite, eventWrite, idempotency, makeFolder, countedBy } from './samples.ts'
+import { isLong } from '../long-form.ts'
 
 const MINUTE = 60_000
 const MESSAGES: Partial<MessageContent>[] = [
@@ -166,7 +167,7 @@ describe('writes planned together', () => {
           many.close()
         }
       }),
-      { numRuns: Number(process.env.PLANNED_STORIES ?? 60) },
+      { numRuns: Number(process.env.PLANNED_STORIES ?? (isLong ? 60 : 30)) },
     )
   })
 

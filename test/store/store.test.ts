@@ -5,16 +5,31 @@ import { openStore } from '../../src/store/store.ts'
 import { describeStore } from './conformance.ts'
 import { makeDataFolder } from '../data-folder.ts'
 import type { Opened } from './samples.ts'
+import { isLong } from '../long-form.ts'
+
+/** What the thread changes most: results, errors, and many requests at a time. */
+const IN_THREAD = [
+  'events of people',
+  'idempotency keys',
+  'batches',
+  'batches of browsers',
+  'accounts and what they own',
+  'deliveries and their claims',
+]
 
 for (const threads of [false, true]) {
-  describeStore(threads ? 'SQLite in a thread of its own' : 'SQLite in line', async (): Promise<Opened> => {
-    const folder = await makeDataFolder()
-    let store = await openStore(folder, { threads, readEvent: readEventText, rules: STORE_RULES })
-    const reopen = async () => {
-      await store.close()
-      store = await openStore(folder, { threads, readEvent: readEventText, rules: STORE_RULES })
-      return store
-    }
-    return { store, reopen, drop: async () => rmSync(folder, { recursive: true }) }
-  })
+  describeStore(
+    threads ? 'SQLite in a thread of its own' : 'SQLite in line',
+    async (): Promise<Opened> => {
+      const folder = await makeDataFolder()
+      let store = await openStore(folder, { threads, readEvent: readEventText, rules: STORE_RULES })
+      const reopen = async () => {
+        await store.close()
+        store = await openStore(folder, { threads, readEvent: readEventText, rules: STORE_RULES })
+        return store
+      }
+      return { store, reopen, drop: async () => rmSync(folder, { recursive: true }) }
+    },
+    threads && !isLong ? IN_THREAD : undefined,
+  )
 }

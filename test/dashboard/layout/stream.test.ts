@@ -88,7 +88,7 @@ describe('a stream', () => {
     expect(await reader.until('event: late')).toMatch(/^retry: 1000\n\n(:\n\n){2,}event: late\ndata: 1\n\n$/)
     await reader.leave()
     await http.stop(true)
-  }, 30_000)
+  })
 
   test('503 at the limit', () => {
     const response = streamEvents(new Request('http://localhost/'), () => null)

@@ -377,7 +377,7 @@ test('while hundreds are being sent, no email arrives after the 200', async () =
   expect(times.size).toBeGreaterThan(20)
   expect(times.size).toBeLessThan(280)
   await slow.close()
-}, 60_000)
+})
 
 test('the page has the language of the emails without any setup, but not that of a draft', async () => {
   const text = { subject: 'Hello', body: 'Hello' }

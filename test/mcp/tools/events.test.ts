@@ -75,7 +75,7 @@ describe('limits', () => {
     await server.restart()
     expect((await callTool(server, 'send_event', event)).data).toMatchObject({ error: 'rate_limited' })
     await server.close()
-  }, 30_000)
+  })
 })
 
 describe('dryRun', () => {

@@ -186,7 +186,7 @@ describe('a database that is refused and left unchanged', () => {
     const source = join(import.meta.dir, '../../../src/store/engine/database.ts')
     const { stdout } = Bun.spawnSync([process.execPath, '-e', script, source, folder])
     expect(stdout.toString()).toStartWith(`folder_in_use ${path} is locked by another program.`)
-  }, 10_000)
+  })
 })
 
 describe('prepared statements', () => {
