@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { quiet } from './collector.ts'
+import { isLong } from '../long-form.ts'
 import { until } from '../waiting.ts'
 import { identify, useBench, LOADED } from './site.ts'
 
@@ -38,8 +39,12 @@ async function openWith(moment: (typeof MOMENTS)[number], calls: string[], serve
   return opened
 }
 
+/** Each case at all moments, or at one, in turn. */
+const casesAt = <Case>(moment: (typeof MOMENTS)[number], cases: Case[]): Case[] =>
+  cases.filter((_, index) => isLong || index % MOMENTS.length === MOMENTS.indexOf(moment))
+
 describe.each(MOMENTS)('with consent required, %s', (moment) => {
-  test.each([
+  const cases: [name: string, calls: string[], reported: string[]][] = [
     ['consent, identify', [GRANT, IDENTIFY, TRACK], ['ada page /a', 'ada track saved /a']],
     ['identify, consent', [IDENTIFY, TRACK, GRANT], ['ada page /a', 'ada track saved /a']],
     ['no consent', [IDENTIFY, TRACK], []],
@@ -49,7 +54,8 @@ describe.each(MOMENTS)('with consent required, %s', (moment) => {
     ['refused, identify, given', [WITHDRAW, IDENTIFY, GRANT], ['ada page /a']],
     ['given twice', [GRANT, IDENTIFY, GRANT], ['ada page /a']],
     ['reset before consent', [IDENTIFY, TRACK, `service('reset')`, GRANT], []],
-  ])('%s', async (_, calls, reported) => {
+  ]
+  test.each(casesAt(moment, cases))('%s', async (_, calls, reported) => {
     const { page, said } = await openWith(moment, calls)
     await bench.expectReports(reported)
     await expectNothingStored(page)

@@ -6,9 +6,8 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { playStory } from './playing.ts'
 import { readStory, type Story, storyArbitrary } from './random-stories.ts'
-import { isLong } from '../../long-form.ts'
 
-const STORIES = Number(process.env.SIMULATION_STORIES ?? (isLong ? 15 : 8))
+const STORIES = Number(process.env.SIMULATION_STORIES ?? 15)
 const SEED = Number(process.env.SIMULATION_SEED ?? 7)
 /** Shrinking replays a failing story many times. */
 const PLAYED_MS = 50_000 + STORIES * 1_000
