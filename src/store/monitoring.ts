@@ -21,7 +21,7 @@ export function createMonitoringReads(db: Sql) {
        UNION ALL
        SELECT (SELECT min(app_id) FROM deliveries WHERE ${IS_WAITING} AND app_id > appId) FROM waiting WHERE appId IS NOT NULL
      )
-     SELECT appId FROM waiting WHERE appId IS NOT NULL`,
+     SELECT appId AS "appId" FROM waiting WHERE appId IS NOT NULL`,
   )
   const waiting = db.prepare<{ n: number }, []>(
     `SELECT count(*) AS n FROM (SELECT 1 FROM deliveries WHERE ${IS_WAITING} LIMIT ${MOST_COUNTED + 1}) AS waiting`,
