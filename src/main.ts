@@ -15,6 +15,7 @@ import { masterKeyChange, masterKeyRemove } from './cli/master-key.ts'
 import { memberInvite, memberResetPassword } from './cli/members.ts'
 import { messageExport, messageImport } from './cli/messages.ts'
 import { peopleExport, peopleImport, personExport } from './cli/people.ts'
+import { move } from './cli/move.ts'
 import { planSet, planShow } from './cli/plan.ts'
 import { senderAdd, senderBind, senderList, senderRemove, senderUnbind } from './cli/senders.ts'
 import { serve } from './cli/serve.ts'
@@ -38,6 +39,7 @@ const COMMANDS: Command[] = [
   secretRotate,
   backup,
   restore,
+  move,
   masterKeyChange,
   masterKeyRemove,
   planShow,

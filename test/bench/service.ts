@@ -35,8 +35,13 @@ async function waitFor<T>(look: () => T | undefined): Promise<T> {
 }
 
 /** Runs a command to its end. @returns what it printed as JSON */
-export async function runJson(command: string[], folder: string): Promise<Record<string, string>> {
-  const child = Bun.spawn(command, { cwd: folder, stdout: 'pipe', stderr: 'inherit' })
+export async function runJson(command: string[], folder: string, env = {}): Promise<Record<string, string>> {
+  const child = Bun.spawn(command, {
+    cwd: folder,
+    env: { ...process.env, ...env },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
   const text = await new Response(child.stdout).text()
   if ((await child.exited) !== 0) throw new Error(`${command.join(' ')} failed`)
   return JSON.parse(text) as Record<string, string>

@@ -30,6 +30,8 @@ function findFreePort(): number {
 
 export type PostgresServer = {
   port: number
+  /** that the server may write into */
+  folder: string
   url: (database: string) => string
   /** All its processes at once, without a warning. */
   kill: () => Promise<void>
@@ -79,6 +81,7 @@ async function startIn(folder: string, settings: Record<string, string>): Promis
   let isRunning = true
   return {
     port,
+    folder,
     url: (database) => `postgres://${USER}@127.0.0.1:${port}/${database}`,
     async kill() {
       isRunning = false

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { diskFull, isDamage, isOutOfRoom, StoreError } from './errors.ts'
 import { ensureFolder, folderFault, requireAccess } from './folder.ts'
 import { MIGRATIONS } from './migrations/index.ts'
+import { findMark, folderPlace, refuseMarked } from '../move/mark.ts'
 import { prepareLazily } from './statements.ts'
 import { applyMigrations, type OnUpgrade, upgrade } from './upgrades.ts'
 
@@ -105,6 +106,9 @@ export function openDatabase(
 /** As it is: an older schema is not migrated. */
 export const openUnchanged = (folder: string): Database => openFile(databasePath(folder))
 
+/** For a move, although its data is moved. */
+export const openMarked = (folder: string): Database => openFile(databasePath(folder), { mayBeMarked: true })
+
 export function openForReading(folder: string): Database {
   const db = openUnchanged(folder)
   db.run('PRAGMA query_only = ON')
@@ -114,20 +118,29 @@ export function openForReading(folder: string): Database {
 function createDatabase(path: string, migrations: readonly string[]): void {
   const draft = `${path}.${process.pid}.new`
   removeDatabase(draft)
-  const db = new Database(draft, { create: true, strict: true })
   try {
-    chmodSync(draft, 0o600)
-    db.run(`PRAGMA application_id = ${APPLICATION_ID}`)
-    setPragmas(db, path)
-    applyMigrations(db, 0, migrations)
-    db.close()
+    makeDatabase(draft, migrations).close()
     linkSync(draft, path)
   } catch (error) {
-    db.close()
     // another process created the database first
     if (!existsSync(path)) throw toStoreError(error, path)
   } finally {
     removeDatabase(draft)
+  }
+}
+
+/** A new file with the tables. */
+export function makeDatabase(path: string, migrations: readonly string[] = MIGRATIONS): Database {
+  const db = new Database(path, { create: true, strict: true })
+  try {
+    chmodSync(path, 0o600)
+    db.run(`PRAGMA application_id = ${APPLICATION_ID}`)
+    setPragmas(db, path)
+    applyMigrations(db, 0, migrations)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
   }
 }
 
@@ -142,7 +155,8 @@ function removeDatabase(path: string): void {
 const holdPlan = (text: string): string =>
   text.replaceAll(/'[^']*'|\?\d*/g, (found) => (found.startsWith('?') ? `+${found}` : found))
 
-function openFile(path: string): Database {
+/** Whatever the name of the file is. @throws StoreError with the reason and the remedy */
+export function openFile(path: string, { mayBeMarked = false } = {}): Database {
   requireAccess([path, `${path}-wal`, `${path}-shm`])
   let db: Database
   try {
@@ -158,6 +172,7 @@ function openFile(path: string): Database {
     const tables = db.query<{ n: number }, []>('SELECT count(*) AS n FROM sqlite_schema').get()?.n ?? 0
     if (id !== APPLICATION_ID) throw tables > 0 ? foreignFile(path) : corrupt(path)
     setPragmas(db, path)
+    if (!mayBeMarked) refuseMarked(findMark(db), folderPlace(dirname(path)))
     return db
   } catch (error) {
     db.close()

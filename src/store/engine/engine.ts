@@ -1,5 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { createTurns } from '../../core/in-order.ts'
+import { dirname } from 'node:path'
+import { findMark, folderPlace, refuseMarked } from '../move/mark.ts'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
 import { type EventText, NO_READER, type ReadEvent, type ReadText } from '../event-texts.ts'
 import type { PlannedOutcome, PlannedWrite, Rules } from '../plan-types.ts'
@@ -172,6 +174,8 @@ function createForeignWatch(db: Database, catchUp: () => void) {
   const check = (): void => {
     const version = dataVersion.get()?.data_version
     if (version === seen) return
+    // a command that was open before a move began must not write any more
+    refuseMarked(findMark(db), folderPlace(dirname(db.filename)))
     catchUp()
     seen = version
     hasNews = true

@@ -20,7 +20,9 @@ export class StoreError extends Error {
       | 'file_exists'
       | 'sealed'
       | 'unreachable'
-      | 'too_many_instances',
+      | 'too_many_instances'
+      | 'moved'
+      | 'differs',
     message: string,
   ) {
     super(message)

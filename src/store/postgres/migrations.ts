@@ -6,6 +6,9 @@ import first from './migrations/0001.sql' with { type: 'text' }
 const MIGRATIONS: readonly string[] = [first]
 export const POSTGRES_VERSION = MIGRATIONS.length
 
+export const listFunctions = (): string[] =>
+  MIGRATIONS.flatMap((migration) => [...migration.matchAll(/CREATE FUNCTION (\w+)/g)].flatMap(([, name]) => name ?? []))
+
 /** Whether the database has none of our tables. */
 export async function isEmpty({ run }: Pick<Postgres, 'run'>): Promise<boolean> {
   const [row] = await run("SELECT to_regclass('schema_version') IS NULL AS empty", [])
@@ -13,7 +16,11 @@ export async function isEmpty({ run }: Pick<Postgres, 'run'>): Promise<boolean> 
 }
 
 /** Several instances may start at once: the table's lock lets one of them migrate. */
-export async function migrate({ run, runScript, transaction }: Postgres): Promise<void> {
+export async function migrate({
+  run,
+  runScript,
+  transaction,
+}: Pick<Postgres, 'run' | 'runScript' | 'transaction'>): Promise<void> {
   await run(
     'CREATE TABLE IF NOT EXISTS schema_version (only_row boolean PRIMARY KEY CHECK (only_row), version bigint NOT NULL)',
     [],

@@ -3,6 +3,7 @@ import { createSealer } from '../engine/sealing.ts'
 import { StoreError } from '../engine/errors.ts'
 import { createSecrets } from '../engine/sealed-columns.ts'
 import { describeLocation, type PostgresLocation } from '../../core/data-location.ts'
+import { MARK, readMark, refuseMarked } from '../move/mark.ts'
 import type { Rules } from '../plan-types.ts'
 import { assembleStore, type Store } from '../store.ts'
 import { connectPostgres, type Postgres } from './connection.ts'
@@ -34,6 +35,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
   }
   const join = async () => {
     try {
+      await refuseMoved(postgres, location)
       const isNew = await isEmpty(postgres)
       if (isNew && !mayCreate) throw new StoreError('missing', describeMissing(location))
       await migrate(postgres)
@@ -69,6 +71,19 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
       schemaVersion: POSTGRES_VERSION,
     },
   )
+}
+
+async function refuseMoved({ run }: Postgres, location: PostgresLocation): Promise<void> {
+  const [there] = await run(
+    "SELECT to_regclass('install') IS NOT NULL AS install, to_regclass('move_state') IS NOT NULL AS receives",
+    [],
+  )
+  const place = describeLocation(location)
+  if (there?.receives === 1)
+    throw new StoreError('moved', `A move into ${place} is not finished. Run the command that began it again.`)
+  if (there?.install !== 1) return
+  const [row] = await run('SELECT value FROM install WHERE name = $1', [MARK])
+  refuseMarked(readMark(row?.value as string | undefined), { place, options: '' })
 }
 
 const describeMissing = (location: PostgresLocation): string =>

@@ -1,0 +1,36 @@
+/** A mark on data that is moved elsewhere. While it is there, no server and no other command uses the data. */
+import type { Database } from 'bun:sqlite'
+import { StoreError } from '../engine/errors.ts'
+
+/** Its row in `install`. */
+export const MARK = 'move'
+
+export type Mark = { id: string; state: 'moving' | 'moved'; /** without a password */ to: string; at: number }
+
+export const readMark = (value: string | null | undefined): Mark | null =>
+  typeof value === 'string' ? (JSON.parse(value) as Mark) : null
+
+const HAS_INSTALL = "SELECT 1 FROM sqlite_schema WHERE name = 'install'"
+
+export function findMark(db: Database): Mark | null {
+  if (db.query(HAS_INSTALL).get() === null) return null
+  const row = db.query<{ value: string }, [string]>('SELECT value FROM install WHERE name = ?').get(MARK)
+  return readMark(row?.value)
+}
+
+/** `place`: where the data was. `options`: that choose it on the command line. */
+type Place = { place: string; options: string }
+
+export const folderPlace = (folder: string): Place => ({ place: folder, options: ` --data ${folder}` })
+
+/** @throws StoreError `moved` */
+export function refuseMarked(mark: Mark | null, place: Place): void {
+  if (mark !== null) throw new StoreError('moved', describeMark(mark, place))
+}
+
+export function describeMark({ state, to, at }: Mark, { place, options }: Place): string {
+  const undo = `eventpost move --undo --to ${to}${options}`
+  return state === 'moving'
+    ? `The data of ${place} is being moved to ${to}. To go on: eventpost move --to ${to}${options}. To give up: ${undo}`
+    : `The data of ${place} was moved to ${to} at ${new Date(at).toISOString()}. Use it there. To use the old data again: ${undo}`
+}

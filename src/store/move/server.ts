@@ -1,0 +1,141 @@
+/** Connections for a move, without the short deadlines of a server, and what can be wrong with a database. */
+import { describeLocation, type PostgresLocation } from '../../core/data-location.ts'
+import { StoreError } from '../engine/errors.ts'
+import type { Postgres } from '../postgres/connection.ts'
+
+const CONNECT_SECONDS = 10
+const LOCK_MS = 10_000
+
+export type Server = Bun.SQL
+export type Queries = Pick<Bun.SQL, 'unsafe'>
+
+export const connectForMove = ({ url, prepares }: PostgresLocation, connections: number): Server =>
+  new Bun.SQL(url, {
+    max: connections,
+    prepare: prepares,
+    connectionTimeout: CONNECT_SECONDS,
+    connection: { application_name: 'eventpost move', statement_timeout: '0', lock_timeout: String(LOCK_MS) },
+  })
+
+/** @throws StoreError for what the user can put right */
+export async function atServer<Result>(location: PostgresLocation, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    const reason = describeFault(error, new URL(location.url))
+    throw reason === null ? error : new StoreError('unreachable', `${describeLocation(location)}: ${reason}`)
+  }
+}
+
+/** Like the engine's connections, but a large script may take its time. For one caller. */
+export function runOn(server: Server): Pick<Postgres, 'run' | 'runScript' | 'transaction'> {
+  let queries: Queries = server
+  return {
+    run: async (text, values) => (await queries.unsafe(text, values)) as Awaited<ReturnType<Postgres['run']>>,
+    runScript: async (text) => void (await queries.unsafe(text).simple()),
+    transaction: <Result>(work: () => Promise<Result>) =>
+      server.begin(async (transaction) => {
+        queries = transaction
+        try {
+          return await work()
+        } finally {
+          queries = server
+        }
+      }) as Promise<Result>,
+  }
+}
+
+const valueOf = (error: Error, name: 'code' | 'errno'): string =>
+  name in error ? String((error as unknown as Record<string, unknown>)[name]) : ''
+
+const createText = (database: string): string =>
+  `CREATE DATABASE ${database} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'`
+const CREATE = createText('eventpost')
+
+/** By the server's code (postgresql.org/docs/current/errcodes-appendix.html) or the client's. */
+const FAULTS: readonly [RegExp, (name: { user: string; database: string; message: string }) => string][] = [
+  [/^28P01$/, ({ user }) => `the password of the user ${user} is wrong.`],
+  [/^28000$/, ({ message }) => `the server does not let this user in: ${message}.`],
+  [/^3D000$/, ({ database }) => `there is no database ${database}. Create it: ${createText(database)}`],
+  [
+    /^42501$/,
+    ({ user, database, message }) =>
+      `${message}. Make ${user} the owner: ALTER DATABASE "${database}" OWNER TO "${user}".`,
+  ],
+  [/^53100$/, () => "the server's disk is full. Free space on it, then run the command again: it goes on."],
+  [/^53300$/, () => 'the server has no connections left. Raise max_connections, or stop other programs.'],
+  [/^55P03$/, () => 'another program holds a lock on its tables. Stop it, then run the command again: it goes on.'],
+  [/^25006$/, () => 'the server is read-only, such as a replica. Use the primary.'],
+  [/TLS_NOT_AVAILABLE|SSL/, () => 'the server has no TLS, and the URL asks for it.'],
+  [
+    /CONNECTION_(REFUSED|FAILED)|ENOTFOUND|ECONNREFUSED/,
+    () => 'nothing answers there. Check host and port, and that the server runs.',
+  ],
+  [/CONNECTION_TIMEOUT/, () => 'nothing answers there in time. Check host, port and firewalls.'],
+  [
+    /^(57P0[1-5]|08\w{3})$|CONNECTION_CLOSED|LIFETIME|IDLE/,
+    () => 'the connection was lost. Run the command again: it goes on where it ended.',
+  ],
+]
+
+function describeFault(error: unknown, { username, pathname }: URL): string | null {
+  if (!(error instanceof Error) || error instanceof StoreError) return null
+  const names = { user: decodeURIComponent(username), database: pathname.slice(1), message: error.message }
+  const codes = [valueOf(error, 'errno'), valueOf(error, 'code')]
+  return FAULTS.find(([pattern]) => codes.some((code) => pattern.test(code)))?.[1](names) ?? null
+}
+
+/** `provider`: c = the system's library, b = PostgreSQL's own, i = ICU. */
+export type ServerFacts = {
+  version: number
+  encoding: string
+  provider: string
+  collation: string
+  schema: string | null
+  mayCreate: boolean
+}
+
+/** The oldest version that is tested. */
+const LEAST_VERSION = 15
+
+export async function readServerFacts(server: Queries): Promise<ServerFacts> {
+  const [row] = (await server.unsafe(
+    `SELECT current_setting('server_version_num')::int / 10000 AS version, pg_encoding_to_char(encoding) AS encoding,
+       datlocprovider AS provider, datcollate AS collation, current_schema() AS schema,
+       coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS "mayCreate"
+     FROM pg_database WHERE datname = current_database()`,
+  )) as ServerFacts[]
+  if (row === undefined) throw new Error('PostgreSQL did not describe the database')
+  return row
+}
+
+/** Texts must be sorted by their bytes, as SQLite does. @returns null if the database can be used */
+export function findServerFault({
+  version,
+  encoding,
+  provider,
+  collation,
+  schema,
+  mayCreate,
+}: ServerFacts): string | null {
+  if (version < LEAST_VERSION)
+    return `it has PostgreSQL ${version}, and Eventpost needs version ${LEAST_VERSION} or newer. Upgrade the server.`
+  if (encoding !== 'UTF8') return `its encoding is ${encoding}. Create a database with UTF8: ${CREATE}`
+  if (provider === 'i' || !/^(C|POSIX|C\.UTF-?8)$/i.test(collation))
+    return `it sorts texts by the rules of ${collation}. Create a database with the C locale: ${CREATE}`
+  if (schema === null || !mayCreate)
+    return 'this user may not create tables in it. Make the user its owner: ALTER DATABASE ... OWNER TO ...'
+  return null
+}
+
+/** Of an instance that uses the database: by its lease, else by its connections. @returns null if there is none */
+export async function findInstance(server: Queries): Promise<string | null> {
+  const [there] = (await server.unsafe("SELECT to_regclass('instances') IS NOT NULL AS has")) as { has: boolean }[]
+  const leases = there?.has
+    ? `UNION ALL SELECT 1 FROM instances WHERE holder <> '' AND held_until > extract(epoch FROM clock_timestamp()) * 1000`
+    : ''
+  const rows = (await server.unsafe(
+    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'eventpost' ${leases} LIMIT 1`,
+  )) as unknown[]
+  return rows.length === 0 ? null : 'A server is running on it. Stop all of them, then try again.'
+}

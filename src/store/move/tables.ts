@@ -1,0 +1,60 @@
+import type { Database } from 'bun:sqlite'
+import { MARK } from './mark.ts'
+
+export type Column = { name: string; type: 'bigint' | 'text' | 'double precision' }
+/** Rows are copied in the order of their key. `condition`: of the rows that are copied. */
+export type Table = { name: string; columns: readonly Column[]; key: readonly Column[]; condition: string }
+export type Key = readonly (string | number)[]
+
+/** Indexes and counts that the target builds from other tables. */
+const DERIVED =
+  /^(timeline|timeline_run_rows|timeline_runs|contact_names.*|contact_index_progress|contact_fields|people_days)$/
+/** Of a move itself. */
+const OWN = /^move_/
+/** Rows of `install` about the engine, not about the data. */
+const CONDITIONS = new Map([['install', `name NOT IN ('${MARK}', 'timeline_until', 'timeline_merged_until')`]])
+
+const TYPES = new Map<string, Column['type']>([
+  ['INTEGER', 'bigint'],
+  ['TEXT', 'text'],
+  ['REAL', 'double precision'],
+])
+
+type Row = { tableName: string; name: string; type: string; position: number }
+
+/** Both engines have them with the same columns. */
+export function listTables(db: Database): Table[] {
+  const rows = db
+    .query<Row, []>(
+      `SELECT t.name AS tableName, c.name, c.type, c.pk AS position FROM sqlite_schema AS t, pragma_table_xinfo(t.name) AS c
+       WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND c.hidden = 0 ORDER BY t.name, c.cid`,
+    )
+    .all()
+  const byName = Object.entries(Object.groupBy(rows, ({ tableName }) => tableName))
+  return byName
+    .filter(([name]) => !DERIVED.test(name) && !OWN.test(name))
+    .map(([name, columns = []]) => toTable(name, columns))
+}
+
+function toTable(name: string, rows: readonly Row[]): Table {
+  const toColumn = ({ name: column, type }: Row): Column => ({ name: column, type: typeOf(`${name}.${column}`, type) })
+  const key = rows.filter(({ position }) => position > 0).toSorted((a, b) => a.position - b.position)
+  return {
+    name,
+    columns: rows.map(toColumn),
+    key: key.map(toColumn),
+    condition: CONDITIONS.get(name) ?? 'true',
+  }
+}
+
+function typeOf(column: string, type: string): Column['type'] {
+  const found = TYPES.get(type)
+  if (found === undefined) throw new Error(`${column} has a type that can't be moved: ${type}`)
+  return found
+}
+
+export const namesOf = (columns: readonly Column[]): string => columns.map(({ name }) => `"${name}"`).join(', ')
+
+/** For WHERE, as both engines write it. `values`: SQL, one for each column of the key. */
+export const compareKey = ({ key }: Table, operator: '>' | '<=', values: readonly string[]): string =>
+  `(${namesOf(key)}) ${operator} (${values.join(', ')})`

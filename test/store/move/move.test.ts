@@ -1,0 +1,371 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
+import { databasePath, openDatabase, openMarked } from '../../../src/store/engine/database.ts'
+import { lockFolder } from '../../../src/store/engine/folder-lock.ts'
+import { Stopped } from '../../../src/store/move/copy.ts'
+import { moveToFolder, moveToPostgres, undoMoveToFolder, undoMoveToPostgres } from '../../../src/store/move/move.ts'
+import { listTables } from '../../../src/store/move/tables.ts'
+import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import { openStore, type Store } from '../../../src/store/store.ts'
+import { findTemplate, makeFolder } from '../../data-folder.ts'
+import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
+import { AT, BY, contactWrite, DAY, eventWrite, newAccount, visitReportWrite } from '../samples.ts'
+
+let server: PostgresServer
+let admin: Bun.SQL
+beforeAll(async () => {
+  server = await startPostgres({ fsync: 'off' })
+  admin = new Bun.SQL(server.url('postgres'), { max: 1 })
+}, 120_000)
+afterAll(async () => {
+  await admin?.close()
+  await server?.stop()
+})
+
+let databases = 0
+let folders: ReturnType<typeof makeFolder>[] = []
+const newFolder = (): string => {
+  const made = makeFolder()
+  folders.push(made)
+  return made.folder
+}
+let place: { url: string; connections: number; prepares: boolean }
+let source: string
+beforeEach(async () => {
+  databases += 1
+  await admin.unsafe(`CREATE DATABASE move${databases}`)
+  place = { url: server.url(`move${databases}`), connections: 4, prepares: true }
+  source = newFolder()
+  copyFileSync(await findTemplate(), databasePath(source))
+})
+afterEach(() => {
+  for (const { remove } of folders) remove()
+  folders = []
+})
+
+const HOW = { at: AT, note: () => {}, isStopped: () => false }
+const there = (folder: string, how = {}) => moveToPostgres({ folder, server: place, ...HOW, ...how })
+const back = (folder: string, how = {}) => moveToFolder({ folder, server: place, ...HOW, ...how })
+const ask = async <T>(text: string): Promise<T[]> => {
+  const sql = new Bun.SQL(place.url, { max: 1 })
+  try {
+    return [...((await sql.unsafe(text)) as T[])]
+  } finally {
+    await sql.close()
+  }
+}
+
+/** Row `n` has the number in each number and the same text in each text, so that it refers to itself only. */
+const valueOf = (table: string, column: string, type: string, n: number): string | number => {
+  if (table === 'backups' && column === 'kind') return 'manual'
+  if (table === 'contacts' && column === 'fields')
+    return JSON.stringify({ plan: `p${n}`, size: n, huge: 1e21, on: true })
+  if (type === 'double precision') return n / 3
+  return type === 'bigint' ? n : `${table === 'events' ? '\\ \t \r\n \\N \\. é 😀 "\u0001' : ''}t${n}`
+}
+
+function fillAll(folder: string, rows = 3): void {
+  const db = openDatabase(folder)
+  db.run('PRAGMA foreign_keys = OFF')
+  const triggers = db.query<{ name: string }, []>(`SELECT name FROM sqlite_schema WHERE type = 'trigger'`).all()
+  for (const { name } of triggers) db.run(`DROP TRIGGER ${name}`)
+  db.transaction(() => {
+    for (const { name, columns } of listTables(db)) {
+      const insert = db.query(`INSERT INTO ${name} VALUES (${columns.map(() => '?').join(', ')})`)
+      for (let n = 1; n <= rows; n += 1) insert.run(...columns.map((one) => valueOf(name, one.name, one.type, n)))
+    }
+  })()
+  db.close()
+}
+
+function dump(folder: string): Record<string, unknown[]> {
+  const db = openMarked(folder)
+  const found = listTables(db).map(({ name, condition, key }) => [
+    name,
+    db.query(`SELECT * FROM ${name} WHERE ${condition} ORDER BY ${key.map((one) => one.name).join(', ')}`).values(),
+  ])
+  db.close()
+  return Object.fromEntries(found) as Record<string, unknown[]>
+}
+
+const addEvents = (folder: string, count: number): void => {
+  const db = openDatabase(folder)
+  db.run(
+    `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+     INSERT INTO events SELECT i * 8192, 1, i % 50, 1, 0, 0, '{"a":' || i || '}', NULL, i, NULL FROM n`,
+  )
+  db.close()
+}
+
+test('each table and column arrives, and comes back', async () => {
+  fillAll(source)
+  const before = dump(source)
+  expect(Object.values(before).every((rows) => rows.length >= 3)).toBeTrue()
+  const { rows, replaced } = await there(source)
+  expect([rows, replaced]).toEqual([Object.values(before).flat().length, 0])
+  const folder = newFolder()
+  expect(await back(folder)).toEqual({ rows, replaced: 0 })
+  expect(dump(folder)).toEqual(before)
+}, 60_000)
+
+test('both engines have the same tables, apart from those that are known to differ', async () => {
+  await there(source)
+  const db = openMarked(source)
+  const moved = listTables(db).map(({ name }) => name)
+  db.close()
+  const names = await ask<{ name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`)
+  const own = ['contact_fields', 'duties', 'instances', 'schema_version', 'settings_version']
+  const others = names.map(({ name }) => name).filter((name) => !own.includes(name))
+  expect(others.toSorted()).toEqual(moved.toSorted())
+}, 60_000)
+
+test('the schema is the same as without a move: indexes, constraints, triggers and sequences', async () => {
+  fillAll(source)
+  await there(source)
+  const SCHEMA = `SELECT indexdef AS x FROM pg_indexes WHERE schemaname = 'public'
+    UNION ALL SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
+      WHERE connamespace = 'public'::regnamespace
+    UNION ALL SELECT pg_get_triggerdef(oid) || tgenabled::text FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1`
+  const moved = await ask(SCHEMA)
+  const [row] = await ask<{ id: string }>(`SELECT nextval(pg_get_serial_sequence('apps', 'id')) AS id`)
+  expect(Number(row?.id)).toBe(4)
+  await admin.unsafe(`CREATE DATABASE fresh`)
+  place = { ...place, url: server.url('fresh') }
+  await (await openPostgresStore(place, { rules: STORE_RULES })).close()
+  expect(moved).toEqual(await ask(SCHEMA))
+}, 60_000)
+
+const FILL: ((store: Store) => Promise<unknown>)[] = [
+  (store) => store.createAccount(newAccount()),
+  (store) =>
+    store.saveMessages({
+      ...BY,
+      appId: 1,
+      drafts: [
+        {
+          id: null,
+          name: 'One',
+          status: 'live',
+          content: { trigger: { event: 'results_ready' }, mail: { subject: 'Hi', body: 'B', category: 'lifecycle' } },
+        },
+      ],
+    }),
+  (store) =>
+    store.addContact(contactWrite({ firstName: 'Ada', lastName: 'Lovelace', fields: { plan: 'pro' }, tags: ['a'] })),
+  (store) => store.recordEvent(eventWrite({ properties: '{"n":"a\\tb"}' })),
+  (store) => store.recordVisitReport(visitReportWrite()),
+  (store) => store.recordEvent(eventWrite({ email: 'bob@example.com', firstName: 'Bob', at: AT + DAY })),
+  (store) => store.updateContact(contactWrite({ fields: { plan: 'free' }, at: AT + DAY })),
+  (store) => store.suppress({ appId: 1, email: 'bob@example.com', reason: 'unsubscribed', at: AT + 6 }),
+]
+
+const days = { from: 0, until: AT / DAY + 9 }
+const READS: ((store: Store, person: number) => Promise<unknown>)[] = [
+  (store) => store.findContact(1, 'ada@example.com'),
+  (store, id) => store.listContactChanges(id, null, 9),
+  (store) => store.listMessages(1),
+  (store) => store.readAppResults(1, days),
+  (store) => store.hasSentEmail(1),
+  (store) => store.listSuppressions({ appId: 1, reason: null, before: null, limit: 9 }),
+  (store) => store.summarizeQueue(AT + 2 * DAY),
+  (store) => store.listOwners('acc_1'),
+  (store) => store.mailSettings(1),
+]
+
+test('a store answers the same after a move, and after the way back', async () => {
+  const options = { now: () => AT, rules: STORE_RULES, threads: false }
+  const answersOf = async (store: Store): Promise<unknown[]> => {
+    const person = (await store.findContact(1, 'ada@example.com'))?.id ?? 0
+    const answers: unknown[] = []
+    for (const read of READS) answers.push(await read(store, person))
+    await store.close()
+    return answers
+  }
+  const first = await openStore(source, options)
+  for (const step of FILL) expect(await step(first)).not.toHaveProperty('refusal')
+  const before = await answersOf(first)
+  expect(JSON.stringify(before)).toContain('Lovelace')
+  await there(source)
+  expect(await answersOf(await openPostgresStore(place, options))).toEqual(before)
+  const folder = newFolder()
+  await back(folder)
+  const returned = await openStore(folder, options)
+  expect(await returned.recordEvent(eventWrite({ at: AT + 3 * DAY }))).toHaveProperty('eventId')
+  await returned.close()
+  const db = openDatabase(folder)
+  const counted = db.query('SELECT (SELECT count(*) FROM events) AS events, (SELECT count(*) FROM timeline) AS indexed')
+  expect(counted.get()).toEqual({ events: 4, indexed: 5 })
+  expect(db.query("SELECT rowid AS id FROM contact_names WHERE contact_names MATCH 'lovelace'").all()).toHaveLength(1)
+  expect(db.query('SELECT sum(people) AS people FROM people_by_day').get()).toEqual({ people: 2 })
+  expect(db.query('PRAGMA integrity_check').values()).toEqual([['ok']])
+  expect(db.query('PRAGMA foreign_key_check').all()).toEqual([])
+  db.close()
+}, 60_000)
+
+test('texts that PostgreSQL cannot store are changed and counted', async () => {
+  fillAll(source)
+  const db = openDatabase(source)
+  db.run('UPDATE events SET properties = ?, path = ? WHERE id = 2', ['{"a":"\\u0000 \\ud800"}', 'a\0b'])
+  db.close()
+  expect((await there(source)).replaced).toBe(2)
+  expect(await ask('SELECT properties, path FROM events WHERE id = 2')).toEqual([
+    { properties: '{"a":"\\ufffd \\ufffd"}', path: 'a\ufffdb' },
+  ])
+}, 60_000)
+
+describe('a stopped move', () => {
+  const EVENTS = 9_000
+  const stopAfter = (notes: number) => {
+    let left = notes
+    return { note: () => void (left -= 1), isStopped: () => left <= 0 }
+  }
+
+  test('goes on where it ended, in both directions', async () => {
+    addEvents(source, EVENTS)
+    for (const notes of [1, 2, 3, 30]) await expect(there(source, stopAfter(notes))).rejects.toThrow(Stopped)
+    const resumed: number[] = []
+    await there(source, { note: ({ rows }: { rows: number }) => void resumed.push(rows) })
+    expect(Math.min(...resumed)).toBeGreaterThan(2_000)
+    const folder = newFolder()
+    for (const notes of [1, 2, 3, 30]) {
+      await expect(back(folder, stopAfter(notes))).rejects.toThrow(Stopped)
+      expect(existsSync(databasePath(folder))).toBeFalse()
+    }
+    await back(folder)
+    expect(dump(folder)).toEqual(dump(source))
+    expect(readdirSync(folder).filter((name) => name.includes('moving'))).toEqual([])
+  }, 120_000)
+
+  test('keeps both sides from being used until it is finished or given up', async () => {
+    addEvents(source, EVENTS)
+    await there(source, stopAfter(1)).catch(() => {})
+    expect(() => openDatabase(source)).toThrow(/is being moved to postgres:\/\/.*To go on: eventpost move --to/)
+    await expect(openPostgresStore(place, { rules: STORE_RULES })).rejects.toThrow('is not finished')
+    expect(await undoMoveToPostgres({ folder: source, server: place })).toEqual({ left: null })
+    openDatabase(source).close()
+    expect(await ask(`SELECT 1 FROM pg_tables WHERE schemaname = 'public'`)).toEqual([])
+    expect(
+      await ask(`SELECT 1 FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proname LIKE 'note%'`),
+    ).toEqual([])
+    await there(source)
+    expect(await ask('SELECT count(*)::int AS count FROM events')).toEqual([{ count: EVENTS }])
+  }, 60_000)
+
+  test('does not go on after the source changed', async () => {
+    addEvents(source, EVENTS)
+    await there(source, stopAfter(2)).catch(() => {})
+    const other = new Database(databasePath(source))
+    other.run('UPDATE events SET type = 1 WHERE id = 8192')
+    other.close()
+    await expect(there(source)).rejects.toThrow('The data changed after the move began')
+  }, 60_000)
+})
+
+test('a change of the source during the move is noticed', async () => {
+  addEvents(source, 3_000)
+  const other = new Database(databasePath(source))
+  const note = (): void => void other.run('UPDATE events SET type = 1 WHERE id = 8192')
+  await expect(there(source, { note })).rejects.toThrow('The data changed after the move began')
+  other.close()
+}, 60_000)
+
+test('a command that was open before the move writes nothing any more', async () => {
+  const store = await openStore(source, { now: () => AT, rules: STORE_RULES, threads: false })
+  await store.createAccount(newAccount())
+  await there(source)
+  expect(await store.recordEvent(eventWrite())).toHaveProperty('refusal')
+  await store.close()
+}, 60_000)
+
+describe('the old side', () => {
+  test('a folder says where its data is, and can be used again after an undo', async () => {
+    await there(source)
+    expect(() => openDatabase(source)).toThrow(/was moved to postgres:\/\/127\.0\.0\.1:\d+\/move\d+ at 2026-05-15/)
+    expect(() => openDatabase(source)).toThrow(`eventpost move --undo --to`)
+    await expect(there(source)).rejects.toThrow('was moved to')
+    await undoMoveToPostgres({ folder: source, server: place })
+    openDatabase(source).close()
+    await expect(undoMoveToPostgres({ folder: source, server: place })).rejects.toThrow('nothing to undo')
+  }, 60_000)
+
+  test('PostgreSQL refuses every write, and can be used again after an undo', async () => {
+    await there(source)
+    const folder = newFolder()
+    await back(folder)
+    await expect(openPostgresStore(place, { rules: STORE_RULES })).rejects.toThrow(`was moved to ${folder}`)
+    await expect(ask('DELETE FROM events')).rejects.toThrow('The data was moved')
+    await undoMoveToFolder({ folder, server: place })
+    await (await openPostgresStore(place, { rules: STORE_RULES })).close()
+    expect(await ask('DELETE FROM events')).toEqual([])
+  }, 60_000)
+})
+
+describe('refused', () => {
+  test('a target with tables', async () => {
+    await ask('CREATE TABLE other (id int)')
+    await expect(there(source)).rejects.toThrow('has tables already')
+    openDatabase(source).close()
+  })
+
+  test('a folder with a database', async () => {
+    await expect(back(source)).rejects.toThrow('has a database already')
+  })
+
+  test('a folder that a server uses', async () => {
+    const lock = lockFolder(source)
+    await expect(there(source)).rejects.toThrow('Another Eventpost server is using')
+    lock.release()
+  })
+
+  test('a database that a server uses', async () => {
+    await there(source)
+    const store = await openPostgresStore(place, { rules: STORE_RULES })
+    await store.canCommit()
+    await expect(back(newFolder())).rejects.toThrow('A server is running on it')
+    await store.close()
+  }, 60_000)
+
+  test('an empty database as the source', async () => {
+    await expect(back(newFolder())).rejects.toThrow('There is no Eventpost data')
+  })
+
+  test.each([
+    ['postgres://postgres@127.0.0.1:1/eventpost', 'nothing answers there'],
+    ['/nothing', 'there is no database nothing'],
+    ['//nobody@', 'does not let this user in'],
+  ])('a URL with %s', async (wrong, reason) => {
+    const url = wrong.startsWith('postgres:')
+      ? wrong
+      : wrong.startsWith('//')
+        ? place.url.replace('//postgres@', wrong)
+        : place.url.replace(/\/move\d+$/, wrong)
+    place = { ...place, url }
+    await expect(there(source)).rejects.toThrow(reason)
+    openDatabase(source).close()
+  })
+
+  test('a user who may not create tables', async () => {
+    await admin.unsafe('DROP ROLE IF EXISTS reader')
+    await admin.unsafe('CREATE ROLE reader LOGIN')
+    place = { ...place, url: place.url.replace('//postgres@', '//reader@') }
+    await expect(there(source)).rejects.toThrow('may not create tables')
+  })
+
+  test('a database that sorts in another order', async () => {
+    await admin.unsafe(
+      `CREATE DATABASE other${databases} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'`,
+    )
+    place = { ...place, url: server.url(`other${databases}`) }
+    await expect(there(source)).rejects.toThrow('sorts texts by the rules of')
+  })
+})
+
+test('the folder of a finished move is private', async () => {
+  await there(source)
+  const folder = join(newFolder(), 'new')
+  await back(folder)
+  expect(statSync(databasePath(folder)).mode & 0o777).toBe(0o600)
+}, 60_000)
