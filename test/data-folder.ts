@@ -117,6 +117,21 @@ export async function withSql<T>(folder: string, work: (sql: Sql) => Promise<T>)
   return await work(createSqliteSql(db)).finally(() => db.close())
 }
 
+/** All that a test's database has stored, as text. */
+export async function readStored(folder: string): Promise<string> {
+  if (!isOnPostgres) {
+    const files = ['', '-wal'].map((end) => `${databasePath(folder)}${end}`).filter(existsSync)
+    return files.map((file) => readFileSync(file, 'latin1')).join('')
+  }
+  return await withSql(folder, async (sql) => {
+    const list = `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`
+    const tables = await sql.prepare<{ name: string }>(list).all()
+    const read = ({ name }: { name: string }) =>
+      sql.prepare<{ rows: string | null }>(`SELECT string_agg(t::text, chr(10)) AS rows FROM "${name}" AS t`).get()
+    return (await Promise.all(tables.map(read))).map((found) => found?.rows ?? '').join('\n')
+  })
+}
+
 type CopyTo = (folder: string) => Promise<void>
 
 function copyFile(from: string): CopyTo {

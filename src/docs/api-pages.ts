@@ -1,4 +1,5 @@
 /** The API reference: pages in Markdown, written from openapi.json. */
+import { formatCount } from '../core/count.ts'
 import { row, table } from './markdown.ts'
 import { type DocPage, toPage } from './page.ts'
 import { bounceSample, type CodeSample, requestSamples } from './request-samples.ts'
@@ -346,13 +347,12 @@ const describeRef = (name: string): string =>
     ? '[error code](/docs/errors)'
     : `[${name} object](${name === 'Warning' ? '/docs/events#warnings' : `#${name.toLowerCase()}-object`})`
 
-const withCommas = (count: number): string => count.toLocaleString('en')
 
 function boundsOf({ minLength, maxLength, minimum, maximum, maxItems, maxProperties }: Schema): string[] {
-  if (maximum !== undefined) return [`${minimum ?? 0} to ${withCommas(maximum)}`]
+  if (maximum !== undefined) return [`${minimum ?? 0} to ${formatCount(maximum)}`]
   if (maxItems !== undefined) return [`up to ${maxItems} items`]
   if (maxProperties !== undefined) return [`up to ${maxProperties} keys`]
   if (maxLength === undefined) return []
-  const most = `${withCommas(maxLength)} characters`
+  const most = `${formatCount(maxLength)} characters`
   return [minLength ? `${minLength} to ${most}` : `up to ${most}`]
 }

@@ -1,8 +1,8 @@
+import { withSql } from '../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { REPORT_AGE_MS } from '../../src/people/bounces.ts'
 import { publicId } from '../../src/core/ids.ts'
-import { openDatabase } from '../../src/store/engine/database.ts'
 import { DAY, MINUTE } from '../durations.ts'
 import { type Sending, startSending } from '../mail/sending.ts'
 
@@ -129,29 +129,22 @@ describe('a report by the address', () => {
     ).toBe(2)
   })
 
-  const setState = (state: 'kept' | 'handed'): void => {
-    const db = openDatabase(sending.folder)
-    db.run('UPDATE deliveries SET state = ?', [state])
-    db.close()
-  }
-  const haveSent = (sent: number): void => {
-    const db = openDatabase(sending.folder)
+  const change = (text: string, ...values: (number | string)[]) =>
+    withSql(sending.folder, async (sql) => await sql.prepare(text).run(...values))
+  const setState = (state: 'kept' | 'handed') => change('UPDATE deliveries SET state = ?', state)
+  const haveSent = (sent: number) => {
     const day = Math.floor(sending.clock.now() / DAY)
-    db.run('INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, ?, 0, 0)', [
-      sending.app.id,
-      day,
-      sent,
-    ])
-    db.close()
+    const insert = 'INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, ?, 0, 0)'
+    return change(insert, sending.app.id, day, sent)
   }
   const people = Array.from({ length: 10 }, (_, index) => `person${index}@example.com`)
 
   test.each(['bounced', 'complained'] as const)(
     'that %s without an email suppresses, and counts nowhere',
     async (kind) => {
-      haveSent(100)
+      await haveSent(100)
       await sendOne('captured@example.com')
-      setState('kept')
+      await setState('kept')
       for (const email of [...people, ...people, 'captured@example.com']) {
         const { status, body } = await report({ kind, email })
         expect([status, body]).toEqual([202, { ok: true, warnings: [NO_EMAIL_SENT] }])
@@ -165,7 +158,7 @@ describe('a report by the address', () => {
   test.each(['bounced', 'complained'] as const)(
     'that %s after its person was erased suppresses, and counts nowhere',
     async (kind) => {
-      haveSent(100)
+      await haveSent(100)
       const email = 'ada@example.com'
       await sendOne(email)
       const body = { app: sending.app.publicId, email }
@@ -178,10 +171,10 @@ describe('a report by the address', () => {
   )
 
   test('counts on its day if the outcome of the email is not known yet, and pulls the brake', async () => {
-    haveSent(100)
+    await haveSent(100)
     for (const email of people) await sending.sendEvent(email)
     await sending.sendDue()
-    setState('handed')
+    await setState('handed')
     for (const email of [...people, ...people]) {
       expect((await report({ kind: 'bounced', email })).body).toEqual({ ok: true })
     }

@@ -1,7 +1,6 @@
 /** People and events over weeks, some hostile. */
 import { BATCH, CONTACTS, DAY, HOUR } from '../helper.ts'
 import { publicId } from '../../src/core/ids.ts'
-import { openDatabase } from '../../src/store/engine/database.ts'
 import { addDeliveries, type ResultRow } from '../dashboard/messages/result-rows.ts'
 import type { Served } from './chromium.ts'
 
@@ -148,15 +147,13 @@ export async function seedResults(server: Served): Promise<void> {
   const appId = (await store.findAppByPublicId(server.first.appId))?.id ?? 0
   const messages = await store.listMessages(appId)
   const messageId = (messages.find(({ status }) => status === 'live') ?? messages[0])?.id ?? 0
-  const db = openDatabase(server.folder)
   const add = (count: number, row: ResultRow): Promise<void> =>
-    addDeliveries(db, { appId, messageId, at: server.clock.now(), count }, row)
+    addDeliveries(server.folder, { appId, messageId, at: server.clock.now(), count }, row)
   await add(40, { state: 'sent', cameBack: true, opened: true, goal: true })
   await add(60, { state: 'sent' })
   await add(40, { state: 'skipped', reason: 'holdback', heldBack: true })
   await add(30, { state: 'skipped', reason: 'seen' })
   await add(1, { state: 'failed', reason: HOSTILE })
-  db.close()
 }
 
 /** As many names as the lists of suggestions have, of the length that names have. */
@@ -185,16 +182,14 @@ export async function seedDays(server: Served, days: number): Promise<string> {
   const { store } = server.parts()
   const appId = (await store.findAppByPublicId(server.first.appId))?.id ?? 0
   const [message] = await store.listMessages(appId)
-  const db = openDatabase(server.folder)
   for (let ago = 0; ago < days; ago += 1) {
     const adding = {
       appId,
       messageId: message?.id ?? 0,
       at: server.clock.now() - ago * DAY,
     }
-    await addDeliveries(db, { ...adding, count: 1 }, { state: 'sent', cameBack: true })
-    await addDeliveries(db, { ...adding, count: 1 }, { state: 'skipped', reason: 'seen' })
+    await addDeliveries(server.folder, { ...adding, count: 1 }, { state: 'sent', cameBack: true })
+    await addDeliveries(server.folder, { ...adding, count: 1 }, { state: 'skipped', reason: 'seen' })
   }
-  db.close()
   return `messages/${publicId('msg', message?.id ?? 0)}/results`
 }

@@ -1,7 +1,7 @@
+import { withSql } from '../data-folder.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openForReading } from '../../src/store/engine/database.ts'
 import {
   type Begun,
   call,
@@ -55,7 +55,7 @@ describe('beside a running server', () => {
       expect(err).toMatch(/^eventpost: line 3: email: .+\n.*1 line could not be imported/s)
       const again = await eventpostJson(['import', at('people.csv'), ...into, '--data', folder])
       expect(again).toEqual({ added: 0, updated: 1, failed: 0 })
-      expect(lastImport()).toStartWith('1 person into the app')
+      expect(await lastImport()).toStartWith('1 person into the app')
       const lines = (await run('export', '--format', 'ndjson', ...into)).out.trim().split('\n')
       expect(lines.map((line) => JSON.parse(line))).toMatchObject([
         { email: 'ada@example.com', firstName: '=Ada', tags: ['vip'] },
@@ -131,13 +131,11 @@ test(
   MANY_MS,
 )
 
-const lastImport = (): string => {
-  const db = openForReading(folder)
-  const noted = db.query(`SELECT subject FROM audit_entries WHERE action = 'data.import' ORDER BY id DESC LIMIT 1`)
-  const subject = String(noted.values())
-  db.close()
-  return subject
-}
+const lastImport = (): Promise<string | undefined> =>
+  withSql(folder, async (sql) => {
+    const text = `SELECT subject FROM audit_entries WHERE action = 'data.import' ORDER BY id DESC LIMIT 1`
+    return (await sql.prepare<{ subject: string }>(text).get())?.subject
+  })
 
 test(
   'stops after the current commit on Ctrl+C, and says and records how many people were imported',
@@ -150,7 +148,7 @@ test(
     const [, imported] =
       /Stopped\. (\d+) people were imported\. To continue, import the same file again\./.exec(err) ?? []
     expect([code, out, Number(imported) > 0]).toEqual([130, '', true])
-    expect(lastImport()).toStartWith(`${imported} people into the app`)
+    expect(await lastImport()).toStartWith(`${imported} people into the app`)
   },
   MANY_MS,
 )
@@ -166,7 +164,7 @@ test(
     const { code, err } = await run('import', at('half.ndjson'), '--app', begun.appId)
     const [, imported] = /Line 401 is not UTF-8 text\. .+ (\d+) people were imported before/.exec(err) ?? []
     expect([code, Number(imported) > 0]).toEqual([1, true])
-    expect(lastImport()).toStartWith(`${imported} people into the app`)
+    expect(await lastImport()).toStartWith(`${imported} people into the app`)
   },
   MANY_MS,
 )

@@ -1,6 +1,6 @@
+import { withSql } from '../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { DeliveryRow, MailSettings, MessageContent } from '../../src/store/message-types.ts'
-import { openDatabase } from '../../src/store/engine/database.ts'
 import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, type Messaging, MINUTE, recordOf, verdictsOf } from '../messaging.ts'
 
@@ -48,42 +48,36 @@ describe('settings of the app', () => {
     await messaging.decide()
     server.clock.tick(1)
     const at = server.clock.now()
-    const copy = (reason: string): void => {
-      const db = openDatabase(server.folder)
-      db.run(
-        `WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10001)
-         INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at,
-           due_at, attempt, resent, by_hand, reason, updated_at)
-         SELECT (SELECT max(id) FROM deliveries) + n, app_id, contact_id, message_id, version, ?1 || n, state,
-           triggered_at, planned_at, due_at, attempt, resent, by_hand, ?1, updated_at
-         FROM deliveries, numbers WHERE reason = 'perDay' AND length(once_key) < 6`,
-        [reason],
-      )
-      db.close()
-    }
-    const countLate = () => {
-      const db = openDatabase(server.folder)
-      const counted = db
-        .query('SELECT reason, count(*) AS late FROM deliveries WHERE due_at > ? GROUP BY reason')
-        .all(at)
-      db.close()
-      return counted
-    }
+    const copy = (reason: string) =>
+      withSql(server.folder, async (sql) => {
+        const text = `WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10001)
+          INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at,
+            due_at, attempt, resent, by_hand, reason, updated_at)
+          SELECT (SELECT max(id) FROM deliveries) + n, app_id, contact_id, message_id, version, CAST(?1 AS text) || n,
+            state, triggered_at, planned_at, due_at, attempt, resent, by_hand, ?1, updated_at
+          FROM deliveries, numbers WHERE reason = 'perDay' AND length(once_key) < 6`
+        await sql.prepare(text).run(reason)
+      })
+    const countLate = () =>
+      withSql(server.folder, async (sql) => {
+        const text = 'SELECT reason, count(*) AS late FROM deliveries WHERE due_at > ? GROUP BY reason ORDER BY reason'
+        return await sql.prepare(text).all(at)
+      })
     const check = () => messaging.store().checkBrakes({ at })
-    copy('sender_refused')
-    copy('perWeek')
+    await copy('sender_refused')
+    await copy('perWeek')
     const change = { ...messaging.by, at }
     await messaging.store().setMailSettings({ ...change, settings: { perPersonDay: null } })
     await messaging.store().bindSenderDomain({ ...change, domain: 'first.example', proof: 'operator' })
-    expect(countLate()).toEqual([
+    expect(await countLate()).toEqual([
       { reason: 'perWeek', late: 2 },
       { reason: 'sender_refused', late: 1 },
     ])
     await server.restart()
     expect(await check()).toEqual({ isMore: true })
-    expect(countLate()).toEqual([{ reason: 'sender_refused', late: 1 }])
+    expect(await countLate()).toEqual([{ reason: 'sender_refused', late: 1 }])
     expect(await check()).toEqual({ isMore: false })
-    expect(countLate()).toEqual([])
+    expect(await countLate()).toEqual([])
     expect(await check()).toEqual({ isMore: false })
   })
 

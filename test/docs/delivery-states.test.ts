@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { DELIVERY_STATES, labelOf, STATE_LABELS } from '../../src/deliveries/delivery-lists.ts'
 import { lastDays, readResults } from '../../src/deliveries/results.ts'
-import { openDatabase } from '../../src/store/engine/database.ts'
 import { type AccountPages, appOf, openAccount } from '../dashboard/browser.ts'
 import { addDeliveries } from '../dashboard/messages/result-rows.ts'
 
@@ -27,14 +26,12 @@ test('the documentation names the states that results count as sent', async () =
   const named = Array.from(line.matchAll(/`([a-z]+)`/g), ([, state]) => state)
   const { id: appId } = await appOf(pages)
   const [messageId = 0, at] = [(await pages.store.listMessages(appId))[0]?.id, pages.clock.now()]
-  const db = openDatabase(pages.folder)
   const readSent = async () => (await readResults(pages.store, messageId, lastDays(1, at))).funnel.sent
   const counted: string[] = []
   for (const state of DELIVERY_STATES) {
     const before = await readSent()
-    await addDeliveries(db, { appId, messageId, at, count: 1 }, { state })
+    await addDeliveries(pages.folder, { appId, messageId, at, count: 1 }, { state })
     if ((await readSent()) > before) counted.push(state)
   }
-  db.close()
   expect(named.toSorted()).toEqual(counted.toSorted())
 })

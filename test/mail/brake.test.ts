@@ -1,10 +1,10 @@
+import { withSql } from '../data-folder.ts'
 import { beforeEach, expect, test } from 'bun:test'
 import { hookPath, makeHookToken, writeHookSecret } from '../../src/accounts/hook-secrets.ts'
 import { publicId } from '../../src/core/ids.ts'
 import { whenToGiveUp } from '../../src/deliveries/deliveries.ts'
 import { resendMatching, toFailed } from '../../src/deliveries/delivery-lists.ts'
 import { parseRecord } from '../../src/store/decision-records.ts'
-import { openDatabase } from '../../src/store/engine/database.ts'
 import { useClosing } from '../closing.ts'
 import { DAY, HOUR } from '../durations.ts'
 import { CONTENT, type Sending, startSending } from './sending.ts'
@@ -19,22 +19,22 @@ beforeEach(async () => {
   await sending.setSettings({ hookSecrets: writeHookSecret({ hookSecrets: null }, 'postmark', TOKEN) })
 })
 
+const change = (text: string, ...values: number[]) =>
+  withSql(sending.folder, async (sql) => await sql.prepare(text).run(...values))
+
 /** As if so many emails had been sent today. */
-function haveSent(sent: number, counts: { bounced?: number; complained?: number } = {}): void {
+async function haveSent(sent: number, counts: { bounced?: number; complained?: number } = {}): Promise<void> {
   const { bounced = 0, complained = 0 } = counts
-  const db = openDatabase(sending.folder)
   const day = Math.floor(sending.clock.now() / DAY)
-  const insert = 'INSERT OR REPLACE INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, ?, ?, ?)'
-  db.run(insert, [sending.app.id, day, sent, bounced, complained])
-  db.close()
+  const insert = `INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (app_id, day)
+      DO UPDATE SET sent = excluded.sent, bounced = excluded.bounced, complained = excluded.complained`
+  await change(insert, sending.app.id, day, sent, bounced, complained)
 }
 
 /** As if more had been sent since. */
-function haveMore(sent: number, complained = 0): void {
-  const db = openDatabase(sending.folder)
-  db.run('UPDATE mail_days SET sent = sent + ?, complained = complained + ?', [sent, complained])
-  db.close()
-}
+const haveMore = (sent: number, complained = 0) =>
+  change('UPDATE mail_days SET sent = sent + ?, complained = complained + ?', sent, complained)
 
 async function sendTo(email: string) {
   await sending.sendEvent(email)
@@ -64,7 +64,7 @@ const saveReceipt = () =>
 
 /** The fifth complaint of 1,000 emails. */
 async function pullBrake(): Promise<void> {
-  haveSent(999, { complained: 4 })
+  await haveSent(999, { complained: 4 })
   await post(postmarkComplaint(await sendTo('angry@example.com')))
 }
 
@@ -102,16 +102,16 @@ test('a member releases it: what waited is sent, and only later emails count', a
 test('after a release, late reports about earlier emails do not count', async () => {
   const earlier = []
   for (let index = 0; index < 6; index += 1) earlier.push(await sendTo(`early${index}@example.com`))
-  haveSent(995, { complained: 4 })
+  await haveSent(995, { complained: 4 })
   await post(postmarkComplaint(await sendTo('angry@example.com')))
   sending.clock.tick(HOUR)
   await sending.store().releaseBrake({ appId: sending.app.id, actor: 'mem_1', at: sending.clock.now() })
-  haveMore(200)
+  await haveMore(200)
   for (const one of earlier.slice(0, 5)) await post(postmarkComplaint(one))
   await post(postmarkBounce(earlier[5] ?? { id: '', to: '' }))
   expect(await ofToday()).toMatchObject({ sent: 1_196, complained: 10, bounced: 1 })
   expect(await sending.store().findBrake(sending.app.id)).toBeNull()
-  haveMore(0, 4)
+  await haveMore(0, 4)
   await post(postmarkComplaint(await sendTo('later@example.com')))
   expect(await sending.store().findBrake(sending.app.id)).toMatchObject({ failures: 5, emails: 201 })
 })
@@ -157,7 +157,7 @@ test('holds back failed emails that are sent again in bulk, but not a single one
   for (const email of ['ada@example.com', 'bob@example.com']) await sending.sendEvent(email)
   await sending.sendDue()
   expect(await sending.states()).toEqual({ 'failed: smtp_550': 2 })
-  haveSent(1_000, { complained: 5 })
+  await haveSent(1_000, { complained: 5 })
   await sending.setSettings({ complaintLimit: 0.2 })
   reply = 'accept'
   const { clock, app } = sending
@@ -184,7 +184,7 @@ test('a higher limit ends it', async () => {
 })
 
 test('hard bounces count, and soft ones do not', async () => {
-  haveSent(0)
+  await haveSent(0)
   await post(postmarkBounce(await sendTo('soft@example.com'), 'SoftBounce'))
   expect(await ofToday()).toMatchObject({ sent: 1, bounced: 0, complained: 0 })
   const hard = await sendTo('hard@example.com')
@@ -196,7 +196,7 @@ test('hard bounces count, and soft ones do not', async () => {
 
 test('a mailbox that does not exist is a bounce, and pulls it', async () => {
   sending = keep(await startSending({}, { recipient: () => 550, unknownMailbox: true }))
-  haveSent(99, { bounced: 9 })
+  await haveSent(99, { bounced: 9 })
   await sending.sendEvent('nobody@example.com')
   await sending.sendDue()
   expect(await ofToday()).toMatchObject({ sent: 100, bounced: 10 })
@@ -204,9 +204,7 @@ test('a mailbox that does not exist is a bounce, and pulls it', async () => {
 })
 
 test('emails that waited are woken for one app per check', async () => {
-  const db = openDatabase(sending.folder)
-  db.run('INSERT INTO mail_brakes (app_id, is_waking) VALUES (1001, 1), (1002, 1)')
-  db.close()
+  await change('INSERT INTO mail_brakes (app_id, is_waking) VALUES (1001, 1), (1002, 1)')
   expect(await check()).toEqual({ isMore: true })
   expect(await check()).toEqual({ isMore: false })
 })

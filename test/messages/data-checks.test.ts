@@ -1,7 +1,7 @@
+import { withSql } from '../data-folder.ts'
 import { describe, expect, test } from 'bun:test'
 import { warnOfData } from '../../src/messages/data-checks.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
-import { openDatabase } from '../../src/store/engine/database.ts'
 import { createMessaging, messageOf } from '../messaging.ts'
 import { CONTACTS, createTestServer } from '../helper.ts'
 import { checkLive } from '../../src/messages/message-checks.ts'
@@ -90,16 +90,20 @@ describe('a property to compare', () => {
 test('wrong values are found however many people have right ones', async () => {
   const server = await createTestServer()
   const messaging = await createMessaging(server)
-  const db = openDatabase(server.folder)
-  const add = (name: string, value: string, person: number): void =>
-    void db.run('INSERT INTO contact_fields VALUES (?, ?, ?, ?)', [messaging.app.id, name, value, person])
+  const values: [name: string, value: string, person: number][] = []
+  const add = (...value: (typeof values)[number]): void => void values.push(value)
   for (let person = 1; person <= 3_000; person += 1) {
     add('timezone', person % 2 === 0 ? 'Europe/Berlin' : 'America/New_York', person)
     add('trialEndsAt', new Date(1.7e12 + 1e6 * person).toISOString(), person)
   }
   for (const [place, value] of ['Berlin', 'UTC+2', 'CEST'].entries()) add('timezone', value, 4_000 + place)
   for (const [place, value] of ['01.12.2026', '30.11.2026', 'soon'].entries()) add('trialEndsAt', value, 4_000 + place)
-  db.close()
+  await withSql(server.folder, async (sql) => {
+    const { itemsOf } = sql.dialect
+    const insert = `INSERT INTO contact_fields (app_id, name, value, contact_id)
+      SELECT CAST(? AS bigint), value ->> 0, value ->> 1, CAST(value ->> 2 AS bigint) FROM ${itemsOf('?', 'given')}`
+    await sql.prepare(insert).run(messaging.app.id, JSON.stringify(values))
+  })
   const { warnings } = await checkLive(messaging.context(), messageOf({ trigger: TRIAL }))
   expect(warnings.map(({ message }) => message.split(',')[0])).toEqual([
     'At least 3 people have a value in `fields.trialEndsAt` that is not a date',

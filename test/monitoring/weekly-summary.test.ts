@@ -10,7 +10,6 @@ import {
   writeSummary,
 } from '../../src/monitoring/weekly-summary.ts'
 import type { Owner } from '../../src/store/weekly-summaries.ts'
-import { openDatabase } from '../../src/store/engine/database.ts'
 import { type AccountPages, appOf, createBrowser, openAccount } from '../dashboard/browser.ts'
 import { addDeliveries } from '../dashboard/messages/result-rows.ts'
 import { textOf } from '../dashboard/pages.ts'
@@ -111,13 +110,11 @@ describe('the summary', () => {
     pages = await openAccount({ mail: { defaults, noteServer: () => {} }, baseUrl: 'https://post.example.com' })
     const app = await appOf(pages)
     const [message] = await pages.store.listMessages(app.id)
-    const db = openDatabase(pages.folder)
     await addDeliveries(
-      db,
+      pages.folder,
       { appId: app.id, messageId: message?.id ?? 0, at: pages.clock.now(), count: 3 },
       { state: 'sent' },
     )
-    db.close()
   }
   /** As a new process would. */
   const sendAgain = () => createWeeklySummaries({ ...pages.parts, note: () => {} }).sendDue()

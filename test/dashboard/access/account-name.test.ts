@@ -1,5 +1,5 @@
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import { type AccountPages, type Browser, openAccount } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
@@ -27,9 +27,8 @@ test('an owner renames the account, and every page says so', async () => {
   expect(await textOf(html, '.switcher summary span')).toEqual([`EngineAccount ${HOSTILE}`])
   expect(await attributesOf(html, '#name', 'value')).toEqual([HOSTILE])
   await expectHarmless(html)
-  const db = openDatabase(pages.folder)
-  const entries = db.query(`SELECT actor, subject FROM audit_entries WHERE action = 'account.rename'`).all()
-  db.close()
+  const text = `SELECT actor, subject FROM audit_entries WHERE action = 'account.rename'`
+  const entries = await withSql(pages.folder, async (sql) => await sql.prepare(text).all())
   const owner = await pages.store.findMember('ada@example.com')
   expect(entries).toEqual([{ actor: owner?.id, subject: pages.begun.accountId }])
 })

@@ -1,6 +1,6 @@
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { createKey } from '../../../src/accounts/accounts.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import { SIGN_INS_KEPT_MS } from '../../../src/accounts/account-rules.ts'
 import { describeAction } from '../../../src/dashboard/access/audit-labels.ts'
 import { codeAt, turnOn } from './authenticator.ts'
@@ -82,15 +82,16 @@ describe('sign-ins', () => {
     await pages.signInNotes.save()
     for (let i = 0; i < 30; i++) await createBrowser(pages, { address: `10.2.${i}.1` }).signIn('ada@example.com', 'x')
     await pages.signInNotes.save()
-    const db = openDatabase(pages.folder)
     const counts = () =>
-      db.query<{ count: number }, []>(`SELECT count FROM audit_entries WHERE action LIKE 'sign_in.%'`).all()
-    expect(counts().length).toBeLessThanOrEqual(22)
-    expect(counts().reduce((sum, { count }) => sum + count, 0)).toBe(300)
+      withSql(pages.folder, async (sql) => {
+        const text = `SELECT count FROM audit_entries WHERE action LIKE 'sign_in.%'`
+        return await sql.prepare<{ count: number }>(text).all()
+      })
+    expect((await counts()).length).toBeLessThanOrEqual(22)
+    expect((await counts()).reduce((sum, { count }) => sum + count, 0)).toBe(300)
     pages.clock.ms += 600_000
     await pages.signInNotes.save()
-    expect(counts().reduce((sum, { count }) => sum + count, 0)).toBe(330)
-    db.close()
+    expect((await counts()).reduce((sum, { count }) => sum + count, 0)).toBe(330)
     const { html } = await owner.get(`${pages.at('audit')}?kind=sign_ins`)
     const [older] = await attributesOf(html, '.pager [rel=next]', 'href')
     const rows = [...(await rowsOf('?kind=sign_ins')), ...(await rowsOf(`?${older?.split('?')[1] ?? ''}`))]

@@ -1,7 +1,7 @@
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { CreatedAccount } from '../../../src/accounts/accounts.ts'
 import { inviteMember } from '../../../src/accounts/members.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import { SIGN_IN_DELAYS } from '../../../src/accounts/sign-in-tries.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from '../browser.ts'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
@@ -177,13 +177,11 @@ describe('a person with the link of someone else', () => {
     }
     return [await answerOf(token, ADA), await answerOf(unknown, EVE)]
   }
-  const entries = () => {
-    const db = openDatabase(pages.folder)
-    const sql = `SELECT account_id, actor, subject FROM audit_entries WHERE action = 'member.refuse_password'`
-    const rows = db.query(sql).values()
-    db.close()
-    return rows
-  }
+  const entries = () =>
+    withSql(pages.folder, async (sql) => {
+      const text = `SELECT account_id, actor, subject FROM audit_entries WHERE action = 'member.refuse_password'`
+      return (await sql.prepare<object>(text).all()).map((row) => Object.values(row))
+    })
 
   const HARMLESS: (Record<string, string> | null)[] = [
     null,
@@ -194,7 +192,7 @@ describe('a person with the link of someone else', () => {
     const [known, unknown] = await answersTo(fields)
     expect(known).toBe(unknown)
     expect(known).toContain("If you don't have a password yet")
-    expect(entries()).toEqual([])
+    expect(await entries()).toEqual([])
   })
 
   test('changes nothing by guessing, and the account is notified', async () => {
@@ -206,7 +204,7 @@ describe('a person with the link of someone else', () => {
       [],
     ])
     const ada = await pages.store.findMember(ADA)
-    expect(entries()).toEqual([[other.accountId, 'link', ada?.id ?? '']])
+    expect(await entries()).toEqual([[other.accountId, 'link', ada?.id ?? '']])
     expect([await mayLook(), (await createBrowser(pages).signIn(ADA, NEW)).status]).toEqual([false, 400])
   })
 
@@ -217,7 +215,7 @@ describe('a person with the link of someone else', () => {
     const { status, html } = await browser.post('/password', { token, newPassword: PASSWORD })
     spyOn(Bun.password, 'verify').mockRestore()
     expect([status, (await textOf(html, FAULT))[0]]).toEqual([429, expect.stringContaining('Too many wrong passwords')])
-    expect(entries()).toHaveLength(SIGN_IN_DELAYS.pair.free)
+    expect(await entries()).toHaveLength(SIGN_IN_DELAYS.pair.free)
   })
 })
 

@@ -1,5 +1,5 @@
+import { readStored, withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import { codeAt, codesOf, setUp, STEP_MS, turnOn, twoStepPath } from './authenticator.ts'
 import { type AccountPages, type Browser, createBrowser, openAccount, PASSWORD } from '../browser.ts'
 import { attributesOf, expectHarmless, textOf } from '../pages.ts'
@@ -23,14 +23,12 @@ const sectionOf = async (browser = ada) => {
 }
 const isOn = async () => (await pages.store.listTwoStepOn([await memberId()])).length > 0
 
-function audited(): unknown[] {
-  const db = openDatabase(pages.folder)
-  const rows = db
-    .query(`SELECT action, actor, subject FROM audit_entries WHERE action LIKE 'two_step.%' ORDER BY created_at, rowid`)
-    .all()
-  db.close()
-  return rows
-}
+/** In the order of the page, which shows the newest first. */
+const audited = () =>
+  withSql(pages.folder, async (sql) => {
+    const text = `SELECT action, actor, subject FROM audit_entries WHERE action LIKE 'two_step.%' ORDER BY created_at, id`
+    return await sql.prepare(text).all()
+  })
 
 /** Confirms a change with the current code. */
 const confirmation = (secret: string) => ({ confirmPassword: PASSWORD, confirmCode: codeAt(secret, pages.clock.ms) })
@@ -82,7 +80,7 @@ describe('setting it up', () => {
       ])
       expect((await textOf(html, '#two-step-key')).join('').replaceAll(' ', '')).toBe(secret)
     }
-    expect([await isOn(), audited()]).toEqual([false, []])
+    expect([await isOn(), await audited()]).toEqual([false, []])
   })
 
   test('a right code turns it on, ends all other sessions and shows ten codes once', async () => {
@@ -105,7 +103,7 @@ describe('setting it up', () => {
     pages.clock.ms += STEP_MS
     expect((await ada.post(path(), confirmation(secret))).status).toBe(409)
     const id = await memberId()
-    expect(audited()).toEqual([{ action: 'two_step.turn_on', actor: id, subject: id }])
+    expect(await audited()).toEqual([{ action: 'two_step.turn_on', actor: id, subject: id }])
   })
 
   test('reloading the page with the codes says that it is on, and makes new ones', async () => {
@@ -207,7 +205,7 @@ describe('new recovery codes', () => {
     await browser.signIn('ada@example.com')
     expect((await browser.post('/sign-in/code', { recoveryCode: codes[0] ?? '' })).status).toBe(400)
     expect((await browser.post('/sign-in/code', { recoveryCode: made[0] ?? '' })).location).toBe('/')
-    expect(audited()).toMatchObject([
+    expect(await audited()).toMatchObject([
       { action: 'two_step.turn_on' },
       { action: 'two_step.renew_recovery_codes' },
       { action: 'two_step.use_recovery_code' },
@@ -274,7 +272,7 @@ test('turning it off needs the password and a code', async () => {
     'Done: Two-step sign-in is off. You sign in with your password alone.',
   ])
   expect((await createBrowser(pages).signIn('ada@example.com')).location).toBe('/')
-  expect(audited()).toMatchObject([{ action: 'two_step.turn_on' }, { action: 'two_step.turn_off' }])
+  expect(await audited()).toMatchObject([{ action: 'two_step.turn_on' }, { action: 'two_step.turn_off' }])
 })
 
 test('every role can use it, and the list of members shows who does', async () => {
@@ -290,10 +288,9 @@ test('each account of a member sees only that it is on', async () => {
   const other = await pages.addAccount('eve@example.com', 'Other')
   await pages.addMember('ada@example.com', 'viewer', other.accountId)
   const { secret } = await turnOn(pages, ada)
-  const db = openDatabase(pages.folder)
-  const accountIds = db.query(`SELECT account_id FROM audit_entries WHERE action = 'two_step.turn_on'`).values().flat()
-  db.close()
-  expect(accountIds.toSorted()).toEqual([pages.begun.accountId, other.accountId].toSorted())
+  const text = `SELECT account_id AS account FROM audit_entries WHERE action = 'two_step.turn_on'`
+  const noted = await withSql(pages.folder, async (sql) => await sql.prepare<{ account: string }>(text).all())
+  expect(noted.map(({ account }) => account).toSorted()).toEqual([pages.begun.accountId, other.accountId].toSorted())
   const eve = await pages.signedIn('eve@example.com')
   const { html } = await eve.get(`/apps/${other.appId}/members`)
   expect((await textOf(html, 'tbody .badge.good')).toSorted()).toEqual(['Active', 'Active, two-step'])
@@ -312,10 +309,10 @@ test('keys need only the password', async () => {
 
 test('recovery codes are stored as hashes', async () => {
   const { codes } = await turnOn(pages, ada)
-  const files = await Promise.all(['', '-wal'].map((end) => Bun.file(`${pages.folder}/eventpost.db${end}`).text()))
+  const stored = await readStored(pages.folder)
   for (const code of codes) {
-    expect(files.join('')).not.toContain(code.replaceAll('-', ''))
-    expect(files.join('')).toContain(Bun.SHA256.hash(code.replaceAll('-', ''), 'base64url'))
+    expect(stored).not.toContain(code.replaceAll('-', ''))
+    expect(stored).toContain(Bun.SHA256.hash(code.replaceAll('-', ''), 'base64url'))
   }
 })
 

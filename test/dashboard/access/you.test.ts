@@ -1,3 +1,4 @@
+import { readStored } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { MOST_SESSIONS } from '../../../src/accounts/account-rules.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from '../browser.ts'
@@ -43,9 +44,9 @@ describe('the session', () => {
   test('is stored as a hash', async () => {
     const browser = await pages.signedIn()
     const token = browser.cookies.get('eventpost_session_8080') ?? ''
-    const file = await Bun.file(`${pages.folder}/eventpost.db-wal`).text()
-    expect([token.length, file.includes(token)]).toEqual([43, false])
-    expect(file).toContain(Bun.SHA256.hash(token, 'base64url'))
+    const stored = await readStored(pages.folder)
+    expect([token.length, stored.includes(token)]).toEqual([43, false])
+    expect(stored).toContain(Bun.SHA256.hash(token, 'base64url'))
   })
 })
 

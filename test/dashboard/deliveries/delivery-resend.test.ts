@@ -1,9 +1,9 @@
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
 import { cancelDelivery } from '../../../src/deliveries/delivery-lists.ts'
 import { SPREAD } from '../../../src/mail/marks.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import type { DeliveryRow, MailSettings, MessageContent, SuppressionReason } from '../../../src/store/message-types.ts'
 import { type Behaviour, startMailServer } from '../../mail/mail-server.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
@@ -379,9 +379,8 @@ describe('an email that waits', () => {
     const path = await trigger(WAITING)
     const person = await pages.store.findContact(app.id, BOB)
     expect(await textOf(await see(path), '#send-now h2')).toEqual([`Send this email to ${BOB} now?`])
-    const sqlite = openDatabase(pages.folder)
-    sqlite.run(`UPDATE contacts SET status = 'unsubscribed' WHERE id = ?`, [person?.id ?? 0])
-    sqlite.close()
+    const end = `UPDATE contacts SET status = 'unsubscribed' WHERE id = ?`
+    await withSql(pages.folder, async (sql) => await sql.prepare(end).run(person?.id ?? 0))
     expect(await offered(path)).toEqual(['Cancel this email', 'Cancel this email'])
   })
 

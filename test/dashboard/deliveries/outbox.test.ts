@@ -1,6 +1,6 @@
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { MOST_RESENT } from '../../../src/deliveries/delivery-lists.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
@@ -46,9 +46,8 @@ describe('the outbox', () => {
 
   test('shows an email with its source only, as in older data', async () => {
     await keep([{ email: 'bob@example.com', headline: 'Zwölf Bilder' }])
-    const db = openDatabase(pages.folder)
-    db.run('UPDATE captured_mails SET sender = NULL, recipient = NULL, subject = NULL, html = NULL, text = NULL')
-    db.close()
+    const empty = 'UPDATE captured_mails SET sender = NULL, recipient = NULL, subject = NULL, html = NULL, text = NULL'
+    await withSql(pages.folder, async (sql) => await sql.prepare(empty).run())
     const html = await see()
     expect(await textOf(html, 'td .strong')).toEqual(['Zwölf Bilder'])
     expect(await textOf(html, 'td[data-label=To]')).toEqual(['bob@example.com'])
@@ -179,19 +178,19 @@ describe('sending all captured emails', () => {
   })
 
   test('sends a bounded number at once, the newest first, and goes on from there', async () => {
-    const db = openDatabase(pages.folder)
     const count = MOST_RESENT + 2
     await keep([{ email: 'first@example.com', headline: 'First' }])
-    const copy = (table: string, changes: Record<string, string>, where: string): void => {
-      const names = db.query<{ name: string }, []>(`SELECT name FROM pragma_table_info('${table}')`).all()
-      const values = names.map(({ name }) => changes[name] ?? name)
-      db.run(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count - 1})
-        INSERT INTO ${table} (${names.map(({ name }) => name).join(', ')}) SELECT ${values.join(', ')} FROM ${table}, n
-        WHERE ${where}`)
-    }
-    copy('captured_mails', { delivery_id: 'delivery_id + 16 * i' }, '1')
-    copy('deliveries', { id: 'id + 16 * i', contact_id: 'contact_id + 16 * i' }, `state = 'kept'`)
-    db.close()
+    await withSql(pages.folder, async (sql) => {
+      const copy = async (table: string, changes: Record<string, string>): Promise<void> => {
+        const names = Object.keys((await sql.prepare<object>(`SELECT * FROM ${table}`).get()) ?? {})
+        const values = names.map((name) => changes[name] ?? name)
+        const text = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count - 1})
+          INSERT INTO ${table} (${names.join(', ')}) SELECT ${values.join(', ')} FROM ${table}, n`
+        await sql.prepare(text).run()
+      }
+      await copy('captured_mails', { delivery_id: 'delivery_id + 16 * i' })
+      await copy('deliveries', { id: 'id + 16 * i', contact_id: 'contact_id + 16 * i' })
+    })
     await setServer('smtp://127.0.0.1:1')
     expect(await offered()).toEqual([`Send the newest ${MOST_RESENT}`])
     const [until] = await attributesOf(await see(), '#send-all [name=until]', 'value')

@@ -1,8 +1,8 @@
 /** Failed emails that are sent again together, from the list that shows them. */
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { publicId } from '../../../src/core/ids.ts'
 import { describeResent } from '../../../src/dashboard/deliveries/resend-all.tsx'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
@@ -70,12 +70,8 @@ test('only those that the list shows, and only by editors', async () => {
 
 test('while the brake is on: all wait, and a single one is sent anyway, as the dialogs say', async () => {
   const app = await appOf(pages)
-  const db = openDatabase(pages.folder)
-  db.run("INSERT INTO mail_brakes (app_id, since, kind, failures, emails) VALUES (?, ?, 'complaints', 5, 2500)", [
-    app.id,
-    pages.clock.now(),
-  ])
-  db.close()
+  const pull = "INSERT INTO mail_brakes (app_id, since, kind, failures, emails) VALUES (?, ?, 'complaints', 5, 2500)"
+  await withSql(pages.folder, async (sql) => await sql.prepare(pull).run(app.id, pages.clock.now()))
   const html = await see()
   expect(await textOf(html, '#send-all p')).toContain(
     'The brake is on, so lifecycle emails wait until the rate has fallen.',

@@ -1,6 +1,6 @@
+import { withSql } from '../../data-folder.ts'
 import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { publicId } from '../../../src/core/ids.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import { addDeliveries } from './result-rows.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, HOSTILE, textOf } from '../pages.ts'
@@ -419,10 +419,8 @@ describe('deleting', () => {
     expect(await attributesOf(gone.html, 'main .button', 'href')).toEqual([pages.at('messages')])
     const unknown = await pages.browser.get(pages.at('messages/msg_00000000zzz'))
     expect([unknown.status, await textOf(unknown.html, 'h1')]).toEqual([404, ['Message not found']])
-    const db = openDatabase(pages.folder)
-    const audited = db.query('SELECT actor, subject FROM audit_entries WHERE action = ?').all('message.delete')
-    db.close()
-    expect(audited).toEqual([
+    const audited = `SELECT actor, subject FROM audit_entries WHERE action = 'message.delete'`
+    expect(await withSql(pages.folder, async (sql) => await sql.prepare(audited).all())).toEqual([
       { actor: expect.stringMatching(/^mem_/), subject: `${publicId('msg', id)} ["Results ready, they left"]` },
     ])
   })
@@ -431,15 +429,13 @@ describe('deleting', () => {
     await pages.press(pages.path, 'live')
     await pages.press(pages.path, 'paused')
     expect(await buttons()).toEqual(['Delete'])
-    const db = openDatabase(pages.folder)
     const { id: messageId } = await pages.draft()
     const at = pages.clock.now()
     await addDeliveries(
-      db,
+      pages.folder,
       { appId: pages.app.id, messageId, at, count: 1 },
       { state: 'skipped', reason: 'holdback', heldBack: true },
     )
-    db.close()
     expect(await buttons()).toEqual([])
     expect((await pages.press(pages.path, 'delete')).status).toBe(409)
   })

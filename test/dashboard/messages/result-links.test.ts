@@ -1,6 +1,6 @@
 /** Each number of results opens as many deliveries, in the list and as CSV, whatever became of the emails. */
+import { withSql } from '../../data-folder.ts'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { publicId } from '../../../src/core/ids.ts'
 import { DAY, HOUR, MINUTE } from '../../durations.ts'
@@ -82,11 +82,10 @@ beforeAll(async () => {
       await happen('waiting', 1_000 * round + 100 * hours)
     }
   }
-  const db = openDatabase(pages.folder)
-  db.run(`UPDATE deliveries SET came_back_at = updated_at, opened_at = iif(id / 16 % 2, updated_at, NULL),
-    goal_at = iif(id / 16 % 4 = 1, updated_at, NULL)
-    WHERE (state = 'sent' OR held_back_at IS NOT NULL) AND joined_to IS NULL AND id / 16 % 3 > 0`)
-  db.close()
+  const reach = `UPDATE deliveries SET came_back_at = updated_at,
+      opened_at = CASE WHEN id / 16 % 2 = 1 THEN updated_at END, goal_at = CASE WHEN id / 16 % 4 = 1 THEN updated_at END
+    WHERE (state = 'sent' OR held_back_at IS NOT NULL) AND joined_to IS NULL AND id / 16 % 3 > 0`
+  await withSql(pages.folder, async (sql) => await sql.prepare(reach).run())
   pages.clock.ms += 2 * HOUR
   browser = await pages.signedIn()
 })

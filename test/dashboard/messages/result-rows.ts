@@ -1,9 +1,8 @@
 /** Deliveries for results, as the store has them. */
-import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
-import type { Database } from 'bun:sqlite'
 import { idAt } from '../../../src/core/ids.ts'
 import { createComparing } from '../../../src/store/compared-people.ts'
 import type { DeliveryState } from '../../../src/store/message-types.ts'
+import { withSql } from '../../data-folder.ts'
 
 export type ResultRow = { state: DeliveryState; reason?: string; daysAgo?: number } & Partial<
   Record<'cameBack' | 'opened' | 'goal' | 'heldBack' | 'isCapturing', boolean>
@@ -15,7 +14,7 @@ type Adding = { appId: number; messageId: number; at: number; count: number }
 
 /** One for each new person. */
 export async function addDeliveries(
-  db: Database,
+  folder: string,
   { appId, messageId, at, count }: Adding,
   row: ResultRow,
 ): Promise<void> {
@@ -24,29 +23,31 @@ export async function addDeliveries(
   const ends = [row.state, row.reason ?? null, atIf(isSent), atIf(row.heldBack)]
   const reached = [atIf(row.cameBack), atIf(row.opened), atIf(row.goal)]
   const isCompared = isSent || row.state === 'failed' || row.heldBack === true
-  for (let index = 0; index < count; index += 1) {
-    last += 1
-    const id = idAt(at) + last
-    db.run(
-      `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, triggered_at, planned_at, due_at, updated_at,
-         once_key, state, attempt, resent, by_hand)
-       VALUES (?1, ?2, ?1, ?3, 1, ?4, ?4, ?4, ?4, '', 'waiting', 1, 0, 0)`,
-      [id, appId, messageId, at],
-    )
-    db.run(
-      `UPDATE deliveries SET state = ?, reason = ?, handed_at = ?, held_back_at = ?, came_back_at = ?, opened_at = ?,
-         goal_at = ? WHERE id = ?`,
-      [...ends, ...reached, id],
-    )
-    if (!isCompared) continue
-    await createComparing(createSqliteSql(db)).compare(id, {
-      at,
-      isHeldBack: row.heldBack === true,
-      isCapturing: row.isCapturing,
-    })
-    db.run('UPDATE compared_people SET came_back_at = ?, opened_at = ?, goal_at = ? WHERE delivery_id = ?', [
-      ...reached,
-      id,
-    ])
-  }
+  const [first, end] = [idAt(at) + last + 1, idAt(at) + last + count]
+  last += count
+  await withSql(folder, async (sql) => {
+    await sql
+      .prepare(
+        `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, triggered_at, planned_at, due_at, updated_at,
+           once_key, state, attempt, resent, by_hand)
+         WITH RECURSIVE numbers (n) AS (SELECT CAST(?1 AS bigint) UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)
+         SELECT n, ?3, n, ?4, 1, ?5, ?5, ?5, ?5, '', 'waiting', 1, 0, 0 FROM numbers`,
+      )
+      .run(first, end, appId, messageId, at)
+    await sql
+      .prepare(
+        `UPDATE deliveries SET state = ?, reason = ?, handed_at = ?, held_back_at = ?, came_back_at = ?, opened_at = ?,
+           goal_at = ? WHERE id BETWEEN ? AND ?`,
+      )
+      .run(...ends, ...reached, first, end)
+    if (!isCompared) return
+    const comparing = createComparing(sql)
+    for (let id = first; id <= end; id += 1)
+      await comparing.compare(id, { at, isHeldBack: row.heldBack === true, isCapturing: row.isCapturing })
+    await sql
+      .prepare(
+        'UPDATE compared_people SET came_back_at = ?, opened_at = ?, goal_at = ? WHERE delivery_id BETWEEN ? AND ?',
+      )
+      .run(...reached, first, end)
+  })
 }

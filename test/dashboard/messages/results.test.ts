@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { withSql } from '../../data-folder.ts'
+import { describe, expect, test } from 'bun:test'
 import { readAppResults, readResults } from '../../../src/deliveries/results.ts'
 import { groupDays } from '../../../src/dashboard/messages/results-chart.tsx'
 import { writeDay } from '../../../src/dashboard/layout/days.ts'
 import { readView } from '../../../src/dashboard/messages/results-view.ts'
 import { publicId } from '../../../src/core/ids.ts'
 import type { ReportKind } from '../../../src/store/delivery-reports.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import { DAY } from '../../durations.ts'
 import { attributesOf, textOf } from '../pages.ts'
 import { fieldsOf, useEditing } from './editing.ts'
@@ -13,13 +13,13 @@ import { addDeliveries, type ResultRow } from './result-rows.ts'
 
 const pages = useEditing()
 
-let db: ReturnType<typeof openDatabase>
-beforeEach(() => void (db = openDatabase(pages.folder)))
-afterEach(() => db.close())
-
 async function add(count: number, row: ResultRow, messageId?: number): Promise<void> {
   const at = pages.clock.now() - (row.daysAgo ?? 0) * DAY
-  await addDeliveries(db, { appId: pages.app.id, messageId: messageId ?? (await pages.draft()).id, at, count }, row)
+  await addDeliveries(
+    pages.folder,
+    { appId: pages.app.id, messageId: messageId ?? (await pages.draft()).id, at, count },
+    row,
+  )
 }
 
 const resultsPath = async (): Promise<string> =>
@@ -92,10 +92,11 @@ describe('the funnel', () => {
     await add(2, { state: 'sent' })
     const sent = { appId: pages.app.id, messageId: null, contactId: null, states: null, before: null, limit: 2 }
     const ids = (await pages.store.listDeliveries(sent)).map(({ id }) => id)
-    for (const [nth, id] of ids.entries()) {
-      const contactId = await pages.event({ email: `${nth}@example.com`, event: 'other' })
-      db.run('UPDATE deliveries SET contact_id = ? WHERE id = ?', [contactId, id])
-    }
+    await withSql(pages.folder, async (sql) => {
+      const move = sql.prepare('UPDATE deliveries SET contact_id = ? WHERE id = ?')
+      for (const [nth, id] of ids.entries())
+        await move.run(await pages.event({ email: `${nth}@example.com`, event: 'other' }), id)
+    })
     const report = (nth: number, kind: ReportKind, provider: string | null) => {
       const reports = [{ deliveryId: ids[nth] ?? 0, kind, reason: '' }]
       return pages.store.reportDeliveries({ appId: pages.app.id, at: pages.clock.now(), provider, reports })

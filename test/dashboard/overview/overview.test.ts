@@ -1,7 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { saveLastCheck } from '../../../src/accounts/dns-checks.ts'
 import { listUnchecked, type SenderCheck } from '../../../src/accounts/sender-checks.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import { PAGE_NAME } from '../../../src/store/visit-reports.ts'
 import { visitReportWrite } from '../../store/samples.ts'
 import { createBrowser } from '../browser.ts'
@@ -11,10 +10,6 @@ import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 const pages = useEditing()
 
-let db: ReturnType<typeof openDatabase>
-beforeEach(() => void (db = openDatabase(pages.folder)))
-afterEach(() => db.close())
-
 const HOUR = 3_600_000
 const path = () => pages.at('overview')
 const show = async (): Promise<string> => (await (await pages.signedIn()).get(path())).html
@@ -22,7 +17,7 @@ const answerOf = async (html: string): Promise<string> => (await textOf(html, '.
 
 async function add(count: number, row: ResultRow): Promise<void> {
   const at = pages.clock.now() - (row.daysAgo ?? 0) * DAY
-  await addDeliveries(db, { appId: pages.app.id, messageId: (await pages.draft()).id, at, count }, row)
+  await addDeliveries(pages.folder, { appId: pages.app.id, messageId: (await pages.draft()).id, at, count }, row)
 }
 
 /** Opens the page until its simulation has ended, as the page's script does. `first`: while it runs. */
@@ -272,14 +267,14 @@ describe('with a live message', () => {
     const [first, second] = await pages.messages()
     const compare = async (messageId = 0) => {
       const to = { appId: pages.app.id, messageId, at: pages.clock.now() }
-      await addDeliveries(db, { ...to, count: 131 }, { state: 'sent', cameBack: true })
-      await addDeliveries(db, { ...to, count: 249 }, { state: 'sent' })
+      await addDeliveries(pages.folder, { ...to, count: 131 }, { state: 'sent', cameBack: true })
+      await addDeliveries(pages.folder, { ...to, count: 249 }, { state: 'sent' })
       await addDeliveries(
-        db,
+        pages.folder,
         { ...to, count: 6 },
         { state: 'skipped', reason: 'holdback', heldBack: true, cameBack: true },
       )
-      await addDeliveries(db, { ...to, count: 36 }, { state: 'skipped', reason: 'holdback', heldBack: true })
+      await addDeliveries(pages.folder, { ...to, count: 36 }, { state: 'skipped', reason: 'holdback', heldBack: true })
     }
     await compare(first?.id)
     expect(await answerOf(await show())).toBe('380 people emailed, 131 came back, 71 ± 45 more than without.')

@@ -1,9 +1,9 @@
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
 import { formatTimeInZone } from '../../../src/core/format-time.ts'
 import { type ContactFields } from '../../../src/people/contact-input.ts'
 import { contactWrite } from '../../../src/people/contacts.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import type { ReportedItem } from '../../../src/store/visit-reports.ts'
 import { eventWrite, visitReportWrite } from '../../store/samples.ts'
 import { MAIL, putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
@@ -463,9 +463,8 @@ describe('the timeline', () => {
     const query = { appId: app.id, messageId: null, contactId: null, states: null, before: null, limit: 1 }
     const [delivery] = await pages.store.listDeliveries(query)
     const handedAt = delivery?.handedAt ?? 0
-    const db = openDatabase(pages.folder)
-    db.run('UPDATE deliveries SET state = ?, came_back_at = ?', ['sent', handedAt + 47_000])
-    db.close()
+    const comeBack = `UPDATE deliveries SET state = 'sent', came_back_at = ?`
+    await withSql(pages.folder, async (sql) => await sql.prepare(comeBack).run(handedAt + 47_000))
     await pages.store.unsubscribe({ contactId: contact?.id ?? 0, at: pages.clock.now() + MINUTE })
     const hints = await textOf((await browser.get(path)).html, '.timeline > li > .hint')
     expect(hints).toEqual(expect.arrayContaining(['With the link in an email', 'Came back 47 s later.']))

@@ -1,6 +1,6 @@
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import { DAY } from '../../durations.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
 import { attributesOf, textOf } from '../pages.ts'
@@ -19,13 +19,12 @@ const path = (what = '') => pages.at(`sender/rates${what}`)
 const see = async () => (await browser.get(path())).html
 
 /** Emails of a day, so many days ago. */
-function haveSent(daysAgo: number, [sent, complained, bounced]: [number, number, number]): void {
-  const db = openDatabase(pages.folder)
-  const day = Math.floor(pages.clock.now() / DAY) - daysAgo
-  const insert = 'INSERT INTO mail_days (app_id, day, sent, complained, bounced) VALUES (?, ?, ?, ?, ?)'
-  db.run(insert, [app.id, day, sent, complained, bounced])
-  db.close()
-}
+const haveSent = (daysAgo: number, counts: [sent: number, complained: number, bounced: number]) =>
+  withSql(pages.folder, async (sql) => {
+    const day = Math.floor(pages.clock.now() / DAY) - daysAgo
+    const insert = 'INSERT INTO mail_days (app_id, day, sent, complained, bounced) VALUES (?, ?, ?, ?, ?)'
+    await sql.prepare(insert).run(app.id, day, ...counts)
+  })
 
 const pull = () =>
   pages.store.setMailSettings({
@@ -38,9 +37,9 @@ const pull = () =>
 
 test('rates of 7 and 30 days stand beside what providers ask for', async () => {
   expect(await textOf(await see(), '.page-head .lead')).toEqual(['No emails in the last 7 days.'])
-  haveSent(6, [2_000, 1, 20])
-  haveSent(7, [8_000, 39, 80])
-  haveSent(30, [9, 9, 9])
+  await haveSent(6, [2_000, 1, 20])
+  await haveSent(7, [8_000, 39, 80])
+  await haveSent(30, [9, 9, 9])
   const html = await see()
   expect(await textOf(html, '.page-head .lead')).toEqual([
     'In the last 7 days, 0.05% of the emails were reported as spam and 1% bounced.',
@@ -83,7 +82,7 @@ test.each<[[number, number, number], string, string[]]>([
     ['0 of 5Too few emails', '100%5 of 5High'],
   ],
 ])('the sentence has the same rates as the table: %j', async (counts, lead, rates) => {
-  haveSent(0, counts)
+  await haveSent(0, counts)
   const html = await see()
   expect(await textOf(html, '.page-head .lead')).toEqual([lead])
   const cells = await textOf(html, '#rates td')
@@ -91,7 +90,7 @@ test.each<[[number, number, number], string, string[]]>([
 })
 
 test('few emails, or emails that nothing reports about, are not called good', async () => {
-  haveSent(0, [6, 0, 0])
+  await haveSent(0, [6, 0, 0])
   const states = async (html: string) => textOf(html, '#rates td .badge')
   const few = await see()
   expect(await states(few)).toEqual(Array(4).fill('Too few emails'))
@@ -106,7 +105,7 @@ test('few emails, or emails that nothing reports about, are not called good', as
     at: pages.clock.now(),
     settings: { smtpUrl: 'smtp://mail.example.com:587' },
   })
-  haveSent(1, [1_000, 0, 1])
+  await haveSent(1, [1_000, 0, 1])
   const html = await see()
   expect(await states(html)).toEqual(['Not reported', 'Not reported', 'Good', 'Good'])
   expect(await attributesOf(html, '#rates .notice a', 'href')).toEqual([`${pages.at('sender/server')}#reports`])
@@ -125,7 +124,7 @@ test('the limits of the brake are saved', async () => {
 })
 
 test('an owner releases the brake, which the pages about emails announce', async () => {
-  haveSent(0, [2_500, 5, 0])
+  await haveSent(0, [2_500, 5, 0])
   await pull()
   const cause = '5 of the last 2500 emails were reported as spam, so lifecycle emails'
   expect((await textOf(await see(), '.notice.problem'))[0]).toStartWith(`Problem: ${cause} have waited since`)

@@ -1,6 +1,6 @@
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import { idAt } from '../../../src/core/ids.ts'
 import { DAY, HOUR } from '../../helper.ts'
 import { MINUTE, page } from '../../messaging.ts'
@@ -125,23 +125,20 @@ describe('events after the email was sent', () => {
 test('many events and views of a person take no longer each than a few', async () => {
   await at.event(ADA)
   await at.browse(ADA, page('/wait'))
-  const db = openDatabase(at.server.folder)
-  const [event, view] = db
-    .query<{ id: number; name_id: number }, []>('SELECT id, name_id FROM events ORDER BY id')
-    .all()
   const first = at.clock.now()
-  const copy = db.prepare(
-    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at)
-     SELECT ?, app_id, contact_id, name_id, type, via, properties, path, ? FROM events WHERE id = ?`,
-  )
-  db.transaction(() => {
-    for (let index = 1; index <= 9_999; index += 1) {
-      const time = first + index * 5_000
-      copy.run(idAt(time), time, event?.id ?? 0)
-      copy.run(idAt(time + 1), time + 1, view?.id ?? 0)
-    }
-  })()
-  db.close()
+  await withSql(at.server.folder, async (sql) => {
+    const [event, view] = await sql.prepare<{ id: number }>('SELECT id FROM events ORDER BY id').all()
+    const copy = sql.prepare(
+      `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at)
+       WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 9999)
+       SELECT CAST(?1 AS bigint) + n * ?2, app_id, contact_id, name_id, type, via, properties, path,
+         CAST(?3 AS bigint) + n * 5000
+       FROM events, numbers WHERE id = ?4`,
+    )
+    const step = idAt(first + 5_000) - idAt(first)
+    await copy.run(idAt(first), step, first, event?.id ?? 0)
+    await copy.run(idAt(first + 1), step, first + 1, view?.id ?? 0)
+  })
   at.clock.tick(2 * DAY)
   const content: Partial<MessageContent> = {
     onlyIf: [{ rule: 'away', minutes: 5 }, { rule: 'notSeen' }, { rule: 'notDone', event: 'paid', since: 'ever' }],

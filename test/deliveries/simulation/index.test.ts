@@ -1,3 +1,4 @@
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { isRefusal, type Refusal } from '../../../src/core/refusals.ts'
 import {
@@ -6,7 +7,6 @@ import {
   type SimulationInput,
   type Simulations,
 } from '../../../src/deliveries/simulation/index.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import type { AppRow } from '../../../src/store/types.ts'
 import { CONTACTS, DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'
@@ -276,18 +276,15 @@ describe('considers', () => {
 
 test('considers the newest of over 10,000 triggers, and reports progress', async () => {
   await messaging.event(of('ada@example.com'))
-  const db = openDatabase(server.folder)
-  const { id: first, contactId } = db
-    .query<{ id: number; contactId: number }, []>('SELECT id, contact_id AS contactId FROM events')
-    .get() ?? { id: 0, contactId: 0 }
-  const copy = db.prepare(
-    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at)
-     SELECT ?, app_id, contact_id + ?, name_id, type, via, received_at FROM events WHERE id = ?`,
-  )
-  db.transaction(() => {
-    for (let index = 1; index <= 10_000; index += 1) copy.run(first + index, index, first)
-  })()
-  db.close()
+  const contactId = await withSql(server.folder, async (sql) => {
+    const read = sql.prepare<{ contactId: number }>('SELECT contact_id AS "contactId" FROM events')
+    const found = await read.get()
+    const copy = `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at)
+      WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
+      SELECT id + n, app_id, contact_id + n, name_id, type, via, received_at FROM events, numbers`
+    await sql.prepare(copy).run()
+    return found?.contactId ?? 0
+  })
   server.clock.tick(MINUTE)
   const { simulations } = server.parts()
   const running = simulations.simulate(at.inputOf({}))

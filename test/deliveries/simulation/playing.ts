@@ -1,9 +1,10 @@
+import { locationOf } from '../../data-folder.ts'
 import { tryEvent } from '../../../src/deliveries/dry-runs.ts'
 import { explainDelivery, explainSimulation, LEFT_OUT, toExplained } from '../../../src/deliveries/explanations.ts'
 import { explainEvents } from '../../../src/deliveries/message-explanations.ts'
 import { type Simulation, type SimulationLine, simulate } from '../../../src/deliveries/simulation/simulate.ts'
 import { readTimezone } from '../../../src/core/local-time.ts'
-import { openForReading } from '../../../src/store/engine/database.ts'
+import { openForReadingAt } from '../../../src/store/open.ts'
 import type { DeliveryRow, Verdict } from '../../../src/store/message-types.ts'
 import { createSimulationReads } from '../../../src/store/simulation.ts'
 import { report, saveSnippet, send } from '../../api/reports.ts'
@@ -11,7 +12,6 @@ import { CONTACTS, createTestServer, DAY, EVENTS } from '../../helper.ts'
 import { createMessaging, MINUTE, recordOf } from '../../messaging.ts'
 import { eventWrite } from '../../store/samples.ts'
 import { LIVE_AT, PEOPLE, type Person, SOURCE, type Step, type Story, TOPIC } from './random-stories.ts'
-import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 
 const OPT_IN = { isOn: true, days: null, storesIp: false, subject: null, body: null, button: null }
 
@@ -99,25 +99,15 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
     }
   }
 
-  const nextScheduledAt = (): number => {
-    const db = openForReading(server.folder)
-    try {
-      const next = 'SELECT min(due_at) AS at FROM scheduled_people'
-      return db.query<{ at: number | null }, []>(next).get()?.at ?? Number.POSITIVE_INFINITY
-    } finally {
-      db.close()
-    }
-  }
+  const reading = openForReadingAt(locationOf(server.folder))
+  const next = reading.sql.prepare<{ at: number | null }>('SELECT min(due_at) AS at FROM scheduled_people')
+  const nextScheduledAt = async (): Promise<number> => (await next.get())?.at ?? Number.POSITIVE_INFINITY
 
   const simulateNow = async (contactId?: number): Promise<Simulation> => {
-    const [now, db] = [server.clock.now(), openForReading(server.folder)]
+    const now = server.clock.now()
     const days = Math.ceil((now - LIVE_AT) / DAY) + EARLIER_DAYS
-    try {
-      const input = { appId: app.id, messageId, hosts: app.hosts, content, settings, days, now, contactId }
-      return await simulate(createSimulationReads(createSqliteSql(db), { until: now }), input, { most: 10_000 })
-    } finally {
-      db.close()
-    }
+    const input = { appId: app.id, messageId, hosts: app.hosts, content, settings, days, now, contactId }
+    return await simulate(createSimulationReads(reading.sql, { until: now }), input, { most: 10_000 })
   }
 
   const played: Played = { compared: [], outcomes: [] }
@@ -179,7 +169,7 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
   async function decideBefore(at: number): Promise<void> {
     for (;;) {
       const dueAt = Math.min(...(await messaging.deliveries()).filter(isWaiting).map((one) => one.dueAt))
-      const scheduledAt = isScheduled ? nextScheduledAt() : Number.POSITIVE_INFINITY
+      const scheduledAt = isScheduled ? await nextScheduledAt() : Number.POSITIVE_INFINITY
       // people are looked at for ever: in the end, only while an email waits
       if (scheduledAt < LIVE_AT + at && (scheduledAt <= dueAt || dueAt >= LIVE_AT + at)) {
         if (at === Number.POSITIVE_INFINITY && dueAt === Number.POSITIVE_INFINITY) return
@@ -197,7 +187,10 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
 
   return {
     played,
-    close: () => server.close(),
+    async close(): Promise<void> {
+      await reading.close()
+      await server.close()
+    },
     take: (step: Step): Promise<void> => (step.does === 'event' ? sendEvent(step) : sendReport(step)),
 
     /** `at`, here and below: ms after the message went live. */

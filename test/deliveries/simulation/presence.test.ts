@@ -1,16 +1,13 @@
+import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import { presenceAt, toLostReport } from '../../../src/visits/presence.ts'
 import { estimatePresence } from '../../../src/deliveries/simulation/past.ts'
-import { createBatchUpkeep } from '../../../src/store/upkeep.ts'
-import { createTimeline as createStoreTimeline } from '../../../src/store/timeline/timeline.ts'
-import { openDatabase } from '../../../src/store/engine/database.ts'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { DAY, HOUR } from '../../helper.ts'
 import { report, send } from '../../api/reports.ts'
 import { leave, MINUTE, page } from '../../messaging.ts'
 import { openSimulating, outcomesOf, type Simulating } from './simulating.ts'
-import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 
 describe('by page views only', () => {
   const NOW = Date.UTC(2026, 4, 15)
@@ -124,13 +121,14 @@ describe('three days later', () => {
   }
 
   async function forgetReports(): Promise<number> {
-    const db = openDatabase(at.server.folder)
-    const removed = await createBatchUpkeep(
-      createSqliteSql(db),
-      createStoreTimeline(db, () => 0),
-    )(at.clock.now())
-    db.close()
-    return removed
+    const count = () =>
+      withSql(at.server.folder, async (sql) => {
+        const text = 'SELECT count(*) AS reports FROM snippet_batches'
+        return (await sql.prepare<{ reports: number }>(text).get())?.reports ?? 0
+      })
+    const before = await count()
+    await at.messaging.store().cleanUp({ at: at.clock.now() })
+    return before - (await count())
   }
 
   test('the first draft is decided as on that day, and marked as an estimate', async () => {

@@ -1,11 +1,11 @@
+import { locationOf } from '../../data-folder.ts'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { describeSimulation } from '../../../src/deliveries/simulation/index.ts'
 import { type Progress, simulate } from '../../../src/deliveries/simulation/simulate.ts'
-import { openForReading } from '../../../src/store/engine/database.ts'
+import { openForReadingAt } from '../../../src/store/open.ts'
 import { createSimulationReads } from '../../../src/store/simulation.ts'
 import { MINUTE } from '../../messaging.ts'
 import { openSimulating, type Simulating } from './simulating.ts'
-import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
 
 let at: Simulating
 beforeEach(async () => {
@@ -14,13 +14,13 @@ beforeEach(async () => {
 afterEach(() => at.close())
 
 async function simulateNewest(most: number, progress: Progress[] = []) {
-  const db = openForReading(at.server.folder)
+  const { sql, close } = openForReadingAt(locationOf(at.server.folder))
   const until = at.clock.now()
   try {
-    const reads = createSimulationReads(createSqliteSql(db), { until })
+    const reads = createSimulationReads(sql, { until })
     return await simulate(reads, at.inputOf({}), { most, onProgress: (one) => progress.push(one) })
   } finally {
-    db.close()
+    await close()
   }
 }
 
