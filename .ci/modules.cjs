@@ -17,7 +17,7 @@ const IMPORTS = {
   ops: ['core'],
   backups: ['core', 'store'],
   config: ['core'],
-  docs: [],
+  docs: ['core'],
   assets: [],
   writer: ['events', 'deliveries', 'store'],
   api: [...DOMAIN, 'core', 'http', 'assets', 'docs'],

@@ -6,7 +6,7 @@ export const PER_SECOND = 100
 /** A claim may overdraw the pace by as much as is sent in this time, so that a fast app needs few claims. */
 const CLAIM_SECONDS = 0.1
 
-export const perSecondOf = (given: number | null): number => given ?? PER_SECOND
+const perSecondOf = (given: number | null): number => given ?? PER_SECOND
 
 export const openPace: PaceRules['openPace'] = (perSecond, at) => ({ tokens: perSecondOf(perSecond), at })
 

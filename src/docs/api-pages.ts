@@ -347,7 +347,6 @@ const describeRef = (name: string): string =>
     ? '[error code](/docs/errors)'
     : `[${name} object](${name === 'Warning' ? '/docs/events#warnings' : `#${name.toLowerCase()}-object`})`
 
-
 function boundsOf({ minLength, maxLength, minimum, maximum, maxItems, maxProperties }: Schema): string[] {
   if (maximum !== undefined) return [`${minimum ?? 0} to ${formatCount(maximum)}`]
   if (maxItems !== undefined) return [`up to ${maxItems} items`]

@@ -147,7 +147,7 @@ export function describeRefusalFix(reason: string | null): string | null {
   if (/^(eauth|enoauth|smtp_53[0458])$/.test(reason))
     return 'Check the username and the password under Sender, Mail server.'
   if (/^api_40[13]$/.test(reason)) return 'Check the API key under Sender, Mail server.'
-  if (/^from_5/.test(reason))
+  if (reason.startsWith('from_5'))
     return 'Check the sender address under Sender, and that the mail server may send emails of its domain.'
   if (/^((smtp|from)_4|api_(429|5))/.test(reason))
     return "Check the mail server's log, or ask its provider: it may be busy or limit this sender. Sending resumes automatically once it accepts emails."

@@ -156,11 +156,11 @@ export function createResultReads(db: Sql) {
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages ${crossJoin} deliveries ON message_id = messages.id AND state = ?2
      WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED}) AS counted`,
   )
-  const isRestored = `reason IS '${RESTORED}'`
+  const isRestored = `coalesce(reason, '') = '${RESTORED}'`
   const unconfirmed = db.prepare<{ unknown: number; restored: number }, [number]>(
     `SELECT count(*) FILTER (WHERE NOT ${isRestored}) AS unknown, count(*) FILTER (WHERE ${isRestored}) AS restored
-     FROM (SELECT reason FROM messages CROSS JOIN deliveries ON message_id = messages.id AND state = 'unknown'
-     WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED})`,
+     FROM (SELECT reason FROM messages ${crossJoin} deliveries ON message_id = messages.id AND state = 'unknown'
+     WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED}) AS counted`,
   )
   const deferred = db.prepare<{ n: number }, [number, string]>(
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages CROSS JOIN ${textsOf('?2', 'reasons')}

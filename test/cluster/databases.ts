@@ -56,7 +56,7 @@ async function answeredAt(server: PostgresServer): Promise<number> {
   }
 }
 
-export async function runOn(server: PostgresServer, database: string, text: string): Promise<void> {
+async function runOn(server: PostgresServer, database: string, text: string): Promise<void> {
   const sql = new Bun.SQL(server.url(database), { max: 1, prepare: false })
   try {
     await sql.unsafe(text)

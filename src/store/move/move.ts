@@ -185,7 +185,8 @@ async function markSource(
   if (there !== null)
     throw new StoreError('moved', `The data is being moved to ${there.to}, or was moved there. Undo that move first.`)
   const state = await findTargetState(server)
-  if (state.kind === 'empty')
+  const [ours] = (await server.unsafe("SELECT to_regclass('schema_version') IS NOT NULL AS has")) as { has: boolean }[]
+  if (ours?.has !== true)
     throw new StoreError('missing', `There is no Eventpost data in ${describeLocation(location)}.`)
   if (state.kind === 'receiving')
     throw new StoreError('moved', `A move into ${describeLocation(location)} is not finished. Finish or undo it first.`)

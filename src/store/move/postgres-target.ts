@@ -176,6 +176,9 @@ const SEQUENCES = `SELECT format('SELECT setval(%L, coalesce(max(%I), 0) + 1, fa
 const FILL_FIELDS = `INSERT INTO contact_fields (app_id, name, value, contact_id)
   SELECT app_id, key, value, id FROM contacts, json_each_text(fields::json) AS fields (key, value)
   WHERE fields IS NOT NULL AND value IS NOT NULL ON CONFLICT DO NOTHING`
+/** As if every window were the longest: what has left a shorter one is taken away when it is read. */
+const FILL_WINDOWS = `INSERT INTO limit_windows (bucket, seconds, total, passed, last_second)
+  SELECT bucket, 3600, sum(count), 0, max(second) FROM limit_usage GROUP BY bucket`
 /** Ids of instances must follow those that were moved. */
 const PASS_IDS = `UPDATE instances SET ids_until = greatest(ids_until, (SELECT max(id) FROM (
     SELECT max(id) AS id FROM events UNION ALL SELECT max(id) FROM contacts UNION ALL SELECT max(id) FROM snippet_batches
@@ -186,8 +189,9 @@ async function complete(server: Server): Promise<void> {
     for (const { sql } of (await queries.unsafe(SEQUENCES)) as { sql: string }[]) await queries.unsafe(sql)
     await queries.unsafe('DELETE FROM contact_fields')
     await queries.unsafe(FILL_FIELDS)
-    const [there] = (await queries.unsafe("SELECT to_regclass('instances') IS NOT NULL AS has")) as { has: boolean }[]
-    if (there?.has === true) await queries.unsafe(PASS_IDS)
+    await queries.unsafe('DELETE FROM limit_windows')
+    await queries.unsafe(FILL_WINDOWS)
+    await queries.unsafe(PASS_IDS)
   })
   await runLater(server, LAST)
   await server.unsafe('ANALYZE contact_fields')

@@ -23,7 +23,6 @@ const sectionOf = async (browser = ada) => {
 }
 const isOn = async () => (await pages.store.listTwoStepOn([await memberId()])).length > 0
 
-/** In the order of the page, which shows the newest first. */
 const audited = () =>
   withSql(pages.folder, async (sql) => {
     const text = `SELECT action, actor, subject FROM audit_entries WHERE action LIKE 'two_step.%' ORDER BY created_at, id`

@@ -23,6 +23,7 @@ export async function addDeliveries(
   const ends = [row.state, row.reason ?? null, atIf(isSent), atIf(row.heldBack)]
   const reached = [atIf(row.cameBack), atIf(row.opened), atIf(row.goal)]
   const isCompared = isSent || row.state === 'failed' || row.heldBack === true
+  if (count === 0) return
   const [first, end] = [idAt(at) + last + 1, idAt(at) + last + count]
   last += count
   await withSql(folder, async (sql) => {

@@ -117,7 +117,15 @@ test('both engines have the same tables, apart from those that are known to diff
   const moved = listTables(db).map(({ name }) => name)
   db.close()
   const names = await ask<{ name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`)
-  const own = ['contact_fields', 'duties', 'instances', 'schema_version', 'settings_version']
+  const own = [
+    'contact_fields',
+    'duties',
+    'instances',
+    'limit_windows',
+    'mail_paces',
+    'schema_version',
+    'settings_version',
+  ]
   const others = names.map(({ name }) => name).filter((name) => !own.includes(name))
   expect(others.toSorted()).toEqual(moved.toSorted())
 }, 60_000)
@@ -203,6 +211,19 @@ test('a store answers the same after a move, and after the way back', async () =
   expect(db.query('PRAGMA integrity_check').values()).toEqual([['ok']])
   expect(db.query('PRAGMA foreign_key_check').all()).toEqual([])
   db.close()
+}, 60_000)
+
+test('what is used of a limit still counts, and ids go on after the last one', async () => {
+  const db = openDatabase(source)
+  db.run("INSERT INTO limit_usage VALUES ('events:acc_1', 100, 3), ('events:acc_1', 101, 4), ('adds:acc_1', 7, 1)")
+  db.run("INSERT INTO topics VALUES (81920, 1, 'News', NULL, 1)")
+  db.close()
+  await there(source)
+  expect(await ask('SELECT bucket, total::int, last_second::int AS last FROM limit_windows ORDER BY 1')).toEqual([
+    { bucket: 'adds:acc_1', total: 1, last: 7 },
+    { bucket: 'events:acc_1', total: 7, last: 101 },
+  ])
+  expect(await ask('SELECT DISTINCT ids_until::int AS until FROM instances')).toEqual([{ until: 81_920 }])
 }, 60_000)
 
 test('texts that PostgreSQL cannot store are changed and counted', async () => {
@@ -330,6 +351,11 @@ describe('refused', () => {
 
   test('an empty database as the source', async () => {
     await expect(back(newFolder())).rejects.toThrow('There is no Eventpost data')
+    await ask('CREATE TABLE other (id int)')
+    await expect(back(newFolder())).rejects.toThrow('There is no Eventpost data')
+    expect(await ask(`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`)).toEqual([
+      { name: 'other' },
+    ])
   })
 
   test.each([
