@@ -75,15 +75,20 @@ export async function startCluster(databases: Databases, env: Record<string, str
 export async function prepare(databases: Databases, events: Record<string, number>): Promise<Begun> {
   const env = { EVENTPOST_DATABASE_URL: databases.url(), EVENTPOST_MAIL_FROM: FROM }
   const begun = await eventpostJson<Begun>(['init', '--email', 'owner@example.com', '--app', 'Demo'], { env })
-  const lifted = [
-    '--events-per-hour',
-    'unlimited',
-    '--adds-per-hour',
-    'unlimited',
-    '--new-people-per-month',
-    'unlimited',
-  ]
-  await eventpostJson(['plan', 'set', ...lifted], { env })
+  await liftLimits([], env)
+  await importMessages(events, [], env)
+  return begun
+}
+
+type Environment = Record<string, string>
+
+/** `where`: options that name the data. */
+export async function liftLimits(where: string[], env: Environment): Promise<void> {
+  const names = ['events-per-hour', 'adds-per-hour', 'new-people-per-month']
+  await eventpostJson(['plan', 'set', ...where, ...names.flatMap((name) => [`--${name}`, 'unlimited'])], { env })
+}
+
+export async function importMessages(events: Record<string, number>, where: string[], env: Environment): Promise<void> {
   const { folder, remove } = makeFolder()
   const messages = Object.entries(events).map(([event, minutes]) => ({
     name: event,
@@ -92,8 +97,8 @@ export async function prepare(databases: Databases, events: Record<string, numbe
     mail: { subject: 'Your results are ready', body: 'Here they are.', category: 'transactional' },
   }))
   await Bun.write(`${folder}/messages.json`, JSON.stringify(messages))
-  const { code, err } = await eventpost(['message', 'import', `${folder}/messages.json`, '--status', 'live'], { env })
+  const words = ['message', 'import', `${folder}/messages.json`, '--status', 'live', ...where]
+  const { code, err } = await eventpost(words, { env })
   remove()
   if (code !== 0) throw new Error(err)
-  return begun
 }

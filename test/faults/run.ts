@@ -31,7 +31,7 @@ const STEPS: Step[] = [
   { name: 'soak', files: ['soak'], env: { SOAK_MINUTES: '30' } },
   { name: 'small-machine', files: ['small-machine'], env: { SMALL_SECONDS: '60' } },
   { name: 'alerts', files: ['../monitoring/taken-away'], env: { ALERTS: 'all' } },
-  { name: 'cluster', files: ['../cluster/cluster'], env: { CLUSTER: 'all' } },
+  { name: 'cluster', files: ['../cluster/cluster', '../cluster/journey'], env: { CLUSTER: 'all' } },
   { name: 'backup', command: ['test/bench/backup.ts'] },
   // takes what `bun run seed` made, or makes it
   { name: 'pages', command: ['test/bench/pages.ts'] },

@@ -1,0 +1,115 @@
+/** The way of a team that grows: a data folder, then PostgreSQL, then instances and a primary that fail. Everything is accounted for. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { eventpost, eventpostJson, type Begun, startServer } from '../cli/process.ts'
+import { makeFolder } from '../data-folder.ts'
+import { report } from '../faults/figures.ts'
+import { type MailServer, startMailServer } from '../mail/mail-server.ts'
+import { type Databases, startDatabases } from './databases.ts'
+import { FROM, importMessages, liftLimits, startCluster } from './instances.ts'
+import { readStored, startLoad } from './load.ts'
+
+const EVENT = 'results_ready'
+const LOAD_MS = 3_000
+const LONG_MS = 600_000
+const NUMBERS_PER_STAGE = 1_000_000
+
+const { folder, remove } = makeFolder()
+let databases: Databases
+let mail: MailServer
+beforeAll(async () => {
+  if (process.env.CLUSTER === undefined) return
+  mail = await startMailServer()
+  databases = await startDatabases()
+}, LONG_MS)
+afterAll(async () => {
+  await mail?.stop()
+  await databases?.stop()
+  remove()
+}, LONG_MS)
+
+const mailSettings = () => ({
+  EVENTPOST_SMTP_URL: mail.url,
+  EVENTPOST_MAIL_FROM: FROM,
+  EVENTPOST_MAIL_PRIVATE_HOSTS: '127.0.0.1',
+})
+
+const count = async (text: string): Promise<number> => {
+  const sql = new Bun.SQL(databases.url(), { max: 1, prepare: false })
+  try {
+    const [row] = (await sql.unsafe(text)) as { n: string }[]
+    return Number(row?.n)
+  } finally {
+    await sql.close()
+  }
+}
+
+async function until(isReached: () => Promise<boolean>, what: string): Promise<void> {
+  const end = performance.now() + 180_000
+  while (!(await isReached())) {
+    if (performance.now() > end) throw new Error(`waited too long for ${what}`)
+    await Bun.sleep(100)
+  }
+}
+
+test.skipIf(process.env.CLUSTER === undefined)(
+  'from a data folder to a cluster that loses an instance and its primary',
+  async () => {
+    const env = mailSettings()
+    const data = `${folder}/data`
+    const begun = await eventpostJson<Begun>(
+      ['init', '--data', data, '--email', 'owner@example.com', '--app', 'Demo'],
+      { env },
+    )
+    await liftLimits(['--data', data], env)
+    await importMessages({ [EVENT]: 0 }, ['--data', data], env)
+
+    const acknowledged = new Set<number>()
+    const note = (numbers: Iterable<number>): void => {
+      for (const one of numbers) acknowledged.add(one)
+    }
+    const alone = await startServer({ data, env, timeoutMs: 0 })
+    const first = startLoad(alone.url, begun, { event: EVENT, first: NUMBERS_PER_STAGE })
+    await Bun.sleep(LOAD_MS)
+    note((await first.stop()).acknowledged)
+    await alone.stop()
+
+    const moved = await eventpost(['move', '--data', data, '--to', databases.url()], { env })
+    expect([moved.code, moved.err]).toEqual([0, expect.any(String)])
+    const refused = await eventpost(['serve', '--data', data, '--port', '0'], { env })
+    expect(refused.code).not.toBe(0)
+
+    const cluster = await startCluster(databases, env)
+    const second = startLoad(cluster.url, begun, { event: EVENT, first: 2 * NUMBERS_PER_STAGE })
+    await Bun.sleep(LOAD_MS)
+    cluster.instances[0]?.signal('SIGKILL')
+    await cluster.instances[0]?.ended()
+    cluster.instances.splice(0, 1)
+    await Bun.sleep(LOAD_MS)
+    await databases.failOver()
+    await Bun.sleep(2 * LOAD_MS)
+    note((await second.stop()).acknowledged)
+
+    const waiting = `SELECT count(*) AS n FROM deliveries WHERE state IN ('waiting', 'deferred', 'claimed', 'handed')`
+    await until(async () => (await count(waiting)) === 0, 'the queue')
+    const stored = await readStored(databases.url(), 0)
+    const lost = [...acknowledged].filter((number) => stored.get(number) !== 1)
+    const people = await count(`SELECT count(*) AS n FROM contacts WHERE email LIKE 'p%'`)
+    const unknown = await count(`SELECT count(*) AS n FROM deliveries WHERE state = 'unknown'`)
+    const times = Map.groupBy(mail.received, ({ to }) => to[0] ?? '')
+    const repeated = [...times.values()].filter((all) => all.length > 1).length
+    const missing = [...acknowledged].filter((number) => !times.has(`p${number}@example.com`)).length
+    const isComplete = lost.length === 0 && repeated <= unknown && missing <= unknown && people === stored.size
+    report({
+      target: 'Journey from a folder to a cluster: events, people and emails accounted for',
+      asked: 'all',
+      measured: `${acknowledged.size} events (${lost.length} lost), ${people} people, ${times.size} emails (${missing} missing, ${repeated} twice, ${unknown} unknown)`,
+      isReached: isComplete,
+    })
+    await cluster.stop()
+    expect(lost).toEqual([])
+    expect(people).toBe(stored.size)
+    expect([repeated <= unknown, missing <= unknown]).toEqual([true, true])
+    expect(acknowledged.size).toBeGreaterThan(50)
+  },
+  LONG_MS,
+)
