@@ -15,6 +15,8 @@ import masterKey from './master-key.md' with { type: 'text' }
 import releases from './releases.md' with { type: 'text' }
 import orchestration from './orchestration.md' with { type: 'text' }
 import postgresql from './postgresql.md' with { type: 'text' }
+import benchmarks from './benchmarks.md' with { type: 'text' }
+import move from './move.md' with { type: 'text' }
 import replication from './replication.md' with { type: 'text' }
 import scaleOut from './scale-out.md' with { type: 'text' }
 import sizes from './sizes.md' with { type: 'text' }
@@ -147,6 +149,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       upgrades,
       'scale-out': scaleOut,
       postgresql,
+      move,
       orchestration,
       sizes,
       monitoring,
@@ -166,6 +169,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       'asvs-v8': asvsV8,
       development,
       commands,
+      benchmarks,
       releases,
     }),
   },

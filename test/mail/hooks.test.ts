@@ -251,7 +251,7 @@ describe('401', () => {
     expect([status, answer.error, answer.message]).toEqual([401, 'invalid_signature', 'Invalid signature'])
     const signed = fault.includes('svix')
       ? '`svix-signature` is `v1,` and the HMAC-SHA256 of'
-      : 'This provider signs nothing'
+      : "This provider doesn't sign webhooks, so the URL ends with a secret."
     expect(answer.hint).toStartWith(`${fault} ${signed}`)
     expect(await suppressionOf(ADA)).toBeNull()
   })

@@ -115,7 +115,7 @@ describe('CORS', () => {
     await server.setPlan({ mcpCallsPerMinute: 1 })
     await ping()
     note(await ping({ headers }))
-    server.parts().limits.take = () => {
+    server.parts().limits.takeAlone = () => {
       throw new Error('broken')
     }
     note(await ping({ headers }))

@@ -144,7 +144,10 @@ describe('rendering', () => {
     }
     const slow = Array.from({ length: 8 }, () => render(1, COSTLY_BODIES['a loop over many conditions'] ?? ''))
     await Promise.all([...slow, render(2, 'a'), render(3, 'b'), render(2, 'c')])
-    expect(order).toEqual([1, 2, 3, 2, 1, 1, 1, 1, 1, 1, 1])
+    expect(order.filter((app) => app !== 1)).toEqual([2, 3, 2])
+    // at most two of the first app come before
+    expect(order.lastIndexOf(2)).toBeLessThanOrEqual(4)
+    expect(order).toHaveLength(11)
   })
 
   test('of an app has a limited queue', async () => {

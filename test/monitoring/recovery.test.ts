@@ -29,6 +29,8 @@ test('emails that waited for a mail server leave once it can be reached again', 
   const back = await startMailServer({}, {}, server.port)
   keep({ close: () => back.stop() })
   await look()
+  // the others wait a second for the first
+  clock.tick(1_000)
   await sending.sendDue()
   expect(back.received).toHaveLength(8)
   expect(await sending.states()).toEqual({ sent: 8 })

@@ -103,20 +103,25 @@ test('deliveries are listed and counted by each kind of query', async () => {
   expect(await pages.count(query)).toBe(300)
 })
 
-test('two transactions claim different deliveries', async () => {
+test('two transactions claim different deliveries, those of an app one after the other', async () => {
   const { listDue } = createDeliveryQueue(postgres.sql, STORE_RULES)
-  const query = { now: 1_000, most: 100, skipApps: [] }
+  // both are within the pace of the app
+  const query = { now: 1_000, most: 50, skipApps: [] }
+  const claim = `UPDATE deliveries SET state = 'claimed', claimed_until = 9000 WHERE ${postgres.sql.dialect.isOneOf('id')}`
   const { promise: isListed, resolve: noteListed } = Promise.withResolvers<number[]>()
   const { promise: isOver, resolve: end } = Promise.withResolvers<void>()
   const first = postgres.transaction(async () => {
-    noteListed(await listDue(query))
+    const listed = await listDue(query)
+    await postgres.sql.prepare(claim).run(JSON.stringify(listed))
+    noteListed(listed)
     await isOver
   })
   const one = await isListed
-  const two = await postgres.transaction(() => listDue(query))
+  expect(await postgres.transaction(() => listDue(query))).toEqual([])
   end()
   await first
-  expect([one.length, two.length, new Set([...one, ...two]).size]).toEqual([100, 100, 200])
+  const two = await postgres.transaction(() => listDue(query))
+  expect([one.length, two.length, new Set([...one, ...two]).size]).toEqual([50, 50, 100])
   expect(await postgres.transaction(() => listDue({ ...query, skipApps: [1] }))).toEqual([])
 })
 
