@@ -50,7 +50,7 @@ export async function fuzzPages(options: { seed: number; requests: number }): Pr
       for (const reason of errors)
         fuzzed.faults.push({ who: 'nobody', method: '', path: 'in the log', body: '', reason })
     } finally {
-      world.closeRows()
+      await world.closeRows()
       await world.close()
     }
     await fuzzSetup(random, fuzzed)
@@ -73,7 +73,7 @@ async function fuzzWorld(
     if (random.isOften(0.01)) world.server.clock.tick(random.pick([60_000, 11 * 60_000, 3_600_000]))
     const usual = makeRequest(random, route, site)
     const request = who !== 'stranger' && random.isOften(0.1) ? nameSecond(world, random, usual) : usual
-    const before = request === usual ? null : world.readSecond()
+    const before = request === usual ? null : await world.readSecond()
     const { status, text, reason: fault } = await sendRequest(world, who, request)
     const reason = fault ?? (who === 'stranger' ? null : await findLeak(world, who, { request, before, status, text }))
     if (text.startsWith('<!doctype html>') && random.isOften(0.3)) await notePage(site, text, request.path)
@@ -106,7 +106,7 @@ async function findLeak(world: TwoWorlds, who: Who, { request, before, status, t
   if (text.includes(MARK))
     return `text of the other account: ${text.slice(Math.max(0, text.indexOf(MARK) - 200)).slice(0, 400)}`
   if (before === null) return null
-  const changed = [...world.readSecond()].filter(([table, rows]) => before.get(table) !== rows)
+  const changed = [...(await world.readSecond())].filter(([table, rows]) => before.get(table) !== rows)
   if (changed.length > 0) return `rows of the other account changed: ${changed.map(([table]) => table).join(', ')}`
   if (request.method !== 'GET') return null
   const known = [...world.ids.app, ...world.ids.message, ...world.ids.delivery, ...world.ids.contact, ...world.ids.key]

@@ -74,7 +74,7 @@ async function openWorld(): Promise<World & { calls: fc.Arbitrary<Asked> }> {
       return !validate || validate(result) ? null : JSON.stringify(validate.errors)
     },
     seen: new Map(),
-    rows: accounts.readSecond(),
+    rows: await accounts.readSecond(),
     count: 0,
   }
 }
@@ -106,7 +106,7 @@ export async function fuzzPrograms({ seed, requests }: { seed: number; requests:
     })
     const result = await fc.check(property, { seed: seed + turn, numRuns })
     if (result.failed) fuzzed.faults.push(describeFault(seed + turn, result))
-    if (!isSame(world.rows, world.readSecond()))
+    if (!isSame(world.rows, await world.readSecond()))
       fuzzed.faults.push(`seed ${seed + turn}: rows of the second account changed`)
     const errors = world.server
       .logged()
@@ -259,7 +259,7 @@ function findMcpFault(world: World, { body, method }: Asked, { status, text, hea
 async function findLeak(world: World, asked: Asked, answered: Answered): Promise<string | null> {
   const text = JSON.stringify(asked)
   if (!text.includes('«second.')) return null
-  const rows = world.readSecond()
+  const rows = await world.readSecond()
   if (!isSame(world.rows, rows)) {
     const changed = [...rows].filter(([table, text]) => world.rows.get(table) !== text).map(([table]) => table)
     world.rows = rows

@@ -1,16 +1,17 @@
 /** A server with two accounts that hold the same kinds of things. The second account has a mark in all of its texts. */
-import { Database } from 'bun:sqlite'
-import { join } from 'node:path'
 import { generateKeyPairSync } from 'node:crypto'
 import { makeHookToken, topicTokenOf, writeHookSecret, HOOK_PROVIDERS } from '../../src/accounts/hook-secrets.ts'
 import { findAppSettings, saveAppSettings } from '../../src/accounts/app-settings.ts'
 import { makeConfirmToken } from '../../src/people/consent.ts'
 import { makeUnsubscribeToken } from '../../src/people/unsubscribe.ts'
 import type { Sender } from '../../src/mail/sender.ts'
+import type { Sql } from '../../src/store/engine/sql.ts'
+import { openForReadingAt } from '../../src/store/open.ts'
 import { isRefusal } from '../../src/core/refusals.ts'
 import { publicId, readPublicId } from '../../src/core/ids.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { appOf, page, report, send, track } from '../api/reports.ts'
+import { locationOf } from '../data-folder.ts'
 import { type Account, API, createTestServer, DAY, NOW, type TestServer } from '../helper.ts'
 import { joinFirst } from '../mcp/client.ts'
 import { createSnsStandIn, FOREIGN_TOPIC, TOPIC } from '../mail/sns.ts'
@@ -56,7 +57,7 @@ export async function openTwoAccounts() {
     signing: first.signing,
     readSecond: rows.readSecond,
     async close(): Promise<void> {
-      rows.close()
+      await rows.close()
       await server.close()
     },
   }
@@ -65,11 +66,9 @@ export async function openTwoAccounts() {
 /** All rows of the second account. */
 export async function openRows(server: TestServer) {
   const { accountId, id: appId } = await appOf(server, server.second)
-  const database = new Database(join(server.folder, 'eventpost.db'), { readonly: true })
-  return {
-    readSecond: (): Map<string, string> => readRows(database, { accountId, appId }),
-    close: () => database.close(),
-  }
+  const { sql, close } = openForReadingAt(locationOf(server.folder))
+  const reads = await prepareReads(sql, { accountId, appId })
+  return { readSecond: () => readRows(reads), close }
 }
 
 const ID_NAMES = ['app', 'site', 'message', 'delivery', 'contact', 'key'] as const
@@ -206,16 +205,18 @@ async function listIds(server: TestServer, account: Account, own: Own) {
   }
 }
 
+type Owner = { accountId: string; appId: number }
+
 /** Whose rows these are, by the first of these columns that a table has. */
-const OWNERS: readonly [column: string, isOwn: string][] = [
-  ['account_id', '= :accountId'],
-  ['app_id', '= :appId'],
-  ['contact_id', 'IN (SELECT id FROM contacts WHERE app_id = :appId)'],
-  ['message_id', 'IN (SELECT id FROM messages WHERE app_id = :appId)'],
-  ['delivery_id', 'IN (SELECT id FROM deliveries WHERE app_id = :appId)'],
-  ['key_id', 'IN (SELECT id FROM api_keys WHERE account_id = :accountId)'],
-  ['name_id', 'IN (SELECT id FROM event_names WHERE app_id = :appId)'],
-  ['member_id', 'IN (SELECT member_id FROM memberships WHERE account_id = :accountId)'],
+const OWNERS: readonly [column: string, isOwn: string, owner: keyof Owner][] = [
+  ['account_id', '= ?', 'accountId'],
+  ['app_id', '= ?', 'appId'],
+  ['contact_id', 'IN (SELECT id FROM contacts WHERE app_id = ?)', 'appId'],
+  ['message_id', 'IN (SELECT id FROM messages WHERE app_id = ?)', 'appId'],
+  ['delivery_id', 'IN (SELECT id FROM deliveries WHERE app_id = ?)', 'appId'],
+  ['key_id', 'IN (SELECT id FROM api_keys WHERE account_id = ?)', 'accountId'],
+  ['name_id', 'IN (SELECT id FROM event_names WHERE app_id = ?)', 'appId'],
+  ['member_id', 'IN (SELECT member_id FROM memberships WHERE account_id = ?)', 'accountId'],
 ]
 /**
  * Everybody may send to a site or a webhook, which is noted: scripts that were loaded, and reports that were refused. The
@@ -223,41 +224,36 @@ const OWNERS: readonly [column: string, isOwn: string][] = [
  */
 const PASSED_OVER = new Set(['requests', 'request_callers', 'activation_notes', 'timeline', 'timeline_run_rows'])
 
-const queries = new WeakMap<Database, Map<string, string>>()
-
-function listQueries(database: Database): Map<string, string> {
-  const known = queries.get(database)
-  if (known) return known
-  const tables = database.query<{ name: string }, []>(
-    `SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'`,
-  )
-  const made = new Map<string, string>()
-  for (const { name } of tables.all()) {
-    const columns = new Set(
-      database
-        .query<{ name: string }, [string]>('SELECT name FROM pragma_table_info(?)')
-        .all(name)
-        .map((one) => one.name),
-    )
-    const [column, isOwn] = OWNERS.find(([one]) => columns.has(one)) ?? []
-    if (column && !PASSED_OVER.has(name)) made.set(name, `SELECT * FROM "${name}" WHERE "${column}" ${isOwn}`)
-  }
-  made.set('accounts', 'SELECT * FROM accounts WHERE id = :accountId')
-  queries.set(database, made)
-  return made
+const COLUMNS = {
+  sqlite: `SELECT tables.name AS "table", columns.name AS "column"
+    FROM pragma_table_list AS tables, pragma_table_info(tables.name) AS columns
+    WHERE tables.type = 'table' AND tables.schema = 'main'`,
+  postgres: `SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns
+    WHERE table_schema = 'public'`,
 }
 
-function readRows(database: Database, owner: { accountId: string | number; appId: number }): Map<string, string> {
+type Reads = Map<string, () => Promise<unknown[]>>
+
+async function prepareReads(sql: Sql, owner: Owner): Promise<Reads> {
+  const found = await sql.prepare<{ table: string; column: string }>(COLUMNS[sql.dialect.engine]).all()
+  const reads: Reads = new Map()
+  const add = (table: string, where: string, value: string | number): void => {
+    const read = sql.prepare(`SELECT * FROM "${table}" WHERE ${where}`)
+    reads.set(table, async () => await read.all(value))
+  }
+  for (const [table, columns] of Map.groupBy(found, (one) => one.table)) {
+    const [column, isOwn, owned] = OWNERS.find(([name]) => columns.some((one) => one.column === name)) ?? []
+    if (owned && !PASSED_OVER.has(table)) add(table, `"${column}" ${isOwn}`, owner[owned])
+  }
+  add('accounts', 'id = ?', owner.accountId)
+  return reads
+}
+
+async function readRows(reads: Reads): Promise<Map<string, string>> {
   const rows = new Map<string, string>()
-  for (const [table, sql] of listQueries(database)) {
-    const all = database.query(sql).values({ ':accountId': owner.accountId, ':appId': owner.appId })
-    rows.set(
-      table,
-      all
-        .map((row) => JSON.stringify(row))
-        .toSorted()
-        .join('\n'),
-    )
+  for (const [table, read] of reads) {
+    const texts = (await read()).map((row) => JSON.stringify(row))
+    rows.set(table, texts.toSorted().join('\n'))
   }
   return rows
 }
