@@ -1,4 +1,6 @@
 /** Tests on PostgreSQL: each data folder of a test stands for a database of its own, on the server that run.ts started. */
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { PostgresLocation } from '../../src/core/data-location.ts'
 
 /** Set by run.ts: the server's address without a database. */
@@ -7,7 +9,7 @@ export const isOnPostgres = SERVER !== undefined
 
 /** Migrated and empty. */
 export const MIGRATED = 'migrated'
-/** Names the folder of each database, so that run.ts drops it when the test has removed the folder. */
+/** Names the folder of each database's test, so that run.ts drops it when the test has removed the folder. */
 export const FOLDERS = 'test_folders'
 
 const CONNECTIONS = 4
@@ -31,10 +33,14 @@ export async function hasDatabaseOf(folder: string): Promise<boolean> {
   return found.length > 0
 }
 
+/** Tests that have no files make no folder in their own. */
+const findExisting = (folder: string): string => (existsSync(folder) ? folder : findExisting(dirname(folder)))
+
 /** A copy of `template`. Does nothing if there is one already. */
 export async function createDatabaseOf(folder: string, template: string = MIGRATED): Promise<void> {
   const name = databaseOf(folder)
-  await onServer()`INSERT INTO test_folders (database, folder) VALUES (${name}, ${folder}) ON CONFLICT DO NOTHING`
+  const added = { database: name, folder: findExisting(folder) }
+  await onServer()`INSERT INTO test_folders ${onServer()(added)} ON CONFLICT DO NOTHING`
   for (let tries = 1; ; tries += 1) {
     try {
       await onServer().unsafe(`CREATE DATABASE ${name} TEMPLATE ${template}`)

@@ -129,7 +129,8 @@ const toStored = (value: unknown): unknown =>
 
 function prepare<Found, Values extends readonly SqlValue[]>(run: Run, text: string): Statement<Found, Values> {
   const numbered = numberValues(text)
-  const all = async (values: Values): Promise<Found[]> => (await run(numbered, [...values])) as unknown as Found[]
+  // without the properties that the client's lists have
+  const all = async (values: Values): Promise<Found[]> => Array.from(await run(numbered, [...values])) as Found[]
   return {
     get: async (...values) => (await all(values))[0] ?? null,
     all: (...values) => all(values),
