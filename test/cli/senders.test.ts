@@ -1,6 +1,6 @@
-import { openTestStore } from '../data-folder.ts'
+import { openTestStore, readStored } from '../data-folder.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { type Begun, eventpost, eventpostJson, makeFolder, MANY_MS, setUp, startServer } from './process.ts'
@@ -67,10 +67,8 @@ describe('beside a server that has a sender', () => {
       await server.stop()
       // still works when the server has stopped: commands only use the data folder
       expect(await importLive()).toMatchObject({ code: 0 })
-      const bytes = Bun.spawnSync(['cat', join(data, 'eventpost.db'), join(data, 'serve.url')]).stdout.toString(
-        'latin1',
-      )
-      expect([bytes.includes('post@ours.example'), bytes.includes('the-password')]).toEqual([true, false])
+      const stored = (await readStored(data)) + readFileSync(join(data, 'serve.url'), 'utf8')
+      expect([stored.includes('post@ours.example'), stored.includes('the-password')]).toEqual([true, false])
     },
     MANY_MS,
   )
