@@ -36,15 +36,24 @@ const listen = (store: Store): Store => ({
 
 /** Holds texts back until they are let go. */
 function createHold() {
-  const { promise, resolve } = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  let next = Promise.withResolvers<void>()
+  let held = 0
   const wrapStore = (store: Store): Store => ({
     ...store,
     async recordEventText(event) {
-      await promise
+      held += 1
+      next.resolve()
+      next = Promise.withResolvers()
+      await released.promise
       return store.recordEventText(event)
     },
   })
-  return { wrapStore, letGo: resolve }
+  /** Waits until so many events have come as far as the store. */
+  const reach = async (count: number): Promise<void> => {
+    while (held < count) await next.promise
+  }
+  return { wrapStore, reach, letGo: released.resolve }
 }
 
 let server: TestServer
@@ -267,24 +276,28 @@ describe('limits', () => {
       [{ email: 'x' }, [400, 202, 429]],
       [{}, [202, 429, 429]],
     ] as const) {
-      const { wrapStore, letGo } = createHold()
+      const { wrapStore, reach, letGo } = createHold()
       const one = await createTestServer({ wrapStore })
       await one.setPlan({ eventsPerHour: 1 })
-      const answers = [first, {}, {}].map((more) => sendTo(one, { body: event(more) }))
-      const early = await Promise.race([...answers.slice(1), Bun.sleep(20)])
+      const earlier = sendTo(one, { body: event(first) })
+      await reach(1)
+      const answers = [1, 2].map(() => sendTo(one, { body: event() }))
+      const early = await Promise.race([...answers, Bun.sleep(20)])
       expect(early).toBeUndefined()
       letGo()
-      expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([...statuses])
+      // the two that wait may be taken in any order
+      const later = (await Promise.all(answers)).map(({ status }) => status).toSorted()
+      expect([(await earlier).status, ...later]).toEqual([...statuses])
       await one.close()
     }
   })
 
   test('a batch waits for them too', async () => {
-    const { wrapStore, letGo } = createHold()
+    const { wrapStore, reach, letGo } = createHold()
     const one = await createTestServer({ wrapStore })
     await one.setPlan({ eventsPerHour: 2 })
     const first = sendTo(one, { body: event({ email: 'x' }) })
-    await Bun.sleep(1)
+    await reach(1)
     const events = [1, 2].map(() => event({ app: one.first.appId }))
     const batch = one.call('POST', BATCH, { body: { events } })
     await Bun.sleep(1)
@@ -296,13 +309,13 @@ describe('limits', () => {
 
 describe('memory', () => {
   test('limits the pending text; more is refused, and accepted later', async () => {
-    const { wrapStore, letGo } = createHold()
+    const { wrapStore, reach, letGo } = createHold()
     const one = await createTestServer({ wrapStore })
     const { apiKey: other } = await one.makeKey()
     const text = JSON.stringify(event()).replace('FIRST', one.first.appId)
     const body = text.padEnd(MAX_BODY)
     const answers = Array.from({ length: MOST_UNREAD / MAX_BODY }, () => one.call('POST', EVENTS, { body }))
-    await Bun.sleep(10)
+    await reach(answers.length)
     for (const [sent, key] of [
       [body, undefined],
       [text, other],

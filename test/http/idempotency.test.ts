@@ -7,11 +7,12 @@ import { type Answer, BATCH, CONTACTS, createTestServer, DAY, EVENTS, type TestS
 import { expectRefusal, no, wrongField } from '../api/expected.ts'
 
 /** Holds writes back until it is released, but none that is only read. */
-let paused: Promise<void> | null = null
+let hold: { reached: () => void; released: Promise<void> } | null = null
 const slow = (store: Store): Store => ({
   ...store,
   recordEventText: async (event) => {
-    if (event.refusal === undefined) await paused
+    if (event.refusal === undefined) hold?.reached()
+    if (event.refusal === undefined) await hold?.released
     return store.recordEventText(event)
   },
 })
@@ -298,18 +299,18 @@ describe('one key for a single event and a batch', () => {
 describe('409', () => {
   test('while the first still runs', async () => {
     const idempotencyKey = newKey()
-    let release = (): void => {}
-    paused = new Promise((resolve) => (release = resolve))
+    const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    hold = { reached: reached.resolve, released: released.promise }
     const first = post({ idempotencyKey })
-    await Bun.sleep(1)
+    await reached.promise
     const early = await post({ idempotencyKey })
     expectRefusal(early, [409, no('idempotency_in_progress')])
     expect(early.headers.get('retry-after')).toBe('1')
     const { apiKey: key } = await server.makeKey()
     expect((await contact('POST', { idempotencyKey, key })).status).toBeLessThan(300)
     expect((await contact('POST', { idempotencyKey: newKey() })).status).toBeLessThan(300)
-    release()
-    paused = null
+    released.resolve()
+    hold = null
     expect((await first).status).toBe(202)
     expect(replayed(await post({ idempotencyKey }))).toBe('true')
   })

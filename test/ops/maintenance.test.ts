@@ -51,6 +51,7 @@ beforeEach(async () => {
       abuseLimits: { ...parts.abuseLimits, forgetIdle: () => void calls.abuseLimits++ },
       store: {
         ...parts.store,
+        holdDuty: async () => 1,
         removeOldCopies: async (now) => {
           calls.removeOldCopies.push(now)
           return ['/data/old']
