@@ -78,7 +78,10 @@ export function createRequestLog({ store, clock, access }: Dependencies): Reques
         if (last === turn) last = null
       })
     },
-    save,
+    async save() {
+      await last
+      await save()
+    },
   }
 }
 
