@@ -383,6 +383,8 @@ type Resending = { filter: DeliveryFilter; until: number | null; actor: string }
 export type Resent = { sent: number; refused: number; gone: number; next: number | null }
 
 const STAYING: ReadonlySet<string> = new Set(['message_on_its_way', 'event_deleted'])
+/** The rest must be asked for again. */
+const FAILED: ReadonlySet<string> = new Set(['unavailable', 'commit_unconfirmed'])
 
 /** Per request, which takes one or two seconds. */
 export const MOST_RESENT = 1_000
@@ -406,11 +408,11 @@ export async function resendMatching(
       ids.map((id) => store.resendDelivery({ appId, id, at: clock.now(), by, inBulk: true })),
     )
     const refusals = outcomes.map((outcome) => ('refusal' in outcome ? outcome.refusal : null))
-    const failed = refusals.indexOf('unavailable')
+    const failed = refusals.findIndex((refusal) => refusal !== null && FAILED.has(refusal))
     for (const refusal of refusals) {
       if (refusal === null) counts.sent += 1
       else if (STAYING.has(refusal)) counts.refused += 1
-      else if (refusal !== 'unavailable') counts.gone += 1
+      else if (!FAILED.has(refusal)) counts.gone += 1
     }
     // the answer must count the emails that were sent
     if (failed >= 0) return counts.sent === 0 ? UNAVAILABLE : { ...counts, next: ids[failed] ?? null }

@@ -52,13 +52,21 @@ async function findDatabase(words: string[], { env = {} }: How): Promise<Environ
   return { EVENTPOST_DATABASE_URL: url, EVENTPOST_DATABASE_POOLER: prepares ? 'none' : 'transaction' }
 }
 
+/** Of servers by folder: on PostgreSQL, commands don't find them by a file. */
+const addresses = new Map<string, string>()
+
+const withAddress = (words: string[], how: How): How => {
+  const address = addresses.get(words[words.indexOf('--data') + 1] ?? '')
+  return address === undefined ? how : { ...how, env: { EVENTPOST_BASE_URL: address, ...how.env } }
+}
+
 const withDatabase = async (words: string[], how: How): Promise<How> => ({
   ...how,
   env: { ...(await findDatabase(words, how)), ...how.env },
 })
 
 export async function eventpost(words: string[], how: How = {}): Promise<Ran> {
-  const child = spawn(words, await withDatabase(words, how))
+  const child = spawn(words, await withDatabase(words, withAddress(words, how)))
   let [err, isStopped] = ['', false]
   const reading = collect(child.stderr, (text) => {
     err += text
@@ -126,6 +134,7 @@ export async function startServer({ data, port = 0, words = [], readyMs = READY_
   void child.exited.then((code) => ready.reject(new Error(`the server ended with ${code}: ${said.err}${said.out}`)))
   const late = setTimeout(() => ready.reject(new Error(`the server does not listen: ${said.err}`)), readyMs)
   const url = await ready.promise.finally(() => clearTimeout(late))
+  if (isOnPostgres) addresses.set(data, url)
   return {
     url,
     pid: child.pid,

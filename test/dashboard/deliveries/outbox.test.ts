@@ -157,7 +157,7 @@ describe('sending all captured emails', () => {
     }
   })
 
-  test('says how many were sent before the service could not save any more', async () => {
+  test.each(['unavailable', 'commit_unconfirmed'] as const)('says how many were sent before %s', async (refusal) => {
     await capture()
     await setServer('smtp://127.0.0.1:1')
     const [until] = await attributesOf(await see(), '#send-all [name=until]', 'value')
@@ -165,7 +165,7 @@ describe('sending all captured emails', () => {
     let calls = 0
     const failing = spyOn(pages.store, 'resendDelivery').mockImplementation((resending) => {
       calls += 1
-      return calls === 1 ? real(resending) : Promise.resolve({ refusal: 'unavailable' })
+      return calls === 1 ? real(resending) : Promise.resolve({ refusal })
     })
     const partly = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
     expect(partly.location).toStartWith(`${pages.at('outbox')}?next=dlv_`)
