@@ -156,12 +156,15 @@ export function createResultReads(db: Sql) {
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages ${crossJoin} deliveries ON message_id = messages.id AND state = ?2
      WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED}) AS counted`,
   )
-  const isRestored = `coalesce(reason, '') = '${RESTORED}'`
-  const unconfirmed = db.prepare<{ unknown: number; restored: number }, [number]>(
-    `SELECT count(*) FILTER (WHERE NOT ${isRestored}) AS unknown, count(*) FILTER (WHERE ${isRestored}) AS restored
-     FROM (SELECT reason FROM messages ${crossJoin} deliveries ON message_id = messages.id AND state = 'unknown'
-     WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED}) AS counted`,
+  const restored = db.prepare<{ n: number }, [number]>(
+    `SELECT count(*) AS n FROM (SELECT 1 FROM messages ${crossJoin} deliveries ON message_id = messages.id
+       AND reason = '${RESTORED}' AND state = 'unknown' WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED}) AS counted`,
   )
+  /** Emails whose outcome is unknown, and of those the ones that a restore ended, up to a limit. */
+  const countUnknown = async (appId: number): Promise<{ unknown: number; restored: number }> => {
+    const [all, ended] = [(await inState.get(appId, 'unknown'))?.n ?? 0, (await restored.get(appId))?.n ?? 0]
+    return { unknown: Math.max(0, all - ended), restored: ended }
+  }
   const deferred = db.prepare<{ n: number }, [number, string]>(
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages CROSS JOIN ${textsOf('?2', 'reasons')}
        ${crossJoin} deliveries ON message_id = messages.id AND reason = reasons.value AND state = 'deferred'
@@ -183,7 +186,7 @@ export function createResultReads(db: Sql) {
       unfit: await unfit.all(appId, from, until, JSON.stringify(reasons)),
       failed: (await failed.get(appId, from, until))?.n ?? 0,
       captured: (await inState.get(appId, 'kept'))?.n ?? 0,
-      ...((await unconfirmed.get(appId)) ?? { unknown: 0, restored: 0 }),
+      ...(await countUnknown(appId)),
     }),
 
     readAppResults: async (appId: number, { from, until }: DayRange): Promise<AppResults> => ({

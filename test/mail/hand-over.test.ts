@@ -203,5 +203,5 @@ describe('the outcome of a hand-over is stored, also if storing fails at first',
     refuseOnce(sending, 'markFailed')
     await live(sending, 5 * 24 * HOUR)
     expect(await sending.states()).toEqual({ 'failed: smtp_451': 1 })
-  })
+  }, 60_000)
 })

@@ -25,7 +25,7 @@ function plansOf(create: (db: Sql) => unknown): [text: string, plan: string][] {
 
 test('every read of the log uses an index and sorts nothing but groups', () => {
   const plans = plansOf((one) => createRequestReads(one))
-  expect(plans).toHaveLength(6)
+  expect(plans).toHaveLength(7)
   for (const [text, plan] of plans) {
     expect([text, /SCAN requests/.test(plan)]).toEqual([text, false])
     expect(plan).toMatch(

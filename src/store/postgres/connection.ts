@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ReservedSQL } from 'bun'
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import type { PostgresLocation } from '../../core/data-location.ts'
+import { toStorable } from './storable-text.ts'
 import { type Orm, POSTGRES, type Sql, type SqlValue, type Statement } from '../engine/sql.ts'
 
 /** The server ends what takes longer. */
@@ -103,12 +104,12 @@ async function commit(run: Run): Promise<void> {
 const runsOn = (queries: Queries): Runs => ({
   runScript: async (text) => void (await inTime(queries.unsafe(text).simple())),
   run: async (text, values) => {
-    const rows = (await inTime(queries.unsafe(text, values))) as Rows
+    const rows = (await inTime(queries.unsafe(text, values.map(toStorable)))) as Rows
     for (const row of rows) for (const [name, value] of Object.entries(row)) row[name] = toStored(value)
     return rows
   },
   runForValues: async (text, values) => {
-    const rows = (await inTime(queries.unsafe(text, values).values())) as unknown[][]
+    const rows = (await inTime(queries.unsafe(text, values.map(toStorable)).values())) as unknown[][]
     return rows.map((row) => row.map(toStored))
   },
 })

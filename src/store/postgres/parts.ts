@@ -9,6 +9,7 @@ import type { EngineParts } from '../writes.ts'
 import { UNSURE } from '../delivery-states.ts'
 import type { Person } from '../people.ts'
 import type { Run } from './connection.ts'
+import { toStorable } from './storable-text.ts'
 import { createPostgresUsage } from './limit-usage.ts'
 import { rowsAs } from './rows.ts'
 
@@ -101,7 +102,7 @@ function createNames(run: Run): Names {
   const cache = new Map<string, number>()
   /** by the open transaction, which may have added them */
   const found = new Map<string, number>()
-  const keyOf = (appId: number, name: string): string => `${appId}:${name}`
+  const keyOf = (appId: number, name: string): string => `${appId}:${toStorable(name)}`
   const find = (appId: number, name: string): number | undefined =>
     cache.get(keyOf(appId, name)) ?? found.get(keyOf(appId, name))
   const columns = rowsAs({ app_id: 'bigint', name: 'text' })

@@ -45,7 +45,7 @@ test('settings are shown, saved, and apply from the next request', async () => {
     '',
   ])
   expect(await textOf(html, 'textarea')).toEqual(['app.example.com', ''])
-  const days = ['7 to 3,650 days', '7 to 3,650 days', '1 to 3,650 days']
+  const days = ['7 to 3,650 days.', '7 to 3,650 days.', '1 to 3,650 days.']
   const defaults = ['1 to 90 days. Default: 7.', '1 to 30 days. Default: 1.']
   expect(await textOf(html, '#retention .field > .hint')).toEqual([...days, ...defaults])
   expect((await textOf(html, '#retention label')).at(-1)).toContain('Days to keep Idempotency-Key responses')

@@ -131,7 +131,7 @@ test('many events and views of a person take no longer each than a few', async (
     const copy = sql.prepare(
       `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at)
        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 9999)
-       SELECT CAST(?1 AS bigint) + n * ?2, app_id, contact_id, name_id, type, via, properties, path,
+       SELECT CAST(?1 AS bigint) + n * CAST(?2 AS bigint), app_id, contact_id, name_id, type, via, properties, path,
          CAST(?3 AS bigint) + n * 5000
        FROM events, numbers WHERE id = ?4`,
     )

@@ -1,4 +1,4 @@
-import { withSql } from '../../data-folder.ts'
+import { locationOf, withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { isRefusal, type Refusal } from '../../../src/core/refusals.ts'
 import {
@@ -353,7 +353,7 @@ describe('concurrent simulations', () => {
   test('time out with a message', async () => {
     // no thread gets its work
     const silent = spyOn(Worker.prototype, 'postMessage').mockImplementation(() => {})
-    const { simulate: simulateBriefly } = createSimulations({ folder: server.folder }, 1)
+    const { simulate: simulateBriefly } = createSimulations(locationOf(server.folder), 1)
     const outcomes = await Promise.all(
       [simulateBriefly(at.inputOf({})), simulateBriefly(at.inputOf({}))].map(outcomeOf),
     )
@@ -364,8 +364,8 @@ describe('concurrent simulations', () => {
 
   test('are refused during shutdown; a running one may finish within a limit', async () => {
     const [patient, hasty] = [
-      createSimulations({ folder: server.folder }),
-      createSimulations({ folder: server.folder }),
+      createSimulations(locationOf(server.folder)),
+      createSimulations(locationOf(server.folder)),
     ]
     const ask = (simulations: Simulations) =>
       Array.from({ length: 2 }, () => outcomeOf(simulations.simulate(at.inputOf({}))))

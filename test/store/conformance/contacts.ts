@@ -118,7 +118,7 @@ export function testContacts(store: Fresh): void {
 
   test('returns hostile text unchanged', async () => {
     const email = newEmail()
-    const text = `'"; DROP TABLE contacts; -- \u0000 \u202e 𝒳 <script>`
+    const text = `'"; DROP TABLE contacts; -- \u0001 \u202e 𝒳 <script>`
     const write = contactWrite({ email, firstName: text, tags: [text], fields: { [text]: text }, source: text })
     expect(done(await store().addContact(write)).contact).toMatchObject({ firstName: text, tags: [text], source: text })
     expect((await store().findContact(1, email))?.fields).toEqual({ [text]: text })
