@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
-import { NoAnswer } from '../src/store/postgres/connection.ts'
+import { NoAnswer } from '../src/store/postgres/faults.ts'
 import { createServer, MAX_REPORTS, MAX_REQUESTS } from '../src/server.ts'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
 import { useClosing } from './closing.ts'

@@ -33,3 +33,27 @@ export async function someInOrder<T>(items: Iterable<T>, isWanted: (item: T) => 
   for (const item of items) if (await isWanted(item)) return true
   return false
 }
+
+/** Starts all, in their order, before it waits for any. */
+export async function eachTogether<T>(items: Iterable<T>, run: (item: T) => Promise<void>): Promise<void> {
+  const all = Array.from(items, run)
+  if (all.length > 0) await Promise.all(all)
+}
+
+/** One after the other. Those that may overlap are started without waiting for those before them. */
+export async function eachInOrder<T>(
+  items: Iterable<T>,
+  run: (item: T) => Promise<void>,
+  mayOverlap: (item: T) => boolean,
+): Promise<void> {
+  let open: Promise<void>[] = []
+  for (const item of items) {
+    if (mayOverlap(item)) open.push(run(item))
+    else {
+      await Promise.all(open)
+      open = []
+      await run(item)
+    }
+  }
+  if (open.length > 0) await Promise.all(open)
+}

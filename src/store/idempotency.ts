@@ -1,5 +1,5 @@
 import type { Sql } from './engine/sql.ts'
-import { mapInOrder } from '../core/in-order.ts'
+import { eachTogether, mapInOrder } from '../core/in-order.ts'
 import { type RetentionRules, selectKeptMs } from './retention.ts'
 import type { Idempotency, Refused } from './types.ts'
 
@@ -34,7 +34,7 @@ export type PlanOnce = <T extends OnceOutcome>(
   run: () => T | Refused,
 ) => T | Refused
 
-const storedKey = ({ key, part }: Pick<Idempotency, 'key' | 'part'>): string =>
+export const storedKey = ({ key, part }: Pick<Idempotency, 'key' | 'part'>): string =>
   part === null ? key : `${key}${PART}${part}`
 
 function outcomeOf(row: Stored): StoredOutcome {
@@ -79,19 +79,21 @@ export function createOutcomeFacts(db: Sql, rules: OutcomeRules) {
   const { findOutcomes } = createOutcomeReads(db, rules)
   return async (requests: readonly Idempotency[]): Promise<KeyedOutcomes> => {
     const found = new Map<string, Map<number | null, StoredOutcome>>()
-    for (const idempotency of requests) {
+    await eachTogether(requests, async (idempotency) => {
       const stored = await findOutcomes(idempotency)
-      if (stored.length === 0) continue
+      if (stored.length === 0) return
       const id = outcomeKey(idempotency.keyId, idempotency.key)
       const parts = found.get(id) ?? new Map<number | null, StoredOutcome>()
       for (const one of stored) parts.set(one.part, one)
       found.set(id, parts)
-    }
+    })
     return found
   }
 }
 
-export function createOutcomeWrites(db: Sql): (outcome: NewOutcome) => Promise<void> {
+export type AddOutcome = (outcome: NewOutcome) => Promise<void>
+
+export function createOutcomeWrites(db: Sql): AddOutcome {
   const add = db.prepare(
     `INSERT INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at, app_id)
      VALUES (?, ?, ?, ?, ?, ?, ?)

@@ -101,7 +101,7 @@ export function createLiveMessages(db: Sql, readSource: FindMailSource) {
   const apps = new Map<number, AppRules>()
   const contents = new Map<string, MessageContent>()
   const sources = new Map<string, MailSource>()
-  /** apps that get deliveries in the open transaction */
+  /** apps that get deliveries in the open transaction, or that have got some from another instance */
   const appsWithNewDeliveries = new Set<number>()
 
   /** until when an email waits to know whether its person left (ms UTC), by contact */
@@ -150,13 +150,8 @@ export function createLiveMessages(db: Sql, readSource: FindMailSource) {
 
   return {
     of,
-    async hasDeliveries(appId: number): Promise<boolean> {
-      const rules = await of(appId)
-      // another instance may have added the first one
-      if (!rules.hasDeliveries && dialect.engine === 'postgres')
-        rules.hasDeliveries = (await oneDelivery.get(appId)) !== null
-      return rules.hasDeliveries || appsWithNewDeliveries.has(appId)
-    },
+    hasDeliveries: async (appId: number): Promise<boolean> =>
+      (await of(appId)).hasDeliveries || appsWithNewDeliveries.has(appId),
     noteDelivery: (appId: number): void => void appsWithNewDeliveries.add(appId),
     noteUnsure,
     isUnsure(contactId: number, at: number): boolean {

@@ -1,5 +1,5 @@
 import { type Maybe, type Sql, withoutLocks } from './engine/sql.ts'
-import { filterInOrder, mapInOrder } from '../core/in-order.ts'
+import { eachInOrder, eachTogether, filterInOrder, mapInOrder } from '../core/in-order.ts'
 import { createComparedReads, createComparedWrites } from './compared-people.ts'
 import { createChangeActor } from './contact-changes.ts'
 import { createConsentReads, createConsentWrites } from './consents.ts'
@@ -7,11 +7,11 @@ import { createContactReads } from './contacts.ts'
 import { TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
 import { createMessageUses, IS_OF_MESSAGE, type MessageOfPerson, type UsedFacts } from './message-uses.ts'
 import { type IdSequence, idSince } from '../core/ids.ts'
-import { createOutcomeFacts, createOutcomeWrites } from './idempotency.ts'
+import { createOutcomeFacts, type NewOutcome } from './idempotency.ts'
 import { createLiveMessages, type LiveMessages } from './live-messages.ts'
 import { createScheduleChanges } from './schedules.ts'
 import { createSendWrites } from './sends.ts'
-import { createPersonReads, type People } from './people.ts'
+import { createPersonReads, type People, type Person } from './people.ts'
 import type { Goal } from './message-types.ts'
 import {
   type AccountMonth,
@@ -30,6 +30,7 @@ import {
   type NewDelivery,
   type NewEvent,
   type NewReport,
+  type Newcomer,
   type PersonFacts,
   type Plan,
   type PlannedOutcome,
@@ -83,6 +84,7 @@ export type RowWrites = {
   addContacts(contacts: readonly NewContact[]): Maybe<void>
   addReports(reports: readonly NewReport[]): Maybe<void>
   addEvents(events: readonly NewEvent[]): Maybe<void>
+  addOutcomes(outcomes: readonly NewOutcome[]): Maybe<void>
 }
 
 export function createPlannedWrites(parts: Parts) {
@@ -183,11 +185,18 @@ export function createPlannedFacts({ db, people, live, sentCache, isRepeated, ne
   const loadOutcomes = createOutcomeFacts(db, rules)
   const loadEmails = createEmailFacts({ db, live, sentCache })
 
+  const loadSuppressions = async (newcomers: readonly Newcomer[]): Promise<void> => {
+    const found = await suppressions.findEach(newcomers.map(({ email, person }) => ({ appId: person.app.id, email })))
+    for (const [index, { person }] of newcomers.entries()) person.suppression = found[index] ?? null
+  }
+
+  const isWaiting = ({ id, unsureUntil }: Person, at: number): boolean =>
+    unsureUntil === undefined ? live.isUnsure(id, at) : (unsureUntil ?? 0) > at
+
   const loadPerson = (app: AppFacts, email: string, at: number): PersonFacts => {
     const found = people.find(app.id, email)
     const [id, lacksName] = found === null ? [null, true] : [found.id, found.lacksName]
-    const isUnsure =
-      found?.unsureUntil === undefined ? id !== null && live.isUnsure(id, at) : (found.unsureUntil ?? 0) > at
+    const isUnsure = found !== null && isWaiting(found, at)
     const unloaded = { names: null, contact: null, suppression: null, asked: null, emails: null }
     return { app, isAlone: true, isUnsure, id, lacksName, ...unloaded }
   }
@@ -220,19 +229,30 @@ export function createPlannedFacts({ db, people, live, sentCache, isRepeated, ne
     },
 
     async loadFacts(queries: FactQuery) {
-      for (const person of queries.names) person.names ??= await names.get(person.id)
-      for (const person of queries.contacts) person.contact ??= await contacts.findWithTimes(person.id)
-      for (const { email, person } of queries.newcomers)
-        person.suppression = await suppressions.find(person.app.id, email)
-      for (const person of queries.asked) person.asked ??= (await listConsents(person.id)).map(({ askedAt }) => askedAt)
-      for (const query of queries.reports) if (query) query.isRepeated = await isRepeated(query)
-      for (const query of queries.emails) query.person.emails = await loadEmails(query)
-      return {
-        newPeople: new Map(
-          await mapInOrder(inOrderOfKeys(queries.months), async (one) => [monthKey(one), await newPeople(one)]),
-        ),
-        outcomes: await loadOutcomes(queries.outcomes),
-      }
+      const counts = new Map<string, number>()
+      const [outcomes] = await Promise.all([
+        loadOutcomes(queries.outcomes),
+        eachTogether(new Set(queries.names), async (person) => {
+          person.names ??= await names.get(person.id)
+        }),
+        eachTogether(new Set(queries.contacts), async (person) => {
+          person.contact ??= await contacts.findWithTimes(person.id)
+        }),
+        loadSuppressions(queries.newcomers),
+        eachTogether(new Set(queries.asked), async (person) => {
+          person.asked ??= (await listConsents(person.id)).map(({ askedAt }) => askedAt)
+        }),
+        eachTogether(queries.reports, async (query) => {
+          if (query) query.isRepeated = await isRepeated(query)
+        }),
+        eachTogether(queries.emails, async (query) => {
+          query.person.emails = await loadEmails(query)
+        }),
+        eachTogether(inOrderOfKeys(queries.months), async (one) => {
+          counts.set(monthKey(one), await newPeople(one))
+        }),
+      ])
+      return { newPeople: counts, outcomes }
     },
   }
 }
@@ -376,6 +396,7 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
 }
 
 function createApplying({ db, people, live, ends, usage, rows }: Parts) {
+  const isTogether = db.dialect.engine === 'postgres'
   const suppressions = createSuppressionList(db)
   const addNew = db.prepare(
     `INSERT INTO new_people (account_id, month, count) VALUES (?, ?, ?)
@@ -404,7 +425,6 @@ function createApplying({ db, people, live, ends, usage, rows }: Parts) {
   }
   const checkEarlier = db.prepare('UPDATE deliveries SET due_at = ?, updated_at = ? WHERE id = ?')
   const compared = createComparedWrites(db)
-  const addOutcome = createOutcomeWrites(db)
   const nameActor = createChangeActor(db)
   const { addSend, addOwnText } = createSendWrites(db)
   const { addConsent, confirmConsent } = createConsentWrites(db)
@@ -464,12 +484,12 @@ function createApplying({ db, people, live, ends, usage, rows }: Parts) {
       await addOwnText(message)
       live.drop(message.appId)
     }
-    for (const change of plan.deliveries) await applyChange(change)
+    await eachInOrder(plan.deliveries, applyChange, ({ change }) => isTogether && change !== 'cancel')
     for (const change of plan.schedules) await changeSchedule(change)
-    for (const send of plan.sends) await addSend(send)
+    await eachTogether(plan.sends, addSend)
     for (const consent of plan.consents) await addConsent(consent)
     for (const confirmation of plan.confirmations) await confirmConsent(confirmation)
-    for (const request of plan.requests) await addOutcome(request)
+    await rows.addOutcomes(plan.requests)
   }
 }
 

@@ -15,6 +15,7 @@ import type { DeliveryRules, Finish } from './delivery-rules.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { MessageContent, SuppressionReason } from './message-types.ts'
+import type { PersonKey } from './people.ts'
 import { type Cause, forgetCause } from './suppression-causes.ts'
 import type { ContactStatus, Refused } from './types.ts'
 
@@ -59,6 +60,11 @@ export function createSuppressionList(db: Sql) {
     return key && new Bun.CryptoHasher('sha256', key).update(`${appId}:${email}`).digest('base64url')
   }
 
+  const find = async (appId: number, email: string): Promise<SuppressionReason | null> => {
+    const emailHash = await hash(appId, email)
+    return emailHash === null ? null : ((await select.get(appId, emailHash))?.reason ?? null)
+  }
+
   return {
     hash,
     /**
@@ -74,9 +80,13 @@ export function createSuppressionList(db: Sql) {
     name: async (appId: number, email: string) => await setEmail.run(email, appId, await hash(appId, email)),
     /** Of a person who is erased. */
     forget: async (appId: number, email: string) => await forget.run(appId, await hash(appId, email)),
-    async find(appId: number, email: string): Promise<SuppressionReason | null> {
-      const emailHash = await hash(appId, email)
-      return emailHash === null ? null : ((await select.get(appId, emailHash))?.reason ?? null)
+    find,
+    /** In the order of the people. */
+    async findEach(people: readonly PersonKey[]): Promise<(SuppressionReason | null)[]> {
+      const [first] = people
+      // one look at the key, for nothing was suppressed yet where there is none
+      if (first === undefined || (await hash(first.appId, first.email)) === null) return people.map(() => null)
+      return await Promise.all(people.map(({ appId, email }) => find(appId, email)))
     },
   }
 }

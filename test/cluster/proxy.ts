@@ -1,7 +1,10 @@
-/** A TCP proxy in front of servers that can be cut off. Connections take turns between those that are up. */
+/** A TCP proxy in front of servers that can be cut off or made silent. Connections take turns between those that are up. */
 import { connect, createServer, type Socket } from 'node:net'
 
 export type Target = { host: string; port: number }
+
+/** What becomes of a connection whose client says something. `swallowAnswers`: the server still gets what it said. */
+export type Fate = 'pass' | 'cut' | 'swallow' | 'swallowAnswers'
 
 export type Proxy = Awaited<ReturnType<typeof startProxy>>
 
@@ -10,12 +13,14 @@ export async function startProxy(targets: () => readonly Target[]) {
   const open = new Set<Socket>()
   let turn = 0
   let isCut = false
+  let decide: (text: string) => Fate = () => 'pass'
 
   const server = createServer((client) => {
     const all = targets()
     const target = all[turn++ % Math.max(1, all.length)]
     if (isCut || target === undefined) return client.destroy()
     const behind = connect(target.port, target.host)
+    let isSilent = false
     for (const [one, other] of [
       [client, behind],
       [behind, client],
@@ -27,8 +32,15 @@ export async function startProxy(targets: () => readonly Target[]) {
         open.delete(one)
         other.destroy()
       })
-      one.pipe(other)
     }
+    client.on('data', (data) => {
+      if (isSilent) return
+      const fate = decide(data.toString('latin1'))
+      if (fate === 'cut') return void client.destroy()
+      isSilent = fate !== 'pass'
+      if (fate !== 'swallow') behind.write(data)
+    })
+    behind.on('data', (data) => void (isSilent || client.write(data)))
     return undefined
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -38,6 +50,10 @@ export async function startProxy(targets: () => readonly Target[]) {
 
   return {
     port,
+    onRequest: (change: typeof decide): void => void (decide = change),
+    pass: (): void => void (decide = () => 'pass'),
+    /** Ends all connections. */
+    closeAll,
     /** Ends all connections and takes none. */
     cut(): void {
       isCut = true

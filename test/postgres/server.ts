@@ -21,7 +21,7 @@ async function run(words: string[]): Promise<void> {
   if ((await child.exited) !== 0) throw new Error(`${words.join(' ')}: ${err}`)
 }
 
-function findFreePort(): number {
+export function findFreePort(): number {
   const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
   const { port } = listener
   listener.stop(true)
@@ -37,6 +37,8 @@ export type PostgresServer = {
   kill: () => Promise<void>
   /** Of a replica: it accepts writes from then on. */
   promote: () => Promise<void>
+  /** As after a crash. */
+  restart: () => Promise<void>
   stop: () => Promise<void>
 }
 
@@ -90,6 +92,7 @@ async function startIn(folder: string, settings: Record<string, string>): Promis
       for (const one of [pid, ...children]) process.kill(Number(one), 'SIGKILL')
     },
     promote: () => run([...control, 'promote']),
+    restart: () => run([...control, '-m', 'immediate', '-l', join(folder, 'log'), '-o', words.join(' '), 'restart']),
     async stop() {
       if (isRunning) await run([...control, '-m', 'immediate', 'stop'])
       rmSync(folder, { recursive: true, force: true })

@@ -1,10 +1,11 @@
+import { expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { readEventText } from '../../src/events/event-input.ts'
 import { openStore } from '../../src/store/store.ts'
 import { describeStore } from './conformance.ts'
 import { makeDataFolder } from '../data-folder.ts'
-import type { Opened } from './samples.ts'
+import { contactWrite, done, type Opened } from './samples.ts'
 import { isLong } from '../long-form.ts'
 
 /** What the thread changes most: results, errors, and many requests at a time. */
@@ -33,3 +34,13 @@ for (const threads of [false, true]) {
     threads && !isLong ? IN_THREAD : undefined,
   )
 }
+
+test('SQLite returns NUL unchanged', async () => {
+  const folder = await makeDataFolder()
+  const store = await openStore(folder, { threads: false, readEvent: readEventText, rules: STORE_RULES })
+  const [email, text] = ['nul@example.com', 'a\0b']
+  done(await store.addContact(contactWrite({ email, firstName: text, fields: { [text]: text } })))
+  expect(await store.findContact(1, email)).toMatchObject({ firstName: text, fields: { [text]: text } })
+  await store.close()
+  rmSync(folder, { recursive: true })
+})

@@ -103,7 +103,7 @@ export function createEngine(
   return { writeNames: writeNames as WriteName[], run, tidy, readEarlier, hasForeignWrite: foreign.takeNews }
 }
 
-export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')
 
 /** A bug: logged, and answered with internal_error without affecting other jobs. */
 export function reportBrokenJob(name: string | undefined, error: unknown): void {
@@ -121,6 +121,9 @@ const PLANNED: ReadonlySet<WriteName> = new Set([
   'sendMail',
   'confirmConsent',
 ])
+
+/** Whether its people are looked for before all else. */
+export const isPlanned = ({ name }: Pick<Job, 'name'>): boolean => name === 'recordEventText' || PLANNED.has(name)
 
 /** Runs jobs in their order: planned writes that follow each other as one batch. */
 export function createJobs({ writes, runPlanned, readEvent }: Parts) {

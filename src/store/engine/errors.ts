@@ -29,6 +29,11 @@ export class StoreError extends Error {
   }
 }
 
+/** The database can't be read for now. The cause has the details. */
+export class Unavailable extends Error {
+  override name = 'Unavailable'
+}
+
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 

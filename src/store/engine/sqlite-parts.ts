@@ -4,6 +4,7 @@ import { createSentCache } from '../caches/sent-cache.ts'
 import { createCounters } from '../counters.ts'
 import { createEventNames } from '../events.ts'
 import type { LiveMessages } from '../live-messages.ts'
+import { createOutcomeWrites } from '../idempotency.ts'
 import { createPeople } from '../people.ts'
 import { END_PAUSED } from '../schedules.ts'
 import { createContactIndex } from '../search/contact-index.ts'
@@ -30,14 +31,16 @@ export function createSqliteParts(db: Database, { now, isAlone }: { now: () => n
   const timeline = createTimeline(db, () => performance.now(), isAlone)
   const known = createKnownReports(db)
   const contactIndex = createContactIndex(db, () => performance.now(), !isAlone)
+  const sql = createSqliteSql(db)
+  const addOutcome = createOutcomeWrites(sql)
   db.run(END_PAUSED)
   const engine: EngineParts = {
     ids,
     people,
     usage: createSqliteUsage(db, counters),
-    newPeople: createNewPeopleReads(createSqliteSql(db)),
+    newPeople: createNewPeopleReads(sql),
     timeline,
-    rows: createSqliteRows({ db, names, counters, timeline, known, contactIndex }),
+    rows: createSqliteRows({ db, names, counters, timeline, known, contactIndex, addOutcome }),
     isRepeated: createRepeatCheck(db, known),
   }
 

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { Counters } from '../counters.ts'
 import type { EventNames } from '../events.ts'
+import type { AddOutcome } from '../idempotency.ts'
 import type { IsRepeated, LimitUsage, RowWrites } from '../planned-writes.ts'
 import type { ContactIndex } from '../search/contact-index.ts'
 import type { KnownReports } from '../timeline/known-reports.ts'
@@ -17,9 +18,10 @@ type Parts = {
   timeline: Timeline
   known: KnownReports
   contactIndex: Pick<ContactIndex, 'note'>
+  addOutcome: AddOutcome
 }
 
-export function createSqliteRows({ db, names, counters, timeline, known, contactIndex }: Parts): RowWrites {
+export function createSqliteRows({ db, names, counters, timeline, known, contactIndex, addOutcome }: Parts): RowWrites {
   const addContact = db.prepare(
     `INSERT INTO contacts (id, app_id, email, shown_email, first_name, last_name, source, status, created_at, updated_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -59,6 +61,9 @@ export function createSqliteRows({ db, names, counters, timeline, known, contact
         counters.countEvent({ appId, nameId, eventId: id, receivedAt: at })
       }
       if (events.length > 0) contactIndex.note(events.length)
+    },
+    async addOutcomes(outcomes) {
+      for (const outcome of outcomes) await addOutcome(outcome)
     },
   }
 }

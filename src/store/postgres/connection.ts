@@ -1,122 +1,225 @@
 /** Connections to PostgreSQL: a deadline for each call, transactions, and statements as store modules run them. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { ReservedSQL } from 'bun'
+import type { ReservedSQL, SQL } from 'bun'
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import type { PostgresLocation } from '../../core/data-location.ts'
-import { toStorable } from './storable-text.ts'
 import { type Orm, POSTGRES, type Sql, type SqlValue, type Statement } from '../engine/sql.ts'
+import { Unavailable } from '../engine/errors.ts'
+import {
+  describeFault,
+  isAborted,
+  isBroken,
+  isConflict,
+  isLostConnection,
+  isPassingFault,
+  isUnanswered,
+  NoAnswer,
+  UnknownCommit,
+} from './faults.ts'
+import { createPool } from './pool.ts'
+import { toStorable } from './storable-text.ts'
 
-/** The server ends what takes longer. */
-const STATEMENT_MS = 8_000
-const LOCK_MS = 4_000
-/** For a server that no longer answers, which the client would await for ever. */
-const ANSWER_MS = 10_000
+export const DEADLINES = {
+  /** The server ends what takes longer. */
+  statementMs: 8_000,
+  lockMs: 3_000,
+  /** For a server that no longer answers, which the client would await for ever. */
+  answerMs: 10_000,
+  /**
+   * Shorter than `statementMs`: a server that waits for its replica ends the wait at that limit, and reports a commit that
+   * the replica doesn't have as done.
+   */
+  commitMs: 5_000,
+  /** For a connection, while all are in use. */
+  waitMs: 5_000,
+}
+export type Deadlines = typeof DEADLINES
+
 const CONNECT_SECONDS = 5
+
+const limitsOf = ({ statementMs, lockMs, answerMs }: Deadlines): Record<string, number> => ({
+  statement_timeout: statementMs,
+  lock_timeout: lockMs,
+  // for the server's side of a connection that was cut
+  idle_in_transaction_session_timeout: 2 * answerMs,
+})
 
 /** Runs one text; `values` are its parameters. `count`: the rows that it returned or changed. */
 export type Run = (text: string, values: SqlValue[]) => Promise<Rows>
+/** Runs a text before all that follows in the transaction, and at the latest with its commit, which fails if it fails. */
+export type Send = (text: string, values: SqlValue[]) => void
 /** Rows as lists, because joined tables may have columns of the same name. */
 type RunForValues = (text: string, values: SqlValue[]) => Promise<unknown[][]>
-type Runs = { run: Run; runForValues: RunForValues; runScript: (text: string) => Promise<void> }
+type Runs = { run: Run; runForValues: RunForValues; runScript: (text: string, answerMs?: number) => Promise<void> }
+type Transaction = Runs & { send: Send }
 type Row = Record<string, unknown>
-type Rows = Row[] & { count: number }
+type Rows = Row[] & { count: number; command?: string }
 type Queries = Pick<ReservedSQL, 'unsafe'>
-
-/** The server did not answer in time: whether it did what was asked is unknown. */
-export class NoAnswer extends Error {
-  override name = 'NoAnswer'
-}
-
-/** Thrown by `transaction` if the connection was lost while the commit was awaited. */
-export class UnknownCommit extends Error {
-  override name = 'UnknownCommit'
-}
 
 export type Postgres = ReturnType<typeof connectPostgres>
 
-export function connectPostgres({ url, connections, prepares }: PostgresLocation) {
-  const pool = new Bun.SQL(url, {
-    max: connections,
-    prepare: prepares,
-    bigint: true,
-    connectionTimeout: CONNECT_SECONDS,
-    connection: {
-      application_name: 'eventpost',
-      statement_timeout: String(STATEMENT_MS),
-      lock_timeout: String(LOCK_MS),
-      idle_in_transaction_session_timeout: String(2 * ANSWER_MS),
-    },
-  })
-  const onPool = runsOn(pool)
+export function connectPostgres({ url, connections, prepares }: PostgresLocation, deadlines = DEADLINES) {
+  const limits = limitsOf(deadlines)
+  const connect = (): SQL =>
+    new Bun.SQL(url, {
+      max: 1,
+      prepare: prepares,
+      bigint: true,
+      connectionTimeout: CONNECT_SECONDS,
+      // poolers refuse other settings of a session, and give the next transaction another one
+      connection: { application_name: 'eventpost', ...(prepares ? mapValues(limits, String) : {}) },
+    })
+  const pool = createPool({ connect, size: connections, waitMs: deadlines.waitMs })
+  const runsOn = createRuns(deadlines)
+  const setLimits = Object.entries(limits).map(([name, ms]) => `SET LOCAL ${name} = ${ms}`)
   /** of the transaction that is open for the caller */
-  const open = new AsyncLocalStorage<Runs>()
-  const runs = (): Runs => open.getStore() ?? onPool
-  const run: Run = (text, values) => runs().run(text, values)
+  const open = new AsyncLocalStorage<Transaction>()
 
-  const begin = async <Result>(mode: string, work: () => Promise<Result>): Promise<Result> => {
-    const connection = await inTime(pool.reserve())
-    const here = runsOn(connection)
-    const { run: runHere } = here
-    let isDone = false
+  /** Reads: what fails with its connection, or because another transaction was in the way, can run twice. */
+  const read = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     try {
-      await runHere(`BEGIN ${mode}`, [])
-      const result = await open.run(here, work)
-      await commit(runHere)
-      isDone = true
-      return result
-    } finally {
-      // a failed or unanswered transaction must not go on in the next one
-      if (!isDone)
-        await runHere('ROLLBACK', [])
-          .then(() => (isDone = true))
-          .catch(() => {})
-      if (isDone) await connection.release()
-      else connection.close({ timeout: 0 }).catch(() => {})
+      return await work().catch((error) => {
+        if (isConflict(error) || (isLostConnection(error) && !isUnanswered(error))) return work()
+        throw error
+      })
+    } catch (error) {
+      throw isPassingFault(error) ? new Unavailable(describeFault(error), { cause: error }) : error
     }
+  }
+  const useAny = <Result>(work: (runs: Runs) => Promise<Result>): Promise<Result> =>
+    read(() => pool.use((connection) => work(runsOn(connection)), isBroken))
+  const runs = (): Runs => open.getStore() ?? alone
+  const alone: Runs = {
+    run: (text, values) => useAny((one) => one.run(text, values)),
+    runForValues: (text, values) => useAny((one) => one.runForValues(text, values)),
+    runScript: (text) => useAny((one) => one.runScript(text)),
+  }
+  const run: Run = (text, values) => runs().run(text, values)
+  const send: Send = (text, values) => {
+    const transaction = open.getStore()
+    if (transaction === undefined) throw new Error('A statement was sent without a transaction')
+    transaction.send(text, values)
+  }
+
+  const begin = <Result>(mode: string, work: () => Promise<Result>, flush = NOTHING): Promise<Result> => {
+    // reserved, so that nothing runs outside of the transaction if the connection is lost and made again
+    const onReserved = async (connection: SQL): Promise<Result> => {
+      const reserved = await inTime(connection.reserve(), deadlines.answerMs)
+      try {
+        return await runTransaction(runsOn(reserved), prepares ? `BEGIN ${mode}` : [`BEGIN ${mode}`, ...setLimits])
+      } finally {
+        await reserved.release()
+      }
+    }
+    const runTransaction = async (here: Runs, beginning: string | string[]): Promise<Result> => {
+      const transaction = openTransaction(here, { beginning, flush, ...deadlines })
+      try {
+        const result = await open.run(transaction.runs, work)
+        await transaction.commit()
+        return result
+      } catch (error) {
+        if (!(error instanceof UnknownCommit)) await transaction.rollback(error)
+        throw error
+      }
+    }
+    return pool.use(onReserved, isBroken)
   }
 
   const sql: Sql = {
     dialect: POSTGRES,
     prepare: (text) => prepare(run, text),
     orm: createOrm((text, values) => runs().runForValues(text, values)),
-    readTogether: (read) => begin('ISOLATION LEVEL REPEATABLE READ READ ONLY', read),
+    readTogether: (work) => read(() => begin('ISOLATION LEVEL REPEATABLE READ READ ONLY', work)),
   }
   return {
     sql,
     run,
-    /** Several statements, without values. */
-    runScript: async (text: string): Promise<void> => (open.getStore() ?? onPool).runScript(text),
-    /** What `work` writes is stored as a whole. Locks decide what waits for what. */
-    transaction: <Result>(work: () => Promise<Result>): Promise<Result> =>
-      begin('ISOLATION LEVEL READ COMMITTED', work),
-    close: (): Promise<void> => pool.close({ timeout: CONNECT_SECONDS }),
+    send,
+    /** Several statements, without values, such as a migration: only the server's limits end them. */
+    runScript: (text: string): Promise<void> => runs().runScript(text),
+    /**
+     * What `work` writes is stored as a whole. Locks decide what waits for what. `flush` sends what waits to be written;
+     * it is called before each other statement and before the commit.
+     */
+    transaction: <Result>(work: () => Promise<Result>, flush?: () => void): Promise<Result> =>
+      begin('ISOLATION LEVEL READ COMMITTED', work, flush),
+    close: pool.close,
   }
 }
 
-async function commit(run: Run): Promise<void> {
-  try {
-    await run('COMMIT', [])
-  } catch (error) {
-    throw new UnknownCommit('PostgreSQL did not confirm a commit', { cause: error })
+const NOTHING = (): void => {}
+
+type Opening = Pick<Deadlines, 'answerMs' | 'commitMs'> & { beginning: string | string[]; flush: () => void }
+
+/** Statements are sent without awaiting those before, because a connection runs them in order. */
+function openTransaction(here: Runs, { beginning, flush, answerMs, commitMs }: Opening) {
+  const failures: Error[] = []
+  const noteFailure = (error: unknown): void =>
+    void failures.push(error instanceof Error ? error : new Error(String(error)))
+  const note = (answer: Promise<unknown>): Promise<unknown> => answer.catch(noteFailure)
+  const begun = typeof beginning === 'string' ? here.run(beginning, []) : here.runScript(beginning.join('; '), answerMs)
+  void note(begun)
+  const afterBegin = async <Answer>(answer: Promise<Answer>): Promise<Answer> => {
+    void note(answer)
+    await begun
+    try {
+      return await answer
+    } catch (error) {
+      // what was sent before it is the reason
+      throw isAborted(error) ? (failures[0] ?? error) : error
+    }
+  }
+  const flushed = <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+    flush()
+    return afterBegin(ask())
+  }
+  const runs: Transaction = {
+    run: (text, values) => flushed(() => here.run(text, values)),
+    runForValues: (text, values) => flushed(() => here.runForValues(text, values)),
+    runScript: (text) => flushed(() => here.runScript(text)),
+    send: (text, values) => void note(here.run(text, values)),
+  }
+  return {
+    runs,
+    async commit(): Promise<void> {
+      const answer = await inTime(here.run('COMMIT', []), commitMs).catch(noteFailure)
+      // what the server refused before, or the commit itself
+      const refused = failures.find((reason) => !isLostConnection(reason))
+      if (refused !== undefined) throw refused
+      if (failures.length > 0) throw new UnknownCommit('PostgreSQL did not confirm a commit', { cause: failures[0] })
+      if (answer?.command === 'ROLLBACK') throw new Error('PostgreSQL rolled a transaction back')
+    },
+    /** A connection that was lost is closed instead. */
+    rollback: async (error: unknown): Promise<void> => {
+      if (!isLostConnection(error)) await here.run('ROLLBACK', [])
+    },
   }
 }
 
-const runsOn = (queries: Queries): Runs => ({
-  runScript: async (text) => void (await inTime(queries.unsafe(text).simple())),
-  run: async (text, values) => {
-    const rows = (await inTime(queries.unsafe(text, values.map(toStorable)))) as Rows
-    for (const row of rows) for (const [name, value] of Object.entries(row)) row[name] = toStored(value)
-    return rows
-  },
-  runForValues: async (text, values) => {
-    const rows = (await inTime(queries.unsafe(text, values.map(toStorable)).values())) as unknown[][]
-    return rows.map((row) => row.map(toStored))
-  },
-})
+const mapValues = <Value, Result>(from: Record<string, Value>, map: (value: Value) => Result): Record<string, Result> =>
+  Object.fromEntries(Object.entries(from).map(([name, value]) => [name, map(value)]))
 
-async function inTime<T>(answer: Promise<T>): Promise<T> {
+const createRuns =
+  ({ answerMs }: Deadlines) =>
+  (queries: Queries): Runs => ({
+    runScript: async (text, ms) => {
+      const answer = queries.unsafe(text).simple()
+      await (ms === undefined ? answer : inTime(answer, ms))
+    },
+    run: async (text, values) => {
+      const rows = (await inTime(queries.unsafe(text, values.map(toStorable)), answerMs)) as Rows
+      for (const row of rows) for (const [name, value] of Object.entries(row)) row[name] = toStored(value)
+      return rows
+    },
+    runForValues: async (text, values) => {
+      const rows = (await inTime(queries.unsafe(text, values.map(toStorable)).values(), answerMs)) as unknown[][]
+      return rows.map((row) => row.map(toStored))
+    },
+  })
+
+async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new NoAnswer('PostgreSQL did not answer in time')), ANSWER_MS)
+  const timer = setTimeout(() => reject(new NoAnswer('PostgreSQL did not answer in time')), ms)
   try {
     return await Promise.race([answer, late])
   } finally {

@@ -1,20 +1,20 @@
 import type { ReadEvent } from '../event-texts.ts'
 import { NO_READER } from '../event-texts.ts'
 import { createTurns } from '../../core/in-order.ts'
-import { createJobs, reasonOf, reportBrokenJob } from '../engine/engine.ts'
+import { createJobs, isPlanned, reportBrokenJob } from '../engine/engine.ts'
 import type { Sealer } from '../engine/sealing.ts'
 import type { Channel } from '../engine/writer.ts'
 import type { Rules } from '../plan-types.ts'
 import type { CountedLimit, LimitUse } from '../types.ts'
 import { createWrites, type Job, type Outcome, type WriteName } from '../writes.ts'
-import { type Postgres, UnknownCommit } from './connection.ts'
-import { isConflict, isPassingFault } from './faults.ts'
+import type { Postgres } from './connection.ts'
+import { describeFault, isPassingFault, mostTries, UnknownCommit } from './faults.ts'
 import type { Instance } from './instance.ts'
 import { createPostgresParts } from './parts.ts'
 
-/** Tries of a group that another transaction is in the way of. */
-const MOST_TRIES = 6
 const RETRY_MS = 5
+/** Then the group fails, before those who wait are told that its outcome is unknown. */
+const MOST_MS = 4_000
 
 /** All limits that count a write of the group: each transaction locks them first, in the same order. */
 function* listLimits(jobs: readonly Job[]): Generator<CountedLimit> {
@@ -39,7 +39,8 @@ export function createPostgresEngine(
   postgres: Postgres,
   { instance, sealer, readEvent = NO_READER, rules }: EngineOptions,
 ): Channel {
-  const parts = createPostgresParts(postgres.run, { ids: instance.ids })
+  const onDeliveries = (appId: number): void => live.noteDelivery(appId)
+  const parts = createPostgresParts(postgres, { ids: instance.ids, rules, onDeliveries })
   const created = createWrites({ db: postgres.sql, engine: parts.engine, sealer, rules })
   const { writes, names, runPlanned, live, sentCache } = created
   const runAll = createJobs({ writes, runPlanned, readEvent })
@@ -65,15 +66,16 @@ export function createPostgresEngine(
 
   const commitTogether = (jobs: Job[]): Promise<Outcome[]> =>
     postgres.transaction(async () => {
-      await dropOutdated()
-      parts.undo()
-      await parts.loadLimits(listLimits(jobs))
+      await parts.open([...listLimits(jobs)], dropOutdated())
+      // planned writes begin with their people, who are looked for at the same time
+      if (!jobs.every(isPlanned)) await parts.opened()
       const outcomes = await runInTurn(jobs)
       await parts.finish()
       return outcomes
-    })
+    }, parts.flush)
 
   const commitAgain = async (jobs: Job[]): Promise<Outcome[]> => {
+    const startedAt = performance.now()
     for (let tries = 1; ; tries += 1) {
       try {
         await instance.prepareIds()
@@ -86,7 +88,8 @@ export function createPostgresEngine(
       } catch (error) {
         // it may hold what was not stored
         version = null
-        if (!isConflict(error) || tries === MOST_TRIES) throw error
+        const isLast = error instanceof UnknownCommit || tries >= mostTries(error)
+        if (isLast || performance.now() - startedAt > MOST_MS) throw error
         await Bun.sleep(RETRY_MS * tries * (1 + Math.random()))
       }
     }
@@ -98,7 +101,7 @@ export function createPostgresEngine(
       return await commitAgain(jobs)
     } catch (error) {
       if (error instanceof UnknownCommit) return jobs.map(() => ({ refusal: 'commit_unconfirmed' }))
-      if (isPassingFault(error)) return jobs.map(() => ({ refusal: 'unavailable', reason: reasonOf(error) }))
+      if (isPassingFault(error)) return jobs.map(() => ({ refusal: 'unavailable', reason: describeFault(error) }))
       const half = jobs.length >> 1
       if (half > 0) return [...(await runGroup(jobs.slice(0, half))), ...(await runGroup(jobs.slice(half)))]
       reportBrokenJob(jobs[0]?.name, error)

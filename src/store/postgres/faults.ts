@@ -1,46 +1,93 @@
-import { StoreError } from '../engine/errors.ts'
-import { NoAnswer } from './connection.ts'
+import { StoreError, Unavailable } from '../engine/errors.ts'
 
-/**
- * Also keys that another instance used first, such as the next number of an app.
- * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
- */
-const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', '23505'])
-/** The server stops or starts, or has no room: full disk, no memory, too many connections, a call that took too long. */
-const PASSING = /^(57P0[1-5]|57014|08\w{3}|53\w{3}|25006|25P03)$/
-const CONNECTION_CODES = /^ERR_POSTGRES_(CONNECTION|CONNECTION_\w+|IDLE_TIMEOUT|LIFETIME_TIMEOUT)$/
+/** @see https://www.postgresql.org/docs/current/errcodes-appendix.html */
 
-/** Drizzle wraps what the server said. */
-const causeOf = (error: unknown): unknown =>
-  error instanceof Error && error.cause instanceof Error ? causeOf(error.cause) : error
-
-const valueOf = (error: unknown, name: 'errno' | 'code'): string => {
-  const cause = causeOf(error)
-  return cause instanceof Error && name in cause ? String((cause as Error & Record<string, unknown>)[name]) : ''
+/** The server did not answer in time: whether it did what was asked is unknown. */
+export class NoAnswer extends Error {
+  override name = 'NoAnswer'
 }
 
-const stateOf = (error: unknown): string => valueOf(error, 'errno')
-const codeOf = (error: unknown): string => valueOf(error, 'code')
+/** The commit's answer was lost, so whether anything is stored is unknown. */
+export class UnknownCommit extends Error {
+  override name = 'UnknownCommit'
+}
 
 /** The clock jumped past the ids that this instance had reserved. */
 export class IdsUsedUp extends Error {
   override name = 'IdsUsedUp'
 }
 
+/** A row that was missing when it was looked for, as with 23505. */
+const UNIQUE = '23505'
+const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', UNIQUE])
+/** The server ended the connection, or has none. */
+const LOST = /^(08\w{3}|57P0[1-5]|25P0[34])$/
+/** A standby, or a server that was the primary before. */
+const READ_ONLY = '25006'
+const NO_CONNECTION = '53300'
+/** No room: full disk, no memory, too many connections, a call that took too long. */
+const PASSING = /^(57014|53\w{3}|25006)$/
+const CONNECTION_CODES = /^ERR_POSTGRES_(CONNECTION|CONNECTION_\w+|IDLE_TIMEOUT|LIFETIME_TIMEOUT)$/
+
+/** Drizzle wraps what the client throws, and reads name what is unavailable. */
+const sourceOf = (error: unknown): unknown =>
+  error instanceof Error && !('code' in error) && error.cause instanceof Error && !(error instanceof UnknownCommit)
+    ? sourceOf(error.cause)
+    : error
+
+function read(error: unknown, name: 'errno' | 'code'): string {
+  const source = sourceOf(error)
+  return source instanceof Error && name in source ? String((source as unknown as Record<string, unknown>)[name]) : ''
+}
+
+const stateOf = (error: unknown): string => read(error, 'errno')
+const codeOf = (error: unknown): string => read(error, 'code')
+
 /** Another transaction was in the way: the same again can succeed. */
 export const isConflict = (error: unknown): boolean => CONFLICTS.has(stateOf(error)) || error instanceof IdsUsedUp
 
 const isNotAdmitted = (error: unknown): boolean => error instanceof StoreError && error.code === 'too_many_instances'
 
-/** The connection is gone. At a commit, whether anything was stored is unknown. */
-const isLostConnection = (error: unknown): boolean =>
-  causeOf(error) instanceof NoAnswer ||
-  CONNECTION_CODES.test(codeOf(error)) ||
-  /^(08\w{3}|57P0[1-5])$/.test(stateOf(error))
+/** A statement before, in the same transaction, has failed. */
+export const isAborted = (error: unknown): boolean => stateOf(error) === '25P02'
 
-/** A key that is still in use after all tries is one that the write itself must not use. */
-const isPassingConflict = (error: unknown): boolean => isConflict(error) && stateOf(error) !== '23505'
+/** A key that another instance has used at the same moment. */
+const isDuplicate = (error: unknown): boolean => stateOf(error) === UNIQUE
+
+export const isUnanswered = (error: unknown): boolean => sourceOf(error) instanceof NoAnswer
+
+/** At a commit, whether anything was stored is unknown. */
+export const isLostConnection = (error: unknown): boolean =>
+  isUnanswered(error) || CONNECTION_CODES.test(codeOf(error)) || LOST.test(stateOf(error))
+
+/** How often a transaction that ended before its commit is tried. */
+export function mostTries(error: unknown): number {
+  // may be there for good
+  if (isDuplicate(error)) return 3
+  if (isConflict(error)) return 6
+  // the server may have closed a connection that was idle
+  return isLostConnection(error) && !isUnanswered(error) ? 2 : 1
+}
 
 /** Passes without a change of ours. */
 export const isPassingFault = (error: unknown): boolean =>
-  isLostConnection(error) || isPassingConflict(error) || isNotAdmitted(error) || PASSING.test(stateOf(error))
+  error instanceof Unavailable ||
+  isLostConnection(error) ||
+  (isConflict(error) && !isDuplicate(error)) ||
+  isNotAdmitted(error) ||
+  PASSING.test(stateOf(error))
+
+/** Whether the next transaction needs another connection: it may lead to another server. */
+export const isBroken = (error: unknown): boolean =>
+  isLostConnection(error) || error instanceof UnknownCommit || stateOf(error) === READ_ONLY
+
+/** With what helps, where PostgreSQL doesn't say it. */
+export function describeFault(error: unknown): string {
+  const source = sourceOf(error)
+  const reason = source instanceof Error ? source.message : String(source)
+  const state = stateOf(error)
+  if (state === READ_ONLY) return `PostgreSQL is read-only (${reason}). It may be a standby: connect to the primary.`
+  if (state === NO_CONNECTION)
+    return `PostgreSQL has no connection left (${reason}). Raise max_connections, or lower EVENTPOST_DATABASE_CONNECTIONS.`
+  return reason
+}

@@ -7,7 +7,7 @@ import { HOUR_MS } from '../../core/clock.ts'
 import { DELETED_PER_RUN } from '../upkeep.ts'
 import type { CountedLimit, LimitUse } from '../types.ts'
 import type { LimitUsage } from '../planned-writes.ts'
-import type { Run } from './connection.ts'
+import type { Postgres } from './connection.ts'
 import { DATABASE_NOW } from './instance.ts'
 import { rowsAs } from './rows.ts'
 
@@ -25,6 +25,7 @@ type Found = {
 type Window = Omit<Found, 'bucket'> & { limit: CountedLimit; second: number; counted: number; readAt: number }
 type Unlocked = { limit: CountedLimit; counted: number }
 
+const MOST_KNOWN = 100_000
 const LONGEST_SECONDS = HOUR_MS / 1_000
 
 const LOCK = `WITH now AS MATERIALIZED (SELECT ${DATABASE_NOW} AS ms)
@@ -74,11 +75,13 @@ const REMOVE_IDLE = `DELETE FROM limit_windows USING ${rowsAs({ bucket: 'text' }
 const secondsOf = ({ windowMs }: CountedLimit): number => Math.ceil(windowMs / 1_000)
 
 /** `load` comes first in a transaction, and `write` last. */
-export function createPostgresUsage(run: Run) {
+export function createPostgresUsage({ run, send }: Pick<Postgres, 'run' | 'send'>) {
   const windows = new Map<string, Window>()
   /** of limits without a maximum, which need no lock */
   const unlocked = new Map<string, Unlocked>()
   const used = new Map<string, number>()
+  /** limits that have a row, as far as is known */
+  const known = new Set<string>()
   const forget = (): void => [windows, unlocked, used].forEach((one) => one.clear())
 
   const lock = async (limits: readonly CountedLimit[]): Promise<void> => {
@@ -87,6 +90,7 @@ export function createPostgresUsage(run: Run) {
     const byBucket = new Map(limits.map((limit) => [limit.bucket, limit]))
     for (const row of (await run(LOCK, [JSON.stringify(rows)])) as unknown as Found[]) {
       const limit = byBucket.get(row.bucket)
+      known.add(row.bucket)
       if (!limit) continue
       // never before what another instance counted
       const second = Math.max(Math.floor(row.nowMs / 1_000), row.lastSecond)
@@ -120,6 +124,7 @@ export function createPostgresUsage(run: Run) {
     async load(limits: Iterable<CountedLimit>): Promise<void> {
       const wanted = new Map([...limits].filter(({ max }) => max !== null).map((limit) => [limit.bucket, limit]))
       if (wanted.size === 0) return
+      if (known.size > MOST_KNOWN) known.clear()
       const sorted = [...wanted.values()].toSorted((a, b) => (a.bucket < b.bucket ? -1 : 1))
       await lock(sorted)
       const unknown = sorted.filter(({ bucket }) => !windows.has(bucket))
@@ -128,9 +133,12 @@ export function createPostgresUsage(run: Run) {
       await run(ADD_WINDOWS, [JSON.stringify(rows)])
       await lock(unknown)
     },
-    async write(): Promise<void> {
+    /** Otherwise rows are added, which must come before other locks. */
+    areKnown: (limits: readonly CountedLimit[]): boolean =>
+      limits.every(({ bucket, max }) => max === null || known.has(bucket)),
+    write(): void {
       const rows = [...[...windows.values()].filter(({ counted }) => counted > 0), ...unlocked.values()].map(toRow)
-      if (rows.length > 0) await run(WRITE, [JSON.stringify(rows)])
+      if (rows.length > 0) send(WRITE, [JSON.stringify(rows)])
     },
     /** As of the commit. */
     listUses: (): LimitUse[] => [...windows.values()].map(toUse),

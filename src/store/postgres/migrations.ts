@@ -15,7 +15,11 @@ export async function isEmpty({ run }: Pick<Postgres, 'run'>): Promise<boolean> 
   return row?.empty === 1
 }
 
-/** Several instances may start at once: the table's lock lets one of them migrate. */
+/** A migration may take as long as it needs, and so may the wait for another instance that migrates. */
+const BEGIN = `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;
+  SELECT version FROM schema_version FOR UPDATE`
+
+/** Several instances may start at once: the lock of a row lets one of them migrate. */
 export async function migrate({
   run,
   runScript,
@@ -27,7 +31,8 @@ export async function migrate({
   )
   await run('INSERT INTO schema_version (only_row, version) VALUES (true, 0) ON CONFLICT DO NOTHING', [])
   await transaction(async () => {
-    const [row] = await run('SELECT version FROM schema_version FOR UPDATE', [])
+    await runScript(BEGIN)
+    const [row] = await run('SELECT version FROM schema_version', [])
     const version = Number(row?.version ?? 0)
     if (version > POSTGRES_VERSION) {
       const problem = `The database has version ${version} of the schema, and this executable knows ${POSTGRES_VERSION}.`

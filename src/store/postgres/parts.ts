@@ -1,20 +1,22 @@
 /** What PostgreSQL has beside the tables, for the writes of one instance: nothing that another instance could make wrong. */
 import { DAY_HOURS, HOUR_MS } from '../../core/clock.ts'
 import type { IdSequence } from '../../core/ids.ts'
-import type { NewContact, NewEvent, NewReport } from '../plan-types.ts'
+import { UNSURE, USES_DEDUPE_KEY } from '../delivery-states.ts'
+import { POSTGRES } from '../engine/sql.ts'
+import { type NewOutcome, storedKey } from '../idempotency.ts'
+import type { Person } from '../people.ts'
+import { selectKeptMs } from '../retention.ts'
+import type { NewContact, NewEvent, NewReport, Rules } from '../plan-types.ts'
 import type { IsRepeated, RowWrites } from '../planned-writes.ts'
-import { EVENT_TYPES, VIAS } from '../types.ts'
+import { type CountedLimit, EVENT_TYPES, VIAS } from '../types.ts'
 import { VISIT_REPORT_MS } from '../visit-reports.ts'
 import type { EngineParts } from '../writes.ts'
-import { UNSURE } from '../delivery-states.ts'
-import type { Person } from '../people.ts'
-import type { Run } from './connection.ts'
-import { toStorable } from './storable-text.ts'
+import type { Postgres, Run, Send } from './connection.ts'
 import { createPostgresUsage } from './limit-usage.ts'
-import { rowsAs } from './rows.ts'
+import { type Columns, rowsAs } from './rows.ts'
+import { toStorable } from './storable-text.ts'
 
 type Row = Record<string, string | number | null>
-
 const inOrderOf =
   (...names: string[]) =>
   (a: Row, b: Row): number => {
@@ -25,41 +27,87 @@ const inOrderOf =
     return 0
   }
 
-export function createPostgresParts(run: Run, { ids }: { ids: IdSequence }) {
+type PartOptions = {
+  ids: IdSequence
+  rules: Pick<Rules, 'defaultResponseDays'>
+  /** of an app to which another instance may have added the first one */
+  onDeliveries: (appId: number) => void
+}
+
+export function createPostgresParts(
+  postgres: Pick<Postgres, 'run' | 'send'>,
+  { ids, rules, onDeliveries }: PartOptions,
+) {
+  const { run, send } = postgres
   const names = createNames(run)
-  const counts = createCounts(run)
-  const { usage, ...windows } = createPostgresUsage(run)
+  const rows = createWaitingRows(send)
+  const counts = createCounts()
+  const { usage, ...windows } = createPostgresUsage(postgres)
+  /** what the open transaction needs before anything is planned */
+  let opening: Promise<unknown> = Promise.resolve()
   const engine: EngineParts = {
     ids,
-    people: createPeople(run),
+    people: createPeople(run, { findDeliveries: createDeliveryLook(run, onDeliveries), opened: () => opening }),
     usage,
     newPeople: createNewPeople(run),
-    rows: createRows(run, { names, counts }),
+    rows: createRows(rows, { names, counts, dropExpired: createOutcomeExpiry(send, rules) }),
     isRepeated: createRepeatCheck(run),
     // rows are found by ordinary indexes
     timeline: { erase: () => {}, remove: () => {} },
   }
-  const undo = (): void => {
-    counts.forget()
-    windows.forget()
-    names.undo()
+  return {
+    engine,
+    /** At the beginning of a transaction: its limits are locked before its people. `others`: what is read beside them. */
+    async open(limits: readonly CountedLimit[], others: Promise<unknown>): Promise<void> {
+      for (const one of [rows, counts, windows]) one.forget()
+      names.undo()
+      const all = Promise.all([others, windows.load(limits)])
+      opening = all
+      all.catch(() => {})
+      if (!windows.areKnown(limits)) await all
+    },
+    /** Before what doesn't begin with people. */
+    opened: async (): Promise<void> => void (await opening),
+    /** Before each statement, which may look for rows that wait. */
+    flush: rows.flush,
+    async finish(): Promise<void> {
+      await opening
+      for (const [table, all] of counts.take()) rows.add(table, all)
+      rows.flush()
+      windows.write()
+    },
+    listUses: windows.listUses,
+    settle: names.settle,
   }
-  const finish = async (): Promise<void> => {
-    await counts.write()
-    await windows.write()
-  }
-  return { engine, loadLimits: windows.load, listUses: windows.listUses, finish, settle: names.settle, undo }
 }
 
-type FoundPerson = { id: number; app: number; email: string; lacksName: number; unsureUntil: number | null }
+/** Once an app has deliveries that use keys, it is treated so for good. */
+function createDeliveryLook(run: Run, onDeliveries: (appId: number) => void) {
+  const MOST = 100_000
+  const known = new Set<number>()
+  const text = `SELECT apps.value AS app FROM ${POSTGRES.numbersOf('$1', 'apps')}
+    WHERE EXISTS (SELECT 1 FROM deliveries WHERE app_id = apps.value AND ${USES_DEDUPE_KEY})`
+  return async (appIds: ReadonlySet<number>): Promise<() => void> => {
+    const unknown = [...appIds].filter((appId) => !known.has(appId))
+    if (known.size > MOST) known.clear()
+    const found = unknown.length === 0 ? [] : await run(text, [JSON.stringify(unknown)])
+    for (const { app } of found) known.add(Number(app))
+    return () => {
+      for (const appId of appIds) if (known.has(appId)) onDeliveries(appId)
+    }
+  }
+}
+
+type PeopleParts = { findDeliveries: ReturnType<typeof createDeliveryLook>; opened: () => Promise<unknown> }
+type LockedPerson = { app: number; email: string; lacksName: number }
 
 /** Locks the people, in the order of their ids, so that what follows is planned with facts that stay. */
-function createPeople(run: Run): EngineParts['people'] {
+function createPeople(run: Run, { findDeliveries, opened }: PeopleParts): EngineParts['people'] {
   const found = new Map<string, Person>()
   const keyOf = (appId: number, email: string): string => `${appId}:${email}`
   const text = `SELECT id, contacts.app_id AS app, contacts.email, first_name IS NULL OR last_name IS NULL AS "lacksName",
-      (SELECT max(due_at) FROM deliveries WHERE contact_id = contacts.id AND reason = '${UNSURE}' AND state = 'deferred')
-        AS "unsureUntil"
+      (SELECT max(due_at) FROM deliveries
+       WHERE contact_id = contacts.id AND reason = '${UNSURE}' AND state = 'deferred') AS "unsureUntil"
     FROM ${rowsAs({ app_id: 'bigint', email: 'text' })}
     JOIN contacts ON contacts.app_id = rows.app_id AND contacts.email = rows.email ORDER BY id FOR UPDATE OF contacts`
   const clear = (): void => found.clear()
@@ -67,10 +115,15 @@ function createPeople(run: Run): EngineParts['people'] {
     async load(keys) {
       found.clear()
       const wanted = new Map(keys.map(({ appId, email }) => [keyOf(appId, email), { app_id: appId, email }]))
-      if (wanted.size === 0) return
-      for (const row of await run(text, [JSON.stringify([...wanted.values()])])) {
-        const { id, app, email, lacksName, unsureUntil } = row as FoundPerson
-        found.set(keyOf(app, email), { id, lacksName: lacksName === 1, unsureUntil })
+      if (wanted.size === 0) return void (await opened())
+      const people = run(text, [JSON.stringify([...wanted.values()])])
+      // after the people are locked, so that what others added of them is seen
+      const deliveries = findDeliveries(new Set(keys.map(({ appId }) => appId)))
+      const [rows, noteDeliveries] = await Promise.all([people, deliveries, opened()])
+      noteDeliveries()
+      for (const row of rows) {
+        const { app, email, lacksName, ...person } = row as Pick<Person, 'id' | 'unsureUntil'> & LockedPerson
+        found.set(keyOf(app, email), { ...person, lacksName: lacksName === 1 })
       }
     },
     find: (appId, email) => found.get(keyOf(appId, email)) ?? null,
@@ -180,30 +233,135 @@ const REPORT_COLUMNS = {
   is_here: 'bigint',
 } as const
 
-const insertInto = (table: string, columns: Record<string, 'bigint' | 'text'>): string => {
-  const names = Object.keys(columns).join(', ')
-  return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${rowsAs(columns)}`
+const OUTCOME_COLUMNS = {
+  key_id: 'text',
+  idempotency_key: 'text',
+  body_hash: 'text',
+  outcome: 'text',
+  contact_id: 'bigint',
+  created_at: 'bigint',
+  app_id: 'bigint',
+} as const
+const HOUR_COLUMNS = {
+  app_id: 'bigint',
+  name_id: 'bigint',
+  hour: 'bigint',
+  count: 'bigint',
+  first_event_id: 'bigint',
+  last_event_id: 'bigint',
+} as const
+const DAY_COLUMNS = { app_id: 'bigint', day: 'bigint', name_id: 'bigint', count: 'bigint' } as const
+const DONE_COLUMNS = { name_id: 'bigint', contact_id: 'bigint' } as const
+const SEEN_COLUMNS = { contact_id: 'bigint', app_id: 'bigint', seen_at: 'bigint' } as const
+
+/** In the order in which their rows are locked. A key that exists is a conflict, unless `ifKnown` says what to do. */
+const TABLES = {
+  contacts: { columns: CONTACT_COLUMNS, order: ['app_id', 'email'], ifKnown: '' },
+  snippet_batches: { columns: REPORT_COLUMNS, order: [], ifKnown: '' },
+  events: { columns: EVENT_COLUMNS, order: [], ifKnown: '' },
+  idempotency_records: { columns: OUTCOME_COLUMNS, order: ['key_id', 'idempotency_key'], ifKnown: '' },
+  contact_events: {
+    columns: DONE_COLUMNS,
+    order: ['name_id', 'contact_id'],
+    ifKnown: 'ON CONFLICT (name_id, contact_id) DO NOTHING',
+  },
+  contact_activity: {
+    columns: SEEN_COLUMNS,
+    order: ['contact_id'],
+    ifKnown: `ON CONFLICT (contact_id) DO UPDATE SET seen_at = excluded.seen_at
+      WHERE contact_activity.seen_at < excluded.seen_at`,
+  },
+  rollups: {
+    columns: HOUR_COLUMNS,
+    order: ['app_id', 'name_id', 'hour'],
+    ifKnown: `ON CONFLICT (app_id, name_id, hour) DO UPDATE SET count = rollups.count + excluded.count,
+      first_event_id = least(rollups.first_event_id, excluded.first_event_id),
+      last_event_id = greatest(rollups.last_event_id, excluded.last_event_id)`,
+  },
+  daily_rollups: {
+    columns: DAY_COLUMNS,
+    order: ['app_id', 'day', 'name_id'],
+    ifKnown: 'ON CONFLICT (app_id, day, name_id) DO UPDATE SET count = daily_rollups.count + excluded.count',
+  },
+} satisfies Record<string, { columns: Columns; order: string[]; ifKnown: string }>
+
+type Table = keyof typeof TABLES
+const TABLE_NAMES = Object.keys(TABLES) as Table[]
+
+/** Rows of several tables in one statement, of which each table is a part. */
+function createWaitingRows(send: Send) {
+  const waiting = new Map<Table, Row[]>()
+  const texts = new Map<string, string>()
+  const textOf = (tables: readonly Table[]): string => {
+    const key = tables.join()
+    const text = texts.get(key) ?? writeText(tables)
+    texts.set(key, text)
+    return text
+  }
+  return {
+    add(table: Table, rows: readonly Row[]): void {
+      if (rows.length === 0) return
+      const known = waiting.get(table)
+      if (known) known.push(...rows)
+      else waiting.set(table, [...rows])
+    },
+    flush(): void {
+      if (waiting.size === 0) return
+      const tables = TABLE_NAMES.filter((name) => waiting.has(name))
+      const values = tables.map((name) =>
+        JSON.stringify((waiting.get(name) ?? []).toSorted(inOrderOf(...TABLES[name].order))),
+      )
+      waiting.clear()
+      send(textOf(tables), values)
+    },
+    forget: (): void => waiting.clear(),
+  }
 }
 
-type RowParts = { names: Names; counts: ReturnType<typeof createCounts> }
+/** The last one is the statement itself: PostgreSQL runs the parts before it in the order in which they are written last. */
+function writeText(tables: readonly Table[]): string {
+  const parts = tables.map((table, index) => {
+    const { columns, ifKnown } = TABLES[table]
+    const names = Object.keys(columns).join(', ')
+    return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${rowsAs(columns, `$${index + 1}`)} WHERE true ${ifKnown}`
+  })
+  const [last = ''] = parts.splice(-1)
+  const before = parts.map((part, index) => `part_${index} AS (${part})`)
+  return before.length === 0 ? last : `WITH ${before.join(', ')} ${last}`
+}
 
-function createRows(run: Run, { names, counts }: RowParts): RowWrites {
-  const insert = async (text: string, rows: Row[]): Promise<void> => {
-    if (rows.length > 0) await run(text, [JSON.stringify(rows)])
+/** Keys that expired are free again before they are removed. */
+function createOutcomeExpiry(send: Send, { defaultResponseDays }: PartOptions['rules']) {
+  const keptMs = selectKeptMs('record.app_id', 'response_days', defaultResponseDays)
+  const text = `DELETE FROM idempotency_records AS record
+    USING ${rowsAs({ key_id: 'text', idempotency_key: 'text', created_at: 'bigint' })}
+    WHERE record.key_id = rows.key_id AND record.idempotency_key = rows.idempotency_key
+      AND record.created_at <= rows.created_at - ${keptMs}`
+  return (rows: readonly Row[]): void => {
+    if (rows.length > 0) send(text, [JSON.stringify(rows)])
   }
-  const [intoContacts, intoEvents, intoReports] = [
-    insertInto('contacts', CONTACT_COLUMNS),
-    insertInto('events', EVENT_COLUMNS),
-    insertInto('snippet_batches', REPORT_COLUMNS),
-  ]
+}
+
+type RowParts = {
+  names: Names
+  counts: ReturnType<typeof createCounts>
+  dropExpired: ReturnType<typeof createOutcomeExpiry>
+}
+
+function createRows(rows: ReturnType<typeof createWaitingRows>, { names, counts, dropExpired }: RowParts): RowWrites {
   return {
-    addContacts: (contacts) => insert(intoContacts, contacts.map(toContactRow).toSorted(inOrderOf('app_id', 'email'))),
-    addReports: (reports) => insert(intoReports, reports.map(toReportRow)),
+    addContacts: (contacts) => rows.add('contacts', contacts.map(toContactRow)),
+    addReports: (reports) => rows.add('snippet_batches', reports.map(toReportRow)),
+    addOutcomes(outcomes) {
+      const records = outcomes.map(toOutcomeRow)
+      dropExpired(records)
+      rows.add('idempotency_records', records)
+    },
     async addEvents(events) {
       if (events.length === 0) return
       await names.load(events.map(({ event }) => event))
-      await insert(
-        intoEvents,
+      rows.add(
+        'events',
         events.map((one) => toEventRow(one, names)),
       )
       for (const { id, contactId, event } of events) {
@@ -214,6 +372,16 @@ function createRows(run: Run, { names, counts }: RowParts): RowWrites {
     },
   }
 }
+
+const toOutcomeRow = (outcome: NewOutcome): Row => ({
+  key_id: outcome.keyId,
+  idempotency_key: storedKey(outcome),
+  body_hash: outcome.bodyHash,
+  outcome: outcome.outcome,
+  contact_id: outcome.contactId,
+  created_at: outcome.at,
+  app_id: outcome.appId,
+})
 
 const toContactRow = (contact: NewContact): Row => ({
   id: contact.id,
@@ -265,8 +433,8 @@ function createRepeatCheck(run: Run): IsRepeated {
 type Counted = { appId: number; nameId: number; eventId: number; receivedAt: number }
 type Active = { contactId: number; nameId: number } & Pick<NewEvent['event'], 'appId' | 'type' | 'at' | 'occurredAt'>
 
-/** Sums of a transaction, added in the order of their keys, so that instances don't wait for each other in a circle. */
-function createCounts(run: Run) {
+/** Sums of a transaction. */
+function createCounts() {
   const hours = new Map<string, Row & { count: number }>()
   const days = new Map<string, Row & { count: number }>()
   const seen = new Map<number, Row & { seen_at: number }>()
@@ -278,10 +446,6 @@ function createCounts(run: Run) {
     known.count += 1
     to.set(key, known)
     return known
-  }
-  const write = async (text: string, rows: Iterable<Row>, ...order: string[]): Promise<void> => {
-    const sorted = [...rows].toSorted(inOrderOf(...order))
-    if (sorted.length > 0) await run(text, [JSON.stringify(sorted)])
   }
   const forget = (): void => all.forEach((one) => one.clear())
 
@@ -302,29 +466,16 @@ function createCounts(run: Run) {
       const seenAt = Math.max(occurredAt ?? at, seen.get(contactId)?.seen_at ?? 0)
       seen.set(contactId, { contact_id: contactId, app_id: appId, seen_at: seenAt })
     },
-    async write(): Promise<void> {
-      await write(ADD_HOURS, hours.values(), 'app_id', 'name_id', 'hour')
-      await write(ADD_DAYS, days.values(), 'app_id', 'name_id', 'day')
-      await write(ADD_DONE, done.values(), 'name_id', 'contact_id')
-      await write(ADD_SEEN, seen.values(), 'contact_id')
+    take(): [Table, Row[]][] {
+      const taken: [Table, Row[]][] = [
+        ['contact_events', [...done.values()]],
+        ['contact_activity', [...seen.values()]],
+        ['rollups', [...hours.values()]],
+        ['daily_rollups', [...days.values()]],
+      ]
       forget()
+      return taken
     },
     forget,
   }
 }
-
-const ADD_HOURS = `INSERT INTO rollups (app_id, name_id, hour, count, first_event_id, last_event_id)
-  SELECT app_id, name_id, hour, count, first_event_id, last_event_id
-  FROM ${rowsAs({ app_id: 'bigint', name_id: 'bigint', hour: 'bigint', count: 'bigint', first_event_id: 'bigint', last_event_id: 'bigint' })}
-  ON CONFLICT (app_id, name_id, hour) DO UPDATE SET count = rollups.count + excluded.count,
-    first_event_id = least(rollups.first_event_id, excluded.first_event_id),
-    last_event_id = greatest(rollups.last_event_id, excluded.last_event_id)`
-const ADD_DAYS = `INSERT INTO daily_rollups (app_id, day, name_id, count)
-  SELECT app_id, day, name_id, count FROM ${rowsAs({ app_id: 'bigint', day: 'bigint', name_id: 'bigint', count: 'bigint' })}
-  ON CONFLICT (app_id, day, name_id) DO UPDATE SET count = daily_rollups.count + excluded.count`
-const ADD_DONE = `INSERT INTO contact_events (name_id, contact_id)
-  SELECT name_id, contact_id FROM ${rowsAs({ name_id: 'bigint', contact_id: 'bigint' })}
-  ON CONFLICT (name_id, contact_id) DO NOTHING`
-const ADD_SEEN = `INSERT INTO contact_activity (contact_id, app_id, seen_at)
-  SELECT contact_id, app_id, seen_at FROM ${rowsAs({ contact_id: 'bigint', app_id: 'bigint', seen_at: 'bigint' })}
-  ON CONFLICT (contact_id) DO UPDATE SET seen_at = greatest(contact_activity.seen_at, excluded.seen_at)`

@@ -1,5 +1,7 @@
-/** Rows of one statement, as a table with these columns. */
-export const rowsAs = (columns: Record<string, 'bigint' | 'text' | 'double precision'>): string =>
-  `jsonb_to_recordset($1::text::jsonb) AS rows (${Object.entries(columns)
+export type Columns = Record<string, 'bigint' | 'text' | 'double precision'>
+
+/** Rows of one value of a statement, as a table with these columns. */
+export const rowsAs = (columns: Columns, value = '$1'): string =>
+  `json_to_recordset(${value}::text::json) AS rows (${Object.entries(columns)
     .map(([name, type]) => `${name} ${type}`)
     .join(', ')})`

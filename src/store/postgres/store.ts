@@ -6,7 +6,7 @@ import { describeLocation, type PostgresLocation } from '../../core/data-locatio
 import { MARK, readMark, refuseMarked } from '../move/mark.ts'
 import type { Rules } from '../plan-types.ts'
 import { assembleStore, type Store } from '../store.ts'
-import { connectPostgres, type Postgres } from './connection.ts'
+import { connectPostgres, type Deadlines, type Postgres } from './connection.ts'
 import { createPostgresEngine } from './engine.ts'
 import { joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
@@ -19,6 +19,7 @@ type OpenOptions = {
   /** false: a database without our tables is refused */
   mayCreate?: boolean
   onCreate?: () => void
+  deadlines?: Deadlines
 }
 
 /** Of their own, so that no lease waits for a busy pool. */
@@ -27,8 +28,8 @@ const LEASE_CONNECTIONS = 2
 /** @throws StoreError with the reason and the remedy */
 export async function openPostgresStore(location: PostgresLocation, options: OpenOptions): Promise<Store> {
   const { now = Date.now, readEvent, rules, masterKey = null, mayCreate = true, onCreate = () => {} } = options
-  const postgres = connectPostgres(location)
-  const leases = connectPostgres({ ...location, connections: LEASE_CONNECTIONS })
+  const postgres = connectPostgres(location, options.deadlines)
+  const leases = connectPostgres({ ...location, connections: LEASE_CONNECTIONS }, options.deadlines)
   const sealer = createSealer(masterKey)
   const disconnect = async (): Promise<void> => {
     await Promise.all([postgres.close(), leases.close()])

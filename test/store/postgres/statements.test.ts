@@ -48,7 +48,8 @@ test('PostgreSQL understands each prepared statement', async () => {
   const [sealer, rules] = [createSealer(null), STORE_RULES]
   createReads(sql, { sealer, rules }, createDeliveryReads(sql, createMailSources(sql, sealer)))
   const ids = createIdSequence(() => 0)
-  createWrites({ db: sql, engine: createPostgresParts(postgres.run, { ids }).engine, sealer, rules })
+  const parts = createPostgresParts(postgres, { ids, rules, onDeliveries: () => {} })
+  createWrites({ db: sql, engine: parts.engine, sealer, rules })
   expect(texts.size).toBeGreaterThan(200)
   const faults: string[] = []
   for (const [index, [text, module]] of [...texts].entries()) {
