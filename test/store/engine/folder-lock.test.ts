@@ -24,7 +24,8 @@ describe('lockFolder', () => {
   const source = join(import.meta.dir, '../../../src/store/engine/folder-lock.ts')
   const script = `
     const { lockFolder } = await import(process.argv[1])
-    try { lockFolder(process.argv[2]); console.log('locked') } catch (error) { console.log(error.code) }
+    // held for as long as the process, or it would be collected
+    try { globalThis.held = lockFolder(process.argv[2]); console.log('locked') } catch (error) { console.log(error.code) }
     for await (const _ of process.stdin) break`
   const attempt = async () => {
     const child = runScript(script, source, folder)
