@@ -91,3 +91,6 @@ export function describeFault(error: unknown): string {
     return `PostgreSQL has no connection left (${reason}). Raise max_connections, or lower EVENTPOST_DATABASE_CONNECTIONS.`
   return reason
 }
+
+/** A table or type that another connection makes at the same moment. */
+export const isMadeByAnother = (error: unknown): boolean => ['23505', '42710', '42P07'].includes(stateOf(error))

@@ -1,5 +1,6 @@
 import { StoreError } from '../engine/errors.ts'
 import type { Postgres } from './connection.ts'
+import { isMadeByAnother } from './faults.ts'
 import first from './migrations/0001.sql' with { type: 'text' }
 
 /** In order; a released one never changes. */
@@ -19,16 +20,31 @@ export async function isEmpty({ run }: Pick<Postgres, 'run'>): Promise<boolean> 
 const BEGIN = `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;
   SELECT version FROM schema_version FOR UPDATE`
 
+const VERSION_TABLE =
+  'CREATE TABLE IF NOT EXISTS schema_version (only_row boolean PRIMARY KEY CHECK (only_row), version bigint NOT NULL)'
+const MOST_TRIES = 20
+const RETRY_MS = 25
+
+/** PostgreSQL may fail a CREATE TABLE IF NOT EXISTS while another connection runs the same. */
+async function createVersion(run: Postgres['run']): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await run(VERSION_TABLE, [])
+      return
+    } catch (error) {
+      if (!isMadeByAnother(error) || tries === MOST_TRIES) throw error
+      await Bun.sleep(RETRY_MS)
+    }
+  }
+}
+
 /** Several instances may start at once: the lock of a row lets one of them migrate. */
 export async function migrate({
   run,
   runScript,
   transaction,
 }: Pick<Postgres, 'run' | 'runScript' | 'transaction'>): Promise<void> {
-  await run(
-    'CREATE TABLE IF NOT EXISTS schema_version (only_row boolean PRIMARY KEY CHECK (only_row), version bigint NOT NULL)',
-    [],
-  )
+  await createVersion(run)
   await run('INSERT INTO schema_version (only_row, version) VALUES (true, 0) ON CONFLICT DO NOTHING', [])
   await transaction(async () => {
     await runScript(BEGIN)
