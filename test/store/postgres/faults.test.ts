@@ -1,4 +1,5 @@
 /** What writes and reads answer when PostgreSQL, or the way to it, fails; and that the next ones work. */
+import { isLong } from '../../long-form.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { readEventText } from '../../../src/events/event-input.ts'
@@ -11,7 +12,7 @@ import { type Proxy, startProxy } from '../../cluster/proxy.ts'
 import { contactWrite, done, eventWrite, idempotency, newAccount } from '../samples.ts'
 
 const CONNECTIONS = 4
-const FAULTS = 200
+const FAULTS = isLong ? 200 : 30
 const OPTIONS = { readEvent: readEventText, rules: STORE_RULES }
 /** Short, so that what never answers is given up soon. */
 const SOON = { ...DEADLINES, statementMs: 4_000, answerMs: 5_000, commitMs: 3_000 }
