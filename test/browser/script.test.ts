@@ -33,6 +33,32 @@ const measureLoading = (page: Page) =>
     setTimeout(() => resolve({ moved, bytes }), 300)
   })`)
 
+/** The pages of a server, of which the browser gets all up to the first `mark` long enough before the rest to show it. */
+const serveInParts = ({ url }: Served, mark: string) =>
+  Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    idleTimeout: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url)
+      const answer = await fetch(`${url}${pathname}${search}`, { headers: request.headers })
+      const text = await answer.text()
+      const cut = text.indexOf(mark) + mark.length
+      if (cut < mark.length) return new Response(text, { headers: { 'Content-Type': typeOf(answer) } })
+      const parts = new ReadableStream<string>({
+        async start(controller) {
+          controller.enqueue(text.slice(0, cut))
+          await Bun.sleep(500)
+          controller.enqueue(text.slice(cut))
+          controller.close()
+        },
+      })
+      return new Response(parts, { headers: { 'Content-Type': typeOf(answer) } })
+    },
+  })
+
+const typeOf = ({ headers }: Response): string => headers.get('content-type') ?? ''
+
 describe('with script', () => {
   const open = async (options: BrowserContextOptions = {}) => {
     server = await serveTest()
@@ -75,6 +101,23 @@ describe('with script', () => {
         expect(bytes).toBeGreaterThan(5_000)
         expect(bytes).toBeLessThan(MOST_BYTES)
       }
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'and nothing moves while its content arrives in two parts',
+    async () => {
+      const { page, close } = await open()
+      await seedEvents(server)
+      const path = `/apps/${server.first.appId}/events?range=weeks`
+      const slow = serveInParts(server, '<div class="feed-tools">')
+      await page.goto(`http://localhost:${slow.port}${path}`)
+      const { moved, bytes } = await measureLoading(page)
+      expect(moved).toEqual([])
+      expect(bytes).toBeGreaterThan(5_000)
+      await slow.stop(true)
       await close()
     },
     TRY_MS,

@@ -8,6 +8,10 @@ import { PageContext } from './page-context.ts'
 /** Optional scripts of single pages. */
 export type Island = 'feed' | 'chart' | 'live' | 'message' | 'docs'
 
+const END = 'end'
+/** No paint before the content has arrived, so that nothing moves while a page loads. */
+const AWAIT_CONTENT = { rel: 'expect', href: `#${END}`, blocking: 'render' }
+
 type DocumentProps = {
   title: string
   site?: string | null
@@ -35,6 +39,7 @@ export function Document({ title, site = 'Eventpost', lang, islands = [], look, 
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>{site === null ? title : `${title} - ${site}`}</title>
         <link rel="icon" href={ICON} />
+        <link {...AWAIT_CONTENT} />
         <link rel="stylesheet" href={assetUrl('style.css')} />
         {opens && <meta http-equiv="refresh" content={`0;url=${opens}`} />}
         {look && <link rel="stylesheet" href={look} />}
@@ -42,7 +47,10 @@ export function Document({ title, site = 'Eventpost', lang, islands = [], look, 
           <script key={name} type="module" src={assetUrl(`islands/${name}.js`)} />
         ))}
       </head>
-      <body>{children}</body>
+      <body>
+        {children}
+        <div id={END} hidden />
+      </body>
     </html>
   )
 }
