@@ -16,7 +16,6 @@ import { formatTimeInZone } from '../core/format-time.ts'
 import { displayName, type DescribedSubject, formatValue } from '../messages/describe-message.ts'
 import { describeHours, describeVerdicts, openPathOf } from './describe-verdict.ts'
 import { ownTimezone } from '../people/timezone.ts'
-import { RESTORED } from '../store/delivery-states.ts'
 
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
 
@@ -204,9 +203,7 @@ function describeState(delivery: DeliveryRow, subject: Subject, verdicts: readon
     case 'failed':
       return `${describeCause(ended, subject, verdicts)} ${lacksMailbox(enhancedOf(ended.reply ?? '')) ? 'The address was suppressed.' : "It won't be retried."}`
     case 'unknown':
-      return reason === RESTORED
-        ? describeReason(reason, name, state)
-        : `${describeReason(reason ?? 'unknown', name, state)} It's unknown whether ${name} got it.`
+      return `${describeReason(reason ?? 'unknown', name, state)} It's unknown whether ${name} got it.`
     case 'bounced':
       return `The email bounced.${describeReport(delivery, name)}`
     case 'complained':

@@ -3,7 +3,6 @@ import type { DeliveryRow, UnwantedReason } from '../store/message-types.ts'
 import { readRecord } from './deliveries.ts'
 import { codeOf, type DecisionReason, enhancedOf, lacksMailbox, type MailReason } from './describe-reason.ts'
 import { reasonOfRule } from './rules.ts'
-import { RESTORED } from '../store/delivery-states.ts'
 
 /** Sending itself takes this long. */
 const AT_ONCE_MS = 10_000
@@ -201,7 +200,7 @@ function describeEnd(delivery: Shortened, state: Exclude<Shortened['state'], 'wa
     case 'joined':
       return 'In another email'
     case 'unknown':
-      return describeAfter(delivery) ?? (reason === RESTORED ? BY_REASON.restored : 'May have arrived')
+      return describeAfter(delivery) ?? 'May have arrived'
     case 'complained':
       return 'Reported spam'
     case 'bounced':

@@ -42,7 +42,6 @@ export type PeopleCounts = { emailed: number; cameBack: number; ofEarlier: numbe
 export type ProblemCounts = {
   failed: number
   captured: number
-  /** without restored ones */
   unknown: number
   restored: number
   unfit: UnfitCount[]
@@ -158,13 +157,8 @@ export function createResultReads(db: Sql) {
   )
   const restored = db.prepare<{ n: number }, [number]>(
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages ${crossJoin} deliveries ON message_id = messages.id
-       AND reason = '${RESTORED}' AND state = 'unknown' WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED}) AS counted`,
+       AND reason = '${RESTORED}' AND state = 'skipped' WHERE messages.app_id = ?1 LIMIT ${MOST_QUEUED}) AS counted`,
   )
-  /** Emails whose outcome is unknown, and of those the ones that a restore ended, up to a limit. */
-  const countUnknown = async (appId: number): Promise<{ unknown: number; restored: number }> => {
-    const [all, ended] = [(await inState.get(appId, 'unknown'))?.n ?? 0, (await restored.get(appId))?.n ?? 0]
-    return { unknown: Math.max(0, all - ended), restored: ended }
-  }
   const deferred = db.prepare<{ n: number }, [number, string]>(
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages CROSS JOIN ${textsOf('?2', 'reasons')}
        ${crossJoin} deliveries ON message_id = messages.id AND reason = reasons.value AND state = 'deferred'
@@ -186,7 +180,8 @@ export function createResultReads(db: Sql) {
       unfit: await unfit.all(appId, from, until, JSON.stringify(reasons)),
       failed: (await failed.get(appId, from, until))?.n ?? 0,
       captured: (await inState.get(appId, 'kept'))?.n ?? 0,
-      ...(await countUnknown(appId)),
+      unknown: (await inState.get(appId, 'unknown'))?.n ?? 0,
+      restored: (await restored.get(appId))?.n ?? 0,
     }),
 
     readAppResults: async (appId: number, { from, until }: DayRange): Promise<AppResults> => ({

@@ -98,16 +98,12 @@ async function holdEmails(db: Sql, at: number): Promise<Restored> {
   }
   const { changes } = await db
     .prepare(
-      `UPDATE deliveries SET state = 'unknown', reason = CASE WHEN state = 'handed' THEN '${HANDED}' ELSE '${RESTORED}' END,
-         claimed_by = NULL, claimed_until = NULL, once_key = nullif(once_key, '${TIMED_KEY}'), updated_at = ?
+      `UPDATE deliveries SET
+         state = CASE WHEN state = 'handed' THEN 'unknown' ELSE 'skipped' END,
+         reason = CASE WHEN state = 'handed' THEN '${HANDED}' ELSE '${RESTORED}' END,
+         handed_at = coalesce(handed_at, ${db.dialect.least('due_at', 'CAST(?1 AS bigint)')}),
+         claimed_by = NULL, claimed_until = NULL, once_key = nullif(once_key, '${TIMED_KEY}'), updated_at = ?1
        WHERE ${IS_WAITING} OR ${IS_CLAIMED}`,
-    )
-    .run(at)
-  // counts towards frequencies, but not as an email that a mail server got, which the change of the state counts
-  await db
-    .prepare(
-      `UPDATE deliveries SET handed_at = ${db.dialect.least('due_at', 'CAST(? AS bigint)')}
-       WHERE state = 'unknown' AND reason = '${RESTORED}' AND handed_at IS NULL`,
     )
     .run(at)
   return {

@@ -36,6 +36,7 @@ import { previewOf } from '../events/event-labels.ts'
 import { eventPath, personPath } from '../events/feed.tsx'
 import { Frame } from '../layout/frame.tsx'
 import { MailNotices } from '../layout/mail-notices.tsx'
+import { RESTORED } from '../../store/delivery-states.ts'
 import type { MailState } from '../../monitoring/mail-state.ts'
 import { MailPreview } from '../ui/mail-preview.tsx'
 import { Notice } from '../ui/notice.tsx'
@@ -426,7 +427,7 @@ const Consequences = ({ mail, mailState: { brake }, shown: { work } }: DeliveryP
 
 const Doubt = ({ delivery }: { delivery: DeliveryRow }) => {
   if (mayHaveArrivedTwice(delivery)) return <p>They may already have received it twice.</p>
-  const isOpen = delivery.state === 'unknown' || findUnconfirmed(delivery) !== null
+  const isOpen = delivery.state === 'unknown' || delivery.reason === RESTORED || findUnconfirmed(delivery) !== null
   return isOpen ? <p>They may already have received it.</p> : null
 }
 

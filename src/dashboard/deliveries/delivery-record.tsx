@@ -127,7 +127,7 @@ function momentsOf({ shown, cancelled, sentOnBy, overriddenBy }: Happened): Mome
   const { stopped } = sentOn ?? {}
   const isCaptured = state === 'kept'
   const isStopped =
-    (state === 'skipped' && delivery.reason !== CANCELLED) ||
+    (state === 'skipped' && delivery.reason !== CANCELLED && !isRestored) ||
     state === 'failed' ||
     state === 'bounced' ||
     state === 'complained'

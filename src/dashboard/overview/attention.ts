@@ -39,7 +39,7 @@ function linkOf(
     failed: () => ({ label: 'See why', href: deliveriesPath(appId, { state: 'failed', ...failed }) }),
     unfit: () => ({ label: 'See who', href: deliveriesPath(appId, { state: 'skipped', ...unfit, ...failed }) }),
     unknown: () => ({ label: 'Review', href: `${pathOf(appId, 'deliveries')}?state=unknown` }),
-    restored: () => ({ label: 'Review', href: deliveriesPath(appId, { state: 'unknown', reason: RESTORED }) }),
+    restored: () => ({ label: 'Review', href: deliveriesPath(appId, { state: 'skipped', reason: RESTORED }) }),
     refused: () => ({
       label: 'Show requests',
       href: requestsPath(appId, { app: OWN_OR_NO_APP, from: refusedSince }),

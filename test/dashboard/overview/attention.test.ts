@@ -241,7 +241,7 @@ describe('each problem has one link', () => {
       [
         "2 emails were waiting in the backup that was restored, and weren't sent from here. The old server may have sent them.",
         'Review',
-        '/apps/app_1/deliveries?state=unknown&reason=restored',
+        '/apps/app_1/deliveries?state=skipped&reason=restored',
       ],
     ],
     [
