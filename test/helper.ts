@@ -276,10 +276,10 @@ async function toAnswer(response: Response): Promise<Answer> {
 }
 
 /** Many calls, a few hundred at a time, so that they share commits and none is turned away for the queue. */
-export async function inTurns<T>(count: number, call: (index: number) => Promise<T>): Promise<T[]> {
+export async function inTurns<T>(count: number, call: (index: number) => Promise<T>, atOnce = 500): Promise<T[]> {
   const results: T[] = []
   while (results.length < count) {
-    const turn = Array.from({ length: Math.min(500, count - results.length) }, (_, i) => call(results.length + i))
+    const turn = Array.from({ length: Math.min(atOnce, count - results.length) }, (_, i) => call(results.length + i))
     results.push(...(await Promise.all(turn)))
   }
   return results
