@@ -3,8 +3,11 @@ import { connect, createServer, type Socket } from 'node:net'
 
 export type Target = { host: string; port: number }
 
-/** What becomes of a connection whose client says something. `swallowAnswers`: the server still gets what it said. */
-export type Fate = 'pass' | 'cut' | 'swallow' | 'swallowAnswers'
+/**
+ * What becomes of a connection whose client says something. `swallowAnswers`: the server still gets what it said;
+ * `cutAnswers`: and the connection ends instead of its answer.
+ */
+export type Fate = 'pass' | 'cut' | 'swallow' | 'swallowAnswers' | 'cutAnswers'
 
 export type Proxy = Awaited<ReturnType<typeof startProxy>>
 
@@ -20,7 +23,7 @@ export async function startProxy(targets: () => readonly Target[]) {
     const target = all[turn++ % Math.max(1, all.length)]
     if (isCut || target === undefined) return client.destroy()
     const behind = connect(target.port, target.host)
-    let isSilent = false
+    let [isSilent, isEnding] = [false, false]
     for (const [one, other] of [
       [client, behind],
       [behind, client],
@@ -38,9 +41,13 @@ export async function startProxy(targets: () => readonly Target[]) {
       const fate = decide(data.toString('latin1'))
       if (fate === 'cut') return void client.destroy()
       isSilent = fate !== 'pass'
+      isEnding = fate === 'cutAnswers'
       if (fate !== 'swallow') behind.write(data)
     })
-    behind.on('data', (data) => void (isSilent || client.write(data)))
+    behind.on('data', (data) => {
+      if (isEnding) client.destroy()
+      else if (!isSilent) client.write(data)
+    })
     return undefined
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

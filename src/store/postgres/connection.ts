@@ -13,9 +13,9 @@ import {
   isLostConnection,
   isPassingFault,
   isUnanswered,
-  NoAnswer,
   UnknownCommit,
 } from './faults.ts'
+import { inTime } from './in-time.ts'
 import { createPool } from './pool.ts'
 import { toStorable } from './storable-text.ts'
 
@@ -32,10 +32,11 @@ export const DEADLINES = {
   commitMs: 5_000,
   /** For a connection, while all are in use. */
   waitMs: 5_000,
+  openMs: 3_000,
+  /** For a server that takes no connections: a restart takes less. */
+  graceMs: 1_000,
 }
 export type Deadlines = typeof DEADLINES
-
-const CONNECT_SECONDS = 5
 
 const limitsOf = ({ statementMs, lockMs, answerMs }: Deadlines): Record<string, number> => ({
   statement_timeout: statementMs,
@@ -60,16 +61,18 @@ export type Postgres = ReturnType<typeof connectPostgres>
 
 export function connectPostgres({ url, connections, prepares }: PostgresLocation, deadlines = DEADLINES) {
   const limits = limitsOf(deadlines)
-  const connect = (): SQL =>
+  const connect = (onEnd: () => void): SQL =>
     new Bun.SQL(url, {
       max: 1,
       prepare: prepares,
       bigint: true,
-      connectionTimeout: CONNECT_SECONDS,
+      // the pool tries again: the client would wait for longer and longer in between
+      connectionTimeout: 0,
+      onclose: onEnd,
       // poolers refuse other settings of a session, and give the next transaction another one
       connection: { application_name: 'eventpost', ...(prepares ? mapValues(limits, String) : {}) },
     })
-  const pool = createPool({ connect, size: connections, waitMs: deadlines.waitMs })
+  const pool = createPool({ connect, size: connections, ...deadlines })
   const runsOn = createRuns(deadlines)
   const setLimits = Object.entries(limits).map(([name, ms]) => `SET LOCAL ${name} = ${ms}`)
   /** of the transaction that is open for the caller */
@@ -129,7 +132,7 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
     dialect: POSTGRES,
     prepare: (text) => prepare(run, text),
     orm: createOrm((text, values) => runs().runForValues(text, values)),
-    readTogether: (work) => read(() => begin('ISOLATION LEVEL REPEATABLE READ READ ONLY', work)),
+    readTogether: (work) => read(() => begin('ISOLATION LEVEL REPEATABLE READ READ ONLY', work).catch(throwLost)),
   }
   return {
     sql,
@@ -148,6 +151,11 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
 }
 
 const NOTHING = (): void => {}
+
+/** What only reads has nothing to confirm. */
+const throwLost = (error: unknown): never => {
+  throw error instanceof UnknownCommit ? error.cause : error
+}
 
 type Opening = Pick<Deadlines, 'answerMs' | 'commitMs'> & { beginning: string | string[]; flush: () => void }
 
@@ -216,16 +224,6 @@ const createRuns =
       return rows.map((row) => row.map(toStored))
     },
   })
-
-async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new NoAnswer('PostgreSQL did not answer in time')), ms)
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
 
 /** Numbers and truth as SQLite has them. */
 const toStored = (value: unknown): unknown =>

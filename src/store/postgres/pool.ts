@@ -1,20 +1,38 @@
-/** Connections that are lent to one caller at a time. A connection that failed is closed, and its place gets a new one. */
+/**
+ * Connections that are lent to one caller at a time. One that ended is replaced, and the others with it, because they may
+ * lead to a server that is gone.
+ */
 import type { SQL } from 'bun'
-import { NoAnswer } from './faults.ts'
+import { isLostConnection, NoAnswer } from './faults.ts'
+import { inTime } from './in-time.ts'
 
 type Waiting = { lend: (connection: SQL) => void; timer: ReturnType<typeof setTimeout> }
 
-/** `connect`: a client of one connection, which it opens when it is used. `waitMs`: at most, while all are in use. */
-type PoolOptions = { connect: () => SQL; size: number; waitMs: number }
+/**
+ * `connect`: a client of one connection, which calls back when it ends. `waitMs`: at most, while all are in use. `openMs`: to
+ * open one. `graceMs`: how long callers wait for a server that takes no connections; later ones are refused at once.
+ */
+type PoolOptions = {
+  connect: (onEnd: () => void) => SQL
+  size: number
+  waitMs: number
+  openMs: number
+  graceMs: number
+}
 
-export function createPool({ connect, size, waitMs }: PoolOptions) {
+const OPEN_AGAIN_MS = 50
+
+export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptions) {
   const idle: SQL[] = []
   const all = new Set<SQL>()
+  const opened = new WeakSet<SQL>()
   const waiting: Waiting[] = []
   let isClosed = false
+  /** since the server takes no connections (ms, monotonic) */
+  let refusedAt: number | null = null
 
   const make = (): SQL => {
-    const connection = connect()
+    const connection = connect(() => discard(connection))
     all.add(connection)
     return connection
   }
@@ -34,6 +52,7 @@ export function createPool({ connect, size, waitMs }: PoolOptions) {
   }
 
   const give = (connection: SQL): void => {
+    if (!all.has(connection)) return
     const next = waiting.shift()
     if (next === undefined) return void idle.push(connection)
     clearTimeout(next.timer)
@@ -41,9 +60,40 @@ export function createPool({ connect, size, waitMs }: PoolOptions) {
   }
 
   const discard = (connection: SQL): void => {
-    all.delete(connection)
+    if (!all.delete(connection)) return
+    const index = idle.indexOf(connection)
+    if (index >= 0) idle.splice(index, 1)
     end(connection)
     if (waiting.length > 0) give(make())
+  }
+
+  const mayWait = (): boolean => !isClosed && refusedAt !== null && performance.now() - refusedAt < graceMs
+
+  const open = async (connection: SQL): Promise<void> => {
+    if (opened.has(connection)) return
+    try {
+      await inTime(connection.connect(), openMs)
+      opened.add(connection)
+      refusedAt = null
+    } catch (error) {
+      if (isLostConnection(error)) refusedAt ??= performance.now()
+      throw error
+    }
+  }
+
+  /** Tries to connect in short steps, so that a server that is back is noticed at once. */
+  const takeOpen = async (): Promise<SQL> => {
+    for (;;) {
+      const connection = await take()
+      try {
+        await open(connection)
+        return connection
+      } catch (error) {
+        discard(connection)
+        if (!isLostConnection(error) || !mayWait()) throw error
+        await Bun.sleep(OPEN_AGAIN_MS)
+      }
+    }
   }
 
   return {
@@ -52,13 +102,13 @@ export function createPool({ connect, size, waitMs }: PoolOptions) {
       work: (connection: SQL) => Promise<Result>,
       isBroken: (error: unknown) => boolean,
     ): Promise<Result> {
-      const connection = await take()
+      const connection = await takeOpen()
       try {
         const result = await work(connection)
         give(connection)
         return result
       } catch (error) {
-        if (isBroken(error)) discard(connection)
+        if (isBroken(error)) for (const one of [connection, ...idle]) discard(one)
         else give(connection)
         throw error
       }

@@ -13,6 +13,7 @@ import { contactWrite, done, eventWrite, idempotency, newAccount } from '../samp
 
 const CONNECTIONS = 4
 const FAULTS = isLong ? 200 : 30
+const OUTAGE_MS = isLong ? 12_000 : 4_000
 const OPTIONS = { readEvent: readEventText, rules: STORE_RULES }
 /** Short, so that what never answers is given up soon. */
 const SOON = { ...DEADLINES, statementMs: 4_000, answerMs: 5_000, commitMs: 3_000 }
@@ -190,6 +191,36 @@ test('a server without a free connection refuses for a while', async () => {
   expect((await second.run('SELECT 1 AS one', []))[0]).toEqual({ one: 1 })
   await second.close()
 })
+
+test('a read whose last answer is lost is read again', async () => {
+  let isCut = false
+  proxy.onRequest((text) => (isCommit(text) && !isCut ? ((isCut = true), 'cut') : 'pass'))
+  expect(await store.findContact(1, newEmail())).toBeNull()
+  expect(isCut).toBe(true)
+})
+
+test('while no connection can be made, writes and reads are refused within 2 seconds; then they work at once', async () => {
+  const until = performance.now() + OUTAGE_MS
+  let longestMs = 0
+  const time = async <T>(work: Promise<T>): Promise<T> => {
+    const startedAt = performance.now()
+    const outcome = await work
+    longestMs = Math.max(longestMs, performance.now() - startedAt)
+    return outcome
+  }
+  proxy.cut()
+  while (performance.now() < until) {
+    const write = time(store.recordEvent(eventWrite({ email: newEmail() })))
+    const read = time(store.findContact(1, newEmail()).catch((error: unknown) => error))
+    expect(await write).toMatchObject({ refusal: expect.stringMatching(/^(unavailable|commit_unconfirmed)$/) })
+    expect(await read).toBeInstanceOf(Unavailable)
+  }
+  expect(longestMs).toBeLessThan(2_000)
+  proxy.heal()
+  const healedAt = performance.now()
+  while ('refusal' in (await store.recordEvent(eventWrite({ email: newEmail() })))) await Bun.sleep(1)
+  expect(performance.now() - healedAt).toBeLessThan(1_000)
+}, 60_000)
 
 test('the store works again within 2 seconds after a restart of the server', async () => {
   const restarted = server.restart()
