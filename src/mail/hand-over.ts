@@ -32,6 +32,9 @@ import type { Login } from './routes.ts'
 
 export type HandOverDependencies = MarkDependencies & { senders: Senders; handed: Handed; noteServer: NoteServer }
 
+/** Well below the lease of an instance (store/postgres/instance.ts). */
+const LATE_MS = 10_000
+
 type Handing = { login: Login; composed: ComposedMail; record: DecisionRecord; basis: Basis; turn: Turn }
 /** Runs the store's final check just before the final dot or the request. */
 export async function handOver(
@@ -63,7 +66,10 @@ export async function handOver(
     if (obstacle || stopping.aborted) return false
     handed.add({ appId, messageId, contactId }, answered.promise)
     watched.hand()
+    const askedMs = clock.monotonicMs()
     marked = await store.markHanded({ ...claimOf(deps, work), record: JSON.stringify(record), basis })
+    // an instance that stood still may have lost its claims since it was marked
+    if (clock.monotonicMs() - askedMs > LATE_MS) marked = { refusal: 'late' }
     return 'isMarked' in marked && marked.isMarked
   }
   const onSlow = (): void => {

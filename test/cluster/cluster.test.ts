@@ -221,13 +221,11 @@ describe.skipIf(!IS_ON)('three instances on a primary with a synchronous replica
     async () => {
       const waiting = "SELECT count(*) AS n FROM deliveries WHERE state IN ('waiting', 'deferred', 'claimed', 'handed')"
       await until(async () => Number((await query<{ n: string }>(waiting))[0]?.n) === 0, 'the queue')
-      const unknown = new Set(
-        (
-          await query<{ email: string }>(
-            `SELECT email FROM deliveries JOIN contacts ON contacts.id = contact_id WHERE state = 'unknown'`,
-          )
-        ).map(({ email }) => email),
+      // those of messages for results_ready are sent once more, and end as sent
+      const rows = await query<{ email: string }>(
+        `SELECT email FROM deliveries JOIN contacts ON contacts.id = contact_id WHERE state = 'unknown' OR resent = 1`,
       )
+      const unknown = new Set(rows.map(({ email }) => email))
       const times = Map.groupBy(mail.received, ({ to }) => to[0] ?? '')
       const repeated = [...times].filter(([to, all]) => all.length > 1 && !unknown.has(to))
       report({

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { RETRY_MS, SPREAD } from '../../src/mail/marks.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import type { DeliveryState } from '../../src/store/message-types.ts'
-import { HOUR } from '../helper.ts'
+import { createTestSender, HOUR, LOOPBACK_HOSTS } from '../helper.ts'
 import { recordOf } from '../messaging.ts'
 import { countEach, impatient, live, MINUTE, type Sending, type startSending, useSending } from './sending.ts'
 
@@ -204,4 +204,30 @@ describe('the outcome of a hand-over is stored, also if storing fails at first',
     await live(sending, 5 * 24 * HOUR)
     expect(await sending.states()).toEqual({ 'failed: smtp_451': 1 })
   }, 60_000)
+})
+
+test('an instance that stood still while it was told that an email is marked as handed over does not send it', async () => {
+  const sending = await start({ ifUnconfirmed: 'leave' })
+  await sending.sendEvent('ada@example.com')
+  const [store, { clock, server }] = [sending.store(), sending]
+  const frozen = createTestSender(
+    {
+      store: {
+        ...store,
+        markHanded: async (claim) => {
+          const marked = await store.markHanded(claim)
+          clock.tick(MINUTE)
+          return marked
+        },
+      },
+      clock,
+    },
+    { defaults: { smtpUrl: server.url, from: 'Demo <hello@first.example>' }, privateHosts: LOOPBACK_HOSTS },
+  )
+  await frozen.sendDue()
+  expect(server.received).toEqual([])
+  expect(await sending.states()).toEqual({ 'deferred: not_saved': 1 })
+  await live(sending, 2 * MINUTE)
+  expect(countEach(sending)).toEqual([1])
+  await frozen.stop()
 })

@@ -199,7 +199,7 @@ test('a read whose last answer is lost is read again', async () => {
   expect(isCut).toBe(true)
 })
 
-test('while no connection can be made, writes and reads are refused within 2 seconds; then they work at once', async () => {
+test('while no connection can be made, writes and reads are refused within 2 seconds, and work within 2 seconds after', async () => {
   const until = performance.now() + OUTAGE_MS
   let longestMs = 0
   const time = async <T>(work: Promise<T>): Promise<T> => {
@@ -219,7 +219,7 @@ test('while no connection can be made, writes and reads are refused within 2 sec
   proxy.heal()
   const healedAt = performance.now()
   while ('refusal' in (await store.recordEvent(eventWrite({ email: newEmail() })))) await Bun.sleep(1)
-  expect(performance.now() - healedAt).toBeLessThan(1_000)
+  expect(performance.now() - healedAt).toBeLessThan(2_000)
 }, 60_000)
 
 test('the store works again within 2 seconds after a restart of the server', async () => {
