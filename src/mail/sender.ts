@@ -71,7 +71,7 @@ export function createSender(sending: SenderDependencies): Sender {
   const [lanes, handed] = [createLanes({ store, clock, routes }), createHanded()]
   const stopping = stop.signal
   const dnsChecks = createDnsChecks(sending)
-  const deps = { ...sending, routes, senders, handed, stopping, dnsChecks }
+  const deps = { ...sending, routes, senders, handed, stopping, dnsChecks, lostClaims: createLostClaims(sending) }
   const sendDue = () => claimAndSend(deps, lanes)
   const loop = createLoop(sendDue, { waitMs: () => waitMs(lanes), onFault, stopping })
   return {
@@ -153,14 +153,37 @@ const STALE_MS = 1_000
 
 const waitMs = (lanes: Lanes): number => Math.min(lanes.rateMs() || POLL_MS, POLL_MS)
 
-type Sending = DeliverDependencies & Pick<SenderDependencies, 'note' | 'onFault'> & { dnsChecks: DnsChecks }
+type Sending = DeliverDependencies &
+  Pick<SenderDependencies, 'note' | 'onFault'> & { dnsChecks: DnsChecks; lostClaims: LostClaims }
+type LostClaims = ReturnType<typeof createLostClaims>
+
+/** A commit may still be on its way to the disk. */
+const LATE_COMMIT_MS = 10_000
+
+/** Claims that may have taken emails, which nobody would send before the lease ends. */
+function createLostClaims({ store, clock, claimedBy }: Pick<SenderDependencies, 'store' | 'clock' | 'claimedBy'>) {
+  let lost: { until: number; sinceMs: number }[] = []
+  const drop = async ({ until, sinceMs }: (typeof lost)[number]): Promise<boolean> => {
+    const dropped = await store.dropClaim({ claimedBy, until, at: clock.now() })
+    return !('refusal' in dropped) && clock.monotonicMs() - sinceMs > LATE_COMMIT_MS
+  }
+  return {
+    note: (until: number): void => void lost.push({ until, sinceMs: clock.monotonicMs() }),
+    async giveBack(): Promise<void> {
+      const over = new Set<unknown>()
+      for (const one of lost) if (await drop(one)) over.add(one)
+      lost = lost.filter((one) => !over.has(one))
+    },
+  }
+}
 
 type Claimed = { work: DeliveryWork; decision: Decided | null }
 
 /** @returns how many emails were claimed */
 async function claim(deps: Sending, lanes: Lanes): Promise<number> {
-  const { store, clock, claimedBy, stopping, routes } = deps
+  const { store, clock, claimedBy, stopping, routes, lostClaims } = deps
   const { installation } = routes
+  await lostClaims.giveBack()
   const due = await store.listDueApps({ now: clock.now() })
   let count = 0
   const plans = await lanes.planClaims(due)
@@ -172,7 +195,10 @@ async function claim(deps: Sending, lanes: Lanes): Promise<number> {
     const skipApps = apps.length === due.length ? [] : due.filter((appId) => !apps.includes(appId))
     const claiming = { claimedBy, now: clock.now(), leaseMs: LEASE_MS, most, skipApps, installation }
     const claimed = await store.claimDeliveries(claiming)
-    if ('refusal' in claimed) return count
+    if ('refusal' in claimed) {
+      if (claimed.refusal === 'commit_unconfirmed') lostClaims.note(claiming.now + LEASE_MS)
+      return count
+    }
     const { works, decisions } = claimed
     for (const [index, work] of works.entries())
       lanes.add(work, createSending(deps, { work, decision: decisions[index] ?? null }))

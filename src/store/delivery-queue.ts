@@ -94,6 +94,9 @@ export function prepareDeliveryStatements(db: Sql) {
       `SELECT ${claimedColumns} FROM deliveries
        WHERE id = ? AND claimed_by = ? AND attempt = ? AND state IN ('claimed', 'handed')${lock}`,
     ),
+    claimedUntil: db.prepare<{ id: number }, [number, string]>(
+      `SELECT id FROM deliveries WHERE ${IS_CLAIMED} AND state = 'claimed' AND claimed_until = ? AND claimed_by = ?${lock}`,
+    ),
     hand: db.prepare(
       `UPDATE deliveries SET state = 'handed', handed_at = ?, record = ?, reason = NULL, updated_at = ? WHERE id = ?`,
     ),

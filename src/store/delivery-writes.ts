@@ -1,6 +1,6 @@
 import type { Sql } from './engine/sql.ts'
 import { mapInOrder } from '../core/in-order.ts'
-import { createAudit } from './audit.ts'
+import { createAudit, type Done, DONE } from './audit.ts'
 import type { Comparisons } from './compared-people.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { FollowUps } from './follow-ups.ts'
@@ -188,6 +188,12 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
           live.noteUnsure(work.delivery.contactId, decided.dueAt)
       }
       return packClaim({ works, decisions })
+    },
+
+    /** Of a claim whose commit was not confirmed, so that nobody knows what it took. */
+    async dropClaim({ claimedBy, until, at }: { claimedBy: string; until: number; at: number }): Promise<Done> {
+      for (const { id } of await statements.claimedUntil.all(until, claimedBy)) await end(id, at, { state: 'waiting' })
+      return DONE
     },
 
     extendClaim: async ({ id, claimedBy, attempt, at, leaseMs }: Claim & { leaseMs: number }): Promise<Marked> =>
