@@ -67,9 +67,9 @@ export async function handOver(
     handed.add({ appId, messageId, contactId }, answered.promise)
     watched.hand()
     const askedMs = clock.monotonicMs()
-    marked = await store.markHanded({ ...claimOf(deps, work), record: JSON.stringify(record), basis })
+    const answer = await store.markHanded({ ...claimOf(deps, work), record: JSON.stringify(record), basis })
     // an instance that stood still may have lost its claims since it was marked
-    if (clock.monotonicMs() - askedMs > LATE_MS) marked = { refusal: 'late' }
+    marked = clock.monotonicMs() - askedMs > LATE_MS ? { refusal: 'commit_unconfirmed' } : answer
     return 'isMarked' in marked && marked.isMarked
   }
   const onSlow = (): void => {
