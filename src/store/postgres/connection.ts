@@ -38,6 +38,9 @@ export const DEADLINES = {
 }
 export type Deadlines = typeof DEADLINES
 
+/** Of a connection; then PostgreSQL makes its plans again, because those it made while tables were small become slow. */
+const TRANSACTIONS_PER_PLAN = 100
+
 const limitsOf = ({ statementMs, lockMs, answerMs }: Deadlines): Record<string, number> => ({
   statement_timeout: statementMs,
   lock_timeout: lockMs,
@@ -74,6 +77,12 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
     })
   const pool = createPool({ connect, size: connections, ...deadlines })
   const runsOn = createRuns(deadlines)
+  const transactions = new WeakMap<SQL, number>()
+  const arePlansOld = (connection: SQL): boolean => {
+    const count = transactions.get(connection) ?? 0
+    transactions.set(connection, count + 1)
+    return prepares && count % TRANSACTIONS_PER_PLAN === TRANSACTIONS_PER_PLAN - 1
+  }
   const setLimits = Object.entries(limits).map(([name, ms]) => `SET LOCAL ${name} = ${ms}`)
   /** of the transaction that is open for the caller */
   const open = new AsyncLocalStorage<Transaction>()
@@ -109,7 +118,9 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
     const onReserved = async (connection: SQL): Promise<Result> => {
       const reserved = await inTime(connection.reserve(), deadlines.answerMs)
       try {
-        return await runTransaction(runsOn(reserved), prepares ? `BEGIN ${mode}` : [`BEGIN ${mode}`, ...setLimits])
+        const runs = runsOn(reserved)
+        if (arePlansOld(connection)) await runs.run('DISCARD PLANS', [])
+        return await runTransaction(runs, prepares ? `BEGIN ${mode}` : [`BEGIN ${mode}`, ...setLimits])
       } finally {
         await reserved.release()
       }

@@ -99,24 +99,26 @@ function createDeliveryLook(run: Run, onDeliveries: (appId: number) => void) {
 }
 
 type PeopleParts = { findDeliveries: ReturnType<typeof createDeliveryLook>; opened: () => Promise<unknown> }
+const PERSON_COLUMNS = { app_id: 'bigint', email: 'text' } as const
 type LockedPerson = { app: number; email: string; lacksName: number }
 
-/** Locks the people, in the order of their ids, so that what follows is planned with facts that stay. */
+/** Locks the people, in the order in which new ones are added, so that what follows is planned with facts that stay. */
 function createPeople(run: Run, { findDeliveries, opened }: PeopleParts): EngineParts['people'] {
   const found = new Map<string, Person>()
   const keyOf = (appId: number, email: string): string => `${appId}:${email}`
-  const text = `SELECT id, contacts.app_id AS app, contacts.email, first_name IS NULL OR last_name IS NULL AS "lacksName",
-      (SELECT max(due_at) FROM deliveries
-       WHERE contact_id = contacts.id AND reason = '${UNSURE}' AND state = 'deferred') AS "unsureUntil"
-    FROM ${rowsAs({ app_id: 'bigint', email: 'text' })}
-    JOIN contacts ON contacts.app_id = rows.app_id AND contacts.email = rows.email ORDER BY id FOR UPDATE OF contacts`
+  // one by one: PostgreSQL would read the whole table to join it with as many rows as it expects here
+  const text = `SELECT contacts.*, (SELECT max(due_at) FROM deliveries
+      WHERE contact_id = contacts.id AND reason = '${UNSURE}' AND state = 'deferred') AS "unsureUntil"
+    FROM ${rowsAs(PERSON_COLUMNS)} CROSS JOIN LATERAL (
+      SELECT id, app_id AS app, email, first_name IS NULL OR last_name IS NULL AS "lacksName" FROM contacts
+      WHERE contacts.app_id = rows.app_id AND contacts.email = rows.email FOR UPDATE) AS contacts`
   const clear = (): void => found.clear()
   return {
     async load(keys) {
       found.clear()
       const wanted = new Map(keys.map(({ appId, email }) => [keyOf(appId, email), { app_id: appId, email }]))
       if (wanted.size === 0) return void (await opened())
-      const people = run(text, [JSON.stringify([...wanted.values()])])
+      const people = run(text, [JSON.stringify([...wanted.values()].toSorted(inOrderOf('app_id', 'email')))])
       // after the people are locked, so that what others added of them is seen
       const deliveries = findDeliveries(new Set(keys.map(({ appId }) => appId)))
       const [rows, noteDeliveries] = await Promise.all([people, deliveries, opened()])
