@@ -88,12 +88,10 @@ export type RowWrites = {
 }
 
 export function createPlannedWrites(parts: Parts) {
-  const { ids } = parts
   const [makePlan, apply] = [createPlanning(parts), createApplying(parts)]
 
   return async (batch: readonly PlannedWrite[]): Promise<PlannedOutcome[]> => {
-    const plan = await makePlan(batch, ids.next())
-    ids.passOver(plan.lastId)
+    const plan = await makePlan(batch, parts.ids)
     await apply(plan)
     return plan.outcomes
   }
@@ -104,17 +102,21 @@ type PlanningParts = FactParts & { rules: PlanRules; usage: Pick<LimitUsage, 'us
 function createPlanning({ rules, usage: { used }, ...parts }: PlanningParts) {
   const facts = createPlannedFacts({ ...parts, rules })
 
-  return async (batch: readonly PlannedWrite[], firstId: number): Promise<Plan> => {
+  return async (batch: readonly PlannedWrite[], ids: IdSequence): Promise<Plan> => {
     const people = await facts.loadPeople(batch)
     const query = rules.queryFacts(batch, people)
     const { newPeople, outcomes } = await facts.loadFacts(query)
     const { matches, reports } = query
-    return rules.planWrites(batch, { people, matches, reports, firstId, newPeople, outcomes, used })
+    const given = { people, matches, reports, newPeople, outcomes, used }
+    // at once, because batches that are planned at the same time take ids of one sequence
+    const plan = rules.planWrites(batch, { ...given, firstId: ids.next() })
+    ids.passOver(plan.lastId)
+    return plan
   }
 }
 
 /** The ids of a plan that is not applied: after all that are stored, so that its emails are the newest. */
-const UNSTORED_IDS = Number.MAX_SAFE_INTEGER - 2 ** 20
+const UNSTORED_IDS: IdSequence = { next: () => Number.MAX_SAFE_INTEGER - 2 ** 20, passOver: () => {} }
 
 export type DryRunWrite = Exclude<PlannedWrite, { name: 'recordVisitReport' }>
 

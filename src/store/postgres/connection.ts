@@ -39,7 +39,7 @@ export const DEADLINES = {
 export type Deadlines = typeof DEADLINES
 
 /** Of a connection; then PostgreSQL makes its plans again, because those it made while tables were small become slow. */
-const TRANSACTIONS_PER_PLAN = 100
+const TRANSACTIONS_PER_PLAN = 50
 
 const limitsOf = ({ statementMs, lockMs, answerMs }: Deadlines): Record<string, number> => ({
   statement_timeout: statementMs,

@@ -1,15 +1,16 @@
-import type { ReadEvent } from '../event-texts.ts'
+import type { EventText, ReadEvent } from '../event-texts.ts'
 import { NO_READER } from '../event-texts.ts'
-import { createTurns } from '../../core/in-order.ts'
 import { createJobs, isPlanned, reportBrokenJob } from '../engine/engine.ts'
 import type { Sealer } from '../engine/sealing.ts'
 import type { Channel } from '../engine/writer.ts'
+import type { PersonKey } from '../people.ts'
 import type { Rules } from '../plan-types.ts'
 import type { CountedLimit, LimitUse } from '../types.ts'
 import { createWrites, type Job, type Outcome, type WriteName } from '../writes.ts'
 import type { Postgres } from './connection.ts'
 import { describeFault, isPassingFault, mostTries, UnknownCommit } from './faults.ts'
 import type { Instance } from './instance.ts'
+import { createLanes } from './lanes.ts'
 import { createPostgresParts } from './parts.ts'
 
 const RETRY_MS = 5
@@ -25,6 +26,32 @@ function* listLimits(jobs: readonly Job[]): Generator<CountedLimit> {
   }
 }
 
+/** An event's text is read before its group begins, and not again with each try. */
+function rememberRead(readEvent: ReadEvent): ReadEvent {
+  const readings = new WeakMap<EventText, ReturnType<ReadEvent>>()
+  return (event) => {
+    const reading = readings.get(event) ?? readEvent(event)
+    readings.set(event, reading)
+    return reading
+  }
+}
+
+/** @returns null if the people of a write aren't known: it isn't planned, or can't be read, which its group reports */
+function listPeople(jobs: readonly Job[], readEvent: ReadEvent): Set<string> | null {
+  const people = new Set<string>()
+  const add = ({ appId, email }: PersonKey): void => void people.add(`${appId}:${email}`)
+  try {
+    for (const job of jobs) {
+      if (!isPlanned(job)) return null
+      const read = job.name === 'recordEventText' ? readEvent(job.input as EventText) : { write: job.input }
+      if ('write' in read) add(read.write as PersonKey)
+    }
+  } catch {
+    return null
+  }
+  return people
+}
+
 export type EngineOptions = { instance: Instance; sealer: Sealer; readEvent?: ReadEvent; rules: Rules }
 
 /** Only by the instance whose turn it is. Its turn can't end before the transaction does. */
@@ -34,17 +61,35 @@ const DUTIES: ReadonlySet<WriteName> = new Set(['cleanUp', 'expire', 'runSchedul
 const isOfTurn = ({ input }: Job, epoch: number | null): boolean =>
   epoch !== null && (!('epoch' in input) || input.epoch === epoch)
 
-/** Many jobs per transaction, one outcome each, and one group at a time. */
+/** Many jobs per transaction and one outcome each. */
 export function createPostgresEngine(
   postgres: Postgres,
-  { instance, sealer, readEvent = NO_READER, rules }: EngineOptions,
+  { readEvent = NO_READER, ...options }: EngineOptions,
 ): Channel {
+  const useListeners: ((uses: LimitUse[]) => void)[] = []
+  const noteUses = (uses: LimitUse[]): void => useListeners.forEach((listener) => listener(uses))
+  const readOnce = rememberRead(readEvent)
+  const open = () => createLane(postgres, { ...options, readEvent: readOnce, noteUses })
+  const [first, second] = [open(), open()]
+  return {
+    writeNames: first.writeNames,
+    commit: createLanes([first.run, second.run], (jobs) => listPeople(jobs, readOnce)),
+    close: async () => {},
+    onForeignWrite: options.instance.onForeignWrite,
+    onLimitUse: (listener) => void useListeners.push(listener),
+    onBroken: () => {},
+  }
+}
+
+type LaneOptions = Required<EngineOptions> & { noteUses: (uses: LimitUse[]) => void }
+
+/** One group at a time. What it caches is its own, as if it were another instance. */
+function createLane(postgres: Postgres, { instance, sealer, readEvent, rules, noteUses }: LaneOptions) {
   const onDeliveries = (appId: number): void => live.noteDelivery(appId)
   const parts = createPostgresParts(postgres, { ids: instance.ids, rules, onDeliveries })
   const created = createWrites({ db: postgres.sql, engine: parts.engine, sealer, rules })
   const { writes, names, runPlanned, live, sentCache } = created
   const runAll = createJobs({ writes, runPlanned, readEvent })
-  const useListeners: ((uses: LimitUse[]) => void)[] = []
 
   /** of the settings that `live` holds; null: unknown */
   let version: number | null = null
@@ -83,7 +128,7 @@ export function createPostgresEngine(
         parts.settle()
         live.settle()
         const uses = parts.listUses()
-        if (uses.length > 0) for (const listener of useListeners) listener(uses)
+        if (uses.length > 0) noteUses(uses)
         return outcomes
       } catch (error) {
         // it may hold what was not stored
@@ -109,12 +154,5 @@ export function createPostgresEngine(
     }
   }
 
-  return {
-    writeNames: names as WriteName[],
-    commit: createTurns(runGroup),
-    close: async () => {},
-    onForeignWrite: instance.onForeignWrite,
-    onLimitUse: (listener) => void useListeners.push(listener),
-    onBroken: () => {},
-  }
+  return { writeNames: names as WriteName[], run: runGroup }
 }

@@ -2,6 +2,7 @@
  * This instance among those that use the database: its number in ids, its turns at what one does at a time, and whether what
  * it caches is still true. Leases end by the database's clock.
  */
+import { createTurns } from '../../core/in-order.ts'
 import { createIdSequence, idAt, type IdSequence, LAST_INSTANCE, timeOfId } from '../../core/ids.ts'
 import { StoreError } from '../engine/errors.ts'
 import type { Instances } from '../instances.ts'
@@ -81,6 +82,11 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   }
   const isShort = ({ lastId, until }: Held): boolean => until - Math.max(idAt(now()), lastId) < LEFT_IDS
 
+  const prepareIds = async (): Promise<void> => {
+    if (!held.isLost && isShort(held)) await renew()
+    if (held.isLost) held = await takeNumber()
+  }
+
   const takeDuty = async (by: Run): Promise<number | null> => {
     const [row] = await by(TAKE_DUTY, [holder])
     return row ? Number(row.epoch) : null
@@ -136,10 +142,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
       },
     } satisfies IdSequence,
     /** Before a commit group. */
-    async prepareIds(): Promise<void> {
-      if (!held.isLost && isShort(held)) await renew()
-      if (held.isLost) held = await takeNumber()
-    },
+    prepareIds: createTurns<void, void>(prepareIds),
     renew,
     look,
     readVersion,
