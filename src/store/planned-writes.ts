@@ -82,6 +82,7 @@ export type NewPeople = (month: AccountMonth) => Maybe<number>
 /** The rows of a batch, as each engine adds them quickest. */
 export type RowWrites = {
   addContacts(contacts: readonly NewContact[]): Maybe<void>
+  addNewPeople(counts: Plan['newPeople']): Maybe<void>
   addReports(reports: readonly NewReport[]): Maybe<void>
   addEvents(events: readonly NewEvent[]): Maybe<void>
   addOutcomes(outcomes: readonly NewOutcome[]): Maybe<void>
@@ -400,10 +401,6 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
 function createApplying({ db, people, live, ends, usage, rows }: Parts) {
   const isTogether = db.dialect.engine === 'postgres'
   const suppressions = createSuppressionList(db)
-  const addNew = db.prepare(
-    `INSERT INTO new_people (account_id, month, count) VALUES (?, ?, ?)
-     ON CONFLICT (account_id, month) DO UPDATE SET count = new_people.count + excluded.count`,
-  )
   const fillNames = db.prepare('UPDATE contacts SET first_name = ?, last_name = ?, updated_at = ? WHERE id = ?')
   const saveContact = db.prepare(
     'UPDATE contacts SET first_name = ?, last_name = ?, source = ?, tags = ?, fields = ?, updated_at = ? WHERE id = ?',
@@ -438,7 +435,7 @@ function createApplying({ db, people, live, ends, usage, rows }: Parts) {
       if (status !== 'subscribed' && status !== 'pending') await suppressions.name(appId, email)
       people.remember(appId, email, { id, lacksName: firstName === null || lastName === null })
     }
-    for (const { accountId, month, count } of newPeople) await addNew.run(accountId, month, count)
+    await rows.addNewPeople(newPeople)
     for (const change of personChanges) {
       const { appId, email, id, firstName, lastName, at } = change
       if (change.change === 'contact') await applyContactChange(change)

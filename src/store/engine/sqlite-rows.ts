@@ -26,6 +26,10 @@ export function createSqliteRows({ db, names, counters, timeline, known, contact
     `INSERT INTO contacts (id, app_id, email, shown_email, first_name, last_name, source, status, created_at, updated_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
+  const addNewPeople = db.prepare(
+    `INSERT INTO new_people (account_id, month, count) VALUES (?, ?, ?)
+     ON CONFLICT (account_id, month) DO UPDATE SET count = new_people.count + excluded.count`,
+  )
   const addReport = db.prepare(
     `INSERT INTO snippet_batches
        (id, app_id, contact_id, batch, received_at, items, page_load, batch_number, age, path, is_here)
@@ -41,6 +45,9 @@ export function createSqliteRows({ db, names, counters, timeline, known, contact
       for (const { id, appId, email, shownEmail, firstName, lastName, source, status, at } of contacts)
         addContact.run(id, appId, email, shownEmail, firstName, lastName, source, status, at, at)
       if (contacts.length > 0) contactIndex.note(contacts.length)
+    },
+    addNewPeople(counts) {
+      for (const { accountId, month, count } of counts) addNewPeople.run(accountId, month, count)
     },
     addReports(reports) {
       for (const report of reports) {

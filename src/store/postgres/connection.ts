@@ -227,7 +227,7 @@ const createRuns =
     },
     run: async (text, values) => {
       const rows = (await inTime(queries.unsafe(text, values.map(toStorable)), answerMs)) as Rows
-      for (const row of rows) for (const [name, value] of Object.entries(row)) row[name] = toStored(value)
+      for (const row of rows) for (const name in row) row[name] = toStored(row[name])
       return rows
     },
     runForValues: async (text, values) => {

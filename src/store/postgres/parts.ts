@@ -27,6 +27,9 @@ const inOrderOf =
     return 0
   }
 
+const inOrder = (rows: readonly Row[], names: readonly string[]): readonly Row[] =>
+  names.length === 0 ? rows : rows.toSorted(inOrderOf(...names))
+
 type PartOptions = {
   ids: IdSequence
   rules: Pick<Rules, 'defaultResponseDays'>
@@ -244,6 +247,7 @@ const OUTCOME_COLUMNS = {
   created_at: 'bigint',
   app_id: 'bigint',
 } as const
+const NEW_PEOPLE_COLUMNS = { account_id: 'text', month: 'text', count: 'bigint' } as const
 const HOUR_COLUMNS = {
   app_id: 'bigint',
   name_id: 'bigint',
@@ -256,7 +260,10 @@ const DAY_COLUMNS = { app_id: 'bigint', day: 'bigint', name_id: 'bigint', count:
 const DONE_COLUMNS = { name_id: 'bigint', contact_id: 'bigint' } as const
 const SEEN_COLUMNS = { contact_id: 'bigint', app_id: 'bigint', seen_at: 'bigint' } as const
 
-/** In the order in which their rows are locked. A key that exists is a conflict, unless `ifKnown` says what to do. */
+/**
+ * In the order in which their rows are locked: last those that other transactions wait for. A key that exists is a
+ * conflict, unless `ifKnown` says what to do.
+ */
 const TABLES = {
   contacts: { columns: CONTACT_COLUMNS, order: ['app_id', 'email'], ifKnown: '' },
   snippet_batches: { columns: REPORT_COLUMNS, order: [], ifKnown: '' },
@@ -272,6 +279,11 @@ const TABLES = {
     order: ['contact_id'],
     ifKnown: `ON CONFLICT (contact_id) DO UPDATE SET seen_at = excluded.seen_at
       WHERE contact_activity.seen_at < excluded.seen_at`,
+  },
+  new_people: {
+    columns: NEW_PEOPLE_COLUMNS,
+    order: ['account_id', 'month'],
+    ifKnown: 'ON CONFLICT (account_id, month) DO UPDATE SET count = new_people.count + excluded.count',
   },
   rollups: {
     columns: HOUR_COLUMNS,
@@ -310,9 +322,7 @@ function createWaitingRows(send: Send) {
     flush(): void {
       if (waiting.size === 0) return
       const tables = TABLE_NAMES.filter((name) => waiting.has(name))
-      const values = tables.map((name) =>
-        JSON.stringify((waiting.get(name) ?? []).toSorted(inOrderOf(...TABLES[name].order))),
-      )
+      const values = tables.map((name) => JSON.stringify(inOrder(waiting.get(name) ?? [], TABLES[name].order)))
       waiting.clear()
       send(textOf(tables), values)
     },
@@ -320,16 +330,15 @@ function createWaitingRows(send: Send) {
   }
 }
 
-/** The last one is the statement itself: PostgreSQL runs the parts before it in the order in which they are written last. */
+/** PostgreSQL runs the statement itself first, and then the parts before it from the last one to the first. */
 function writeText(tables: readonly Table[]): string {
-  const parts = tables.map((table, index) => {
+  const [first = '', ...others] = tables.map((table, index) => {
     const { columns, ifKnown } = TABLES[table]
     const names = Object.keys(columns).join(', ')
     return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${rowsAs(columns, `$${index + 1}`)} WHERE true ${ifKnown}`
   })
-  const [last = ''] = parts.splice(-1)
-  const before = parts.map((part, index) => `part_${index} AS (${part})`)
-  return before.length === 0 ? last : `WITH ${before.join(', ')} ${last}`
+  const parts = others.toReversed().map((part, index) => `part_${index} AS (${part})`)
+  return parts.length === 0 ? first : `WITH ${parts.join(', ')} ${first}`
 }
 
 /** Keys that expired are free again before they are removed. */
@@ -353,6 +362,11 @@ type RowParts = {
 function createRows(rows: ReturnType<typeof createWaitingRows>, { names, counts, dropExpired }: RowParts): RowWrites {
   return {
     addContacts: (contacts) => rows.add('contacts', contacts.map(toContactRow)),
+    addNewPeople: (counts) =>
+      rows.add(
+        'new_people',
+        counts.map(({ accountId, month, count }) => ({ account_id: accountId, month, count })),
+      ),
     addReports: (reports) => rows.add('snippet_batches', reports.map(toReportRow)),
     addOutcomes(outcomes) {
       const records = outcomes.map(toOutcomeRow)
@@ -369,7 +383,7 @@ function createRows(rows: ReturnType<typeof createWaitingRows>, { names, counts,
       for (const { id, contactId, event } of events) {
         const nameId = names.idOf(event.appId, event.name)
         counts.countEvent({ appId: event.appId, nameId, eventId: id, receivedAt: event.at })
-        counts.noteActivity({ contactId, nameId, ...event })
+        counts.noteActivity(contactId, nameId, event)
       }
     },
   }
@@ -433,7 +447,7 @@ function createRepeatCheck(run: Run): IsRepeated {
 }
 
 type Counted = { appId: number; nameId: number; eventId: number; receivedAt: number }
-type Active = { contactId: number; nameId: number } & Pick<NewEvent['event'], 'appId' | 'type' | 'at' | 'occurredAt'>
+type Active = Pick<NewEvent['event'], 'appId' | 'type' | 'at' | 'occurredAt'>
 
 /** Sums of a transaction. */
 function createCounts() {
@@ -460,7 +474,7 @@ function createCounts() {
       add(days, `${appId}:${nameId}:${day}`, { app_id: appId, day, name_id: nameId })
     },
     /** For the filters of People. */
-    noteActivity({ appId, contactId, nameId, type, at, occurredAt }: Active): void {
+    noteActivity(contactId: number, nameId: number, { appId, type, at, occurredAt }: Active): void {
       if (type !== 'page') {
         done.set(`${nameId}:${contactId}`, { name_id: nameId, contact_id: contactId })
         return
