@@ -37,7 +37,7 @@ export const bounceRoutes = (deps: { store: Store; clock: Clock; mailer: HandOve
         operationId: 'reportBounce',
         summary: 'Report a bounce',
         description:
-          "Reports a bounce or a complaint. The person gets no more email. For email providers whose webhooks Eventpost doesn't read, use a script to convert their reports. Sign each one with the report secret (`REPORT_SECRET`), which an owner creates under Sender, Mail server. Sending the same report twice is safe.",
+          "Reports a bounce or a complaint. The person gets no more emails. For email providers whose webhooks Eventpost doesn't read, use a script to convert their reports. Sign each one with the report secret (`REPORT_SECRET`), which an owner creates under Sender, Mail server. Sending the same report twice is safe.",
         example: EXAMPLES.postBounce,
         body: BounceReport,
         answers: { 202: BounceAnswer },

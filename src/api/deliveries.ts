@@ -83,7 +83,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
         detail: describeCall({
           operationId: 'getDelivery',
           summary: 'Find a delivery',
-          description: 'Returns one triggered email, with every check and why the person got it or not.',
+          description: "Returns one triggered email, with every check, and why the person got it or didn't.",
           example: EXAMPLES.getDelivery,
           parameters: [
             {

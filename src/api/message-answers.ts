@@ -34,7 +34,7 @@ const MESSAGE = {
   updatedAt: UPDATED_AT,
 }
 const COUNTS = counts(
-  'Deliveries by [state](/docs/states), and of those sent how many people came back (`cameBack`), opened the result (`opened`) and reached the goal (`reachedGoal`). Zeros are left out.',
+  'Deliveries by [state](/docs/states), and after how many sent emails people came back (`cameBack`), opened the result (`opened`) and reached the goal (`reachedGoal`). Zeros are left out.',
 )
 
 const ListedMessage = Type.Object(

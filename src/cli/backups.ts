@@ -60,7 +60,7 @@ export const backup: Command = {
   },
 }
 
-const RESUME = 'Start the server, check the emails that were not sent under Deliveries, then set messages live again.'
+const RESUME = 'Start the server, check the Unknown emails under Deliveries, then make messages live again.'
 
 const SETTINGS_TO_RESTORE: Options = Object.assign(
   {},
@@ -71,7 +71,7 @@ export const restore: Command = {
   name: 'restore',
   words: 'FILE|s3://...',
   summary:
-    'checks a backup and puts it into a data folder without a database; pauses all live messages. Without FILE: pauses them in a PostgreSQL database that its own tools restored',
+    'checks a backup and puts it into a data folder without a database; pauses all live messages. Without FILE, pauses them in a PostgreSQL database that was restored with its own tools',
   options: { ...DATA, ...SETTINGS_TO_RESTORE, ...JSON_OUTPUT },
   run: async (given, env) => {
     const location = locationOf(given, env)

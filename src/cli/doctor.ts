@@ -4,7 +4,7 @@ import { printResult } from './print.ts'
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'looks for common mistakes and says how to fix them; exits 1 if there are problems',
+  summary: 'looks for common mistakes and says how to fix them; exits with code 1 if there are problems',
   options: {
     ...DATA,
     ...optionOf('baseUrl'),

@@ -25,13 +25,13 @@ export const move: Command = {
       type: 'string',
       value: 'PLACE',
       meaning:
-        'Where the data goes: postgres://HOST/DATABASE, or a folder if the data is in PostgreSQL. If the address has no user, user and password come from EVENTPOST_DATABASE_URL.',
+        'Where the data goes: postgres://HOST/DATABASE, or a folder if the data is in PostgreSQL. If the address has no user, the user and password come from EVENTPOST_DATABASE_URL.',
       isRequired: true,
     },
     undo: {
       type: 'boolean',
       meaning:
-        'Gives up a move to the same place, even a finished one: the old data can be used again, as it was then.',
+        'Undoes a move to the same place, even a finished one. The source can be used again, with the data it had when it was moved.',
     },
     ...DATA,
     ...JSON_OUTPUT,
@@ -85,7 +85,7 @@ function readTarget(to: string, { EVENTPOST_DATABASE_POOLER }: Environment): Pos
 function sidesToFolder(to: string, given: Given, env: Environment): Sides {
   const server = databaseOf(given, env)
   if (server === null)
-    throw new UsageError('EVENTPOST_DATABASE_URL is missing: the PostgreSQL database that the data is in now.')
+    throw new UsageError('EVENTPOST_DATABASE_URL is missing. Set it to the PostgreSQL database that contains the data.')
   return { isToServer: false, folder: resolve(to), server }
 }
 
@@ -118,7 +118,7 @@ async function run(sides: Sides): Promise<Printed> {
     }
   } catch (error) {
     if (error instanceof Stopped)
-      throw new CommandRefused('Stopped. Run the same command to go on, or add --undo to give up.')
+      throw new CommandRefused('Stopped. To continue, run the same command again. To undo the move, add --undo.')
     throw error
   } finally {
     signal.end()

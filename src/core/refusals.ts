@@ -57,7 +57,7 @@ export const REFUSALS = {
   },
   message_not_live: {
     status: 409,
-    message: 'This message is not live, so it sends nothing. Go live with it first.',
+    message: 'This message is not live, so it sends nothing. Make it live first.',
   },
   settings_changed: {
     status: 409,

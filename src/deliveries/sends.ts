@@ -186,7 +186,7 @@ const OF_EVENT: FieldError = {
 }
 
 const NOT_LIVE = {
-  draft: 'This message is a draft. Go live with it, then send this again.',
+  draft: 'This message is a draft. Make it live, then send this again.',
   paused: 'This message is paused. Make it live, then send this again.',
 } as const
 

@@ -197,7 +197,7 @@ const URL_SHARED: Warning = {
   field: 'properties',
   code: 'url_shared',
   message:
-    "Another person's `url` has the same path and another query. Page views have no query, so rules can't tell whether this result was opened. Put the result's ID in the path. For one email per result, send `resultId`.",
+    "Another person's `url` has the same path and a different query. Page views don't include the query, so rules can't tell whether this result was opened. Put the result's ID in the path. For one email per result, send `resultId`.",
 }
 
 /** Finds results of different people whose URLs differ in their query only. URLs without a query cost nothing. */

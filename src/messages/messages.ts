@@ -99,7 +99,7 @@ export const MOVE_WAITING = 'moveWaiting'
 
 const OTHER_TRIGGER = refuse('invalid_field', {
   field: MOVE_WAITING,
-  message: "Waiting emails can't use a version with another trigger. Save without moving them; they keep theirs.",
+  message: "Waiting emails can't use a version with a different trigger. Save without moving them; they keep theirs.",
 })
 
 /** Per commit, so that other writes run in between (measured: 100,000 emails in 200 parts of 1.3 ms). */

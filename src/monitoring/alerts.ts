@@ -78,12 +78,12 @@ type OutageText = { title: (name: string) => string; what: string; fix: string }
 const OUTAGES: Record<MailOutage['how'], OutageText> = {
   silent: {
     title: (name) => `The mail server ${name} accepts no emails`,
-    what: 'It accepts connections, but stops answering while an email is sent. Emails wait, and none are lost.',
+    what: 'It accepts connections, but stops responding while an email is sent. Emails wait, and none are lost.',
     fix: "Check the mail server's log, or restart it. Sending then resumes automatically.",
   },
   unconfirmed: {
     title: (name) => `The mail server ${name} doesn't confirm emails`,
-    what: "Emails are sent to it, but it doesn't answer. They may have arrived, so they become Unknown and aren't sent again, except for messages that ask for it.",
+    what: "Emails are sent to it, but it doesn't respond. They may have arrived, so they become Unknown and aren't sent again, except for messages that are set to resend.",
     fix: "Check the mail server's log, or restart it. Then check the emails under Deliveries, Unknown.",
   },
   refused: {

@@ -263,7 +263,7 @@ const UNPROVEN = {
     hint: HOW,
   }),
   wrong: refuse('invalid_signature', {
-    hint: `\`signature\` was made for another email or with another secret. ${HOW}`,
+    hint: `\`signature\` was made for a different email or with a different secret. ${HOW}`,
   }),
 }
 

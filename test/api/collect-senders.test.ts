@@ -30,7 +30,7 @@ const open = async (options?: Options): Promise<TestServer> => keep(await openWi
 const post = (more: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
   send(server, report(server.first, more), { headers })
 
-const WRONG = '`signature` was made for another email or with another secret. '
+const WRONG = '`signature` was made for a different email or with a different secret. '
 const SIGNED =
   'Compute it on your server: the HMAC-SHA256 of the trimmed, lowercased email, in lowercase hexadecimal, with the identity secret of your account as the key.'
 

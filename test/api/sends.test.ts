@@ -104,7 +104,7 @@ describe('a message', () => {
     await save('Stopped', 'paused')
     expect((await sendReceipt({ message: 'Unready' })).body).toMatchObject({
       error: 'message_not_live',
-      message: 'This message is a draft. Go live with it, then send this again.',
+      message: 'This message is a draft. Make it live, then send this again.',
     })
     expect((await sendReceipt({ message: 'Stopped' })).body).toMatchObject({
       error: 'message_not_live',

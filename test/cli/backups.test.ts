@@ -95,6 +95,6 @@ test('a restore says what it did and what is next, and refuses a folder in use',
   for (const name of downloads) writeFileSync(`${folder}/${name}`, 'half')
   const { out } = await eventpost(['restore', file, '--data', `${folder}/new`])
   expect(out).toMatch(/^pausedMessages +0$/m)
-  expect(out).toMatch(/^next +Start the server, .*set messages live again\.$/m)
+  expect(out).toMatch(/^next +Start the server, .*make messages live again\.$/m)
   expect(readdirSync(folder).sort()).toEqual(['backup.db', 'data', 'new', ...downloads.slice(1)])
 })

@@ -325,7 +325,7 @@ describe('a master key', () => {
     async () => {
       const missing =
         'The secrets in this database are encrypted. Set EVENTPOST_MASTER_KEY to the key they were encrypted with.'
-      const other = 'are encrypted with another key, or were modified. Set EVENTPOST_MASTER_KEY'
+      const other = 'are encrypted with a different key, or were modified. Set EVENTPOST_MASTER_KEY'
       const start = (env: Record<string, string>) => eventpost(['serve', '--data', sealed, '--port', '0'], { env })
       const wrong = { EVENTPOST_MASTER_KEY: 'another key of more than 32 characters' }
       for (const run of [start, keyList]) {

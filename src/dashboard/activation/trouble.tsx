@@ -118,7 +118,7 @@ const OLD_SECRET: Caution = {
 const REASONS = new Map<string, string>(
   Object.entries({
     uppercase: 'It was uppercase. Send lowercase hexadecimal.',
-    malformed: 'It was not 64 characters of hexadecimal.',
+    malformed: 'It was not 64 hexadecimal characters.',
   }),
 )
 

@@ -38,7 +38,7 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
   unknown_host: {
     status: 403,
     title: 'Unknown address',
-    lead: "Eventpost doesn't answer at this address.",
+    lead: "Eventpost isn't set up for this address.",
     remedy: (
       <p>
         Use the address printed in the server's terminal. If this one is right, start the server with it:{' '}

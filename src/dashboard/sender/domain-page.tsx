@@ -267,7 +267,7 @@ const STATES: Record<SenderCheck['state'], { word: string; mood: Mood }> = {
   good: { word: 'Good', mood: 'good' },
   caution: { word: 'To do', mood: 'caution' },
   bad: { word: 'Wrong', mood: 'bad' },
-  unasked: { word: 'No answer', mood: 'quiet' },
+  unasked: { word: 'No response', mood: 'quiet' },
   unseen: { word: 'Unknown', mood: 'quiet' },
 }
 

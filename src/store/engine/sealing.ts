@@ -33,7 +33,7 @@ export function createSealer(masterKey: string | null) {
       try {
         return open(key, Buffer.from(text.slice(SEALED_PREFIX.length), 'base64url'), context)
       } catch {
-        throw refusal('The secrets in this database are encrypted with another key, or were modified.')
+        throw refusal('The secrets in this database are encrypted with a different key, or were modified.')
       }
     },
   }

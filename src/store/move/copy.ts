@@ -130,5 +130,5 @@ const describePlace = ({ key }: Table, after: Key | null): string =>
 const differs = ({ name }: Table, how: string): StoreError =>
   new StoreError(
     'differs',
-    `The copy of the table ${name} differs from the source: ${how}. The source changed, or something else wrote into the target. Give this move up with --undo, then begin again.`,
+    `The copy of the table ${name} differs from the source: ${how}. The source changed, or another program wrote to the target. Undo this move with --undo, then start again.`,
   )

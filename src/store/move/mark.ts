@@ -31,6 +31,6 @@ export function refuseMarked(mark: Mark | null, place: Place): void {
 export function describeMark({ state, to, at }: Mark, { place, options }: Place): string {
   const undo = `eventpost move --undo --to ${to}${options}`
   return state === 'moving'
-    ? `The data of ${place} is being moved to ${to}. To go on: eventpost move --to ${to}${options}. To give up: ${undo}`
-    : `The data of ${place} was moved to ${to} at ${new Date(at).toISOString()}. Use it there. To use the old data again: ${undo}`
+    ? `The data in ${place} is being moved to ${to}. To continue: eventpost move --to ${to}${options}. To undo the move: ${undo}`
+    : `The data in ${place} was moved to ${to} at ${new Date(at).toISOString()}. Use it there. To use the old data again: ${undo}`
 }

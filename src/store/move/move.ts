@@ -29,7 +29,7 @@ import { listTables } from './tables.ts'
 export type Moving = Copying & { folder: string; server: PostgresLocation; at: number }
 
 const SOURCE_CHANGED =
-  'The data changed after the move began, so its copy is of no use. Give the move up with --undo, then begin again.'
+  "The data changed after the move began, so the copy can't be used. Undo the move with --undo, then start again."
 
 /** From the folder. @throws StoreError; Stopped */
 export async function moveToPostgres({ folder, server: location, at, ...copying }: Moving): Promise<Copied> {
@@ -122,7 +122,10 @@ function peekMark(folder: string): Mark | null {
   try {
     const mark = findMark(db)
     if (mark !== null && schemaVersion(db) !== SCHEMA_VERSION)
-      throw new StoreError('newer_schema', 'The move began with another version of Eventpost. Finish it with that one.')
+      throw new StoreError(
+        'newer_schema',
+        'This move was started with a different version of Eventpost. Finish it with that version.',
+      )
     return mark
   } finally {
     db.close()
@@ -132,7 +135,7 @@ function peekMark(folder: string): Mark | null {
 /** Into a folder without a database. @throws StoreError; Stopped */
 export async function moveToFolder({ folder, server: location, at, ...copying }: Moving): Promise<Copied> {
   if (hasDatabase(folder))
-    throw new StoreError('file_exists', `${folder} has a database already. Choose an empty folder with --to.`)
+    throw new StoreError('file_exists', `${folder} already has a database. Choose an empty folder with --to.`)
   const lock = lockFolder(folder)
   const server = connectForMove(location, 2)
   try {
@@ -172,7 +175,7 @@ const describeEnd = (mark: Mark, location: PostgresLocation): StoreError =>
 const otherDraft = (folder: string): StoreError =>
   new StoreError(
     'file_exists',
-    `${folder} has the rest of another move. Remove it with: eventpost move --undo --to ${folder}`,
+    `${folder} has an unfinished copy from another move. Remove it with: eventpost move --undo --to ${folder}`,
   )
 
 async function markSource(
@@ -242,7 +245,7 @@ async function clearServer(location: PostgresLocation, id: string): Promise<void
 }
 
 const notMarked = (place: string): StoreError =>
-  new StoreError('missing', `The data of ${place} is not moved, so there is nothing to undo.`)
+  new StoreError('missing', `The data in ${place} has not been moved, so there is nothing to undo.`)
 
 /** The database can be used again, and an unfinished copy is removed. @throws StoreError */
 export async function undoMoveToFolder({

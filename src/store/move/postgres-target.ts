@@ -207,4 +207,4 @@ export async function clearPostgresTarget(server: Server): Promise<void> {
 }
 
 export const refuseOther = (location: PostgresLocation): StoreError =>
-  new StoreError('file_exists', `${describeLocation(location)} has tables already. Move into an empty database.`)
+  new StoreError('file_exists', `${describeLocation(location)} already has tables. Use an empty database.`)

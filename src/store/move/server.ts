@@ -55,26 +55,26 @@ const CREATE = createText('eventpost')
 /** By the server's code (postgresql.org/docs/current/errcodes-appendix.html) or the client's. */
 const FAULTS: readonly [RegExp, (name: { user: string; database: string; message: string }) => string][] = [
   [/^28P01$/, ({ user }) => `the password of the user ${user} is wrong.`],
-  [/^28000$/, ({ message }) => `the server does not let this user in: ${message}.`],
+  [/^28000$/, ({ message }) => `the server refuses this user: ${message}.`],
   [/^3D000$/, ({ database }) => `there is no database ${database}. Create it: ${createText(database)}`],
   [
     /^42501$/,
     ({ user, database, message }) =>
       `${message}. Make ${user} the owner: ALTER DATABASE "${database}" OWNER TO "${user}".`,
   ],
-  [/^53100$/, () => "the server's disk is full. Free space on it, then run the command again: it goes on."],
+  [/^53100$/, () => "the server's disk is full. Free up space, then run the command again to continue."],
   [/^53300$/, () => 'the server has no connections left. Raise max_connections, or stop other programs.'],
-  [/^55P03$/, () => 'another program holds a lock on its tables. Stop it, then run the command again: it goes on.'],
-  [/^25006$/, () => 'the server is read-only, such as a replica. Use the primary.'],
-  [/TLS_NOT_AVAILABLE|SSL/, () => 'the server has no TLS, and the URL asks for it.'],
+  [/^55P03$/, () => 'another program holds a lock on its tables. Stop it, then run the command again to continue.'],
+  [/^25006$/, () => 'the server is read-only and may be a replica. Use the primary.'],
+  [/TLS_NOT_AVAILABLE|SSL/, () => "the server doesn't support TLS, but the URL requires it."],
   [
     /CONNECTION_(REFUSED|FAILED)|ENOTFOUND|ECONNREFUSED/,
-    () => 'nothing answers there. Check host and port, and that the server runs.',
+    () => 'nothing responds there. Check the host and the port, and that the server is running.',
   ],
-  [/CONNECTION_TIMEOUT/, () => 'nothing answers there in time. Check host, port and firewalls.'],
+  [/CONNECTION_TIMEOUT/, () => 'nothing responds there in time. Check the host, the port and firewalls.'],
   [
     /^(57P0[1-5]|08\w{3})$|CONNECTION_CLOSED|LIFETIME|IDLE/,
-    () => 'the connection was lost. Run the command again: it goes on where it ended.',
+    () => 'the connection was lost. Run the command again to continue.',
   ],
 ]
 
@@ -122,9 +122,9 @@ export function findServerFault({
     return `it has PostgreSQL ${version}, and Eventpost needs version ${LEAST_VERSION} or newer. Upgrade the server.`
   if (encoding !== 'UTF8') return `its encoding is ${encoding}. Create a database with UTF8: ${CREATE}`
   if (provider === 'i' || !/^(C|POSIX|C\.UTF-?8)$/i.test(collation))
-    return `it sorts texts by the rules of ${collation}. Create a database with the C locale: ${CREATE}`
+    return `it sorts text by the rules of ${collation}. Create a database with the C locale: ${CREATE}`
   if (schema === null || !mayCreate)
-    return 'this user may not create tables in it. Make the user its owner: ALTER DATABASE ... OWNER TO ...'
+    return "this user isn't allowed to create tables in it. Make the user its owner: ALTER DATABASE ... OWNER TO ..."
   return null
 }
 
@@ -137,5 +137,5 @@ export async function findInstance(server: Queries): Promise<string | null> {
   const rows = (await server.unsafe(
     `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'eventpost' ${leases} LIMIT 1`,
   )) as unknown[]
-  return rows.length === 0 ? null : 'A server is running on it. Stop all of them, then try again.'
+  return rows.length === 0 ? null : 'A server is using it. Stop all servers, then try again.'
 }

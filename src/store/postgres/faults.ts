@@ -88,7 +88,7 @@ export function describeFault(error: unknown): string {
   const state = stateOf(error)
   if (state === READ_ONLY) return `PostgreSQL is read-only (${reason}). It may be a standby: connect to the primary.`
   if (state === NO_CONNECTION)
-    return `PostgreSQL has no connection left (${reason}). Raise max_connections, or lower EVENTPOST_DATABASE_CONNECTIONS.`
+    return `PostgreSQL has no connections left (${reason}). Raise max_connections, or lower EVENTPOST_DATABASE_CONNECTIONS.`
   return reason
 }
 

@@ -164,5 +164,5 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
 const tooMany = (): StoreError =>
   new StoreError(
     'too_many_instances',
-    `${LAST_INSTANCE + 1} instances use this database, which is the most. Stop one; one that was killed counts for ${NUMBER_LEASE_MS / 1000} seconds.`,
+    `${LAST_INSTANCE + 1} instances already use this database, which is the maximum. Stop one of them. An instance that was killed still counts for ${NUMBER_LEASE_MS / 1000} seconds.`,
   )

@@ -51,7 +51,7 @@ export async function migrate({
     const [row] = await run('SELECT version FROM schema_version', [])
     const version = Number(row?.version ?? 0)
     if (version > POSTGRES_VERSION) {
-      const problem = `The database has version ${version} of the schema, and this executable knows ${POSTGRES_VERSION}.`
+      const problem = `The database has schema version ${version}; this executable supports versions up to ${POSTGRES_VERSION}.`
       throw new StoreError('newer_schema', `${problem} Use a newer executable.`)
     }
     for (const migration of MIGRATIONS.slice(version)) await runScript(migration)

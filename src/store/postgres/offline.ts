@@ -21,7 +21,7 @@ async function whileStopped<T>(location: PostgresLocation, work: (postgres: Post
       if ((await postgres.run(text, [])).length > 0)
         throw new StoreError(
           'folder_in_use',
-          `A server uses ${name}. Stop all of them first; one that was killed counts for 30 seconds.`,
+          `A server is using ${name}. Stop all servers first. A server that was killed still counts for 30 seconds.`,
         )
       return await work(postgres)
     })

@@ -81,7 +81,10 @@ async function refuseMoved({ run }: Postgres, location: PostgresLocation): Promi
   )
   const place = describeLocation(location)
   if (there?.receives === 1)
-    throw new StoreError('moved', `A move into ${place} is not finished. Run the command that began it again.`)
+    throw new StoreError(
+      'moved',
+      `A move into ${place} is not finished. To continue, run the same eventpost move command again.`,
+    )
   if (there?.install !== 1) return
   const [row] = await run('SELECT value FROM install WHERE name = $1', [MARK])
   refuseMarked(readMark(row?.value as string | undefined), { place, options: '' })

@@ -82,7 +82,7 @@ describe('saving', () => {
     const refused = await pages.press(pages.path, 'save', other)
     expect([refused.status, (await textOf(refused.html, '[role=alert]'))[0]]).toEqual([
       400,
-      expect.stringContaining("Waiting emails can't use a version with another trigger."),
+      expect.stringContaining("Waiting emails can't use a version with a different trigger."),
     ])
     expect(await attributesOf(refused.html, '[name=moveWaiting]', 'checked')).toHaveLength(1)
     const audit = await pages.store.listAudit({

@@ -294,7 +294,7 @@ describe('saving a mail server', () => {
   test('says that the connection is not encrypted', async () => {
     const { port } = await start()
     expect((await save({ smtpHost: '127.0.0.1', smtpPort: String(port) })).status).toBe(303)
-    const SAVED = 'Done: The mail server answered and was saved. Emails now go through it, without encryption.'
+    const SAVED = 'Done: The mail server responded and was saved. Emails now go through it, without encryption.'
     const PLAIN = 'Caution: The connection is encrypted only if this server offers STARTTLS. That is allowed because'
     const local = `${PLAIN} it runs on this machine and has no password.`
     expect(await textOf((await browser.get(PAGE())).html, '.notice')).toEqual([SAVED, local])

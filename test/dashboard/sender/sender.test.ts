@@ -419,7 +419,7 @@ describe('the records of the domain', () => {
   test('are looked up 20 times in 10 minutes, then limited', async () => {
     for (let nth = 0; nth < 20; nth += 1) expect((await check()).status).toBe(303)
     const { status, html } = await check()
-    expect([status, await badges(html)]).toEqual([429, ['No answer', 'To do', 'Good', 'No answer']])
+    expect([status, await badges(html)]).toEqual([429, ['No response', 'To do', 'Good', 'No response']])
     pages.clock.ms += 600_000
     expect((await check()).status).toBe(303)
   })
@@ -546,7 +546,7 @@ describe('the records of the domain', () => {
 
   test('work without a network', async () => {
     const html = await ask()
-    expect(await badges(html)).toEqual(['No answer', 'To do', 'Good', 'No answer'])
+    expect(await badges(html)).toEqual(['No response', 'To do', 'Good', 'No response'])
     expect((await textOf(html, '#checks .fact-list bdi'))[0]).toBe(
       "DNS didn't respond for first.example. Check this machine's network, then try again.",
     )

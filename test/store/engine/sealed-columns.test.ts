@@ -102,7 +102,7 @@ describe.each([false, true])('with a master key, threads: %p', (threads) => {
     })
     await expect(openStore(folder, { threads, masterKey: OTHER, rules: STORE_RULES })).rejects.toMatchObject({
       code: 'sealed',
-      message: expect.stringContaining('encrypted with another key'),
+      message: expect.stringContaining('encrypted with a different key'),
     })
     expect(readFileSync(databasePath(folder)).equals(before)).toBe(true)
     expect(await using(KEY, threads, readAll)).toEqual(ALL)
@@ -135,9 +135,9 @@ describe('another master key', () => {
   test('changes nothing if the current key is wrong or a value was tampered with', async () => {
     await using(KEY, false, fill)
     const change = (from: string) => () => changeMasterKey(folder, createSealer(from), createSealer(OTHER))
-    await expect(change('a wrong key that is long enough, too')()).rejects.toThrow('encrypted with another key')
+    await expect(change('a wrong key that is long enough, too')()).rejects.toThrow('encrypted with a different key')
     run(`UPDATE two_steps SET secret = '${SEALED_PREFIX}AAAA'`)
-    await expect(change(KEY)()).rejects.toThrow('encrypted with another key')
+    await expect(change(KEY)()).rejects.toThrow('encrypted with a different key')
     await using(KEY, false, async (store) => expect((await store.mailSettings(1)).dkimKey).toBe(MAIL.dkimKey))
   })
 })

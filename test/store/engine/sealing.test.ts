@@ -8,7 +8,7 @@ const sealer = createSealer(KEY)
 const NONE_MESSAGE =
   'The secrets in this database are encrypted. Set EVENTPOST_MASTER_KEY to the key they were encrypted with.'
 const OTHER_MESSAGE =
-  'The secrets in this database are encrypted with another key, or were modified. Set EVENTPOST_MASTER_KEY to the key they were encrypted with.'
+  'The secrets in this database are encrypted with a different key, or were modified. Set EVENTPOST_MASTER_KEY to the key they were encrypted with.'
 
 const refuses = (unseal: () => string, message: string): void => {
   expect(unseal).toThrow(StoreError)

@@ -263,7 +263,7 @@ describe('a stopped move', () => {
   test('keeps both sides from being used until it is finished or given up', async () => {
     addEvents(source, EVENTS)
     await there(source, stopAfter(1)).catch(() => {})
-    expect(() => openDatabase(source)).toThrow(/is being moved to postgres:\/\/.*To go on: eventpost move --to/)
+    expect(() => openDatabase(source)).toThrow(/is being moved to postgres:\/\/.*To continue: eventpost move --to/)
     await expect(openPostgresStore(place, { rules: STORE_RULES })).rejects.toThrow('is not finished')
     expect(await undoMoveToPostgres({ folder: source, server: place })).toEqual({ left: null })
     openDatabase(source).close()
@@ -327,12 +327,12 @@ describe('the old side', () => {
 describe('refused', () => {
   test('a target with tables', async () => {
     await ask('CREATE TABLE other (id int)')
-    await expect(there(source)).rejects.toThrow('has tables already')
+    await expect(there(source)).rejects.toThrow('already has tables')
     openDatabase(source).close()
   })
 
   test('a folder with a database', async () => {
-    await expect(back(source)).rejects.toThrow('has a database already')
+    await expect(back(source)).rejects.toThrow('already has a database')
   })
 
   test('a folder that a server uses', async () => {
@@ -359,9 +359,9 @@ describe('refused', () => {
   })
 
   test.each([
-    ['postgres://postgres@127.0.0.1:1/eventpost', 'nothing answers there'],
+    ['postgres://postgres@127.0.0.1:1/eventpost', 'nothing responds there'],
     ['/nothing', 'there is no database nothing'],
-    ['//nobody@', 'does not let this user in'],
+    ['//nobody@', 'refuses this user'],
   ])('a URL with %s', async (wrong, reason) => {
     const url = wrong.startsWith('postgres:')
       ? wrong
@@ -377,7 +377,7 @@ describe('refused', () => {
     await admin.unsafe('DROP ROLE IF EXISTS reader')
     await admin.unsafe('CREATE ROLE reader LOGIN')
     place = { ...place, url: place.url.replace('//postgres@', '//reader@') }
-    await expect(there(source)).rejects.toThrow('may not create tables')
+    await expect(there(source)).rejects.toThrow("isn't allowed to create tables")
   })
 
   test('a database that sorts in another order', async () => {
@@ -385,7 +385,7 @@ describe('refused', () => {
       `CREATE DATABASE other${databases} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'`,
     )
     place = { ...place, url: server.url(`other${databases}`) }
-    await expect(there(source)).rejects.toThrow('sorts texts by the rules of')
+    await expect(there(source)).rejects.toThrow('sorts text by the rules of')
   })
 })
 

@@ -17,9 +17,9 @@ test.each([
   [{ version: 14 }, 'it has PostgreSQL 14, and Eventpost needs version 15 or newer'],
   [{ encoding: 'SQL_ASCII' }, 'its encoding is SQL_ASCII'],
   [{ collation: 'en_US.UTF-8' }, 'the rules of en_US.UTF-8'],
-  [{ provider: 'i' }, 'sorts texts by'],
-  [{ mayCreate: false }, 'may not create tables'],
-  [{ schema: null }, 'may not create tables'],
+  [{ provider: 'i' }, 'sorts text by'],
+  [{ mayCreate: false }, "isn't allowed to create tables"],
+  [{ schema: null }, "isn't allowed to create tables"],
 ])('%p: %p', (changes, fault) => {
   const found = findServerFault({ ...FACTS, ...changes })
   if (fault === null) expect(found).toBeNull()

@@ -185,7 +185,7 @@ test('a server without a free connection refuses for a while', async () => {
   await first.run('SELECT 1', [])
   const error = await second.run('SELECT 1', []).catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(Unavailable)
-  expect((error as Error).message).toContain('has no connection left')
+  expect((error as Error).message).toContain('has no connections left')
   await first.close()
   while ((await countOf("FROM pg_stat_activity WHERE usename = 'few'")) > 0) await Bun.sleep(5)
   expect((await second.run('SELECT 1 AS one', []))[0]).toEqual({ one: 1 })

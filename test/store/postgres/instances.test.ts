@@ -99,7 +99,7 @@ test('more instances than numbers are refused, until one stops', async () => {
   for (let n = 0; n < NUMBERS; n++) all.push(await joinInstances({ run, now }))
   const numbers = all.map(({ ids }) => ids.next() % NUMBERS)
   expect(new Set(numbers).size).toBe(NUMBERS)
-  expect(joinInstances({ run, now })).rejects.toThrow('16 instances use this database')
+  expect(joinInstances({ run, now })).rejects.toThrow('16 instances already use this database')
   const last = (all[5] as (typeof all)[0]).ids.next()
   await all[5]?.leave()
   const next = await joinInstances({ run, now })
@@ -123,7 +123,7 @@ test('an instance that stood still gets another number, and its ids are not used
   expect(Math.max(...late)).toBeLessThan(inherited)
   now += HOUR
   expect(() => frozen.ids.next()).toThrow()
-  expect(frozen.prepareIds()).rejects.toThrow('16 instances use this database')
+  expect(frozen.prepareIds()).rejects.toThrow('16 instances already use this database')
   const freed = other.ids.next
   await other.leave()
   await frozen.prepareIds()
