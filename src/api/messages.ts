@@ -91,7 +91,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
     .get('/messages/:message/explanation', ({ request, params }) => explain(deps, request, params.message), {
       detail: describeCall({
         operationId: 'explainMessage',
-        summary: 'Explain a message to one person',
+        summary: 'Explain a message for one person',
         description: "Returns why a person got a message's last email, or why they didn't.",
         example: EXAMPLES.explainMessage,
         parameters: [MESSAGE_IN_PATH],

@@ -95,6 +95,14 @@ describe('language tabs', () => {
   })
 })
 
+test('in a step of a list, text below code has a gap', async () => {
+  const page = await open('move', { width: 375 })
+  const code = await page.locator('.docs li > .code').first().boundingBox()
+  const text = await page.locator('.docs li > .code + p').first().boundingBox()
+  expect((text?.y ?? 0) - ((code?.y ?? 0) + (code?.height ?? 0))).toBeGreaterThanOrEqual(12)
+  await page.close()
+})
+
 test('the sidebar marks the section that is read', async () => {
   const page = await open('events')
   await page.locator('#warnings').scrollIntoViewIfNeeded()

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { BATCH } from '../helper.ts'
-import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { SAME_ORIGIN } from '../dashboard/pages.ts'
+import { openChromium, PASSWORD, type Served, serveTest, signIn } from './chromium.ts'
 import { linkOfTopic } from './walk-unsubscribe.ts'
 
 const TRY_MS = 120_000
@@ -101,6 +102,54 @@ test(
       .locator('.filter-fields > :is(.field:has(:is(#email, #message, #state)), .button)')
       .evaluateAll((fields) => fields.map((field) => field.getBoundingClientRect().width))
     expect(widths).toEqual(Array(4).fill(332))
+  },
+  TRY_MS,
+)
+
+test(
+  'on a phone, the button that ends a session is beside its last line',
+  async () => {
+    const other = await browser.newContext()
+    const form = { email: 'first@owner.example', password: PASSWORD, next: '/' }
+    await other.request.post(`${server.url}/sign-in`, { form, headers: SAME_ORIGIN })
+    await other.close()
+    await page.setViewportSize(PHONE)
+    await page.goto(pathOf('you'))
+    const button = await page.locator('td.action .button').boundingBox()
+    const row = await page.locator('tr:has(td.action .button)').boundingBox()
+    expect(button?.width).toBeLessThan((row?.width ?? 0) / 3)
+  },
+  TRY_MS,
+)
+
+test(
+  'on a phone, an address in a title stays whole if a line has room for it',
+  async () => {
+    const email = 'greteherman@example.com'
+    const path = '/api/v1/contacts'
+    const { contactId } = (await server.call('POST', path, { body: { app: server.first.appId, email } })).body
+    await page.setViewportSize(PHONE)
+    await page.goto(pathOf(`people/${contactId}/edit`))
+    const title = await page.locator('h1').boundingBox()
+    const address = await page.locator('h1 > .address').boundingBox()
+    expect(title?.height).toBeGreaterThan(2 * (address?.height ?? 0) - 4)
+  },
+  TRY_MS,
+)
+
+test(
+  'the source of an email scrolls, so that the page stays short',
+  async () => {
+    await page.setViewportSize(PHONE)
+    await page.goto(pathOf('deliveries'))
+    const height = await page.locator('main').evaluate((main) => {
+      const source = document.createElement('pre')
+      source.className = 'sheet raw'
+      source.textContent = 'Header: value\n'.repeat(500)
+      main.append(source)
+      return source.getBoundingClientRect().height
+    })
+    expect(height).toBeLessThan(600)
   },
   TRY_MS,
 )

@@ -24,11 +24,11 @@ test('how long data is kept', () => {
   const { callsAt } = ACCOUNT_RULES.expiriesAt(AT)
   expect(DEFAULT_RETENTION).toMatchObject({ eventDays: null, pageViewDays: null })
   for (const sentence of [
-    `captured emails: the whole email | the retention period ends (${DEFAULT_RETENTION.capturedDays} days by default)`,
-    `| ${VISIT_REPORT_MS / HOUR_MS} hours later`,
-    `the retention period ends (${RESPONSE_DAYS * 24} hours by default), or you erase the person`,
-    `no values | the retention period ends (${REQUEST_DAYS} days by default)`,
-    `${SIGN_INS_KEPT_MS / DAY_MS} days later for sign-ins, ${daysOf(callsAt)} days later for calls from AI clients`,
+    `captured emails: the whole email | when the retention period ends (${DEFAULT_RETENTION.capturedDays} days by default)`,
+    `| after ${VISIT_REPORT_MS / HOUR_MS} hours`,
+    `when the retention period ends (${RESPONSE_DAYS * 24} hours by default), or when you erase the person`,
+    `no values | when the retention period ends (${REQUEST_DAYS} days by default)`,
+    `sign-ins after ${SIGN_INS_KEPT_MS / DAY_MS} days, calls from AI clients after ${daysOf(callsAt)} days`,
   ])
     expect(privacy.replaceAll(/ +\|/g, ' |')).toContain(sentence)
 })

@@ -137,7 +137,7 @@ const OF_MESSAGES = [
   'Find a message',
   'Preview a message',
   'Simulate a message',
-  'Explain a message to one person',
+  'Explain a message for one person',
   'Set the status of a message',
   'Send a test email',
 ]

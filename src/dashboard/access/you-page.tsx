@@ -93,7 +93,13 @@ const SessionsSection = ({ viewer, sessions, shown, currentId, now, sessionsNoti
       sessions; another sign-in then ends the one that was used least recently.
     </p>
     {sessionsNotice && <Notice kind="error">{sessionsNotice}</Notice>}
-    <Table label="Sessions" columns={columnsOf(viewer, currentId, now)} rows={shown.rows} idOf={({ id }) => id} />
+    <Table
+      label="Sessions"
+      columns={columnsOf(viewer, currentId, now)}
+      rows={shown.rows}
+      idOf={({ id }) => id}
+      hasSideAction
+    />
     <Pager {...shown} />
   </section>
 )

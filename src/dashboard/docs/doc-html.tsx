@@ -68,6 +68,10 @@ const FENCES = new Map([
   ['js', 'JavaScript'],
   ['markup', 'HTML'],
   ['liquid', 'Liquid'],
+  ['html', 'HTML'],
+  ['sql', 'SQL'],
+  ['yaml', 'YAML'],
+  ['ini', 'INI'],
 ])
 
 const withBlocks = (html: string): string => {
@@ -119,16 +123,27 @@ const withAnswers = (html: string): string =>
 
 const ANSWER = /(<table class="table of-fields">[^]*?<\/table>)(\s*<figure class="code">[^]*?<\/figure>)?/g
 
-/** Code of this length can break into lines. */
-const LONG_CODE = 18
+/** In a table, code of this length can break into lines. */
+const LONG_CELL = 18
+/** Elsewhere, code up to this length doesn't break, because it fits into a line of a phone. */
+const LINE = 30
 
 /** Where long code can break, except inside placeholders of IDs. */
 export const BREAKS = /(?<=[_/.:,=-])(?<!\b(?:APP|SITE)_)(?=\w)/g
 
+const CODE = /(?<!<pre>)<code>([^<]*)<\/code>/g
+
 const withBreaks = (html: string): string =>
-  html.replaceAll(/(?<!<pre>)<code>([^<]*)<\/code>/g, (whole, code: string) =>
-    code.length < LONG_CODE ? whole : `<code>${code.replaceAll(BREAKS, '<wbr>')}</code>`,
-  )
+  html
+    .split(/(<table>[^]*?<\/table>)/)
+    .map((part) => part.replaceAll(CODE, (_, code: string) => breakCode(code, part.startsWith('<table>'))))
+    .join('')
+
+function breakCode(code: string, isInTable: boolean): string {
+  if (isInTable) return `<code>${code.length < LONG_CELL ? code : code.replaceAll(BREAKS, '<wbr>')}</code>`
+  if (code.length <= LINE) return `<code class="unbroken">${code}</code>`
+  return `<code>${code.replaceAll(/\S+/g, (word) => (word.length > LINE ? word.replaceAll(BREAKS, '<wbr>') : word))}</code>`
+}
 
 function partsOf(html: string): Part[] {
   return html.split(/(?=<h[23] id=")/).map((part) => {

@@ -10,7 +10,7 @@ import { Zone } from '../ui/time.tsx'
 import { PageContext } from './page-context.ts'
 import { ThemeSwitch } from './theme-switch.tsx'
 import type { OwnAccount, Viewer } from './viewer.ts'
-import { Breakable } from '../ui/text.tsx'
+import { TitleText } from '../ui/text.tsx'
 
 const PAGES = {
   overview: { name: 'Overview', icon: 'overview' },
@@ -254,7 +254,7 @@ export const PageHead = ({
         class={title.length > LONG_TITLE ? 'long' : undefined}
         title={title.length > LONG_TITLE ? cleanText(title) : undefined}
       >
-        <Breakable>{title}</Breakable>
+        <TitleText>{title}</TitleText>
       </h1>
       <p class="lead">{state}</p>
     </div>

@@ -48,17 +48,44 @@ export const Breakable = ({ children }: { children: string }) => (
   </>
 )
 
+/** Email addresses in it break only if they are longer than a line. */
+export const TitleText = ({ children }: { children: string }) => (
+  <>
+    {children.split(/(\S+@\S+)/).map((part, index) =>
+      index % 2 === 0 ? (
+        part !== '' && <SentText key={index}>{part}</SentText>
+      ) : (
+        <span key={index} class="address">
+          <Breakable>{part}</Breakable>
+        </span>
+      ),
+    )}
+  </>
+)
+
 const Hidden = ({ names }: { names: string[] }) => (
   <span class="hidden-text" title="Invisible character">
     {names.length > NAMED ? `${names.slice(0, NAMED).join(' ')} and ${names.length - NAMED} more` : names.join(' ')}
   </span>
 )
 
-/** A shell command or other code; wraps between words, not at hyphens. */
+/** Longer words may not fit into a line of a phone. */
+const LONG_WORD = 40
+
+/** A shell command or other code; wraps between words, not at hyphens, and between the parts of long words. */
 export const Command = ({ children }: { children: string }) => (
   <code class="command">
-    {children.split(' ').map((word, index) => [index > 0 && ' ', <span key={index}>{word}</span>])}
+    {children
+      .split(' ')
+      .map((word, index) => [
+        index > 0 && ' ',
+        word.length > LONG_WORD ? <LongWord key={index}>{word}</LongWord> : <span key={index}>{word}</span>,
+      ])}
   </code>
+)
+
+const LongWord = ({ children }: { children: string }) => (
+  <>{children.split(/(?<=[_=./,:])/).map((part, index) => [index > 0 && <wbr key={index} />, part])}</>
 )
 
 /** Text with code between backticks. */

@@ -49,6 +49,26 @@ test('each page has a title, a summary, its Markdown, and links to all pages', a
   }
 })
 
+test('names and short commands in text stay on one line, and every code block names its language', async () => {
+  const { html } = await get('/docs/scale-out')
+  expect(html).toContain('With <code class="unbroken">EVENTPOST_DATABASE_URL</code>')
+  expect(html).toContain('<code>EVENTPOST_DATABASE_URL=... eventpost key list</code>')
+  const { html: long } = await get('/docs/postgresql')
+  expect(long).toContain('<code>EVENTPOST_<wbr>DATABASE_<wbr>POOLER=<wbr>transaction</code>')
+  const { html: settings } = await get('/docs/settings')
+  expect(settings).toContain('<code>EVENTPOST_<wbr>DATABASE_<wbr>URL</code>')
+  for (const [slug, label] of [
+    ['postgresql', 'SQL'],
+    ['replication', 'YAML'],
+    ['backups', 'INI'],
+    ['layout', 'HTML'],
+  ] as const)
+    expect([slug, await textOf((await get(`/docs/${slug}`)).html, '.code > figcaption > :first-child')]).toEqual([
+      slug,
+      expect.arrayContaining([label]),
+    ])
+})
+
 test('each page is at most 40 KB, compressed', async () => {
   for (const { slug } of all) {
     const response = await pages.handle(`/docs/${slug}`, { headers: { 'Accept-Encoding': 'gzip, br' } })

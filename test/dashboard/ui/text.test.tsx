@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { render } from 'preact-render-to-string'
-import { OneLine, SentText } from '../../../src/dashboard/ui/text.tsx'
+import { Command, OneLine, SentText, TitleText } from '../../../src/dashboard/ui/text.tsx'
 
 const hidden = (names: string) => `<span class="hidden-text" title="Invisible character">${names}</span>`
 
@@ -35,4 +35,20 @@ test('is cut where it is too long', () => {
   expect(render(<SentText most={3}>abcdef</SentText>)).toBe('<bdi>abc…</bdi>')
   expect(render(<SentText most={6}>abcdef</SentText>)).toBe('<bdi>abcdef</bdi>')
   expect(render(<SentText most={4}>abc def</SentText>)).toBe('<bdi>abc…</bdi>')
+})
+
+test('in a title, an email address is one part, which breaks only between its own parts', () => {
+  expect(render(<TitleText>Email to ada@example.com</TitleText>)).toBe(
+    '<bdi>Email to </bdi><span class="address"><bdi>ada@</bdi><wbr/><bdi>example.</bdi><wbr/><bdi>com</bdi></span>',
+  )
+  expect(render(<TitleText>ada@b.c</TitleText>)).toStartWith('<span class="address">')
+  expect(render(<TitleText>People</TitleText>)).toBe('<bdi>People</bdi>')
+})
+
+test('a command breaks between words, and inside those that are longer than a line', () => {
+  expect(render(<Command>--a-b c</Command>)).toBe('<code class="command"><span>--a-b</span> <span>c</span></code>')
+  const long = `${'A'.repeat(30)}_B=mail.example.com`
+  expect(render(<Command>{long}</Command>)).toBe(
+    `<code class="command">${'A'.repeat(30)}_<wbr/>B=<wbr/>mail.<wbr/>example.<wbr/>com</code>`,
+  )
 })
