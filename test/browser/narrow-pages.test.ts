@@ -123,21 +123,6 @@ test(
 )
 
 test(
-  'on a phone, an address in a title stays whole if a line has room for it',
-  async () => {
-    const email = 'greteherman@example.com'
-    const path = '/api/v1/contacts'
-    const { contactId } = (await server.call('POST', path, { body: { app: server.first.appId, email } })).body
-    await page.setViewportSize(PHONE)
-    await page.goto(pathOf(`people/${contactId}/edit`))
-    const title = await page.locator('h1').boundingBox()
-    const address = await page.locator('h1 > .address').boundingBox()
-    expect(title?.height).toBeGreaterThan(2 * (address?.height ?? 0) - 4)
-  },
-  TRY_MS,
-)
-
-test(
   'the source of an email scrolls, so that the page stays short',
   async () => {
     await page.setViewportSize(PHONE)

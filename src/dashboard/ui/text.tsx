@@ -48,16 +48,19 @@ export const Breakable = ({ children }: { children: string }) => (
   </>
 )
 
-/** Email addresses in it break only if they are longer than a line. */
+/** A title's line has room for it on a phone. */
+const SHORT_ADDRESS = 20
+
+/** Short email addresses in it don't break. */
 export const TitleText = ({ children }: { children: string }) => (
   <>
     {children.split(/(\S+@\S+)/).map((part, index) =>
-      index % 2 === 0 ? (
-        part !== '' && <SentText key={index}>{part}</SentText>
-      ) : (
-        <span key={index} class="address">
-          <Breakable>{part}</Breakable>
+      index % 2 === 1 && part.length <= SHORT_ADDRESS ? (
+        <span key={index} class="unbroken">
+          <SentText>{part}</SentText>
         </span>
+      ) : (
+        part !== '' && <Breakable key={index}>{part}</Breakable>
       ),
     )}
   </>
