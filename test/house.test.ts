@@ -244,7 +244,7 @@ describe('the documentation', () => {
   })
 
   test('lists the current settings', () => {
-    const [, section = ''] = read('src/docs/settings.md').split('\n## Settings\n')
+    const [, section = ''] = read('src/docs/settings.md').split('\n## Flags and variables\n')
     const rows =
       section
         .split('\n## ')[0]

@@ -103,6 +103,16 @@ test('in a step of a list, text below code has a gap', async () => {
   await page.close()
 })
 
+test('on a phone, the names of settings do not break', async () => {
+  const page = await open('settings', { width: 375 })
+  const heights = await page
+    .locator('.docs td:first-child code')
+    .evaluateAll((names) => names.map((name) => name.getBoundingClientRect().height))
+  expect(heights.length).toBeGreaterThan(40)
+  expect(Math.max(...heights)).toBeLessThan(24)
+  await page.close()
+})
+
 test('the sidebar marks the section that is read', async () => {
   const page = await open('events')
   await page.locator('#warnings').scrollIntoViewIfNeeded()
