@@ -4,7 +4,10 @@ import { makeFolder } from '../data-folder.ts'
 import type { Databases } from './databases.ts'
 import { type Proxy, startProxy, type Target } from './proxy.ts'
 
+/** As a load balancer checks: an instance is out after so many failed checks in a row, and in again after one that is good. */
 const CHECK_MS = 100
+const CHECK_TIMEOUT_MS = 2_000
+const FALL = 2
 export const FROM = 'Demo <demo@example.com>'
 
 export type Instance = {
@@ -25,6 +28,21 @@ export async function startCluster(databases: Databases, env: Record<string, str
   const balancer = await startProxy(() => instances.filter(({ isUp }) => isUp).map(({ target }) => target))
   const url = `http://127.0.0.1:${balancer.port}`
 
+  const isReady = async (instance: Instance): Promise<boolean> => {
+    const response = await fetch(`${instance.url}/readyz`, {
+      headers: { Host: new URL(url).host },
+      signal: AbortSignal.timeout(CHECK_TIMEOUT_MS),
+    }).catch(() => null)
+    return response?.ok ?? false
+  }
+  let isOver = false
+  const check = async (instance: Instance): Promise<void> => {
+    for (let failed = 0; !isOver && instances.includes(instance); await Bun.sleep(CHECK_MS)) {
+      failed = (await isReady(instance)) ? 0 : failed + 1
+      instance.isUp = failed < FALL
+    }
+  }
+
   const start = async (): Promise<Instance> => {
     const { url: database, way } = await databases.openWay()
     const given = { ...env, EVENTPOST_DATABASE_URL: database, EVENTPOST_BASE_URL: url }
@@ -39,25 +57,17 @@ export async function startCluster(databases: Databases, env: Record<string, str
       ended: server.ended,
     }
     instances.push(instance)
+    void check(instance)
     return instance
   }
   for (let index = 0; index < count; index += 1) await start()
-
-  const check = async (instance: Instance): Promise<void> => {
-    const response = await fetch(`${instance.url}/readyz`, {
-      headers: { Host: new URL(url).host },
-      signal: AbortSignal.timeout(1_000),
-    }).catch(() => null)
-    instance.isUp = response?.ok ?? false
-  }
-  const timer = setInterval(() => void Promise.all(instances.map(check)), CHECK_MS)
 
   return {
     url,
     instances,
     start,
     async stop(): Promise<void> {
-      clearInterval(timer)
+      isOver = true
       for (const one of instances) {
         try {
           one.signal('SIGCONT')
