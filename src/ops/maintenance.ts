@@ -35,6 +35,7 @@ const CHECK_LOG_MS = 10 * MINUTE_MS
 const LONG_LOG_BYTES = 1024 ** 3
 const LONG_LOG = 'the write-ahead log is over 1 GB: start Litestream, or remove EVENTPOST_CHECKPOINTS'
 const EXPIRE_MS = MINUTE_MS
+const ARRANGE_PARTITIONS_MS = HOUR_MS
 /** Between two deletions, in terms of how long one takes: the busier the store, the longer the pause. */
 const PAUSES = 3
 const MIN_PAUSE_MS = 10
@@ -54,6 +55,7 @@ type Maintained = {
     hasScheduledWork(at: number): Promise<boolean>
     runSchedules(at: { at: number }): Promise<{ hasMore: boolean } | { refusal: string }>
     removeOldCopies(now: number): Promise<string[]>
+    arrangePartitions(now: number): Promise<void>
     checkBrakes(at: { at: number }): Promise<{ isMore: boolean } | { refusal: string }>
     stats(): { logBytes: number }
     /** ms UTC; null without rows */
@@ -177,6 +179,11 @@ export function startMaintenance(
           if (isMore) await Bun.sleep(Math.max(MIN_PAUSE_MS, PAUSES * (clock.monotonicMs() - begunAt)))
         }
       }),
+    ),
+    every(
+      ARRANGE_PARTITIONS_MS,
+      'arrange partitions',
+      onDuty(() => store.arrangePartitions(expiryNow(clock))),
     ),
     every(
       CHECK_BRAKES_MS,

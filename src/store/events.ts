@@ -70,7 +70,7 @@ export function createEventReads(db: Sql) {
     `${isNamed} AND events.app_id = ?2 AND events.id >= ?3 AND events.id < ?4 ORDER BY events.id DESC LIMIT ?5`,
   )
   const newestOfIds = select<[number | null, number, string, number]>(
-    `${isNamed} AND ${dialect.unindexed('events.app_id')} = ?2 AND ${dialect.isOneOf('events.id', '?3')}
+    `${isNamed} AND ${dialect.unindexed('events.app_id')} = ?2 AND ${dialect.isOneOfEvents('events.id', '?3')}
      ORDER BY events.id DESC LIMIT ?4`,
   )
   const reached = db.prepare<{ rows: number; lowest: number | null }, [number, number, number, number]>(

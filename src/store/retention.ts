@@ -160,7 +160,7 @@ export function createExpiry({ db, timeline, rules, now }: Parts) {
     `SELECT id FROM needed_events WHERE id > ? AND app_id = ? ORDER BY id LIMIT ${CHUNK_ROWS}`,
   )
   const stillNeeded = db.prepare<ExpiringEvent, [string, number]>(
-    `SELECT ${columns('?2')} FROM events WHERE ${db.dialect.isOneOf('id', '?1')} ORDER BY id`,
+    `SELECT ${columns('?2')} FROM events WHERE ${db.dialect.isOneOfEvents('id', '?1')} ORDER BY id`,
   )
   const captured = db.prepare(
     `DELETE FROM captured_mails WHERE delivery_id IN
@@ -244,7 +244,7 @@ export function createExpiry({ db, timeline, rules, now }: Parts) {
 /** Removes events from every index, and notes when their people were active. */
 function createEventExpiry({ db, timeline }: Pick<Parts, 'db' | 'timeline'>) {
   const { dialect } = db
-  const remove = db.prepare(`DELETE FROM events WHERE ${dialect.isOneOf('id')}`)
+  const remove = db.prepare(`DELETE FROM events WHERE ${dialect.isOneOfEvents('id', '?1')}`)
   const noteActivity = createActivityNote(db)
   const stored = dialect.personIds('events', { contact: '?1', types: `IN (${EVENT}, ${ACTION})` })
   const isLeft = db.prepare<object, [number, number]>(

@@ -88,6 +88,8 @@ export type Store = {
     stats(): { waiting: number; databaseBytes: number; logBytes: number }
     /** Resolves with the removed files. */
     removeOldCopies(now: number): Promise<string[]>
+    /** Makes and drops parts of large tables, where the engine has them. */
+    arrangePartitions(now: number): Promise<void>
     schemaVersion: number
   }
 
@@ -176,6 +178,7 @@ function createStore(folder: string, channel: Channel, dependencies: Dependencie
     close: () => db.close(),
     sizes: () => ({ databaseBytes: Bun.file(databasePath(folder)).size, logBytes: Bun.file(logPath(folder)).size }),
     removeOldCopies: (now) => removeOldCopies(folder, now),
+    arrangePartitions: async () => {},
     schemaVersion: schemaVersion(db),
     instances: createLoneInstance(),
   })
@@ -183,7 +186,7 @@ function createStore(folder: string, channel: Channel, dependencies: Dependencie
 
 /** What an engine is read with. */
 export type Reading = Dependencies &
-  Pick<Store, 'removeOldCopies' | 'schemaVersion'> & {
+  Pick<Store, 'removeOldCopies' | 'arrangePartitions' | 'schemaVersion'> & {
     sql: Sql
     close: () => void
     sizes: () => { databaseBytes: number; logBytes: number }
@@ -235,6 +238,7 @@ export function assembleStore(channel: Channel, { sql, ...reading }: Reading): S
     },
     stats: () => ({ waiting: writer.waiting(), ...reading.sizes() }),
     removeOldCopies: reading.removeOldCopies,
+    arrangePartitions: reading.arrangePartitions,
     schemaVersion: reading.schemaVersion,
   }
 }

@@ -22,6 +22,7 @@ const calls = {
   cleanUp: [] as number[],
   schedules: [] as number[],
   removeOldCopies: [] as number[],
+  arrangePartitions: [] as number[],
   expire: [] as number[],
 }
 
@@ -35,6 +36,7 @@ beforeEach(async () => {
     cleanUp: [],
     schedules: [],
     removeOldCopies: [],
+    arrangePartitions: [],
     expire: [],
   })
   lines = []
@@ -56,6 +58,7 @@ beforeEach(async () => {
           calls.removeOldCopies.push(now)
           return ['/data/old']
         },
+        arrangePartitions: async (now) => void calls.arrangePartitions.push(now),
         hasScheduledWork: async (at) => {
           calls.schedules.push(at)
           return false
@@ -136,6 +139,13 @@ describe('startMaintenance', () => {
         file: '/data/old',
       }),
     )
+  })
+
+  test('arranges partitions every hour, by a clock that did not just jump ahead', async () => {
+    const now = server.clock.now()
+    server.clock.wallMs += 400 * DAY
+    await pass(3_600_000)
+    expect(calls.arrangePartitions).toEqual([now])
   })
 
   test('runs schedules every 5 seconds, by a clock that did not just jump ahead', async () => {

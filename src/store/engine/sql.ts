@@ -48,6 +48,8 @@ export type Dialect = {
   engine: 'sqlite' | 'postgres'
   /** `list`: a JSON array of numbers. */
   isOneOf(column: string, list?: string): string
+  /** The same of the table of events, which PostgreSQL may store in parts by id: those without the ids are not read. */
+  isOneOfEvents(column: string, list: string): string
   /** `list`: a JSON array of texts. */
   isOneOfTexts(column: string, list?: string): string
   /** In FROM: the `value` of each number in a JSON array. */
@@ -119,6 +121,7 @@ const sqlitePath = (path: string): string =>
 export const SQLITE: Dialect = {
   engine: 'sqlite',
   isOneOf: (column, list = '?') => `${column} IN (SELECT value FROM json_each(${list}))`,
+  isOneOfEvents: (column, list) => SQLITE.isOneOf(column, list),
   isOneOfTexts: (column, list = '?') => `${column} IN (SELECT value FROM json_each(${list}))`,
   numbersOf: (list, name) => `json_each(${list}) AS ${name}`,
   textsOf: (list, name) => `json_each(${list}) AS ${name}`,
@@ -152,6 +155,9 @@ const postgresPath = (path: string): string => `'{${path.replaceAll('.', ',')}}'
 const asJson = (text: string): string => `CAST(CAST(${text} AS text) AS json)`
 const asBinary = (text: string): string => `CAST(CAST(${text} AS text) AS jsonb)`
 
+const endOf = (end: 'min' | 'max', list: string): string =>
+  `(SELECT ${end}(value::bigint) FROM json_array_elements_text(${asJson(list)}) AS t (value))`
+
 const rowsOfPerson = (table: PersonTable, { contact, types, from, upTo }: IdFilter): string =>
   [
     `SELECT id FROM ${table} WHERE contact_id = ${contact} AND type ${types}`,
@@ -165,6 +171,8 @@ export const POSTGRES: Dialect = {
   // an array is looked up in an index, whatever the planner expects of the list
   isOneOf: (column, list = '?') =>
     `${column} = ANY (ARRAY(SELECT value::bigint FROM json_array_elements_text(${asJson(list)}) AS t (value)))`,
+  isOneOfEvents: (column, list) =>
+    `${POSTGRES.isOneOf(column, list)} AND ${column} BETWEEN ${endOf('min', list)} AND ${endOf('max', list)}`,
   isOneOfTexts: (column, list = '?') =>
     `${column} = ANY (ARRAY(SELECT value FROM json_array_elements_text(${asJson(list)}) AS t (value)))`,
   numbersOf: (list, name) =>

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
+import { timeOfId } from '../../core/ids.ts'
 import { databasePath, logPath } from '../engine/database.ts'
 import { cleanLines, lineOf } from './lines.ts'
 import { sampleLines } from './samples.ts'
@@ -56,6 +57,12 @@ function readSlice(db: Database, table: Table, after: Key | null, last: Key): Li
   const rows = `SELECT * FROM ${table.name} WHERE ${range} ORDER BY ${namesOf(table.key)}`
   const text = `SELECT CAST(group_concat(${lineOf(table)}, '') AS BLOB) AS bytes, count(*) AS rows FROM (${rows})`
   return db.query<Lines, (string | number)[]>(text).get(...(after ?? []), ...last) ?? { bytes: null, rows: 0 }
+}
+
+/** When the oldest event came (ms UTC); null: there are none. */
+export function findFirstEventTime(db: Database): number | null {
+  const id = db.query<{ id: number | null }, []>('SELECT min(id) AS id FROM events').get()?.id ?? null
+  return id === null ? null : timeOfId(id)
 }
 
 /** The database file, whose log must be empty: its size and when it was written. */

@@ -10,7 +10,7 @@ import { SCHEMA_VERSION } from '../engine/migrations/index.ts'
 import { schemaVersion } from '../engine/upgrades.ts'
 import { migrate } from '../postgres/migrations.ts'
 import { copyTables, type Copied, type Copying } from './copy.ts'
-import { createFolderSource, fingerprintFolder } from './folder-source.ts'
+import { createFolderSource, findFirstEventTime, fingerprintFolder } from './folder-source.ts'
 import { createFolderTarget, fillIndex, findDraftId, hasDraft, openDraft, removeDraft } from './folder-target.ts'
 import { describeMark, findMark, folderPlace, type Mark, MARK } from './mark.ts'
 import { createPostgresSource, findServerMark, markServer, saveMark, unmarkServer } from './postgres-source.ts'
@@ -54,7 +54,13 @@ export async function moveToPostgres({ folder, server: location, at, ...copying 
       const source = createFolderSource(db, fingerprint)
       try {
         const tables = listTables(db)
-        const target = await openPostgresTarget(location, { id: mark.id, fingerprint, tables })
+        const target = await openPostgresTarget(location, {
+          id: mark.id,
+          fingerprint,
+          tables,
+          firstAt: findFirstEventTime(db) ?? at,
+          at,
+        })
         try {
           const version = dataVersion(marker)
           const copied = await copyTables({ source, target, tables }, copying)

@@ -1,6 +1,7 @@
 import { describeLocation, type PostgresLocation } from '../../core/data-location.ts'
 import { StoreError } from '../engine/errors.ts'
 import { listFunctions, migrate } from '../postgres/migrations.ts'
+import { addMonths, monthsBetween } from '../postgres/partitions.ts'
 import { countRows, sampleRows } from './postgres-rows.ts'
 import { connectForMove, type Queries, runOn, type Server } from './server.ts'
 import { NO_PROGRESS, type Target, type TableProgress, type Writer } from './sides.ts'
@@ -27,13 +28,10 @@ export async function findTargetState(queries: Queries): Promise<TargetState> {
 }
 
 /** Creates the tables without indexes: those are built faster from all rows. The second time, it goes on. */
-export async function openPostgresTarget(
-  location: PostgresLocation,
-  { id, fingerprint, tables }: { id: string; fingerprint: string | null; tables: readonly Table[] },
-): Promise<Target> {
+export async function openPostgresTarget(location: PostgresLocation, begun: Begun): Promise<Target> {
   const server = connectForMove(location, LANES + 1)
   try {
-    await begin(server, { id, fingerprint, tables })
+    await begin(server, begun)
     const progress = await readProgress(server)
     return {
       lanes: LANES,
@@ -54,9 +52,10 @@ export async function openPostgresTarget(
   }
 }
 
-type Begun = { id: string; fingerprint: string | null; tables: readonly Table[] }
+/** `firstAt`: of the oldest event. */
+type Begun = { id: string; fingerprint: string | null; tables: readonly Table[]; firstAt: number; at: number }
 
-async function begin(server: Server, { id, fingerprint, tables }: Begun): Promise<void> {
+async function begin(server: Server, { id, fingerprint, tables, firstAt, at }: Begun): Promise<void> {
   await server.begin(async (queries) => {
     await queries.unsafe('CREATE TABLE IF NOT EXISTS move_state (id text NOT NULL, fingerprint text)')
     await queries.unsafe(
@@ -69,6 +68,7 @@ async function begin(server: Server, { id, fingerprint, tables }: Begun): Promis
   const [there] = (await server.unsafe("SELECT to_regclass('move_later') IS NOT NULL AS has")) as { has: boolean }[]
   if (there?.has === true) return
   await migrate(runOn(server))
+  await addMonths(runOn(server), monthsBetween(firstAt, at))
   await server.begin(async (queries) => {
     await queries.unsafe('CREATE TABLE move_progress (name text PRIMARY KEY, progress text NOT NULL)')
     await queries.unsafe(
@@ -88,7 +88,7 @@ const CONSTRAINTS = `SELECT CASE contype WHEN 'f' THEN '${LAST}' ELSE conrelid::
   FROM pg_constraint WHERE contype IN ('f', 'p', 'u') AND conrelid::regclass::text = ANY ($1::text[])
   ORDER BY contype = 'f' DESC, conname`
 const INDEXES = `SELECT indrelid::regclass::text AS name, format('DROP INDEX %s', indexrelid::regclass) AS drop,
-    pg_get_indexdef(indexrelid) AS sql
+    replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ') AS sql
   FROM pg_index WHERE indrelid::regclass::text = ANY ($1::text[]) ORDER BY indexrelid`
 const TRIGGERS = `SELECT DISTINCT '${LAST}' AS name, format('ALTER TABLE %s DISABLE TRIGGER USER', tgrelid::regclass) AS drop,
     format('ALTER TABLE %s ENABLE TRIGGER USER', tgrelid::regclass) AS sql

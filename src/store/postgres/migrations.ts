@@ -1,6 +1,7 @@
 import { StoreError } from '../engine/errors.ts'
 import type { Postgres } from './connection.ts'
 import { isMadeByAnother } from './faults.ts'
+import { withoutPartitions } from './partitions.ts'
 import first from './migrations/0001.sql' with { type: 'text' }
 
 /** In order; a released one never changes. */
@@ -54,7 +55,11 @@ export async function migrate({
       const problem = `The database has schema version ${version}; this executable supports versions up to ${POSTGRES_VERSION}.`
       throw new StoreError('newer_schema', `${problem} Use a newer executable.`)
     }
-    for (const migration of MIGRATIONS.slice(version)) await runScript(migration)
-    if (version < POSTGRES_VERSION) await run('UPDATE schema_version SET version = $1', [POSTGRES_VERSION])
+    const missing = MIGRATIONS.slice(version)
+    if (missing.length === 0) return
+    const [server] = await run('SELECT version() AS name', [])
+    const hasPartitions = !String(server?.name).startsWith('CockroachDB')
+    for (const migration of missing) await runScript(hasPartitions ? migration : withoutPartitions(migration))
+    await run('UPDATE schema_version SET version = $1', [POSTGRES_VERSION])
   })
 }

@@ -10,6 +10,7 @@ import { connectPostgres, type Deadlines, type Postgres } from './connection.ts'
 import { createPostgresEngine } from './engine.ts'
 import { joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
+import { arrangePartitions, makeMonths } from './partitions.ts'
 
 type OpenOptions = {
   now?: () => number
@@ -40,6 +41,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
       const isNew = await isEmpty(postgres)
       if (isNew && !mayCreate) throw new StoreError('missing', describeMissing(location))
       await migrate(postgres)
+      await makeMonths(postgres, now())
       await createSecrets(postgres.sql, postgres.transaction).seal(sealer)
       if (isNew) onCreate()
       const joined = await joinInstances({ run: leases.run, now })
@@ -69,6 +71,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
       close: () => {},
       sizes,
       removeOldCopies: async () => [],
+      arrangePartitions: (at) => arrangePartitions(postgres, at),
       schemaVersion: POSTGRES_VERSION,
     },
   )

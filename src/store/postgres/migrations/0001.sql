@@ -434,7 +434,10 @@ CREATE TABLE events (
   received_at bigint NOT NULL,
   -- null = received_at, which saves space
   occurred_at bigint
-);
+) PARTITION BY RANGE (id);
+-- Months are put in between (partitions.ts). Without a default partition, rows are read in order without merging.
+CREATE TABLE events_before PARTITION OF events FOR VALUES FROM (MINVALUE) TO (0);
+CREATE TABLE events_after PARTITION OF events FOR VALUES FROM (0) TO (MAXVALUE);
 
 CREATE TABLE expired_activity (
   contact_id bigint PRIMARY KEY,
