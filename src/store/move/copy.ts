@@ -42,7 +42,7 @@ export async function copyTables({ source, target, tables }: Sides, { note, isSt
     }
     const from = loaded.get(table.name) ?? NO_PROGRESS
     const whole = await load({ source, target, table, from }, keep, () => hasFailed || isStopped())
-    await target.index(table)
+    await target.index(table, whole.rows)
     await compare({ source, target, table, progress: whole }, counts.get(table) ?? 0)
     active.delete(table.name)
   }
@@ -115,10 +115,10 @@ async function compare(
   const stored = await target.count(table)
   if (stored !== count) throw differs(table, `it has ${stored} of ${count} rows`)
   for (const after of progress.samples) {
-    const [one, other] = [
-      await source.sample(table, after, SAMPLE_ROWS),
-      await target.sample(table, after, SAMPLE_ROWS),
-    ]
+    const [one, other] = await Promise.all([
+      source.sample(table, after, SAMPLE_ROWS),
+      target.sample(table, after, SAMPLE_ROWS),
+    ])
     if (hashRows(table, one) !== hashRows(table, other))
       throw differs(table, `rows differ ${describePlace(table, after)}`)
   }

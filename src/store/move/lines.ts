@@ -45,6 +45,20 @@ export const keyOf = ({ columns, key }: Table, fields: readonly Field[]): Key =>
     return one.type === 'text' ? field : Number(field)
   })
 
+export const NEWLINE = 10
+
+/** `last`: the key of the last row. */
+export function describeLines(table: Table, bytes: Uint8Array): { rows: number; last: Key } {
+  const [fields = []] = readLines(bytes.subarray(bytes.lastIndexOf(NEWLINE, -2) + 1))
+  return { rows: countLines(bytes), last: keyOf(table, fields) }
+}
+
+function countLines(bytes: Uint8Array): number {
+  let lines = 0
+  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) lines += 1
+  return lines
+}
+
 /** For comparing rows of both sides, which write the same number in different ways. */
 export const hashRows = (table: Table, bytes: Uint8Array): string => {
   const isReal = table.columns.map(({ type }) => type === 'double precision')

@@ -1,6 +1,6 @@
 /** Rows of PostgreSQL as lines. */
 import type { Queries } from './server.ts'
-import { keyOf, readLines } from './lines.ts'
+import { describeLines, NEWLINE } from './lines.ts'
 import type { Part } from './sides.ts'
 import { type Column, compareKey, type Key, namesOf, type Table } from './tables.ts'
 
@@ -37,28 +37,16 @@ export async function* readRows(queries: Queries, table: Table, first: Key | nul
   }
 }
 
-const NEWLINE = 10
-
 async function* readParts(queries: Queries, table: Table, after: Key | null): AsyncIterable<Part> {
   let rest: Uint8Array = new Uint8Array()
   for await (const chunk of queries.unsafe(selectRows(table, after, QUERY_ROWS)).readable()) {
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
     const end = bytes.lastIndexOf(NEWLINE) + 1
     rest = bytes.subarray(end)
-    if (end > 0) yield toPart(table, bytes.subarray(0, end))
+    if (end === 0) continue
+    const lines = bytes.subarray(0, end)
+    yield { bytes: lines, ...describeLines(table, lines), replaced: 0 }
   }
-}
-
-function toPart(table: Table, bytes: Uint8Array): Part {
-  const lastLine = bytes.subarray(bytes.lastIndexOf(NEWLINE, -2) + 1)
-  const [fields = []] = readLines(lastLine)
-  return { bytes, rows: countLines(bytes), last: keyOf(table, fields), replaced: 0 }
-}
-
-function countLines(bytes: Uint8Array): number {
-  let lines = 0
-  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) lines += 1
-  return lines
 }
 
 export async function countRows(queries: Queries, { name, condition }: Table): Promise<number> {

@@ -10,6 +10,12 @@ import { type Key, namesOf, type Table } from './tables.ts'
 /** With more, the two cores of a small server have nothing more to do. */
 const LANES = 3
 
+/**
+ * Commits don't wait for the disk: rows and the progress that counts them survive a crash together or not at all. The last
+ * commit waits, and everything before it is then on the disk, too.
+ */
+const SETTINGS = { synchronous_commit: 'off', maintenance_work_mem: '256MB' }
+
 const OUR_TABLES = `FROM pg_class AS c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
   AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE objid = c.oid AND deptype = 'e')`
 
@@ -29,7 +35,7 @@ export async function findTargetState(queries: Queries): Promise<TargetState> {
 
 /** Creates the tables without indexes: those are built faster from all rows. The second time, it goes on. */
 export async function openPostgresTarget(location: PostgresLocation, begun: Begun): Promise<Target> {
-  const server = connectForMove(location, LANES + 1)
+  const server = connectForMove(location, LANES + 1, SETTINGS)
   try {
     await begin(server, begun)
     const progress = await readProgress(server)
@@ -37,12 +43,15 @@ export async function openPostgresTarget(location: PostgresLocation, begun: Begu
       lanes: LANES,
       progress,
       openWriter: (table) => openWriter(server, table),
-      index: (table) => runLater(server, table.name),
+      index: async (table, rows) => {
+        await runLater(server, table.name)
+        if (rows > 0) await server.unsafe(`ANALYZE ${table.name}`)
+      },
       count: (table) => countRows(server, table),
       sample: (table: Table, after: Key | null, rows: number) => sampleRows(server, table, after, rows),
       complete: () => complete(server),
       release: async () => {
-        await server.unsafe('DROP TABLE move_state, move_progress, move_later')
+        await onDisk(server, 'DROP TABLE move_state, move_progress, move_later')
       },
       close: () => server.close({ timeout: 0 }),
     }
@@ -104,19 +113,18 @@ async function takeAway(queries: Queries, tables: readonly Table[]): Promise<voi
   }
 }
 
+const onDisk = async (server: Server, text: string): Promise<void> =>
+  void (await server.unsafe(`SET LOCAL synchronous_commit = on; ${text}`).simple())
+
 /** Each with its note, so that a stopped move makes none twice. */
 async function runLater(server: Server, name: string): Promise<void> {
   const later = (await server.unsafe('SELECT position, sql FROM move_later WHERE name = $1 ORDER BY position', [
     name,
   ])) as { position: string; sql: string }[]
   for (const { position, sql } of later) {
-    await server.begin(async (queries) => {
-      await queries.unsafe("SET LOCAL maintenance_work_mem = '256MB'")
-      await queries.unsafe(sql)
-      await queries.unsafe('DELETE FROM move_later WHERE position = $1', [position])
-    })
+    // one transaction
+    await server.unsafe(`${sql}; DELETE FROM move_later WHERE position = ${position}`).simple()
   }
-  if (name !== LAST) await server.unsafe(`ANALYZE ${name}`)
 }
 
 async function readProgress(server: Server): Promise<Map<string, TableProgress>> {
@@ -195,6 +203,7 @@ async function complete(server: Server): Promise<void> {
   })
   await runLater(server, LAST)
   await server.unsafe('ANALYZE contact_fields')
+  await onDisk(server, 'UPDATE move_state SET id = id')
 }
 
 /** Only of a move that was not finished. */

@@ -9,12 +9,22 @@ const LOCK_MS = 10_000
 export type Server = Bun.SQL
 export type Queries = Pick<Bun.SQL, 'unsafe'>
 
-export const connectForMove = ({ url, prepares }: PostgresLocation, connections: number): Server =>
+/** `settings`: of PostgreSQL, for each connection. */
+export const connectForMove = (
+  { url, prepares }: PostgresLocation,
+  connections: number,
+  settings: Record<string, string> = {},
+): Server =>
   new Bun.SQL(url, {
     max: connections,
     prepare: prepares,
     connectionTimeout: CONNECT_SECONDS,
-    connection: { application_name: 'eventpost move', statement_timeout: '0', lock_timeout: String(LOCK_MS) },
+    connection: {
+      application_name: 'eventpost move',
+      statement_timeout: '0',
+      lock_timeout: String(LOCK_MS),
+      ...settings,
+    },
   })
 
 /** @throws StoreError for what the user can put right */

@@ -40,7 +40,7 @@ export type Target = {
   progress: ReadonlyMap<string, TableProgress>
   openWriter(table: Table): Promise<Writer>
   /** Builds the indexes of a table that is filled. */
-  index(table: Table): Promise<void>
+  index(table: Table, rows: number): Promise<void>
   count(table: Table): Promise<number>
   sample(table: Table, after: Key | null, rows: number): Promise<Uint8Array>
   /** Once all tables are filled: everything that is built from several tables, or must not act on what is copied. */
