@@ -8,6 +8,8 @@ const SAVE_ROWS = 100_000
 /** Between places where rows are compared, and how many there: one in a hundred. */
 const SAMPLE_EVERY_ROWS = 20_000
 const SAMPLE_ROWS = 200
+/** Each waits for answers of the server. */
+const SAMPLES_AT_ONCE = 8
 
 export type CopyProgress = { rows: number; allRows: number; tables: readonly string[] }
 export type Copying = {
@@ -114,7 +116,7 @@ async function compare(
 ): Promise<void> {
   const stored = await target.count(table)
   if (stored !== count) throw differs(table, `it has ${stored} of ${count} rows`)
-  for (const after of progress.samples) {
+  const compareAt = async (after: Key | null): Promise<void> => {
     const [one, other] = await Promise.all([
       source.sample(table, after, SAMPLE_ROWS),
       target.sample(table, after, SAMPLE_ROWS),
@@ -122,6 +124,8 @@ async function compare(
     if (hashRows(table, one) !== hashRows(table, other))
       throw differs(table, `rows differ ${describePlace(table, after)}`)
   }
+  for (let at = 0; at < progress.samples.length; at += SAMPLES_AT_ONCE)
+    await Promise.all(progress.samples.slice(at, at + SAMPLES_AT_ONCE).map(compareAt))
 }
 
 const describePlace = ({ key }: Table, after: Key | null): string =>

@@ -32,12 +32,19 @@ function fieldOf({ name, type }: Column): string {
 
 export type Field = string | null
 
+const readField = (field: string): Field => (field === NULL ? null : unescape(field))
+const textOf = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('utf8')
+
 export const readLines = (bytes: Uint8Array): Field[][] =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    .toString('utf8')
+  textOf(bytes)
     .split('\n')
     .slice(0, -1)
-    .map((line) => line.split('\t').map((field) => (field === NULL ? null : unescape(field))))
+    .map((line) => line.split('\t').map(readField))
+
+/** Those of all lines, one after another. */
+export const readFields = (bytes: Uint8Array): Field[] =>
+  textOf(bytes).slice(0, -1).replaceAll('\n', '\t').split('\t').map(readField)
 
 export const keyOf = ({ columns, key }: Table, fields: readonly Field[]): Key =>
   key.map((one) => {
