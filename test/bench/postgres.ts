@@ -1,6 +1,7 @@
 /**
  * `bun run bench:postgres`: durable events a second on PostgreSQL beside SQLite, in one run and interleaved; with one instance
- * and with two. PostgreSQL runs on the same processors. Prints ratios, exits 1 when a bar is missed.
+ * and with two, and what an event takes on disk. PostgreSQL runs on the same processors. Prints ratios, exits 1 when a bar
+ * is missed.
  */
 import { join } from 'node:path'
 import { startPostgres } from '../postgres/server.ts'
@@ -54,6 +55,24 @@ function report(name: string, bar: number, reached: number): boolean {
   return reached >= bar
 }
 
+type Sizes = { database: number; log: number; events: number }
+
+/** Bytes so far of the database and of what was written to its write-ahead log. */
+async function readSizes(url: string): Promise<Sizes> {
+  const sql = new Bun.SQL(url, { max: 1 })
+  const [row] = await sql<Record<keyof Sizes, string>[]>`SELECT pg_database_size(current_database()) AS database,
+    pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS log, (SELECT count(*) FROM events) AS events`
+  await sql.close()
+  return { database: Number(row?.database), log: Number(row?.log), events: Number(row?.events) }
+}
+
+function reportSizes(before: Sizes, after: Sizes): void {
+  const [database, log] = (['database', 'log'] as const).map((name) =>
+    ((after[name] - before[name]) / (after.events - before.events) / 1_024).toFixed(2),
+  )
+  console.log(`an event takes ${database} KB of the database and ${log} KB of the write-ahead log`)
+}
+
 const folder = createFolder()
 const server = await startPostgres({ fsync: 'on', synchronous_commit: 'on', shared_buffers: '256MB' })
 const services: Service[] = []
@@ -65,7 +84,9 @@ try {
   const two = await startService([...one.serve, '--port', '0'], folder.path, env)
   services.push(sqlite.service, one.service, two)
   for (const { pid } of services) await waitForRest(pid)
+  const before = await readSizes(server.url('postgres'))
   const rounds = await compare(sqlite.target, [one.target, { ...one.target, url: two.url }])
+  reportSizes(before, await readSizes(server.url('postgres')))
   const ofOne = median(rounds.map((round) => round.one / round.sqlite))
   const ofTwo = median(rounds.map((round) => round.two / round.one))
   const isReached = [
