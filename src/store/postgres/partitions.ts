@@ -137,8 +137,20 @@ export async function makeMonths(connection: Connection, at: number): Promise<vo
   await unlessBusy(() => addMonths(connection, monthsBetween(at, at)))
 }
 
+const IS_ANALYZED = `SELECT last_analyze > now() - interval '1 day' AS is FROM pg_stat_user_tables
+  WHERE relid = to_regclass('events')`
+
+/** Autovacuum analyzes each month, but not the whole. Nobody waits for it. */
+async function analyze({ run, runScript, transaction }: Connection): Promise<void> {
+  const [found] = await run(IS_ANALYZED, [])
+  if (found?.is === 1) return
+  await transaction(() => runScript('SET LOCAL statement_timeout = 0; ANALYZE events'))
+}
+
 /** Makes the months that begin soon, and drops those that are empty. Several instances may do it at once. */
 export async function arrangePartitions(connection: Connection, at: number): Promise<void> {
+  if ((await listPartitions(connection)).length === 0) return
   await makeMonths(connection, at)
   await unlessBusy(() => dropMonths(connection, at))
+  await unlessBusy(() => analyze(connection))
 }

@@ -156,6 +156,20 @@ describe('months', () => {
   })
 })
 
+test('the planner knows what all months have together', async () => {
+  await addMonths(postgres, monthsBetween(MARCH, APRIL))
+  await insert(MARCH, 100)
+  await insert(APRIL, 100)
+  await arrangePartitions(postgres, APRIL)
+  const [row] = await postgres.run(
+    `SELECT reltuples::bigint AS rows, (SELECT count(*) FROM pg_stats WHERE tablename = 'events' AND inherited) AS columns
+     FROM pg_class WHERE oid = 'events'::regclass`,
+    [],
+  )
+  expect(row?.rows).toBe(200)
+  expect(Number(row?.columns)).toBeGreaterThan(5)
+})
+
 describe('dropping', () => {
   test('a month that ended and is empty is dropped, which frees its disk space', async () => {
     await addMonths(postgres, monthsBetween(MARCH, APRIL))
