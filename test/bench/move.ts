@@ -24,7 +24,8 @@ async function seed(folder: string): Promise<void> {
 async function measureCopy(url: string, files: string): Promise<number> {
   const sql = new Bun.SQL(url, { max: 1 })
   const tables = (await sql.unsafe(
-    `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_version'`,
+    `SELECT relname AS name FROM pg_class
+     WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> 'schema_version'`,
   )) as { name: string }[]
   for (const { name } of tables) {
     await sql.unsafe(`CREATE TABLE copy_${name} AS SELECT * FROM ${name} WITH NO DATA`)
