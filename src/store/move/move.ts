@@ -9,21 +9,14 @@ import { lockFolder } from '../engine/folder-lock.ts'
 import { SCHEMA_VERSION } from '../engine/migrations/index.ts'
 import { schemaVersion } from '../engine/upgrades.ts'
 import { migrate } from '../postgres/migrations.ts'
+import { findServerFault, readServerFacts } from '../postgres/server-facts.ts'
 import { copyTables, type Copied, type Copying } from './copy.ts'
 import { createFolderSource, findFirstEventTime, fingerprintFolder } from './folder-source.ts'
 import { createFolderTarget, fillIndex, findDraftId, hasDraft, openDraft, removeDraft } from './folder-target.ts'
 import { describeMark, findMark, folderPlace, type Mark, MARK } from './mark.ts'
 import { createPostgresSource, findServerMark, markServer, saveMark, unmarkServer } from './postgres-source.ts'
 import { clearPostgresTarget, findTargetState, openPostgresTarget, refuseOther } from './postgres-target.ts'
-import {
-  atServer,
-  connectForMove,
-  findInstance,
-  findServerFault,
-  readServerFacts,
-  runOn,
-  type Server,
-} from './server.ts'
+import { atServer, connectForMove, findInstance, runOn, type Server } from './server.ts'
 import { listTables } from './tables.ts'
 
 export type Moving = Copying & { folder: string; server: PostgresLocation; at: number }
@@ -93,7 +86,7 @@ const missing = (folder: string): StoreError =>
   new StoreError('missing', `There is no database in ${folder}. Set --data to the folder of the database.`)
 
 async function refuseUnfit(server: Server, location: PostgresLocation): Promise<void> {
-  const fault = findServerFault(await readServerFacts(server))
+  const fault = findServerFault(await readServerFacts(runOn(server)))
   if (fault !== null) throw new StoreError('unreachable', `${describeLocation(location)} can't be used: ${fault}`)
 }
 
@@ -151,6 +144,7 @@ export async function moveToFolder({ folder, server: location, at, ...copying }:
       const db = openDraft(folder)
       const tables = listTables(db)
       try {
+        if (schemaVersion(db) !== SCHEMA_VERSION) throw otherDraft(folder)
         const mark = await markSource(server, location, { tables, to: resolve(folder), at })
         const draftId = findDraftId(db)
         if (draftId !== null && draftId !== mark.id) throw otherDraft(folder)
@@ -261,8 +255,9 @@ export async function undoMoveToFolder({
   const server = connectForMove(location, 1)
   try {
     await atServer(location, async () => {
-      if ((await findServerMark(server)) === null) throw notMarked(describeLocation(location))
-      await unmarkServer(server)
+      const isMarked = (await findServerMark(server)) !== null
+      if (!isMarked && !hasDraft(folder)) throw notMarked(describeLocation(location))
+      if (isMarked) await unmarkServer(server)
     })
     removeDraft(folder)
     return { left: null }

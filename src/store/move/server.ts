@@ -2,6 +2,7 @@
 import { describeLocation, type PostgresLocation } from '../../core/data-location.ts'
 import { StoreError } from '../engine/errors.ts'
 import type { Postgres } from '../postgres/connection.ts'
+import { describeCreate } from '../postgres/server-facts.ts'
 
 const CONNECT_SECONDS = 10
 const LOCK_MS = 10_000
@@ -58,15 +59,11 @@ export function runOn(server: Server): Pick<Postgres, 'run' | 'runScript' | 'tra
 const valueOf = (error: Error, name: 'code' | 'errno'): string =>
   name in error ? String((error as unknown as Record<string, unknown>)[name]) : ''
 
-const createText = (database: string): string =>
-  `CREATE DATABASE ${database} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'`
-const CREATE = createText('eventpost')
-
 /** By the server's code (postgresql.org/docs/current/errcodes-appendix.html) or the client's. */
 const FAULTS: readonly [RegExp, (name: { user: string; database: string; message: string }) => string][] = [
   [/^28P01$/, ({ user }) => `the password of the user ${user} is wrong.`],
   [/^28000$/, ({ message }) => `the server refuses this user: ${message}.`],
-  [/^3D000$/, ({ database }) => `there is no database ${database}. Create it: ${createText(database)}`],
+  [/^3D000$/, ({ database }) => `there is no database ${database}. Create it: ${describeCreate(database)}`],
   [
     /^42501$/,
     ({ user, database, message }) =>
@@ -93,49 +90,6 @@ function describeFault(error: unknown, { username, pathname }: URL): string | nu
   const names = { user: decodeURIComponent(username), database: pathname.slice(1), message: error.message }
   const codes = [valueOf(error, 'errno'), valueOf(error, 'code')]
   return FAULTS.find(([pattern]) => codes.some((code) => pattern.test(code)))?.[1](names) ?? null
-}
-
-/** `provider`: c = the system's library, b = PostgreSQL's own, i = ICU. */
-export type ServerFacts = {
-  version: number
-  encoding: string
-  provider: string
-  collation: string
-  schema: string | null
-  mayCreate: boolean
-}
-
-/** The oldest version that is tested. */
-const LEAST_VERSION = 15
-
-export async function readServerFacts(server: Queries): Promise<ServerFacts> {
-  const [row] = (await server.unsafe(
-    `SELECT current_setting('server_version_num')::int / 10000 AS version, pg_encoding_to_char(encoding) AS encoding,
-       datlocprovider AS provider, datcollate AS collation, current_schema() AS schema,
-       coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS "mayCreate"
-     FROM pg_database WHERE datname = current_database()`,
-  )) as ServerFacts[]
-  if (row === undefined) throw new Error('PostgreSQL did not describe the database')
-  return row
-}
-
-/** Texts must be sorted by their bytes, as SQLite does. @returns null if the database can be used */
-export function findServerFault({
-  version,
-  encoding,
-  provider,
-  collation,
-  schema,
-  mayCreate,
-}: ServerFacts): string | null {
-  if (version < LEAST_VERSION)
-    return `it has PostgreSQL ${version}, and Eventpost needs version ${LEAST_VERSION} or newer. Upgrade the server.`
-  if (encoding !== 'UTF8') return `its encoding is ${encoding}. Create a database with UTF8: ${CREATE}`
-  if (provider === 'i' || !/^(C|POSIX|C\.UTF-?8)$/i.test(collation))
-    return `it sorts text by the rules of ${collation}. Create a database with the C locale: ${CREATE}`
-  if (schema === null || !mayCreate)
-    return "this user isn't allowed to create tables in it. Make the user its owner: ALTER DATABASE ... OWNER TO ..."
-  return null
 }
 
 /** Of an instance that uses the database: by its lease, else by its connections. @returns null if there is none */

@@ -11,6 +11,7 @@ import { createPostgresEngine } from './engine.ts'
 import { joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
+import { findServerFault, readServerFacts } from './server-facts.ts'
 
 type OpenOptions = {
   now?: () => number
@@ -38,6 +39,8 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
   const join = async () => {
     try {
       await refuseMoved(postgres, location)
+      const fault = findServerFault(await readServerFacts(postgres))
+      if (fault !== null) throw new StoreError('unreachable', `${describeLocation(location)} can't be used: ${fault}`)
       const isNew = await isEmpty(postgres)
       if (isNew && !mayCreate) throw new StoreError('missing', describeMissing(location))
       await migrate(postgres)

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { findServerFault, type ServerFacts } from '../../../src/store/move/server.ts'
+import { findServerFault, type ServerFacts } from '../../../src/store/postgres/server-facts.ts'
 
 const FACTS: ServerFacts = {
   version: 17,
