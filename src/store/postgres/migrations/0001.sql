@@ -907,7 +907,7 @@ CREATE FUNCTION fold_name(name text) RETURNS text LANGUAGE sql IMMUTABLE PARALLE
 DO $$ BEGIN
   CREATE EXTENSION IF NOT EXISTS pg_trgm;
   CREATE INDEX contacts_by_name_part ON contacts USING gin (fold_name(full_name) gin_trgm_ops) WHERE full_name IS NOT NULL;
-EXCEPTION WHEN OTHERS THEN NULL;
+EXCEPTION WHEN undefined_file OR feature_not_supported OR insufficient_privilege OR undefined_object THEN NULL;
 END $$;
 
 CREATE VIEW people_by_day AS
