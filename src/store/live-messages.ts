@@ -104,15 +104,18 @@ export function createLiveMessages(db: Sql, readSource: FindMailSource) {
   /** apps that get deliveries in the open transaction, or that have got some from another instance */
   const appsWithNewDeliveries = new Set<number>()
 
+  /** PostgreSQL is asked for it with each person, because other instances change it */
+  const cachesUnsure = dialect.engine === 'sqlite'
   /** until when an email waits to know whether its person left (ms UTC), by contact */
   const unsure = new Map<number, number>()
   const noteUnsure = (contactId: number, dueAt: number): void => {
+    if (!cachesUnsure) return
     if (unsure.size >= MOST_UNSURE) unsure.clear()
     unsure.set(contactId, dueAt)
   }
 
   const load = async (appId: number): Promise<AppRules> => {
-    for (const { contactId, dueAt } of await unsureOf.all(appId)) noteUnsure(contactId, dueAt)
+    if (cachesUnsure) for (const { contactId, dueAt } of await unsureOf.all(appId)) noteUnsure(contactId, dueAt)
     const versions = (await select.all(appId)).map((row) => ({
       ...row,
       content: JSON.parse(row.content) as MessageContent,

@@ -42,7 +42,7 @@ import { createRequestWrites } from './requests.ts'
 import { createExpiry } from './retention.ts'
 import { createMessageSchedules, createScheduleWrites } from './schedules.ts'
 import { createSenderDomainWrites } from './sender-domains.ts'
-import { createSentCache } from './caches/sent-cache.ts'
+import { createSentCache, NO_SENT_CACHE } from './caches/sent-cache.ts'
 import { createSessionWrites } from './sessions.ts'
 import type { StartWrite } from './start-writes.ts'
 import { createSuppressionWrites } from './suppressions.ts'
@@ -103,7 +103,9 @@ export type WritesParts = { db: Sql; engine: EngineParts; sealer: Sealer; rules:
 
 export function createWrites({ db, engine, sealer, rules }: WritesParts) {
   const { ids, people, timeline, usage } = engine
-  const [live, sentCache] = [createLiveMessages(db, createMailSources(db, sealer)), createSentCache()]
+  const live = createLiveMessages(db, createMailSources(db, sealer))
+  // on PostgreSQL, other instances send emails too
+  const sentCache = db.dialect.engine === 'sqlite' ? createSentCache() : NO_SENT_CACHE
   const comparisons = createComparing(db)
   const ends = createDeliveryEnds({ db, sentCache, comparisons, rules })
   const retries = createDeliveryRetries({ db, rules })

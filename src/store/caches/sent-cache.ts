@@ -42,3 +42,13 @@ export function createSentCache() {
     },
   }
 }
+
+const nothing = (): void => {}
+export const NO_SENT_CACHE: SentCache = {
+  has: () => false,
+  add: nothing,
+  release: nothing,
+  settle: nothing,
+  undo: nothing,
+  forget: nothing,
+}

@@ -88,7 +88,7 @@ function createLane(postgres: Postgres, { instance, sealer, readEvent, rules, no
   const onDeliveries = (appId: number): void => live.noteDelivery(appId)
   const parts = createPostgresParts(postgres, { ids: instance.ids, rules, onDeliveries })
   const created = createWrites({ db: postgres.sql, engine: parts.engine, sealer, rules })
-  const { writes, names, runPlanned, live, sentCache } = created
+  const { writes, names, runPlanned, live } = created
   const runAll = createJobs({ writes, runPlanned, readEvent })
 
   /** of the settings that `live` holds; null: unknown */
@@ -97,8 +97,6 @@ function createLane(postgres: Postgres, { instance, sealer, readEvent, rules, no
     const found = await instance.readVersion(postgres.run)
     if (found !== version) live.forget()
     version = found
-    // other instances free the keys of emails that they don't send
-    sentCache.forget()
   }
 
   const runInTurn = async (jobs: Job[]): Promise<Outcome[]> => {
