@@ -107,11 +107,12 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
     runScript: (text) => useAny((one) => one.runScript(text)),
   }
   const run: Run = (text, values) => runs().run(text, values)
-  const send: Send = (text, values) => {
+  const inTransaction = (): Transaction => {
     const transaction = open.getStore()
-    if (transaction === undefined) throw new Error('A statement was sent without a transaction')
-    transaction.send(text, values)
+    if (transaction === undefined) throw new Error('This needs a transaction')
+    return transaction
   }
+  const send: Send = (text, values) => inTransaction().send(text, values)
 
   const begin = <Result>(mode: string, work: () => Promise<Result>, flush = NOTHING): Promise<Result> => {
     // reserved, so that nothing runs outside of the transaction if the connection is lost and made again
@@ -149,6 +150,16 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
     sql,
     run,
     send,
+    /** A value of the open transaction: work that goes on after its transaction failed doesn't reach the next one's. */
+    perTransaction<Value>(create: () => Value): () => Value {
+      const values = new WeakMap<Transaction, Value>()
+      return () => {
+        const transaction = inTransaction()
+        const value = values.get(transaction) ?? create()
+        values.set(transaction, value)
+        return value
+      }
+    },
     /** Several statements, without values, such as a migration: only the server's limits end them. */
     runScript: (text: string): Promise<void> => runs().runScript(text),
     /**
@@ -173,6 +184,7 @@ type Opening = Pick<Deadlines, 'answerMs' | 'commitMs'> & { beginning: string | 
 /** Statements are sent without awaiting those before, because a connection runs them in order. */
 function openTransaction(here: Runs, { beginning, flush, answerMs, commitMs }: Opening) {
   const failures: Error[] = []
+  let isOver = false
   const noteFailure = (error: unknown): void =>
     void failures.push(error instanceof Error ? error : new Error(String(error)))
   const note = (answer: Promise<unknown>): Promise<unknown> => answer.catch(noteFailure)
@@ -188,19 +200,28 @@ function openTransaction(here: Runs, { beginning, flush, answerMs, commitMs }: O
       throw isAborted(error) ? (failures[0] ?? error) : error
     }
   }
-  const flushed = <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+  /** Otherwise a part of the work that another part's failure left behind would write without a transaction. */
+  const refuseLate = (): void => {
+    if (isOver) throw new Error('The transaction of this statement is over')
+  }
+  const flushed = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+    refuseLate()
     flush()
-    return afterBegin(ask())
+    return await afterBegin(ask())
   }
   const runs: Transaction = {
     run: (text, values) => flushed(() => here.run(text, values)),
     runForValues: (text, values) => flushed(() => here.runForValues(text, values)),
     runScript: (text) => flushed(() => here.runScript(text)),
-    send: (text, values) => void note(here.run(text, values)),
+    send(text, values) {
+      refuseLate()
+      void note(here.run(text, values))
+    },
   }
   return {
     runs,
     async commit(): Promise<void> {
+      isOver = true
       const answer = await inTime(here.run('COMMIT', []), commitMs).catch(noteFailure)
       // what the server refused before, or the commit itself
       const refused = failures.find((reason) => !isLostConnection(reason))
@@ -209,7 +230,8 @@ function openTransaction(here: Runs, { beginning, flush, answerMs, commitMs }: O
       if (answer?.command === 'ROLLBACK') throw new Error('PostgreSQL rolled a transaction back')
     },
     /** A connection that was lost is closed instead. */
-    rollback: async (error: unknown): Promise<void> => {
+    async rollback(error: unknown): Promise<void> {
+      isOver = true
       if (!isLostConnection(error)) await here.run('ROLLBACK', [])
     },
   }

@@ -38,19 +38,19 @@ type PartOptions = {
 }
 
 export function createPostgresParts(
-  postgres: Pick<Postgres, 'run' | 'send'>,
+  postgres: Pick<Postgres, 'run' | 'send' | 'perTransaction'>,
   { ids, rules, onDeliveries }: PartOptions,
 ) {
-  const { run, send } = postgres
+  const { run, send, perTransaction } = postgres
   const names = createNames(run)
-  const rows = createWaitingRows(send)
-  const counts = createCounts()
+  const rows = createWaitingRows(send, perTransaction)
+  const counts = perTransaction(createCounts)
   const { usage, ...windows } = createPostgresUsage(postgres)
   /** what the open transaction needs before anything is planned */
   let opening: Promise<unknown> = Promise.resolve()
   const engine: EngineParts = {
     ids,
-    people: createPeople(run, { findDeliveries: createDeliveryLook(run, onDeliveries), opened: () => opening }),
+    people: createPeople(postgres, { findDeliveries: createDeliveryLook(run, onDeliveries), opened: () => opening }),
     usage,
     newPeople: createNewPeople(run),
     rows: createRows(rows, { names, counts, dropExpired: createOutcomeExpiry(send, rules) }),
@@ -62,7 +62,7 @@ export function createPostgresParts(
     engine,
     /** At the beginning of a transaction: its limits are locked before its people. `others`: what is read beside them. */
     async open(limits: readonly CountedLimit[], others: Promise<unknown>): Promise<void> {
-      for (const one of [rows, counts, windows]) one.forget()
+      windows.forget()
       names.undo()
       const all = Promise.all([others, windows.load(limits)])
       opening = all
@@ -75,7 +75,7 @@ export function createPostgresParts(
     flush: rows.flush,
     async finish(): Promise<void> {
       await opening
-      for (const [table, all] of counts.take()) rows.add(table, all)
+      for (const [table, all] of counts().list()) rows.add(table, all)
       rows.flush()
       windows.write()
     },
@@ -106,8 +106,11 @@ const PERSON_COLUMNS = { app_id: 'bigint', email: 'text' } as const
 type LockedPerson = { app: number; email: string; lacksName: number }
 
 /** Locks the people, in the order in which new ones are added, so that what follows is planned with facts that stay. */
-function createPeople(run: Run, { findDeliveries, opened }: PeopleParts): EngineParts['people'] {
-  const found = new Map<string, Person>()
+function createPeople(
+  { run, perTransaction }: Pick<Postgres, 'run' | 'perTransaction'>,
+  { findDeliveries, opened }: PeopleParts,
+): EngineParts['people'] {
+  const found = perTransaction(() => new Map<string, Person>())
   const keyOf = (appId: number, email: string): string => `${appId}:${email}`
   // one by one: PostgreSQL would read the whole table to join it with as many rows as it expects here
   const text = `SELECT contacts.*, (SELECT max(due_at) FROM deliveries
@@ -115,10 +118,10 @@ function createPeople(run: Run, { findDeliveries, opened }: PeopleParts): Engine
     FROM ${rowsAs(PERSON_COLUMNS)} CROSS JOIN LATERAL (
       SELECT id, app_id AS app, email, first_name IS NULL OR last_name IS NULL AS "lacksName" FROM contacts
       WHERE contacts.app_id = rows.app_id AND contacts.email = rows.email FOR UPDATE) AS contacts`
-  const clear = (): void => found.clear()
+  const nothing = (): void => {}
   return {
     async load(keys) {
-      found.clear()
+      found().clear()
       const wanted = new Map(keys.map(({ appId, email }) => [keyOf(appId, email), { app_id: appId, email }]))
       if (wanted.size === 0) return void (await opened())
       const people = run(text, [JSON.stringify([...wanted.values()].toSorted(inOrderOf('app_id', 'email')))])
@@ -128,15 +131,15 @@ function createPeople(run: Run, { findDeliveries, opened }: PeopleParts): Engine
       noteDeliveries()
       for (const row of rows) {
         const { app, email, lacksName, ...person } = row as Pick<Person, 'id' | 'unsureUntil'> & LockedPerson
-        found.set(keyOf(app, email), { ...person, lacksName: lacksName === 1 })
+        found().set(keyOf(app, email), { ...person, lacksName: lacksName === 1 })
       }
     },
-    find: (appId, email) => found.get(keyOf(appId, email)) ?? null,
-    remember: (appId, email, person) => void found.set(keyOf(appId, email), person),
-    drop: (appId, email) => void found.delete(keyOf(appId, email)),
-    settle: clear,
-    undo: clear,
-    forget: clear,
+    find: (appId, email) => found().get(keyOf(appId, email)) ?? null,
+    remember: (appId, email, person) => void found().set(keyOf(appId, email), person),
+    drop: (appId, email) => void found().delete(keyOf(appId, email)),
+    settle: nothing,
+    undo: nothing,
+    forget: nothing,
   }
 }
 
@@ -303,8 +306,8 @@ type Table = keyof typeof TABLES
 const TABLE_NAMES = Object.keys(TABLES) as Table[]
 
 /** Rows of several tables in one statement, of which each table is a part. */
-function createWaitingRows(send: Send) {
-  const waiting = new Map<Table, Row[]>()
+function createWaitingRows(send: Send, perTransaction: Postgres['perTransaction']) {
+  const open = perTransaction(() => new Map<Table, Row[]>())
   const texts = new Map<string, string>()
   const textOf = (tables: readonly Table[]): string => {
     const key = tables.join()
@@ -315,18 +318,19 @@ function createWaitingRows(send: Send) {
   return {
     add(table: Table, rows: readonly Row[]): void {
       if (rows.length === 0) return
+      const waiting = open()
       const known = waiting.get(table)
       if (known) known.push(...rows)
       else waiting.set(table, [...rows])
     },
     flush(): void {
+      const waiting = open()
       if (waiting.size === 0) return
       const tables = TABLE_NAMES.filter((name) => waiting.has(name))
       const values = tables.map((name) => JSON.stringify(inOrder(waiting.get(name) ?? [], TABLES[name].order)))
       waiting.clear()
       send(textOf(tables), values)
     },
-    forget: (): void => waiting.clear(),
   }
 }
 
@@ -355,7 +359,7 @@ function createOutcomeExpiry(send: Send, { defaultResponseDays }: PartOptions['r
 
 type RowParts = {
   names: Names
-  counts: ReturnType<typeof createCounts>
+  counts: () => ReturnType<typeof createCounts>
   dropExpired: ReturnType<typeof createOutcomeExpiry>
 }
 
@@ -382,8 +386,8 @@ function createRows(rows: ReturnType<typeof createWaitingRows>, { names, counts,
       )
       for (const { id, contactId, event } of events) {
         const nameId = names.idOf(event.appId, event.name)
-        counts.countEvent({ appId: event.appId, nameId, eventId: id, receivedAt: event.at })
-        counts.noteActivity(contactId, nameId, event)
+        counts().countEvent({ appId: event.appId, nameId, eventId: id, receivedAt: event.at })
+        counts().noteActivity(contactId, nameId, event)
       }
     },
   }
@@ -455,7 +459,6 @@ function createCounts() {
   const days = new Map<string, Row & { count: number }>()
   const seen = new Map<number, Row & { seen_at: number }>()
   const done = new Map<string, Row>()
-  const all = [hours, days, seen, done]
 
   const add = (to: Map<string, Row & { count: number }>, key: string, row: Row): Row & { count: number } => {
     const known = to.get(key) ?? { ...row, count: 0 }
@@ -463,7 +466,6 @@ function createCounts() {
     to.set(key, known)
     return known
   }
-  const forget = (): void => all.forEach((one) => one.clear())
 
   return {
     countEvent({ appId, nameId, eventId, receivedAt }: Counted): void {
@@ -482,16 +484,13 @@ function createCounts() {
       const seenAt = Math.max(occurredAt ?? at, seen.get(contactId)?.seen_at ?? 0)
       seen.set(contactId, { contact_id: contactId, app_id: appId, seen_at: seenAt })
     },
-    take(): [Table, Row[]][] {
-      const taken: [Table, Row[]][] = [
+    list(): [Table, Row[]][] {
+      return [
         ['contact_events', [...done.values()]],
         ['contact_activity', [...seen.values()]],
         ['rollups', [...hours.values()]],
         ['daily_rollups', [...days.values()]],
       ]
-      forget()
-      return taken
     },
-    forget,
   }
 }
