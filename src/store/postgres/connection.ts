@@ -98,13 +98,19 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
       throw isPassingFault(error) ? new Unavailable(describeFault(error), { cause: error }) : error
     }
   }
+  /** A pooler leaves no limits on a session, so that each call needs a transaction for them. */
   const useAny = <Result>(work: (runs: Runs) => Promise<Result>): Promise<Result> =>
-    read(() => pool.use((connection) => work(runsOn(connection)), isBroken))
+    read(() =>
+      prepares
+        ? pool.use((connection) => work(runsOn(connection)), isBroken)
+        : begin('ISOLATION LEVEL READ COMMITTED', () => work(inTransaction())).catch(throwLost),
+    )
   const runs = (): Runs => open.getStore() ?? alone
   const alone: Runs = {
     run: (text, values) => useAny((one) => one.run(text, values)),
     runForValues: (text, values) => useAny((one) => one.runForValues(text, values)),
-    runScript: (text) => useAny((one) => one.runScript(text)),
+    // only its own limits end it
+    runScript: (text) => read(() => pool.use((connection) => runsOn(connection).runScript(text), isBroken)),
   }
   const run: Run = (text, values) => runs().run(text, values)
   const inTransaction = (): Transaction => {

@@ -6,7 +6,7 @@ import { UNSURE } from '../../../src/store/delivery-states.ts'
 import type { Sql } from '../../../src/store/engine/sql.ts'
 import type { NewOutcome } from '../../../src/store/idempotency.ts'
 import { createLiveMessages } from '../../../src/store/live-messages.ts'
-import { connectPostgres, type Postgres } from '../../../src/store/postgres/connection.ts'
+import { connectPostgres, DEADLINES, type Postgres } from '../../../src/store/postgres/connection.ts'
 import { isEmpty, migrate } from '../../../src/store/postgres/migrations.ts'
 import { createPostgresParts } from '../../../src/store/postgres/parts.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
@@ -106,6 +106,18 @@ test('rows that wait in a failed transaction are not those of the next one', asy
   expect(stored.map(({ key }) => key)).toEqual(['stored'])
 })
 
+test.each([true, false])(
+  'a read outside of a transaction has limits on the server too, prepared: %p',
+  async (prepares) => {
+    const one = connectPostgres({ url: server.url('postgres'), connections: 1, prepares })
+    const limitOf = async (name: string): Promise<unknown> => (await one.run(`SHOW ${name}`, []))[0]?.[name]
+    const seconds = (ms: number): string => `${ms / 1_000}s`
+    expect(await limitOf('statement_timeout')).toBe(seconds(DEADLINES.statementMs))
+    expect(await limitOf('lock_timeout')).toBe(seconds(DEADLINES.lockMs))
+    await one.close()
+  },
+)
+
 test('a database that sorts in another order is refused before anything is stored', async () => {
   await postgres.runScript(`CREATE DATABASE sorted TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'`)
   const place = { url: server.url('sorted'), connections: 1, prepares: true }
@@ -131,7 +143,9 @@ describe('the index of names', () => {
 
   test.each(['undefined_file', 'feature_not_supported', 'insufficient_privilege'])(
     'is left out if the extension can not be made: %s',
-    async (code) => void expect(await migrateWhere(code, code)).toBeUndefined(),
+    async (code) => {
+      expect(await migrateWhere(code, code)).toBeUndefined()
+    },
   )
 
   test('is not left out for a while for what passes', async () => {

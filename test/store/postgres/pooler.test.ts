@@ -81,11 +81,14 @@ describe.skipIf(PGBOUNCER === null)('a pooler in transaction mode', () => {
     await direct.close()
   })
 
-  test('limits hold in each transaction, and are left to no other', async () => {
+  test('limits hold in each transaction and for each call, and are left to no other', async () => {
     const one = connectPostgres({ ...locationOf(pooler.port), connections: 1 })
+    const other = new Bun.SQL(locationOf(pooler.port).url, { max: 1, prepare: false })
     const readLimit = async (): Promise<unknown> => (await one.run('SHOW statement_timeout', []))[0]?.statement_timeout
-    expect(await one.transaction(readLimit)).toBe(`${DEADLINES.statementMs / 1_000}s`)
-    expect(await readLimit()).toBe('0')
+    const expected = `${DEADLINES.statementMs / 1_000}s`
+    expect([await one.transaction(readLimit), await readLimit()]).toEqual([expected, expected])
+    expect([...(await other.unsafe('SHOW statement_timeout'))]).toEqual([{ statement_timeout: '0' }])
+    await other.close()
     await one.close()
   })
 })
