@@ -11,13 +11,14 @@ import type { Postgres } from './connection.ts'
 import { DATABASE_NOW } from './instance.ts'
 import { rowsAs } from './rows.ts'
 
-/** `oldest`: the first second that counts. `freed`: the one after which there is room for one more. */
+/** `until`: the last second that no longer counts. `oldest`: the first that does. `freed`: the one after which there is room for one more. */
 type Found = {
   bucket: string
   total: number
   expired: number
   passed: number
   lastSecond: number
+  until: number
   oldest: number | null
   freed: number | null
   nowMs: number
@@ -28,18 +29,27 @@ type Unlocked = { limit: CountedLimit; counted: number }
 const MOST_KNOWN = 100_000
 const LONGEST_SECONDS = HOUR_MS / 1_000
 
-const LOCK = `WITH now AS MATERIALIZED (SELECT ${DATABASE_NOW} AS ms)
-  SELECT windows.bucket, windows.total, windows.passed, windows.last_second AS "lastSecond", now.ms AS "nowMs",
+/**
+ * The wait for a lock takes time: what is counted belongs to the second after it, and what expires to the state before it,
+ * which is the one that the statement sees of other tables.
+ */
+const LOCK = `WITH started AS MATERIALIZED (SELECT ${DATABASE_NOW} AS ms),
+  windows AS MATERIALIZED (SELECT stored.bucket, stored.total, stored.passed, stored.last_second, rows.max,
+      started.ms / 1000 - rows.seconds AS oldest
+    FROM ${rowsAs({ bucket: 'text', seconds: 'bigint', max: 'bigint' })} CROSS JOIN started
+    JOIN limit_windows AS stored ON stored.bucket = rows.bucket ORDER BY stored.bucket FOR UPDATE OF stored),
+  locked AS MATERIALIZED (SELECT ${DATABASE_NOW} AS ms FROM (SELECT count(*) FROM windows) AS waited)
+  SELECT windows.bucket, windows.total, windows.passed, windows.last_second AS "lastSecond", locked.ms AS "nowMs",
+    windows.oldest - 1 AS until,
     CAST((SELECT coalesce(sum(count), 0) FROM limit_usage WHERE limit_usage.bucket = windows.bucket
-      AND second > windows.passed AND second < now.ms / 1000 - rows.seconds) AS bigint) AS expired,
+      AND second > windows.passed AND second < windows.oldest) AS bigint) AS expired,
     (SELECT min(second) FROM limit_usage WHERE limit_usage.bucket = windows.bucket
-      AND second > windows.passed AND second >= now.ms / 1000 - rows.seconds) AS oldest,
-    CASE WHEN windows.total >= rows.max THEN
+      AND second > windows.passed AND second >= windows.oldest) AS oldest,
+    CASE WHEN windows.total >= windows.max THEN
       (SELECT second FROM (SELECT second, sum(count) OVER (ORDER BY second) AS until FROM limit_usage
          WHERE limit_usage.bucket = windows.bucket AND second > windows.passed) AS sums
-       WHERE sums.until > windows.total - rows.max ORDER BY second LIMIT 1) END AS freed
-  FROM ${rowsAs({ bucket: 'text', seconds: 'bigint', max: 'bigint' })} CROSS JOIN now
-  JOIN limit_windows AS windows ON windows.bucket = rows.bucket ORDER BY windows.bucket FOR UPDATE OF windows`
+       WHERE sums.until > windows.total - windows.max ORDER BY second LIMIT 1) END AS freed
+  FROM windows CROSS JOIN locked ORDER BY windows.bucket`
 
 const ADD_WINDOWS = `INSERT INTO limit_windows (bucket, seconds, total, passed, last_second)
   SELECT bucket, seconds, 0, 0, 0 FROM ${rowsAs({ bucket: 'text', seconds: 'bigint' })}
@@ -149,13 +159,9 @@ export function createPostgresUsage({ run, send }: Pick<Postgres, 'run' | 'send'
 const toRow = (one: Window | Unlocked) => {
   const row = { bucket: one.limit.bucket, seconds: secondsOf(one.limit), count: one.counted }
   return 'second' in one
-    ? { ...row, second: one.second, expired: one.expired, passed: passedOf(one) }
+    ? { ...row, second: one.second, expired: one.expired, passed: Math.max(one.passed, one.until) }
     : { ...row, second: null, expired: 0, passed: 0 }
 }
-
-/** The last second that counts no more. */
-const passedOf = ({ limit, nowMs, passed }: Window): number =>
-  Math.max(passed, Math.floor(nowMs / 1_000) - secondsOf(limit) - 1)
 
 function toUse({ limit, nowMs, readAt, second, oldest, freed, ...window }: Window): LimitUse {
   const used = window.total - window.expired + window.counted

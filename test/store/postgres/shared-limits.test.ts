@@ -8,6 +8,7 @@ import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { readEventText } from '../../../src/events/event-input.ts'
 import { createEventRecorder } from '../../../src/events/events.ts'
 import { connectPostgres } from '../../../src/store/postgres/connection.ts'
+import { DATABASE_NOW } from '../../../src/store/postgres/instance.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import type { CountedLimit, KeyRow, LimitUse } from '../../../src/store/types.ts'
@@ -178,6 +179,24 @@ describe('an hourly limit over three instances', () => {
       [4, 50, 60],
     ])
   })
+})
+
+test('what waited for another instance counts from the moment when it was stored', async () => {
+  await record({ store: 0 })
+  const secondNow = async (): Promise<number> =>
+    Number((await run(`SELECT ${DATABASE_NOW} / 1000 AS second`))[0]?.second)
+  let [until, waited]: [number, Promise<unknown>] = [0, Promise.resolve()]
+  await database.transaction(async () => {
+    await run('SELECT bucket FROM limit_windows WHERE bucket = $1 FOR UPDATE', limit.bucket)
+    const isWaiting = async (): Promise<boolean> => (await run('SELECT pid FROM pg_locks WHERE NOT granted')).length > 0
+    waited = record({ store: 1 })
+    while (!(await isWaiting())) await new Promise(setImmediate)
+    const begunAt = await secondNow()
+    while ((until = await secondNow()) < begunAt + 2) await new Promise(setImmediate)
+  })
+  expect(await waited).toBe(true)
+  const [newest] = await run('SELECT max(second) AS second FROM limit_usage WHERE bucket = $1', limit.bucket)
+  expect(Number(newest?.second)).toBeGreaterThanOrEqual(until)
 })
 
 test('the items of a visit report fit as a whole, and a repeated report is not counted', async () => {
