@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { diskFull, isDamage, isOutOfRoom, StoreError } from './errors.ts'
 import { ensureFolder, folderFault, requireAccess } from './folder.ts'
 import { MIGRATIONS } from './migrations/index.ts'
-import { findMark, folderPlace, refuseMarked } from '../move/mark.ts'
+import { dropProgress, findMark, folderPlace, refuseMarked } from '../move/mark.ts'
 import { prepareLazily } from './statements.ts'
 import { applyMigrations, type OnUpgrade, upgrade } from './upgrades.ts'
 
@@ -96,6 +96,7 @@ export function openDatabase(
   const db = openFile(path)
   try {
     upgrade(db, path, migrations, onUpgrade)
+    dropProgress(db)
   } catch (error) {
     db.close()
     throw error

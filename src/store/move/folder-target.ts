@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { truncateLog } from '../engine/checkpoints.ts'
-import { databasePath, makeDatabase, openFile } from '../engine/database.ts'
+import { databasePath, makeDatabase, openDatabase, openFile } from '../engine/database.ts'
 import { createContactIndex } from '../search/contact-index.ts'
 import { readFields } from './lines.ts'
 import { sampleLines } from './samples.ts'
@@ -18,7 +18,7 @@ const SORTING_THREADS = 2
 /** Becomes the database of the folder once it is complete. The second time, it goes on. */
 export function openDraft(folder: string): Database {
   const path = draftPath(folder)
-  if (!hasDraft(folder)) makeDatabase(path).close()
+  if (!hasDraft(folder)) makeDraft(path)
   const db = openFile(path)
   // a power cut may end the last transactions, but leaves the file whole
   for (const pragma of ['synchronous = NORMAL', 'secure_delete = OFF', 'foreign_keys = OFF', 'temp_store = FILE'])
@@ -29,8 +29,21 @@ export function openDraft(folder: string): Database {
   return db
 }
 
+/** Under another name first: a draft that is there has its tables. */
+function makeDraft(path: string): void {
+  const unfinished = `${path}.new`
+  removeFiles(unfinished)
+  makeDatabase(unfinished).close()
+  renameSync(unfinished, path)
+}
+
+const removeFiles = (path: string): void => {
+  for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`, { force: true })
+}
+
 export function removeDraft(folder: string): void {
-  for (const end of ['', '-wal', '-shm']) rmSync(`${draftPath(folder)}${end}`, { force: true })
+  const path = draftPath(folder)
+  for (const one of [path, `${path}.new`]) removeFiles(one)
 }
 
 export function findDraftId(db: Database): string | null {
@@ -54,12 +67,11 @@ export function createFolderTarget(db: Database, { id, folder }: { id: string; f
     sample: async (table, after, count) => sampleLines(db, table, after, count),
     complete: async () => complete(db),
     release: async () => {
-      db.transaction(() => {
-        for (const name of ['move_state', 'move_progress', 'move_later']) db.run(`DROP TABLE ${name}`)
-      }).immediate()
       truncateLog(db)
       db.close()
+      // opening it removes what is left of the move, also after a crash in between
       renameSync(draftPath(folder), databasePath(folder))
+      openDatabase(folder).close()
     },
     close: async () => db.close(),
   }

@@ -10,6 +10,18 @@ export type Mark = { id: string; state: 'moving' | 'moved'; /** without a passwo
 export const readMark = (value: string | null | undefined): Mark | null =>
   typeof value === 'string' ? (JSON.parse(value) as Mark) : null
 
+/** The progress of a move into a folder, which its draft has. */
+const PROGRESS_TABLES = ['move_state', 'move_progress', 'move_later']
+const HAS_PROGRESS = "SELECT 1 FROM sqlite_schema WHERE name = 'move_state'"
+
+/** Once the draft has become the folder's database. */
+export function dropProgress(db: Database): void {
+  if (db.query(HAS_PROGRESS).get() === null) return
+  db.transaction(() => {
+    for (const name of PROGRESS_TABLES) db.run(`DROP TABLE IF EXISTS ${name}`)
+  }).immediate()
+}
+
 const HAS_INSTALL = "SELECT 1 FROM sqlite_schema WHERE name = 'install'"
 
 export function findMark(db: Database): Mark | null {

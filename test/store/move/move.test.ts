@@ -1,10 +1,10 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { idAt } from '../../../src/core/ids.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
-import { databasePath, openDatabase, openMarked } from '../../../src/store/engine/database.ts'
+import { APPLICATION_ID, databasePath, openDatabase, openMarked } from '../../../src/store/engine/database.ts'
 import { lockFolder } from '../../../src/store/engine/folder-lock.ts'
 import { Stopped } from '../../../src/store/move/copy.ts'
 import { moveToFolder, moveToPostgres, undoMoveToFolder, undoMoveToPostgres } from '../../../src/store/move/move.ts'
@@ -368,7 +368,7 @@ describe('refused', () => {
     await there(source)
     const store = await openPostgresStore(place, { rules: STORE_RULES })
     await store.canCommit()
-    await expect(back(newFolder())).rejects.toThrow('A server is running on it')
+    await expect(back(newFolder())).rejects.toThrow('A server is using it')
     await store.close()
   }, 60_000)
 
@@ -410,6 +410,61 @@ describe('refused', () => {
     place = { ...place, url: server.url(`other${databases}`) }
     await expect(there(source)).rejects.toThrow('sorts text by the rules of')
   })
+})
+
+describe('a move into a folder that was killed', () => {
+  const draftOf = (folder: string): string => `${databasePath(folder)}.moving`
+  const fill = async (): Promise<void> => {
+    addEvents(source, 10)
+    await there(source)
+  }
+
+  test('while it made the tables: it is refused, and can be given up and begun again', async () => {
+    await fill()
+    const folder = newFolder()
+    const draft = new Database(draftOf(folder), { create: true })
+    draft.run(`PRAGMA application_id = ${APPLICATION_ID}`)
+    draft.close()
+    await expect(back(folder)).rejects.toThrow('--undo')
+    await undoMoveToFolder({ folder, server: place })
+    await back(folder)
+    expect(dump(folder)).toEqual(dump(source))
+  }, 60_000)
+
+  test('before the draft got its name', async () => {
+    await fill()
+    const folder = newFolder()
+    // as SQLite leaves it at first
+    await Bun.write(`${draftOf(folder)}.new`, '')
+    await back(folder)
+    expect(dump(folder)).toEqual(dump(source))
+    expect(readdirSync(folder).filter((name) => name.includes('moving'))).toEqual([])
+  }, 60_000)
+
+  test('after the copy was complete: the next one ends it', async () => {
+    await fill()
+    const folder = newFolder()
+    // a folder can't be replaced by a file
+    const note = (): void => void mkdirSync(join(databasePath(folder), 'in'), { recursive: true })
+    await expect(back(folder, { note })).rejects.toThrow()
+    rmSync(databasePath(folder), { recursive: true })
+    await back(folder)
+    expect(dump(folder)).toEqual(dump(source))
+  }, 60_000)
+
+  test('after the database got its name: opening it removes the progress', async () => {
+    await fill()
+    const folder = newFolder()
+    await back(folder)
+    const db = new Database(databasePath(folder))
+    const listOwn = () =>
+      db.query("SELECT name FROM sqlite_schema WHERE name LIKE 'move\\_%' ESCAPE '\\'").values().flat()
+    expect(listOwn()).toEqual([])
+    db.run('CREATE TABLE move_state (id TEXT)')
+    openDatabase(folder).close()
+    expect(listOwn()).toEqual([])
+    db.close()
+  }, 60_000)
 })
 
 test('the folder of a finished move is private', async () => {
