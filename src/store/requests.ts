@@ -132,7 +132,7 @@ export function createRequestReads(db: Sql) {
      GROUP BY code, field, app_id, status ORDER BY "lastId" DESC`,
   )
   const revoked = db.prepare<RevokedUse, [string, number, number]>(
-    `SELECT api_keys.id AS keyId, name, sum(count) AS count FROM
+    `SELECT api_keys.id AS "keyId", name, CAST(sum(count) AS bigint) AS count FROM
        (SELECT caller, code, count FROM requests WHERE account_id = ?1 AND code IS NOT NULL AND received_at >= ?2
          ORDER BY id DESC LIMIT ?3) AS refused
      JOIN api_keys ON api_keys.id = caller AND revoked_at IS NOT NULL
@@ -217,20 +217,21 @@ export function createRequestWrites(db: Sql, { mostRequests }: RequestRules) {
   )
   const removeOldest = db.prepare(
     `DELETE FROM requests WHERE id IN
-       (SELECT id FROM requests WHERE pool = ? AND account_id = ? AND caller = ? ORDER BY id LIMIT ?)`,
+       (SELECT id FROM requests WHERE pool = ? AND account_id = ? AND caller = ? ORDER BY id LIMIT ?${db.dialect.skipLocked})`,
   )
   const counting = createCallerCounts(db)
 
-  /** Removes the oldest of the caller with the most, so that one caller doesn't push out others. */
+  /** Removes the oldest of the caller with the most, so that one caller doesn't push out others: each instance what it added. */
   const trim = async (pool: RequestPool): Promise<void> => {
     let excess = ((await total.get(REQUEST_POOLS[pool]))?.rows ?? 0) - mostRequests[pool]
     while (excess > 0) {
       const most = await largest.get(REQUEST_POOLS[pool])
       if (!most) return
-      const removed = Math.min(excess, most.rows)
-      await removeOldest.run(most.pool, most.accountId, most.caller, removed)
-      await counting.add([most], -removed)
-      excess -= removed
+      const { changes } = await removeOldest.run(most.pool, most.accountId, most.caller, Math.min(excess, most.rows))
+      // another instance is removing the rest
+      if (changes === 0) return
+      await counting.add([most], -changes)
+      excess -= changes
     }
   }
 

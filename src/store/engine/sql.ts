@@ -92,6 +92,8 @@ export type Dialect = {
   unindexed(column: string): string
   /** After all else: rows of this table stay as they are until the transaction ends. */
   lock(table: string): string
+  /** The same in a subquery of one table, for rows that a DELETE finds: without those that other transactions delete. */
+  skipLocked: string
   /** How far an id may be below one that was committed before it. */
   lateIds: number
   /** The ids of a person's events or visit reports, of some types. */
@@ -144,6 +146,7 @@ export const SQLITE: Dialect = {
   indexedBy: (name) => ` INDEXED BY ${name}`,
   unindexed: (column) => `+${column}`,
   lock: () => '',
+  skipLocked: '',
   lateIds: 0,
   personIds: selectIds,
   somePersonIds: selectSomeIds,
@@ -200,6 +203,7 @@ export const POSTGRES: Dialect = {
   indexedBy: () => '',
   unindexed: (column) => column,
   lock: (table) => ` FOR UPDATE OF ${table}`,
+  skipLocked: ' FOR UPDATE SKIP LOCKED',
   lateIds: LATE_IDS,
   personIds: rowsOfPerson,
   somePersonIds: (table, { order, limit, ...filter }) =>
