@@ -46,7 +46,8 @@ const codeOf = (error: unknown): string => read(error, 'code')
 /** Another transaction was in the way: the same again can succeed. */
 export const isConflict = (error: unknown): boolean => CONFLICTS.has(stateOf(error)) || error instanceof IdsUsedUp
 
-const isNotAdmitted = (error: unknown): boolean => error instanceof StoreError && error.code === 'too_many_instances'
+const isNotAdmitted = (error: unknown): boolean =>
+  error instanceof StoreError && ['too_many_instances', 'newer_schema'].includes(error.code)
 
 /** A statement before, in the same transaction, has failed. */
 export const isAborted = (error: unknown): boolean => stateOf(error) === '25P02'

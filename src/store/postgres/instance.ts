@@ -8,6 +8,7 @@ import { StoreError } from '../engine/errors.ts'
 import type { Instances } from '../instances.ts'
 import type { Run } from './connection.ts'
 import { IdsUsedUp, isPassingFault } from './faults.ts'
+import { refuseNewer } from './migrations.ts'
 
 const NUMBER_LEASE_MS = 30_000
 const RENEW_MS = 5_000
@@ -47,6 +48,9 @@ const TAKE_DUTY = `UPDATE duties SET holder = $1, held_until = ${DATABASE_NOW} +
   WHERE name = 'maintenance' AND (holder = $1 OR held_until <= ${DATABASE_NOW}) RETURNING epoch`
 
 const LEAVE_DUTY = `UPDATE duties SET held_until = 0 WHERE holder = $1`
+
+const READ_VERSIONS =
+  'SELECT settings_version.version AS settings, schema_version.version AS schema FROM settings_version, schema_version'
 
 type Given = { run: Run; now: () => number; monotonicMs?: () => number }
 type Held = { number: number; ids: IdSequence; lastId: number; until: number; isLost: boolean }
@@ -96,8 +100,12 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
 
   const listeners: (() => void)[] = []
   let [version, confirmedMs, isLooking] = [-1, Number.NEGATIVE_INFINITY, false]
-  const readVersion = async (by: Run): Promise<number> =>
-    Number((await by('SELECT version FROM settings_version', []))[0]?.version)
+  /** Of the settings. @throws StoreError if a newer executable has changed the schema meanwhile */
+  const readVersion = async (by: Run): Promise<number> => {
+    const [row] = await by(READ_VERSIONS, [])
+    refuseNewer(Number(row?.schema))
+    return Number(row?.settings)
+  }
   const look = async (): Promise<void> => {
     if (isLooking) return
     isLooking = true

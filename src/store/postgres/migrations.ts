@@ -39,6 +39,13 @@ async function createVersion(run: Postgres['run']): Promise<void> {
   }
 }
 
+/** @throws StoreError `newer_schema` */
+export function refuseNewer(version: number): void {
+  if (version <= POSTGRES_VERSION) return
+  const problem = `The database has schema version ${version}; this executable supports versions up to ${POSTGRES_VERSION}.`
+  throw new StoreError('newer_schema', `${problem} Use a newer executable.`)
+}
+
 /** Several instances may start at once: the lock of a row lets one of them migrate. */
 export async function migrate({
   run,
@@ -51,10 +58,7 @@ export async function migrate({
     await runScript(BEGIN)
     const [row] = await run('SELECT version FROM schema_version', [])
     const version = Number(row?.version ?? 0)
-    if (version > POSTGRES_VERSION) {
-      const problem = `The database has schema version ${version}; this executable supports versions up to ${POSTGRES_VERSION}.`
-      throw new StoreError('newer_schema', `${problem} Use a newer executable.`)
-    }
+    refuseNewer(version)
     const missing = MIGRATIONS.slice(version)
     if (missing.length === 0) return
     const [server] = await run('SELECT version() AS name', [])

@@ -10,6 +10,7 @@ import { connectPostgres, type Postgres } from '../../../src/store/postgres/conn
 import { joinInstances } from '../../../src/store/postgres/instance.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { MessageContent } from '../../../src/store/message-types.ts'
+import { createRequestWrites, type NewRequest } from '../../../src/store/requests.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
 import { createQueue, RECORD } from '../conformance/delivery-queue.ts'
@@ -48,9 +49,9 @@ afterEach(async () => {
   await admin.unsafe(`DROP DATABASE ${name} WITH (FORCE)`)
 })
 
-async function open(): Promise<Store> {
+async function open(rules: Partial<typeof STORE_RULES> = {}): Promise<Store> {
   const location = { url: server.url(name), connections: 3, prepares: true }
-  const store = await openPostgresStore(location, { now: () => AT, rules: STORE_RULES })
+  const store = await openPostgresStore(location, { now: () => AT, rules: { ...STORE_RULES, ...rules } })
   opened.push(store)
   return store
 }
@@ -69,6 +70,22 @@ const countBy = (ids: readonly number[]): Map<number, number> =>
   new Map([...Map.groupBy(ids, (id) => id % NUMBERS)].map(([number, of]) => [number, of.length]))
 
 const LIVE: MessageContent = { trigger: { event: 'results_ready' }, mail: { subject: 'S', body: 'B' } }
+
+const REQUEST: NewRequest = {
+  pool: 'accepted',
+  accountId: 'acc_1',
+  appId: 1,
+  caller: 'key_1',
+  at: AT,
+  method: 'POST',
+  path: '/api/v1/events',
+  tool: null,
+  status: 200,
+  code: null,
+  field: null,
+  requestId: 'req_1',
+  count: 1,
+}
 
 const goLive = async (store: Store, content: MessageContent = LIVE): Promise<number> => {
   const draft = { id: null, name: 'M', status: 'live', content } as const
@@ -229,6 +246,39 @@ test('each write sees the messages that another instance has stored', async () =
   done(await first.setMessageStatus({ ...BY, appId: 1, id: messageId, status: 'paused', idempotency: null }))
   done(await second.recordEvent(eventWrite({ email: 'c@example.com' })))
   expect(await deliveriesOf(first)).toHaveLength(1)
+})
+
+test('an instance saves nothing once a newer one has changed the schema', async () => {
+  const store = await open()
+  done(await store.createAccount(newAccount()))
+  done(await store.recordEvent(eventWrite()))
+  await database.run('UPDATE schema_version SET version = version + 1', [])
+  for (const outcome of [await store.recordEvent(eventWrite()), await store.touch({})])
+    expect(outcome).toMatchObject({ refusal: 'unavailable', reason: expect.stringContaining('Use a newer executable') })
+  expect(await store.canCommit()).toBe(false)
+  expect(await valueOf('SELECT count(*) FROM events')).toBe(1)
+  const { look } = await joinInstances({ run: database.run, now: () => AT })
+  expect(look()).rejects.toThrow('Use a newer executable')
+})
+
+test('the log of requests has its length after two instances removed the oldest at once', async () => {
+  const MOST = 40
+  const rules = { ...STORE_RULES, mostRequests: { refused: MOST, unkeyed: MOST, accepted: MOST } }
+  const store = await open(rules)
+  const other = createRequestWrites(database.sql, rules)
+  const requestsOf = (caller: string, count: number): NewRequest[] =>
+    Array.from({ length: count }, (_, index) => ({ ...REQUEST, caller, requestId: `${caller}-${index}` }))
+  done(await store.addRequests(requestsOf('key_1', MOST)))
+  let added: Promise<unknown> = Promise.resolve()
+  await database.transaction(async () => {
+    await other.addRequests(requestsOf('key_2', 15))
+    added = store.addRequests(requestsOf('key_3', 15))
+    const isWaiting = async () => (await admin.unsafe(`SELECT 1 FROM pg_locks WHERE NOT granted`)).length > 0
+    while (!(await isWaiting())) await Bun.sleep(1)
+  })
+  expect(await added).toEqual({ done: true })
+  expect(await valueOf('SELECT count(*) FROM requests')).toBe(MOST)
+  expect(await valueOf('SELECT sum(rows)::bigint FROM request_callers')).toBe(MOST)
 })
 
 test('events, deliveries and key use leave the version of the settings alone', async () => {
