@@ -52,10 +52,53 @@ function listPeople(jobs: readonly Job[], readEvent: ReadEvent): Set<string> | n
   return people
 }
 
-export type EngineOptions = { instance: Instance; sealer: Sealer; readEvent?: ReadEvent; rules: Rules }
-
 /** Only by the instance whose turn it is. Its turn can't end before the transaction does. */
-const DUTIES: ReadonlySet<WriteName> = new Set(['cleanUp', 'expire', 'runSchedules', 'checkBrakes', 'saveAlerts'])
+const DUTIES = ['cleanUp', 'expire', 'runSchedules', 'checkBrakes', 'saveAlerts'] as const satisfies WriteName[]
+const isDuty = ({ name }: Job): boolean => DUTIES.some((one) => one === name)
+
+/** They lock what they decide by, or decide nothing. */
+const CONCURRENT: ReadonlySet<WriteName> = new Set([
+  ...DUTIES,
+  'addCalls',
+  'addNotes',
+  'addRequests',
+  'chooseTopics',
+  'claimDeliveries',
+  'dropClaim',
+  'dropJoined',
+  'eraseContact',
+  'extendClaim',
+  'importTopicEnds',
+  'markCaptured',
+  'markDeferred',
+  'markFailed',
+  'markHanded',
+  'markSent',
+  'markSkipped',
+  'markUnknown',
+  'moveWaiting',
+  'noteFailedSignIns',
+  'noteKeyUse',
+  'noteTestSent',
+  'releaseClaims',
+  'reportAddress',
+  'reportDeliveries',
+  'resubscribe',
+  'retryUnreached',
+  'saveLimitWaits',
+  'suppress',
+  'suppressMany',
+  'takeToken',
+  'touch',
+  'touchSession',
+  'unsubscribe',
+  'unsuppress',
+])
+
+/** One at a time on all instances, as on SQLite, because they decide by settings that others may be changing. */
+const changesSettings = (job: Job): boolean => !isPlanned(job) && !CONCURRENT.has(job.name)
+
+export type EngineOptions = { instance: Instance; sealer: Sealer; readEvent?: ReadEvent; rules: Rules }
 
 /** `epoch`: of when it read what it writes. */
 const isOfTurn = ({ input }: Job, epoch: number | null): boolean =>
@@ -93,23 +136,23 @@ function createLane(postgres: Postgres, { instance, sealer, readEvent, rules, no
 
   /** of the settings that `live` holds; null: unknown */
   let version: number | null = null
-  const dropOutdated = async (): Promise<void> => {
-    const found = await instance.readVersion(postgres.run)
+  const dropOutdated = async (jobs: readonly Job[]): Promise<void> => {
+    const found = await instance.readVersion(postgres.run, { locks: jobs.some(changesSettings) })
     if (found !== version) live.forget()
     version = found
   }
 
   const runInTurn = async (jobs: Job[]): Promise<Outcome[]> => {
-    if (!jobs.some(({ name }) => DUTIES.has(name))) return await runAll(jobs)
+    if (!jobs.some(isDuty)) return await runAll(jobs)
     const epoch = await instance.takeDuty(postgres.run)
-    const isRefused = (job: Job): boolean => DUTIES.has(job.name) && !isOfTurn(job, epoch)
+    const isRefused = (job: Job): boolean => isDuty(job) && !isOfTurn(job, epoch)
     const outcomes = await runAll(jobs.filter((job) => !isRefused(job)))
     return jobs.map((job) => (isRefused(job) ? { refusal: 'already_done' } : (outcomes.shift() as Outcome)))
   }
 
   const commitTogether = (jobs: Job[]): Promise<Outcome[]> =>
     postgres.transaction(async () => {
-      await parts.open([...listLimits(jobs)], dropOutdated())
+      await parts.open([...listLimits(jobs)], dropOutdated(jobs))
       // planned writes begin with their people, who are looked for at the same time
       if (!jobs.every(isPlanned)) await parts.opened()
       const outcomes = await runInTurn(jobs)

@@ -101,8 +101,8 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   const listeners: (() => void)[] = []
   let [version, confirmedMs, isLooking] = [-1, Number.NEGATIVE_INFINITY, false]
   /** Of the settings. @throws StoreError if a newer executable has changed the schema meanwhile */
-  const readVersion = async (by: Run): Promise<number> => {
-    const [row] = await by(READ_VERSIONS, [])
+  const readVersion = async (by: Run, { locks }: { locks: boolean }): Promise<number> => {
+    const [row] = await by(locks ? `${READ_VERSIONS} FOR UPDATE OF settings_version` : READ_VERSIONS, [])
     refuseNewer(Number(row?.schema))
     return Number(row?.settings)
   }
@@ -111,7 +111,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     isLooking = true
     const askedMs = monotonicMs()
     try {
-      const found = await readVersion(run)
+      const found = await readVersion(run, { locks: false })
       if (found !== version) for (const listener of listeners) listener()
       version = found
       confirmedMs = askedMs
@@ -153,6 +153,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     prepareIds: createTurns<void, void>(prepareIds),
     renew,
     look,
+    /** Of the settings. `locks`, in a transaction: nobody else changes them until its end. */
     readVersion,
     /** In a transaction: until its end, no other instance takes over. */
     takeDuty,
