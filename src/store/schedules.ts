@@ -2,7 +2,8 @@
  * People whose date or inactivity will trigger a message. Each has one row per message, so that nothing is scanned:
  * test/bench/dates.ts measures a day with a million people.
  */
-import type { Sql } from './engine/sql.ts'
+import type { Dialect, Sql } from './engine/sql.ts'
+import { idAt } from '../core/ids.ts'
 import { someInOrder } from '../core/in-order.ts'
 import { createActivityReads } from './events.ts'
 import type { LiveMessage, LiveMessages } from './live-messages.ts'
@@ -63,15 +64,30 @@ const toSchedule = ({ trigger, ...row }: Row): Schedule => ({ ...row, trigger: J
 const OPEN = `SELECT ${COLUMNS} FROM message_schedules WHERE is_over = 0`
 const LAST_ID = Number.MAX_SAFE_INTEGER
 
+/**
+ * The last id to fill up to: nobody below it is added any more, nor changed by a write that doesn't know the schedule.
+ * With several instances, that takes a while.
+ */
+const fillableUntil =
+  ({ lateIds }: Pick<Dialect, 'lateIds'>) =>
+  ({ fillTo, since }: Pick<Row, 'fillTo' | 'since'>, at: number): number => {
+    const last = fillTo ?? LAST_ID
+    if (lateIds === 0) return last
+    const settled = idAt(at) - lateIds
+    return settled < idAt(since) ? 0 : Math.min(last, settled)
+  }
+
 export function createScheduleReads(db: Sql, { latestLook }: Pick<ScheduleRules, 'latestLook'>) {
   const open = db.prepare<Row, []>(OPEN)
   const over = db.prepare('SELECT 1 FROM message_schedules WHERE is_over = 1 LIMIT 1')
   const unfilled = db.prepare('SELECT 1 FROM contacts WHERE app_id = ? AND id > ? AND id <= ? LIMIT 1')
   const due = db.prepare('SELECT 1 FROM scheduled_people WHERE schedule_id = ? AND due_at <= ? LIMIT 1')
   const tooFar = db.prepare('SELECT 1 FROM scheduled_people WHERE schedule_id = ? AND due_at > ? LIMIT 1')
-  const hasWork = async ({ id, appId, trigger, filledUntil, fillTo }: Schedule, at: number): Promise<boolean> => {
-    if ((await unfilled.get(appId, filledUntil, fillTo ?? LAST_ID)) !== null || (await due.get(id, at)) !== null)
-      return true
+  const lastToFill = fillableUntil(db.dialect)
+  const hasWork = async (schedule: Schedule, at: number): Promise<boolean> => {
+    const { id, appId, trigger, filledUntil } = schedule
+    if ((await unfilled.get(appId, filledUntil, lastToFill(schedule, at))) !== null) return true
+    if ((await due.get(id, at)) !== null) return true
     const latest = latestLook(trigger, at)
     return Number.isFinite(latest) && (await tooFar.get(id, latest)) !== null
   }
@@ -103,11 +119,14 @@ export function createMessageSchedules({ db, live, rules }: Omit<Parts, 'start' 
   const ofApp = db.prepare<Row, [number]>(`SELECT ${COLUMNS} FROM message_schedules WHERE app_id = ? AND is_over = 0`)
   const end = db.prepare('UPDATE message_schedules SET is_over = 1 WHERE id = ?')
   const endOf = db.prepare('UPDATE message_schedules SET is_over = 1 WHERE message_id = ? AND is_over = 0')
+  const { greatest, lateIds } = db.dialect
+  const lastPerson = '(SELECT coalesce(max(id), 0) FROM contacts WHERE app_id = ?1)'
   const add = db.prepare(
     `INSERT INTO message_schedules (app_id, message_id, trigger, timezone, since_at, filled_until, fill_to)
-     VALUES (?1, ?2, ?3, ?4, ?5, 0, 
-       CASE WHEN ?6 = 1 THEN (SELECT coalesce(max(id), 0) FROM contacts WHERE app_id = ?1) END)`,
+     VALUES (?1, ?2, ?3, ?4, ?5, 0, CASE WHEN ?6 = 1 THEN ${greatest(lastPerson, 'CAST(?7 AS bigint)')} END)`,
   )
+  /** Of whoever is being added by a write that doesn't know the schedule. */
+  const lastUnaware = (at: number): number => (lateIds === 0 ? 0 : idAt(at) + lateIds)
   return {
     /** The message goes live: what was due before is no trigger. */
     restart: async (messageId: number): Promise<void> => void (await endOf.run(messageId)),
@@ -127,7 +146,8 @@ export function createMessageSchedules({ db, live, rules }: Omit<Parts, 'start' 
       for (const row of open) if (!wanted.some((one) => isSame(row, one))) await end.run(row.id)
       for (const one of wanted) {
         if (open.some((row) => isSame(row, one))) continue
-        await add.run(appId, one.messageId, one.trigger, one.timezone, at, Number(one.isFilledByWrites))
+        const filling = [at, Number(one.isFilledByWrites), lastUnaware(at)]
+        await add.run(appId, one.messageId, one.trigger, one.timezone, ...filling)
       }
       // the new schedules are read with the messages
       live.drop(appId)
@@ -166,7 +186,14 @@ export function createScheduleWrites({ db, live, start, rules }: Parts) {
     `UPDATE scheduled_people SET due_at = ?1 WHERE schedule_id = ?2 AND contact_id IN
        (SELECT contact_id FROM scheduled_people WHERE schedule_id = ?2 AND due_at > ?3 LIMIT ${LOOKED_AT})`,
   )
-  const change = createScheduleChanges(db)
+  // a write of the person may have changed the row since it was read
+  const put = db.prepare(
+    'INSERT INTO scheduled_people (schedule_id, contact_id, due_at) VALUES (?, ?, ?) ON CONFLICT (schedule_id, contact_id) DO NOTHING',
+  )
+  const ofLook = 'WHERE schedule_id = ? AND contact_id = ? AND due_at = ?'
+  const move = db.prepare(`UPDATE scheduled_people SET due_at = ? ${ofLook}`)
+  const drop = db.prepare(`DELETE FROM scheduled_people ${ofLook}`)
+  const lastToFill = fillableUntil(db.dialect)
   const { lastActiveAt } = createActivityReads(db)
 
   const purgeOne = async (): Promise<boolean> => {
@@ -179,11 +206,9 @@ export function createScheduleWrites({ db, live, start, rules }: Parts) {
   const lastActive = async (trigger: TimedTrigger, contactId: number, createdAt: number): Promise<number> =>
     'inactiveDays' in trigger ? ((await lastActiveAt(contactId)) ?? createdAt) : createdAt
 
-  const fill = async (
-    { id, appId, trigger, timezone, since, filledUntil, fillTo }: Schedule,
-    at: number,
-  ): Promise<boolean> => {
-    const found = await people.all(appId, filledUntil, fillTo ?? LAST_ID)
+  const fill = async (schedule: Schedule, at: number): Promise<boolean> => {
+    const { id, appId, trigger, timezone, since, filledUntil } = schedule
+    const found = await people.all(appId, filledUntil, lastToFill(schedule, at))
     const last = found.at(-1)
     if (!last) return false
     for (const person of found) {
@@ -191,7 +216,7 @@ export function createScheduleWrites({ db, live, start, rules }: Parts) {
       const activeAt = await lastActive(trigger, person.id, person.createdAt)
       const facts = { fields, timezone: timezone ?? 'UTC', lastActiveAt: () => activeAt, since, at }
       const dueAt = rules.planFirstLook(trigger, facts)
-      if (dueAt !== null) await change({ scheduleId: id, contactId: person.id, dueAt })
+      if (dueAt !== null) await put.run(id, person.id, dueAt)
     }
     await noteFilled.run(last.id, id)
     return found.length === FILLED_PEOPLE
@@ -205,7 +230,8 @@ export function createScheduleWrites({ db, live, start, rules }: Parts) {
       const activeAt = await lastActive(trigger, contactId, createdAt)
       const facts = { dueAt, lastActiveAt: () => activeAt, at }
       const { starts: started, nextAt } = rules.planLook(trigger, facts)
-      await change({ scheduleId: id, contactId, dueAt: email === null ? null : nextAt })
+      if (email === null || nextAt === null) await drop.run(id, contactId, dueAt)
+      else await move.run(nextAt, id, contactId, dueAt)
       if (email !== null && started && message) starts.push(startOf({ appId, email, message, at }, started))
     }
     if (starts.length > 0) await start(starts)
