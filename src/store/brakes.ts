@@ -24,7 +24,7 @@ export function createBrakes({ db, retries, rules }: Parts) {
   const find = db.prepare<StoredBrake, [number]>(
     `SELECT kind, failures, emails, since, released_at AS "releasedAt", base_sent AS "baseSent", base_bounced AS "baseBounced",
        base_complained AS "baseComplained"
-     FROM mail_brakes WHERE app_id = ?`,
+     FROM mail_brakes WHERE app_id = ?${db.dialect.lock('mail_brakes')}`,
   )
   const limits = db.prepare<BrakeLimits, [number]>(
     'SELECT complaint_limit AS "complaintLimit", bounce_limit AS "bounceLimit" FROM app_mail_settings WHERE app_id = ?',
