@@ -138,11 +138,7 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
     `SELECT 1 FROM deliveries WHERE app_id = ?1 AND ${USES_DEDUPE_KEY} AND handed_at IS NOT NULL AND state <> 'kept'
        AND contact_id = (SELECT id FROM contacts WHERE app_id = ?1 AND email = ?2) LIMIT 1`,
   )
-  const countFailure = db.prepare(
-    `INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, 0, ?, ?)
-     ON CONFLICT (app_id, day) DO UPDATE SET bounced = mail_days.bounced + excluded.bounced,
-       complained = mail_days.complained + excluded.complained`,
-  )
+  const countFailure = db.prepare(dialect.addCounts('mail_days', ['app_id', 'day'], ['sent', 'bounced', 'complained']))
   const softBounces = prepareSoftBounces(db)
   const noteChange = createChangeNote(db)
   const noted = db.prepare<object, [number, string, Failure]>(
@@ -251,7 +247,7 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
         if ((await anySent.get(appId, email)) === null) return { wasSent: false }
         if (!isNew && !isChanged) return { wasSent: true }
         const counted = [Number(kind === 'bounced'), Number(kind === 'complained')]
-        await countFailure.run(appId, Math.floor(at / DAY_MS), ...counted)
+        await countFailure.run(appId, Math.floor(at / DAY_MS), 0, ...counted)
       }
       await brakes.check(appId, at)
       return { wasSent: true }

@@ -89,7 +89,7 @@ const REACHED = [
  * of an app with 200 messages: 10 ms for 30 days).
  */
 export function createResultReads(db: Sql) {
-  const { crossJoin, indexedBy, isOneOfTexts, textsOf } = db.dialect
+  const { crossJoin, joinCounts, indexedBy, isOneOfTexts, textsOf } = db.dialect
   const days = db.prepare<DayCount, [number, number, number]>(
     `SELECT day, outcome, reason, emails, came_back AS "cameBack", opened, reached_goal AS "reachedGoal"
      FROM message_days WHERE message_id = ? AND day BETWEEN ? AND ? AND emails > 0 ORDER BY day`,
@@ -103,18 +103,19 @@ export function createResultReads(db: Sql) {
        coalesce(${sumOf('complained')}, 0) AS complained
      FROM message_reports WHERE message_id = ? AND day BETWEEN ? AND ?`,
   )
+  const inRange = 'message_id = messages.id AND day BETWEEN ?2 AND ?3'
   // the order of both tables keeps each message on the primary key of its counts
   const appDays = db.prepare<AppDayCount, [number, number, number]>(
     `SELECT message_id AS "messageId", day, ${emailsIf("outcome = 'sent'")} AS sent,
        ${sumOf("CASE WHEN outcome = 'sent' THEN came_back ELSE 0 END")} AS "cameBack",
        ${emailsIf("outcome IN ('skipped', 'heldBack', 'kept', 'failed')")} AS unsent,
        ${emailsIf("outcome = 'waiting'")} AS waiting
-     FROM messages ${crossJoin} message_days ON message_id = messages.id AND day BETWEEN ?2 AND ?3
+     FROM messages ${joinCounts('message_days', inRange)}
      WHERE app_id = ?1 GROUP BY message_id, day ORDER BY message_id, day`,
   )
   const appCompared = db.prepare<StoredCompared & { messageId: number }, [number, number, number]>(
     `SELECT message_id AS "messageId", is_held_back AS "isHeldBack", ${sumOf('people')} AS people, ${REACHED}
-     FROM messages ${crossJoin} message_comparisons ON message_id = messages.id AND day BETWEEN ?2 AND ?3 AND is_first = 1
+     FROM messages ${joinCounts('message_comparisons', `${inRange} AND is_first = 1`)}
      WHERE app_id = ?1 GROUP BY message_id, is_held_back`,
   )
   const people = db.prepare<Omit<PeopleCounts, 'ofEarlier'>, [number, number]>(
@@ -138,17 +139,16 @@ export function createResultReads(db: Sql) {
     return { ...counts, ofEarlier: isCounted ? ((await ofEarlier.get(appId, from * DAY_MS))?.people ?? 0) : 0 }
   }
   const anySent = db.prepare(
-    `SELECT 1 FROM messages ${crossJoin} message_days ON message_id = messages.id
-     WHERE app_id = ? AND outcome = 'sent' AND emails > 0 LIMIT 1`,
+    `SELECT 1 FROM messages ${joinCounts('message_days', "message_id = messages.id AND outcome = 'sent' AND emails > 0")}
+     WHERE app_id = ? LIMIT 1`,
   )
   const failed = db.prepare<{ n: number }, [number, number, number]>(
-    `SELECT coalesce(${sumOf('emails')}, 0) AS n FROM messages ${crossJoin} message_days ON message_id = messages.id
-       AND day BETWEEN ?2 AND ?3 AND outcome = 'failed' WHERE app_id = ?1`,
+    `SELECT coalesce(${sumOf('emails')}, 0) AS n FROM messages
+       ${joinCounts('message_days', `${inRange} AND outcome = 'failed'`)} WHERE app_id = ?1`,
   )
   const unfit = db.prepare<UnfitCount, [number, number, number, string]>(
-    `SELECT message_id AS "messageId", reason, ${sumOf('emails')} AS emails FROM messages ${crossJoin} message_days
-       ON message_id = messages.id AND day BETWEEN ?2 AND ?3 AND outcome = 'skipped'
-       AND ${isOneOfTexts('reason', '?4')}
+    `SELECT message_id AS "messageId", reason, ${sumOf('emails')} AS emails FROM messages
+       ${joinCounts('message_days', `${inRange} AND outcome = 'skipped' AND ${isOneOfTexts('reason', '?4')}`)}
      WHERE app_id = ?1 GROUP BY message_id, reason HAVING sum(emails) > 0 ORDER BY emails DESC LIMIT ${MOST_UNFIT}`,
   )
   const inState = db.prepare<{ n: number }, [number, string]>(

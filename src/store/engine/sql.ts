@@ -36,6 +36,16 @@ export type Sql = {
 /** For transactions that only read, in which PostgreSQL locks no rows. */
 export const withoutLocks = (sql: Sql): Sql => ({ ...sql, dialect: { ...sql.dialect, lock: () => '' } })
 
+/** Counts that triggers and groups of writes add to. PostgreSQL stores them in parts. */
+export const COUNTERS = [
+  'mail_days',
+  'message_comparisons',
+  'message_days',
+  'message_reports',
+  'people_result_days',
+] as const
+export type Counter = (typeof COUNTERS)[number]
+
 export type Orm = BaseSQLiteDatabase<'sync' | 'async', unknown>
 
 type Fields = Record<string, string>
@@ -84,6 +94,10 @@ export type Dialect = {
   positionOf(part: string, text: string): string
   /** JOIN with ON, of tables that are read in this order. */
   crossJoin: string
+  /** JOIN with those counts, of a table before it, that `on` selects by their key. */
+  joinCounts(table: Counter, on: string): string
+  /** INSERT with a value for each column of the key, and each count that is added to what is stored. */
+  addCounts(table: Counter, key: readonly string[], counts: readonly string[]): string
   /** JOIN of those rows of a table whose ids a subquery finds for each row before. Only their ids may be selected. */
   joinIds(table: string, name: string, ids: string): string
   /** After the name of a table: the index that its rows are found with. */
@@ -110,6 +124,16 @@ const listFields = (fields: Fields): string =>
   Object.entries(fields)
     .map(([name, expression]) => `'${name}', ${expression}`)
     .join(', ')
+
+type Adding = { key: readonly string[]; counts: readonly string[]; part?: Fields }
+
+function addTo(table: string, { key, counts, part = {} }: Adding): string {
+  const marks = [...key, ...counts].map(() => '?')
+  const names = [...key, ...counts, ...Object.keys(part)]
+  const sums = counts.map((name) => `${name} = ${table}.${name} + excluded.${name}`)
+  return `INSERT INTO ${table} (${names.join(', ')}) VALUES (${[...marks, ...Object.values(part)].join(', ')})
+    ON CONFLICT (${[...key, ...Object.keys(part)].join(', ')}) DO UPDATE SET ${sums.join(', ')}`
+}
 
 const isPosition = (step: string): boolean => /^\d+$/.test(step)
 
@@ -142,6 +166,8 @@ export const SQLITE: Dialect = {
   least: (...values) => `min(${values.join(', ')})`,
   positionOf: (part, text) => `instr(${text}, ${part})`,
   crossJoin: 'CROSS JOIN',
+  joinCounts: (table, on) => `CROSS JOIN ${table} ON ${on}`,
+  addCounts: (table, key, counts) => addTo(table, { key, counts }),
   joinIds: (table, name, ids) => `CROSS JOIN ${table} AS ${name} ON ${name}.id IN (${ids})`,
   indexedBy: (name) => ` INDEXED BY ${name}`,
   unindexed: (column) => `+${column}`,
@@ -167,6 +193,9 @@ const rowsOfPerson = (table: PersonTable, { contact, types, from, upTo }: IdFilt
     ...(from === undefined ? [] : [`id >= ${from}`]),
     ...(upTo === undefined ? [] : [`id <= ${upTo}`]),
   ].join(' AND ')
+
+/** The table of a counter; the counter is a view that sums it. */
+export const partsOf = (table: Counter): string => `${table}_parts`
 
 /** JSON is read as `json`, which takes each text that JSON.stringify writes. `jsonb` does not take all. */
 export const POSTGRES: Dialect = {
@@ -199,6 +228,9 @@ export const POSTGRES: Dialect = {
   least: (...values) => `least(${values.join(', ')})`,
   positionOf: (part, text) => `strpos(${text}, ${part})`,
   crossJoin: 'JOIN',
+  // OFFSET keeps the condition within, where it selects the parts that are summed
+  joinCounts: (table, on) => `CROSS JOIN LATERAL (SELECT * FROM ${table} WHERE ${on} OFFSET 0) AS ${table}`,
+  addCounts: (table, key, counts) => addTo(partsOf(table), { key, counts, part: { part: 'own_part()' } }),
   joinIds: (_, name, ids) => `CROSS JOIN LATERAL (${ids}) AS ${name}`,
   indexedBy: () => '',
   unindexed: (column) => column,

@@ -3,7 +3,7 @@ import { MARK, type Mark, readMark } from './mark.ts'
 import { countRows, readRows, sampleRows } from './postgres-rows.ts'
 import { findInstance, type Queries, type Server } from './server.ts'
 import type { Source } from './sides.ts'
-import type { Table } from './tables.ts'
+import { storedName, type Table } from './tables.ts'
 
 /** The server: everything is read in one transaction of it. */
 export async function createPostgresSource(server: Server): Promise<Source> {
@@ -38,7 +38,7 @@ export async function markServer(server: Server, tables: readonly Table[], mark:
       `CREATE OR REPLACE FUNCTION ${REFUSE}() RETURNS trigger LANGUAGE plpgsql AS
          $$ BEGIN RAISE EXCEPTION 'The data was moved: see the table install'; END $$`,
     )
-    for (const { name } of tables.filter((table) => table.name !== 'install')) {
+    for (const name of tables.map(storedName).filter((table) => table !== 'install')) {
       await queries.unsafe(
         `CREATE OR REPLACE TRIGGER ${REFUSE} BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON ${name}
            FOR EACH STATEMENT EXECUTE FUNCTION ${REFUSE}()`,

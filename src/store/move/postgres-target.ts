@@ -5,7 +5,7 @@ import { addMonths, monthsBetween } from '../postgres/partitions.ts'
 import { countRows, sampleRows } from './postgres-rows.ts'
 import { connectForMove, type Queries, runOn, type Server } from './server.ts'
 import { NO_PROGRESS, type Target, type TableProgress, type Writer } from './sides.ts'
-import { type Key, namesOf, type Table } from './tables.ts'
+import { type Key, namesOf, storedName, type Table } from './tables.ts'
 
 /** With more, the two cores of a small server have nothing more to do. */
 const LANES = 3
@@ -44,8 +44,8 @@ export async function openPostgresTarget(location: PostgresLocation, begun: Begu
       progress,
       openWriter: (table) => openWriter(server, table),
       index: async (table, rows) => {
-        await runLater(server, table.name)
-        if (rows > 0) await server.unsafe(`ANALYZE ${table.name}`)
+        await runLater(server, storedName(table))
+        if (rows > 0) await server.unsafe(`ANALYZE ${storedName(table)}`)
       },
       count: (table) => countRows(server, table),
       sample: (table: Table, after: Key | null, rows: number) => sampleRows(server, table, after, rows),
@@ -104,7 +104,7 @@ const TRIGGERS = `SELECT DISTINCT '${LAST}' AS name, format('ALTER TABLE %s DISA
   FROM pg_trigger WHERE NOT tgisinternal AND tgrelid::regclass::text = ANY ($1::text[])`
 
 async function takeAway(queries: Queries, tables: readonly Table[]): Promise<void> {
-  const names = `{${tables.map(({ name }) => name).join(',')}}`
+  const names = `{${tables.map(storedName).join(',')}}`
   for (const text of [CONSTRAINTS, INDEXES, TRIGGERS]) {
     for (const { name, drop, sql } of (await queries.unsafe(text, [names])) as Later[]) {
       await queries.unsafe(drop)
@@ -137,7 +137,7 @@ async function readProgress(server: Server): Promise<Map<string, TableProgress>>
 /** One transaction from save to save. */
 async function openWriter(server: Server, table: Table): Promise<Writer> {
   const connection = await server.reserve()
-  const text = `COPY ${table.name} (${namesOf(table.columns)}) FROM STDIN`
+  const text = `COPY ${storedName(table)} (${namesOf(table.columns)}) FROM STDIN`
   let copy: { query: Bun.SQL.Query<{ count: number }>; writer: WritableStreamDefaultWriter; rows: number } | null = null
 
   const beginCopy = async () => {

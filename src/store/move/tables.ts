@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { COUNTERS, partsOf } from '../engine/sql.ts'
 import { MARK } from './mark.ts'
 
 export type Column = { name: string; type: 'bigint' | 'text' | 'double precision' }
@@ -54,6 +55,11 @@ function typeOf(column: string, type: string): Column['type'] {
 }
 
 export const namesOf = (columns: readonly Column[]): string => columns.map(({ name }) => `"${name}"`).join(', ')
+
+const STORED = new Map<string, string>(COUNTERS.map((name) => [name, partsOf(name)]))
+
+/** The table of PostgreSQL that has the rows. What is read is a sum of it, if they are counts. */
+export const storedName = ({ name }: Pick<Table, 'name'>): string => STORED.get(name) ?? name
 
 /** For WHERE, as both engines write it. `values`: SQL, one for each column of the key. */
 export const compareKey = ({ key }: Table, operator: '>' | '<=', values: readonly string[]): string =>

@@ -112,8 +112,8 @@ export function createPostgresEngine(
   const useListeners: ((uses: LimitUse[]) => void)[] = []
   const noteUses = (uses: LimitUse[]): void => useListeners.forEach((listener) => listener(uses))
   const readOnce = rememberRead(readEvent)
-  const open = () => createLane(postgres, { ...options, readEvent: readOnce, noteUses })
-  const [first, second] = [open(), open()]
+  const open = (lane: number) => createLane(postgres, { ...options, lane, readEvent: readOnce, noteUses })
+  const [first, second] = [open(0), open(1)]
   return {
     writeNames: first.writeNames,
     commit: createLanes([first.run, second.run], (jobs) => listPeople(jobs, readOnce)),
@@ -124,10 +124,10 @@ export function createPostgresEngine(
   }
 }
 
-type LaneOptions = Required<EngineOptions> & { noteUses: (uses: LimitUse[]) => void }
+type LaneOptions = Required<EngineOptions> & { lane: number; noteUses: (uses: LimitUse[]) => void }
 
 /** One group at a time. What it caches is its own, as if it were another instance. */
-function createLane(postgres: Postgres, { instance, sealer, readEvent, rules, noteUses }: LaneOptions) {
+function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rules, noteUses }: LaneOptions) {
   const onDeliveries = (appId: number): void => live.noteDelivery(appId)
   const parts = createPostgresParts(postgres, { ids: instance.ids, rules, onDeliveries })
   const created = createWrites({ db: postgres.sql, engine: parts.engine, sealer, rules })
@@ -137,7 +137,7 @@ function createLane(postgres: Postgres, { instance, sealer, readEvent, rules, no
   /** of the settings that `live` holds; null: unknown */
   let version: number | null = null
   const dropOutdated = async (jobs: readonly Job[]): Promise<void> => {
-    const found = await instance.readVersion(postgres.run, { locks: jobs.some(changesSettings) })
+    const found = await instance.beginGroup(postgres.run, { lane, locks: jobs.some(changesSettings) })
     if (found !== version) live.forget()
     version = found
   }

@@ -49,8 +49,8 @@ const TAKE_DUTY = `UPDATE duties SET holder = $1, held_until = ${DATABASE_NOW} +
 
 const LEAVE_DUTY = `UPDATE duties SET held_until = 0 WHERE holder = $1`
 
-const READ_VERSIONS =
-  'SELECT settings_version.version AS settings, schema_version.version AS schema FROM settings_version, schema_version'
+const VERSIONS =
+  'settings_version.version AS settings, schema_version.version AS schema FROM settings_version, schema_version'
 
 type Given = { run: Run; now: () => number; monotonicMs?: () => number }
 type Held = { number: number; ids: IdSequence; lastId: number; until: number; isLost: boolean }
@@ -101,17 +101,26 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   const listeners: (() => void)[] = []
   let [version, confirmedMs, isLooking] = [-1, Number.NEGATIVE_INFINITY, false]
   /** Of the settings. @throws StoreError if a newer executable has changed the schema meanwhile */
-  const readVersion = async (by: Run, { locks }: { locks: boolean }): Promise<number> => {
-    const [row] = await by(locks ? `${READ_VERSIONS} FOR UPDATE OF settings_version` : READ_VERSIONS, [])
+  const toVersion = ([row]: Awaited<ReturnType<Run>>): number => {
     refuseNewer(Number(row?.schema))
     return Number(row?.settings)
+  }
+  const readVersion = async (by: Run): Promise<number> => toVersion(await by(`SELECT ${VERSIONS}`, []))
+  /**
+   * Of a group of writes, which stores its counts in a part of its own, so that it waits for no other. `locks`: nobody else
+   * changes the settings until its end.
+   */
+  const beginGroup = async (by: Run, { lane, locks }: { lane: number; locks: boolean }): Promise<number> => {
+    const part = String(lane * (LAST_INSTANCE + 1) + held.number)
+    const lock = locks ? ' FOR UPDATE OF settings_version' : ''
+    return toVersion(await by(`SELECT set_config('eventpost.part', $1, true), ${VERSIONS}${lock}`, [part]))
   }
   const look = async (): Promise<void> => {
     if (isLooking) return
     isLooking = true
     const askedMs = monotonicMs()
     try {
-      const found = await readVersion(run, { locks: false })
+      const found = await readVersion(run)
       if (found !== version) for (const listener of listeners) listener()
       version = found
       confirmedMs = askedMs
@@ -153,8 +162,8 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     prepareIds: createTurns<void, void>(prepareIds),
     renew,
     look,
-    /** Of the settings. `locks`, in a transaction: nobody else changes them until its end. */
-    readVersion,
+    /** @returns the version of the settings */
+    beginGroup,
     /** In a transaction: until its end, no other instance takes over. */
     takeDuty,
     onForeignWrite: (listener: () => void): void => void listeners.push(listener),

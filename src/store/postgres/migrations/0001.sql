@@ -550,15 +550,16 @@ CREATE TABLE mail_brakes (
   base_complained bigint NOT NULL DEFAULT 0
 );
 
-CREATE TABLE mail_days (
+CREATE TABLE mail_days_parts (
   app_id bigint NOT NULL,
   day bigint NOT NULL,
+  part bigint NOT NULL DEFAULT 0,
   -- with those that were refused, because the mailbox doesn't exist
   sent bigint NOT NULL,
   -- for good
   bounced bigint NOT NULL,
   complained bigint NOT NULL,
-  PRIMARY KEY (app_id, day)
+  PRIMARY KEY (app_id, day, part)
 );
 
 CREATE TABLE mail_paces (
@@ -583,39 +584,42 @@ CREATE TABLE mcp_calls (
   called_at bigint NOT NULL
 );
 
-CREATE TABLE message_comparisons (
+CREATE TABLE message_comparisons_parts (
   message_id bigint NOT NULL,
   day bigint NOT NULL,
   is_held_back bigint NOT NULL,
   is_first bigint NOT NULL,
+  part bigint NOT NULL DEFAULT 0,
   people bigint NOT NULL,
   came_back bigint NOT NULL,
   opened bigint NOT NULL,
   reached_goal bigint NOT NULL,
-  PRIMARY KEY (message_id, day, is_held_back, is_first)
+  PRIMARY KEY (message_id, day, is_held_back, is_first, part)
 );
 
-CREATE TABLE message_days (
+CREATE TABLE message_days_parts (
   message_id bigint NOT NULL,
   day bigint NOT NULL,
   -- waiting, sent, heldBack, or the state: kept, skipped, failed
   outcome text NOT NULL,
   -- of skipped and failed emails
   reason text NOT NULL,
+  part bigint NOT NULL DEFAULT 0,
   emails bigint NOT NULL,
   came_back bigint NOT NULL,
   opened bigint NOT NULL,
   reached_goal bigint NOT NULL,
-  PRIMARY KEY (message_id, day, outcome, reason)
+  PRIMARY KEY (message_id, day, outcome, reason, part)
 );
 
-CREATE TABLE message_reports (
+CREATE TABLE message_reports_parts (
   message_id bigint NOT NULL,
   day bigint NOT NULL,
+  part bigint NOT NULL DEFAULT 0,
   delivered bigint NOT NULL,
   bounced bigint NOT NULL,
   complained bigint NOT NULL,
-  PRIMARY KEY (message_id, day)
+  PRIMARY KEY (message_id, day, part)
 );
 
 CREATE TABLE message_schedules (
@@ -648,13 +652,14 @@ CREATE TABLE new_people (
   PRIMARY KEY (account_id, month)
 );
 
-CREATE TABLE people_result_days (
+CREATE TABLE people_result_days_parts (
   app_id bigint NOT NULL,
   -- 0 emailed, 1 came back, 2 seen
   kind bigint NOT NULL,
   day bigint NOT NULL,
+  part bigint NOT NULL DEFAULT 0,
   people bigint NOT NULL,
-  PRIMARY KEY (app_id, kind, day)
+  PRIMARY KEY (app_id, kind, day, part)
 );
 
 CREATE TABLE people_results (
@@ -913,6 +918,37 @@ END $$;
 CREATE VIEW people_by_day AS
 SELECT app_id, created_at / 86400000 AS day, count(*) AS people FROM contacts GROUP BY app_id, created_at / 86400000;
 
+-- Counts are stored in parts: two transactions at once add to different ones, so neither waits for the other.
+CREATE VIEW mail_days AS SELECT app_id, day,
+    CAST(sum(sent) AS bigint) AS sent,
+    CAST(sum(bounced) AS bigint) AS bounced,
+    CAST(sum(complained) AS bigint) AS complained
+  FROM mail_days_parts GROUP BY app_id, day;
+CREATE VIEW message_comparisons AS SELECT message_id, day, is_held_back, is_first,
+    CAST(sum(people) AS bigint) AS people,
+    CAST(sum(came_back) AS bigint) AS came_back,
+    CAST(sum(opened) AS bigint) AS opened,
+    CAST(sum(reached_goal) AS bigint) AS reached_goal
+  FROM message_comparisons_parts GROUP BY message_id, day, is_held_back, is_first;
+CREATE VIEW message_days AS SELECT message_id, day, outcome, reason,
+    CAST(sum(emails) AS bigint) AS emails,
+    CAST(sum(came_back) AS bigint) AS came_back,
+    CAST(sum(opened) AS bigint) AS opened,
+    CAST(sum(reached_goal) AS bigint) AS reached_goal
+  FROM message_days_parts GROUP BY message_id, day, outcome, reason;
+CREATE VIEW message_reports AS SELECT message_id, day,
+    CAST(sum(delivered) AS bigint) AS delivered,
+    CAST(sum(bounced) AS bigint) AS bounced,
+    CAST(sum(complained) AS bigint) AS complained
+  FROM message_reports_parts GROUP BY message_id, day;
+CREATE VIEW people_result_days AS SELECT app_id, kind, day,
+    CAST(sum(people) AS bigint) AS people
+  FROM people_result_days_parts GROUP BY app_id, kind, day;
+
+-- Of the transaction: instance.ts sets it.
+CREATE FUNCTION own_part() RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT coalesce(nullif(current_setting('eventpost.part', true), ''), '0')::bigint $$;
+
 -- What deliveries add to the counts that pages show. Days are days since 1970 (UTC), from the id's time.
 CREATE FUNCTION delivery_outcome(held_back_at bigint, state text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN held_back_at IS NOT NULL THEN 'heldBack'
@@ -934,14 +970,28 @@ CREATE FUNCTION is_hard_bounce(state text, bounce text) RETURNS boolean LANGUAGE
 
 -- sign: 1 adds the delivery, -1 takes it away
 CREATE FUNCTION count_delivery(d deliveries, sign bigint) RETURNS void LANGUAGE sql AS $$
-  INSERT INTO message_days (message_id, day, outcome, reason, emails, came_back, opened, reached_goal)
+  INSERT INTO message_days_parts AS old (message_id, day, outcome, reason, part, emails, came_back, opened, reached_goal)
   SELECT d.message_id, day_of_id(d.id), delivery_outcome(d.held_back_at, d.state), delivery_reason(d.state, d.reason),
-    sign, sign * (d.came_back_at IS NOT NULL)::int, sign * (d.opened_at IS NOT NULL)::int,
+    own_part(), sign, sign * (d.came_back_at IS NOT NULL)::int, sign * (d.opened_at IS NOT NULL)::int,
     sign * (d.goal_at IS NOT NULL)::int
   WHERE d.joined_to IS NULL
-  ON CONFLICT (message_id, day, outcome, reason) DO UPDATE SET emails = message_days.emails + excluded.emails,
-    came_back = message_days.came_back + excluded.came_back, opened = message_days.opened + excluded.opened,
-    reached_goal = message_days.reached_goal + excluded.reached_goal $$;
+  ON CONFLICT (message_id, day, outcome, reason, part) DO UPDATE SET emails = old.emails + excluded.emails,
+    came_back = old.came_back + excluded.came_back, opened = old.opened + excluded.opened,
+    reached_goal = old.reached_goal + excluded.reached_goal $$;
+
+CREATE FUNCTION count_reports(message bigint, on_day bigint, delivered bigint, bounced bigint, complained bigint)
+RETURNS void LANGUAGE sql AS $$
+  INSERT INTO message_reports_parts AS old (message_id, day, part, delivered, bounced, complained)
+  VALUES (message, on_day, own_part(), delivered, bounced, complained)
+  ON CONFLICT (message_id, day, part) DO UPDATE SET delivered = old.delivered + excluded.delivered,
+    bounced = old.bounced + excluded.bounced, complained = old.complained + excluded.complained $$;
+
+CREATE FUNCTION count_mail(app bigint, on_day bigint, sent bigint, bounced bigint, complained bigint)
+RETURNS void LANGUAGE sql AS $$
+  INSERT INTO mail_days_parts AS old (app_id, day, part, sent, bounced, complained)
+  VALUES (app, on_day, own_part(), sent, bounced, complained)
+  ON CONFLICT (app_id, day, part) DO UPDATE SET sent = old.sent + excluded.sent,
+    bounced = old.bounced + excluded.bounced, complained = old.complained + excluded.complained $$;
 
 CREATE FUNCTION note_delivery() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -952,9 +1002,8 @@ BEGIN
   IF TG_OP = 'DELETE' THEN
     PERFORM count_delivery(OLD, -1);
     IF OLD.delivered_at IS NOT NULL OR OLD.state IN ('bounced', 'complained') THEN
-      UPDATE message_reports SET delivered = delivered - (OLD.delivered_at IS NOT NULL)::int,
-        bounced = bounced - (OLD.state = 'bounced')::int, complained = complained - (OLD.state = 'complained')::int
-      WHERE message_id = OLD.message_id AND day = day_of_id(OLD.id);
+      PERFORM count_reports(OLD.message_id, day_of_id(OLD.id), -(OLD.delivered_at IS NOT NULL)::int,
+        -(OLD.state = 'bounced')::int, -(OLD.state = 'complained')::int);
     END IF;
     RETURN NULL;
   END IF;
@@ -969,13 +1018,10 @@ BEGIN
   IF (OLD.delivered_at IS NULL) <> (NEW.delivered_at IS NULL)
     OR OLD.state <> NEW.state AND (OLD.state IN ('bounced', 'complained') OR NEW.state IN ('bounced', 'complained'))
   THEN
-    INSERT INTO message_reports (message_id, day, delivered, bounced, complained)
-    VALUES (NEW.message_id, day_of_id(NEW.id),
+    PERFORM count_reports(NEW.message_id, day_of_id(NEW.id),
       (NEW.delivered_at IS NOT NULL)::int - (OLD.delivered_at IS NOT NULL)::int,
       (NEW.state = 'bounced')::int - (OLD.state = 'bounced')::int,
-      (NEW.state = 'complained')::int - (OLD.state = 'complained')::int)
-    ON CONFLICT (message_id, day) DO UPDATE SET delivered = message_reports.delivered + excluded.delivered,
-      bounced = message_reports.bounced + excluded.bounced, complained = message_reports.complained + excluded.complained;
+      (NEW.state = 'complained')::int - (OLD.state = 'complained')::int);
   END IF;
   IF NEW.joined_to IS NULL THEN
     PERFORM note_mail(OLD, NEW);
@@ -991,19 +1037,14 @@ DECLARE
   complaints bigint := (n.state = 'complained')::int - (o.state = 'complained')::int;
 BEGIN
   IF n.state = 'failed' AND n.reason = 'no_mailbox' AND o.state <> 'failed' THEN
-    INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (n.app_id, n.updated_at / 86400000, 1, 1, 0)
-    ON CONFLICT (app_id, day) DO UPDATE SET sent = mail_days.sent + 1, bounced = mail_days.bounced + 1;
+    PERFORM count_mail(n.app_id, n.updated_at / 86400000, 1, 1, 0);
   END IF;
   IF n.handed_at IS NULL THEN RETURN; END IF;
   IF was_sent(n.state) AND NOT was_sent(o.state) THEN
-    INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (n.app_id, n.handed_at / 86400000, 1, 0, 0)
-    ON CONFLICT (app_id, day) DO UPDATE SET sent = mail_days.sent + 1;
+    PERFORM count_mail(n.app_id, n.handed_at / 86400000, 1, 0, 0);
   END IF;
   IF bounces <> 0 OR complaints <> 0 THEN
-    INSERT INTO mail_days (app_id, day, sent, bounced, complained)
-    VALUES (n.app_id, n.handed_at / 86400000, 0, bounces, complaints)
-    ON CONFLICT (app_id, day) DO UPDATE SET bounced = mail_days.bounced + excluded.bounced,
-      complained = mail_days.complained + excluded.complained;
+    PERFORM count_mail(n.app_id, n.handed_at / 86400000, 0, bounces, complaints);
     UPDATE mail_brakes SET base_bounced = base_bounced + bounces, base_complained = base_complained + complaints
     WHERE app_id = n.app_id AND released_at > n.handed_at AND released_at / 86400000 = n.handed_at / 86400000;
   END IF;
@@ -1047,34 +1088,30 @@ BEGIN
 END $$;
 
 CREATE FUNCTION count_result(r people_results, sign bigint) RETURNS void LANGUAGE sql AS $$
-  INSERT INTO people_result_days (app_id, kind, day, people)
-  SELECT r.app_id, kind, at / 86400000, sign
+  INSERT INTO people_result_days_parts AS old (app_id, kind, day, part, people)
+  SELECT r.app_id, kind, at / 86400000, own_part(), sign
   FROM (VALUES (0, r.emailed_at), (1, r.came_back_at), (2, r.seen_at)) AS times (kind, at) WHERE at IS NOT NULL
-  ON CONFLICT (app_id, kind, day) DO UPDATE SET people = people_result_days.people + excluded.people $$;
+  ON CONFLICT (app_id, kind, day, part) DO UPDATE SET people = old.people + excluded.people $$;
 
 CREATE TRIGGER people_results_noted AFTER INSERT OR UPDATE OR DELETE ON people_results
   FOR EACH ROW EXECUTE FUNCTION note_result_days();
 
+CREATE FUNCTION count_comparison(c compared_people, sign bigint) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO message_comparisons_parts AS old
+    (message_id, day, is_held_back, is_first, part, people, came_back, opened, reached_goal)
+  VALUES (c.message_id, c.decided_at / 86400000, c.is_held_back, c.is_first, own_part(), sign,
+    sign * (c.came_back_at IS NOT NULL)::int, sign * (c.opened_at IS NOT NULL)::int, sign * (c.goal_at IS NOT NULL)::int)
+  ON CONFLICT (message_id, day, is_held_back, is_first, part) DO UPDATE SET people = old.people + excluded.people,
+    came_back = old.came_back + excluded.came_back, opened = old.opened + excluded.opened,
+    reached_goal = old.reached_goal + excluded.reached_goal $$;
+
 CREATE FUNCTION note_comparison() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'INSERT' THEN
-    INSERT INTO message_comparisons (message_id, day, is_held_back, is_first, people, came_back, opened, reached_goal)
-    VALUES (NEW.message_id, NEW.decided_at / 86400000, NEW.is_held_back, NEW.is_first, 1,
-      (NEW.came_back_at IS NOT NULL)::int, (NEW.opened_at IS NOT NULL)::int, (NEW.goal_at IS NOT NULL)::int)
-    ON CONFLICT (message_id, day, is_held_back, is_first) DO UPDATE SET people = message_comparisons.people + 1,
-      came_back = message_comparisons.came_back + excluded.came_back, opened = message_comparisons.opened + excluded.opened,
-      reached_goal = message_comparisons.reached_goal + excluded.reached_goal;
-  ELSE
-    UPDATE message_comparisons SET people = people - (TG_OP = 'DELETE')::int,
-      came_back = came_back - (OLD.came_back_at IS NOT NULL)::int
-        + CASE TG_OP WHEN 'DELETE' THEN 0 ELSE (NEW.came_back_at IS NOT NULL)::int END,
-      opened = opened - (OLD.opened_at IS NOT NULL)::int
-        + CASE TG_OP WHEN 'DELETE' THEN 0 ELSE (NEW.opened_at IS NOT NULL)::int END,
-      reached_goal = reached_goal - (OLD.goal_at IS NOT NULL)::int
-        + CASE TG_OP WHEN 'DELETE' THEN 0 ELSE (NEW.goal_at IS NOT NULL)::int END
-    WHERE message_id = OLD.message_id AND day = OLD.decided_at / 86400000 AND is_held_back = OLD.is_held_back
-      AND is_first = OLD.is_first;
-  END IF;
+  IF TG_OP = 'UPDATE' AND (OLD.came_back_at IS NULL, OLD.opened_at IS NULL, OLD.goal_at IS NULL)
+    = (NEW.came_back_at IS NULL, NEW.opened_at IS NULL, NEW.goal_at IS NULL)
+  THEN RETURN NULL; END IF;
+  IF TG_OP <> 'INSERT' THEN PERFORM count_comparison(OLD, -1); END IF;
+  IF TG_OP <> 'DELETE' THEN PERFORM count_comparison(NEW, 1); END IF;
   RETURN NULL;
 END $$;
 
