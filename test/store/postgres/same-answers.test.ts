@@ -7,11 +7,13 @@ import type { NewRequest } from '../../../src/store/requests.ts'
 import { openStore, type Store } from '../../../src/store/store.ts'
 import type { WriteName } from '../../../src/store/writes.ts'
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
+import { RECORD } from '../conformance/delivery-queue.ts'
 import {
   AT,
   BY,
   contactWrite,
   DAY,
+  done,
   eventWrite,
   HOUR,
   idempotency,
@@ -50,6 +52,39 @@ const draft = (name: string, id: number | null = null) => ({
   content: { trigger: { event: 'done' }, topic: 'News', mail: mail(name) },
 })
 const after = (message: string) => ({ ...draft('After'), content: { trigger: { message }, mail: mail('After') } })
+
+const claiming = { claimedBy: 'a', now: AT + HOUR, leaseMs: HOUR, most: 9, skipApps: [] }
+
+/** The first one is handed over only. */
+const sendAll = async (store: Store) => {
+  const { works } = done(await store.claimDeliveries(claiming))
+  const claims = works.map(({ delivery }) => ({
+    id: delivery.id,
+    attempt: delivery.attempt,
+    ...{ claimedBy: 'a', at: AT + HOUR, record: RECORD },
+  }))
+  const marked = []
+  for (const [index, claim] of claims.entries()) {
+    marked.push(await store.markHanded(claim))
+    if (index > 0) marked.push(await store.markSent({ ...claim, at: AT + HOUR + 1 }))
+  }
+  return marked
+}
+
+const readCounts = async (store: Store) => {
+  const ids = (await store.listMessages(1)).map(({ id }) => id).toSorted((a, b) => a - b)
+  return [
+    await Promise.all(ids.map((id) => store.readResults(id, days))),
+    await Promise.all(ids.map((id) => store.countEmails(id))),
+    await store.countEmailsOf(ids),
+    await store.readAppResults(1, days),
+    await store.countProblems(1, days, ['template']),
+    await store.hasSentEmail(1),
+    await store.listMailDays(1, 0),
+    await store.countDays({ appId: 1, sinceHour: 0, pageName: '' }),
+    await store.countNewPeople('acc_1', '2026-05'),
+  ]
+}
 
 const STEPS: ((store: Store) => Promise<unknown>)[] = [
   (store) => store.createAccount(newAccount()),
@@ -129,6 +164,22 @@ const STEPS: ((store: Store) => Promise<unknown>)[] = [
   (store) => store.countRefusals(0),
   (store) => store.findNewestTime(),
   (store) => store.listBackups(9),
+  async (store) => {
+    for (const index of Array(5).keys())
+      done(await store.recordEvent(eventWrite({ name: 'done', email: `p${index}@example.com` })))
+  },
+  readCounts,
+  sendAll,
+  readCounts,
+  async (store) => {
+    const addresses = Array.from({ length: 3 }, (_, index) => `p${index}@example.com`)
+    // suppressions of the same time are in the order of their hashes, which are random
+    for (const [index, email] of addresses.entries())
+      await store.reportAddress({ appId: 1, email, kind: 'bounced', reason: 'gone', at: AT + 2 * HOUR + index })
+  },
+  readCounts,
+  (store) => store.eraseContact({ ...app, email: 'p1@example.com', at: AT + 3 * HOUR }),
+  readCounts,
 ]
 
 async function compare(steps: readonly ((store: Store) => Promise<unknown>)[]): Promise<void> {
