@@ -138,7 +138,7 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
     `SELECT 1 FROM deliveries WHERE app_id = ?1 AND ${USES_DEDUPE_KEY} AND handed_at IS NOT NULL AND state <> 'kept'
        AND contact_id = (SELECT id FROM contacts WHERE app_id = ?1 AND email = ?2) LIMIT 1`,
   )
-  const countFailure = db.prepare(dialect.addCounts('mail_days', ['app_id', 'day'], ['sent', 'bounced', 'complained']))
+  const countFailure = db.prepare(dialect.addCounts('mail_days'))
   const softBounces = prepareSoftBounces(db)
   const noteChange = createChangeNote(db)
   const noted = db.prepare<object, [number, string, Failure]>(

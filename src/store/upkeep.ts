@@ -1,4 +1,4 @@
-import type { Sql } from './engine/sql.ts'
+import type { Maybe, Sql } from './engine/sql.ts'
 import { HOUR_MS } from '../core/clock.ts'
 import type { AccountRules } from './account-rules.ts'
 import type { Timeline, TimelineRow } from './timeline/timeline.ts'
@@ -17,11 +17,12 @@ type UpkeepParts = {
   db: Sql
   timeline: Pick<Timeline, 'remove'>
   usage: Pick<LimitUsage, 'removeExpired'>
+  mergeCounts: (at: number) => Maybe<void>
   rules: UpkeepRules
 }
 
 /** Deletes expired rows. @returns the number deleted, so that the caller can repeat it */
-export function createUpkeep({ db, timeline, usage, rules }: UpkeepParts) {
+export function createUpkeep({ db, timeline, usage, mergeCounts, rules }: UpkeepParts) {
   const removeOutcomes = createOutcomeUpkeep(db, rules, DELETED_PER_RUN)
   const removeBatches = createBatchUpkeep(db, timeline)
   const calls = db.prepare(
@@ -53,6 +54,8 @@ export function createUpkeep({ db, timeline, usage, rules }: UpkeepParts) {
       ]
       const used = await usage.removeExpired(usageSecond)
       const others = used + (await removeOutcomes(at)) + (await removeBatches(at)) + (await removeRequests(at))
+      // last: others wait for what it locks
+      await mergeCounts(at)
       return { deleted: runs.reduce((sum, run) => sum + run.changes, others) }
     },
   }

@@ -11,7 +11,7 @@ import { createDeliveryRetries } from './delivery-retries.ts'
 import { createReportWrites } from './delivery-reports.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
 import type { Sealer } from './engine/sealing.ts'
-import type { Sql } from './engine/sql.ts'
+import type { Maybe, Sql } from './engine/sql.ts'
 import { createDomainCheckWrites } from './domain-checks.ts'
 import { createErasure } from './erasure.ts'
 import { createFollowUps } from './follow-ups.ts'
@@ -96,13 +96,15 @@ export type EngineParts = {
   newPeople: NewPeople
   rows: RowWrites
   isRepeated: IsRepeated
+  /** Counts that were stored in parts. */
+  mergeCounts(at: number): Maybe<void>
   timeline: Pick<Timeline, 'erase' | 'remove'>
 }
 
 export type WritesParts = { db: Sql; engine: EngineParts; sealer: Sealer; rules: Rules }
 
 export function createWrites({ db, engine, sealer, rules }: WritesParts) {
-  const { ids, people, timeline, usage } = engine
+  const { ids, people, timeline, usage, mergeCounts } = engine
   const live = createLiveMessages(db, createMailSources(db, sealer))
   // on PostgreSQL, other instances send emails too
   const sentCache = db.dialect.engine === 'sqlite' ? createSentCache() : NO_SENT_CACHE
@@ -141,7 +143,7 @@ export function createWrites({ db, engine, sealer, rules }: WritesParts) {
     ...createTokenWrites(usage, rules),
     ...createDomainCheckWrites(db),
     ...createRequestWrites(db, rules),
-    ...createUpkeep({ db, timeline, usage, rules }),
+    ...createUpkeep({ db, timeline, usage, mergeCounts, rules }),
     ...createExpiry({ db, timeline, rules, now: () => performance.now() }),
     ...messages,
     ...mailSettings,

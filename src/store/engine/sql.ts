@@ -5,6 +5,7 @@
  */
 import type { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core'
 import { LATE_IDS } from '../../core/ids.ts'
+import { type Counter, COUNTERS, type CounterTable, partsOf } from './counter-tables.ts'
 import {
   type IdFilter,
   type NewestFilter,
@@ -35,16 +36,6 @@ export type Sql = {
 
 /** For transactions that only read, in which PostgreSQL locks no rows. */
 export const withoutLocks = (sql: Sql): Sql => ({ ...sql, dialect: { ...sql.dialect, lock: () => '' } })
-
-/** Counts that triggers and groups of writes add to. PostgreSQL stores them in parts. */
-export const COUNTERS = [
-  'mail_days',
-  'message_comparisons',
-  'message_days',
-  'message_reports',
-  'people_result_days',
-] as const
-export type Counter = (typeof COUNTERS)[number]
 
 export type Orm = BaseSQLiteDatabase<'sync' | 'async', unknown>
 
@@ -95,9 +86,9 @@ export type Dialect = {
   /** JOIN with ON, of tables that are read in this order. */
   crossJoin: string
   /** JOIN with those counts, of a table before it, that `on` selects by their key. */
-  joinCounts(table: Counter, on: string): string
-  /** INSERT with a value for each column of the key, and each count that is added to what is stored. */
-  addCounts(table: Counter, key: readonly string[], counts: readonly string[]): string
+  joinCounts(counter: Counter, on: string): string
+  /** INSERT with a value for each column of the key, and for each count, which is added to what is stored. */
+  addCounts(counter: Counter): string
   /** JOIN of those rows of a table whose ids a subquery finds for each row before. Only their ids may be selected. */
   joinIds(table: string, name: string, ids: string): string
   /** After the name of a table: the index that its rows are found with. */
@@ -125,13 +116,12 @@ const listFields = (fields: Fields): string =>
     .map(([name, expression]) => `'${name}', ${expression}`)
     .join(', ')
 
-type Adding = { key: readonly string[]; counts: readonly string[]; part?: Fields }
-
-function addTo(table: string, { key, counts, part = {} }: Adding): string {
-  const marks = [...key, ...counts].map(() => '?')
-  const names = [...key, ...counts, ...Object.keys(part)]
+/** `part`: that the counts are added to. */
+function addTo(table: string, { key, counts }: CounterTable, part: Fields = {}): string {
+  const names = [...key, ...counts]
   const sums = counts.map((name) => `${name} = ${table}.${name} + excluded.${name}`)
-  return `INSERT INTO ${table} (${names.join(', ')}) VALUES (${[...marks, ...Object.values(part)].join(', ')})
+  return `INSERT INTO ${table} (${[...names, ...Object.keys(part)].join(', ')})
+    VALUES (${[...names.map(() => '?'), ...Object.values(part)].join(', ')})
     ON CONFLICT (${[...key, ...Object.keys(part)].join(', ')}) DO UPDATE SET ${sums.join(', ')}`
 }
 
@@ -166,8 +156,8 @@ export const SQLITE: Dialect = {
   least: (...values) => `min(${values.join(', ')})`,
   positionOf: (part, text) => `instr(${text}, ${part})`,
   crossJoin: 'CROSS JOIN',
-  joinCounts: (table, on) => `CROSS JOIN ${table} ON ${on}`,
-  addCounts: (table, key, counts) => addTo(table, { key, counts }),
+  joinCounts: (counter, on) => `CROSS JOIN ${counter} ON ${on}`,
+  addCounts: (counter) => addTo(counter, COUNTERS[counter]),
   joinIds: (table, name, ids) => `CROSS JOIN ${table} AS ${name} ON ${name}.id IN (${ids})`,
   indexedBy: (name) => ` INDEXED BY ${name}`,
   unindexed: (column) => `+${column}`,
@@ -193,9 +183,6 @@ const rowsOfPerson = (table: PersonTable, { contact, types, from, upTo }: IdFilt
     ...(from === undefined ? [] : [`id >= ${from}`]),
     ...(upTo === undefined ? [] : [`id <= ${upTo}`]),
   ].join(' AND ')
-
-/** The table of a counter; the counter is a view that sums it. */
-export const partsOf = (table: Counter): string => `${table}_parts`
 
 /** JSON is read as `json`, which takes each text that JSON.stringify writes. `jsonb` does not take all. */
 export const POSTGRES: Dialect = {
@@ -229,8 +216,8 @@ export const POSTGRES: Dialect = {
   positionOf: (part, text) => `strpos(${text}, ${part})`,
   crossJoin: 'JOIN',
   // OFFSET keeps the condition within, where it selects the parts that are summed
-  joinCounts: (table, on) => `CROSS JOIN LATERAL (SELECT * FROM ${table} WHERE ${on} OFFSET 0) AS ${table}`,
-  addCounts: (table, key, counts) => addTo(partsOf(table), { key, counts, part: { part: 'own_part()' } }),
+  joinCounts: (counter, on) => `CROSS JOIN LATERAL (SELECT * FROM ${counter} WHERE ${on} OFFSET 0) AS ${counter}`,
+  addCounts: (counter) => addTo(partsOf(counter), COUNTERS[counter], { part: 'own_part()' }),
   joinIds: (_, name, ids) => `CROSS JOIN LATERAL (${ids}) AS ${name}`,
   indexedBy: () => '',
   unindexed: (column) => column,

@@ -42,6 +42,7 @@ export function createSqliteParts(db: Database, { now, isAlone }: { now: () => n
     timeline,
     rows: createSqliteRows({ db, names, counters, timeline, known, contactIndex, addOutcome }),
     isRepeated: createRepeatCheck(db, known),
+    mergeCounts: () => {},
   }
 
   return {

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { COUNTERS, partsOf } from '../engine/sql.ts'
+import { COUNTERS, partsOf } from '../engine/counter-tables.ts'
 import { MARK } from './mark.ts'
 
 export type Column = { name: string; type: 'bigint' | 'text' | 'double precision' }
@@ -56,7 +56,7 @@ function typeOf(column: string, type: string): Column['type'] {
 
 export const namesOf = (columns: readonly Column[]): string => columns.map(({ name }) => `"${name}"`).join(', ')
 
-const STORED = new Map<string, string>(COUNTERS.map((name) => [name, partsOf(name)]))
+const STORED = new Map(Object.keys(COUNTERS).map((name) => [name, partsOf(name)]))
 
 /** The table of PostgreSQL that has the rows. What is read is a sum of it, if they are counts. */
 export const storedName = ({ name }: Pick<Table, 'name'>): string => STORED.get(name) ?? name

@@ -7,6 +7,7 @@ import { createIdSequence, idAt, type IdSequence, LAST_INSTANCE, timeOfId } from
 import { StoreError } from '../engine/errors.ts'
 import type { Instances } from '../instances.ts'
 import type { Run } from './connection.ts'
+import { partOf } from './counter-parts.ts'
 import { IdsUsedUp, isPassingFault } from './faults.ts'
 import { refuseNewer } from './migrations.ts'
 
@@ -111,7 +112,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
    * changes the settings until its end.
    */
   const beginGroup = async (by: Run, { lane, locks }: { lane: number; locks: boolean }): Promise<number> => {
-    const part = String(lane * (LAST_INSTANCE + 1) + held.number)
+    const part = String(partOf({ number: held.number, lane }))
     const lock = locks ? ' FOR UPDATE OF settings_version' : ''
     return toVersion(await by(`SELECT set_config('eventpost.part', $1, true), ${VERSIONS}${lock}`, [part]))
   }

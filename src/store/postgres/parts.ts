@@ -12,6 +12,7 @@ import { type CountedLimit, EVENT_TYPES, VIAS } from '../types.ts'
 import { VISIT_REPORT_MS } from '../visit-reports.ts'
 import type { EngineParts } from '../writes.ts'
 import type { Postgres, Run, Send } from './connection.ts'
+import { createCounterMerge } from './counter-parts.ts'
 import { createPostgresUsage } from './limit-usage.ts'
 import { type Columns, rowsAs } from './rows.ts'
 import { toStorable } from './storable-text.ts'
@@ -55,6 +56,7 @@ export function createPostgresParts(
     newPeople: createNewPeople(run),
     rows: createRows(rows, { names, counts, dropExpired: createOutcomeExpiry(send, rules) }),
     isRepeated: createRepeatCheck(run),
+    mergeCounts: createCounterMerge(run),
     // rows are found by ordinary indexes
     timeline: { erase: () => {}, remove: () => {} },
   }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { DAY_MS } from '../../../src/core/clock.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import type { Claim } from '../../../src/store/message-types.ts'
+import { COUNTERS, partsOf } from '../../../src/store/engine/counter-tables.ts'
 import { connectPostgres, DEADLINES, type Postgres } from '../../../src/store/postgres/connection.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -47,7 +48,7 @@ afterAll(async () => {
 beforeEach(async () => {
   await database.run('DELETE FROM deliveries', [])
   await database.run('DELETE FROM people_results', [])
-  await database.run('DELETE FROM mail_days_parts', [])
+  for (const counter of Object.keys(COUNTERS)) await database.run(`DELETE FROM ${partsOf(counter)}`, [])
 })
 
 /** Each of a new person. */
@@ -129,3 +130,42 @@ test('two instances queue and send emails of the same messages, and nothing is r
     expect(await store.listMailDays(1, DAY)).toEqual([{ day: DAY, sent: 240, bounced: 0, complained: 0 }])
   }
 }, 120_000)
+
+/** Rows of all counters, and those that are not merged. */
+const countParts = async (): Promise<number[]> => {
+  const each = Object.keys(COUNTERS).map(
+    (name) => `SELECT count(*) AS rows, count(*) FILTER (WHERE part > 0) AS parts FROM ${partsOf(name)}`,
+  )
+  const [row] = await database.run(
+    `SELECT sum(rows) AS rows, sum(parts) AS parts FROM (${each.join(' UNION ALL ')}) AS t`,
+    [],
+  )
+  return Object.values(row ?? {}).map(Number)
+}
+
+test('the parts of earlier days become one, and what is counted later is added', async () => {
+  for (const store of stores) {
+    await queue(store, ['one', 'one'])
+    for (const one of await claim(store, 2))
+      expect([await store.markHanded(one), await store.markSent(one)]).toBeTruthy()
+  }
+  const [first, second] = stores as [Store, Store]
+  const read = async () => [
+    await sumsOf(second),
+    await second.readAppResults(1, { from: DAY, until: DAY }),
+    await second.listMailDays(1, DAY),
+  ]
+  const before = await read()
+  const [rows = 0] = await countParts()
+  done(await first.cleanUp({ at: NOW + DAY_MS }))
+  expect(await countParts()).toEqual([rows, rows])
+  done(await first.cleanUp({ at: NOW + 2 * DAY_MS }))
+  const [merged = 0, left] = await countParts()
+  expect([left, merged < rows]).toEqual([0, true])
+  expect(await read()).toEqual(before)
+  await second.eraseContact({ ...BY, appId: 1, email: `p${people}@example.com` })
+  expect((await sumsOf(first))[0]).toEqual(['sent 3'])
+  done(await first.cleanUp({ at: NOW + 2 * DAY_MS }))
+  expect(await countParts()).toEqual([merged, 0])
+  expect((await sumsOf(first))[0]).toEqual(['sent 3'])
+}, 60_000)

@@ -889,6 +889,11 @@ CREATE INDEX mcp_calls_by_account ON mcp_calls (account_id, called_at);
 CREATE INDEX memberships_by_member ON memberships (member_id);
 CREATE INDEX message_schedules_by_app ON message_schedules (app_id) WHERE is_over = 0;
 CREATE UNIQUE INDEX messages_by_name ON messages (app_id, name);
+CREATE INDEX mail_days_unmerged ON mail_days_parts (day) WHERE part > 0;
+CREATE INDEX message_comparisons_unmerged ON message_comparisons_parts (day) WHERE part > 0;
+CREATE INDEX message_days_unmerged ON message_days_parts (day) WHERE part > 0;
+CREATE INDEX message_reports_unmerged ON message_reports_parts (day) WHERE part > 0;
+CREATE INDEX people_result_days_unmerged ON people_result_days_parts (day) WHERE part > 0;
 CREATE INDEX people_results_came_back ON people_results (app_id, message_id, came_back_at) WHERE came_back_at IS NOT NULL;
 CREATE INDEX people_results_emailed ON people_results (app_id, message_id, emailed_at) WHERE emailed_at IS NOT NULL;
 CREATE INDEX requests_accepted ON requests (account_id, id, status, caller, app_id, received_at, count) WHERE code IS NULL;
@@ -918,7 +923,8 @@ END $$;
 CREATE VIEW people_by_day AS
 SELECT app_id, created_at / 86400000 AS day, count(*) AS people FROM contacts GROUP BY app_id, created_at / 86400000;
 
--- Counts are stored in parts: two transactions at once add to different ones, so neither waits for the other.
+-- Counts are stored in parts: two transactions at once add to different ones, so neither waits for the other. Those of
+-- earlier days are merged (counter-parts.ts).
 CREATE VIEW mail_days AS SELECT app_id, day,
     CAST(sum(sent) AS bigint) AS sent,
     CAST(sum(bounced) AS bigint) AS bounced,
@@ -945,7 +951,7 @@ CREATE VIEW people_result_days AS SELECT app_id, kind, day,
     CAST(sum(people) AS bigint) AS people
   FROM people_result_days_parts GROUP BY app_id, kind, day;
 
--- Of the transaction: instance.ts sets it.
+-- Of the transaction, as counter-parts.ts gives it.
 CREATE FUNCTION own_part() RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT coalesce(nullif(current_setting('eventpost.part', true), ''), '0')::bigint $$;
 
