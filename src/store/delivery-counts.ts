@@ -39,8 +39,8 @@ export function createDeliveryCounts(db: Sql) {
   const ofMessages = db.prepare<OutcomeCount, [string]>(
     `SELECT message_id AS "messageId", outcome, CAST(sum(emails) AS bigint) AS n, CAST(sum(came_back) AS bigint) AS "cameBack",
        CAST(sum(opened) AS bigint) AS opened, CAST(sum(reached_goal) AS bigint) AS "reachedGoal"
-     FROM messages ${dialect.joinCounts('message_days', 'message_id = messages.id')} WHERE ${isAsked} AND emails > 0
-     GROUP BY message_id, outcome`,
+     FROM messages ${dialect.joinParts('message_days', 'message_id = messages.id')} WHERE ${isAsked}
+     GROUP BY message_id, outcome HAVING sum(emails) > 0`,
   )
   // by the index alone, so events that joined such an email count too
   const amissOfMessages = db.prepare<StateCount, [string]>(

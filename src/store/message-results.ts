@@ -89,7 +89,7 @@ const REACHED = [
  * of an app with 200 messages: 10 ms for 30 days).
  */
 export function createResultReads(db: Sql) {
-  const { crossJoin, joinCounts, indexedBy, isOneOfTexts, textsOf } = db.dialect
+  const { crossJoin, joinCounts, joinParts, indexedBy, isOneOfTexts, textsOf } = db.dialect
   const days = db.prepare<DayCount, [number, number, number]>(
     `SELECT day, outcome, reason, emails, came_back AS "cameBack", opened, reached_goal AS "reachedGoal"
      FROM message_days WHERE message_id = ? AND day BETWEEN ? AND ? AND emails > 0 ORDER BY day`,
@@ -110,12 +110,12 @@ export function createResultReads(db: Sql) {
        ${sumOf("CASE WHEN outcome = 'sent' THEN came_back ELSE 0 END")} AS "cameBack",
        ${emailsIf("outcome IN ('skipped', 'heldBack', 'kept', 'failed')")} AS unsent,
        ${emailsIf("outcome = 'waiting'")} AS waiting
-     FROM messages ${joinCounts('message_days', inRange)}
+     FROM messages ${joinParts('message_days', inRange)}
      WHERE app_id = ?1 GROUP BY message_id, day ORDER BY message_id, day`,
   )
   const appCompared = db.prepare<StoredCompared & { messageId: number }, [number, number, number]>(
     `SELECT message_id AS "messageId", is_held_back AS "isHeldBack", ${sumOf('people')} AS people, ${REACHED}
-     FROM messages ${joinCounts('message_comparisons', `${inRange} AND is_first = 1`)}
+     FROM messages ${joinParts('message_comparisons', `${inRange} AND is_first = 1`)}
      WHERE app_id = ?1 GROUP BY message_id, is_held_back`,
   )
   const people = db.prepare<Omit<PeopleCounts, 'ofEarlier'>, [number, number]>(
@@ -144,11 +144,11 @@ export function createResultReads(db: Sql) {
   )
   const failed = db.prepare<{ n: number }, [number, number, number]>(
     `SELECT coalesce(${sumOf('emails')}, 0) AS n FROM messages
-       ${joinCounts('message_days', `${inRange} AND outcome = 'failed'`)} WHERE app_id = ?1`,
+       ${joinParts('message_days', `${inRange} AND outcome = 'failed'`)} WHERE app_id = ?1`,
   )
   const unfit = db.prepare<UnfitCount, [number, number, number, string]>(
     `SELECT message_id AS "messageId", reason, ${sumOf('emails')} AS emails FROM messages
-       ${joinCounts('message_days', `${inRange} AND outcome = 'skipped' AND ${isOneOfTexts('reason', '?4')}`)}
+       ${joinParts('message_days', `${inRange} AND outcome = 'skipped' AND ${isOneOfTexts('reason', '?4')}`)}
      WHERE app_id = ?1 GROUP BY message_id, reason HAVING sum(emails) > 0 ORDER BY emails DESC LIMIT ${MOST_UNFIT}`,
   )
   const inState = db.prepare<{ n: number }, [number, string]>(

@@ -87,6 +87,8 @@ export type Dialect = {
   crossJoin: string
   /** JOIN with those counts, of a table before it, that `on` selects by their key. */
   joinCounts(counter: Counter, on: string): string
+  /** The same for their sums alone: a count may be several rows. */
+  joinParts(counter: Counter, on: string): string
   /** INSERT with a value for each column of the key, and for each count, which is added to what is stored. */
   addCounts(counter: Counter): string
   /** JOIN of those rows of a table whose ids a subquery finds for each row before. Only their ids may be selected. */
@@ -157,6 +159,7 @@ export const SQLITE: Dialect = {
   positionOf: (part, text) => `instr(${text}, ${part})`,
   crossJoin: 'CROSS JOIN',
   joinCounts: (counter, on) => `CROSS JOIN ${counter} ON ${on}`,
+  joinParts: (counter, on) => `CROSS JOIN ${counter} ON ${on}`,
   addCounts: (counter) => addTo(counter, COUNTERS[counter]),
   joinIds: (table, name, ids) => `CROSS JOIN ${table} AS ${name} ON ${name}.id IN (${ids})`,
   indexedBy: (name) => ` INDEXED BY ${name}`,
@@ -217,6 +220,7 @@ export const POSTGRES: Dialect = {
   crossJoin: 'JOIN',
   // OFFSET keeps the condition within, where it selects the parts that are summed
   joinCounts: (counter, on) => `CROSS JOIN LATERAL (SELECT * FROM ${counter} WHERE ${on} OFFSET 0) AS ${counter}`,
+  joinParts: (counter, on) => `JOIN ${partsOf(counter)} AS ${counter} ON ${on}`,
   addCounts: (counter) => addTo(partsOf(counter), COUNTERS[counter], { part: 'own_part()' }),
   joinIds: (_, name, ids) => `CROSS JOIN LATERAL (${ids}) AS ${name}`,
   indexedBy: () => '',
