@@ -187,6 +187,10 @@ const rowsOfPerson = (table: PersonTable, { contact, types, from, upTo }: IdFilt
     ...(upTo === undefined ? [] : [`id <= ${upTo}`]),
   ].join(' AND ')
 
+/** OFFSET keeps the condition within: rows are found by their index for each row before, and only those are summed. */
+const joinFound = (table: string, name: string, on: string): string =>
+  `CROSS JOIN LATERAL (SELECT * FROM ${table} WHERE ${on} OFFSET 0) AS ${name}`
+
 /** JSON is read as `json`, which takes each text that JSON.stringify writes. `jsonb` does not take all. */
 export const POSTGRES: Dialect = {
   engine: 'postgres',
@@ -218,9 +222,8 @@ export const POSTGRES: Dialect = {
   least: (...values) => `least(${values.join(', ')})`,
   positionOf: (part, text) => `strpos(${text}, ${part})`,
   crossJoin: 'JOIN',
-  // OFFSET keeps the condition within, where it selects the parts that are summed
-  joinCounts: (counter, on) => `CROSS JOIN LATERAL (SELECT * FROM ${counter} WHERE ${on} OFFSET 0) AS ${counter}`,
-  joinParts: (counter, on) => `JOIN ${partsOf(counter)} AS ${counter} ON ${on}`,
+  joinCounts: (counter, on) => joinFound(counter, counter, on),
+  joinParts: (counter, on) => joinFound(partsOf(counter), counter, on),
   addCounts: (counter) => addTo(partsOf(counter), COUNTERS[counter], { part: 'own_part()' }),
   joinIds: (_, name, ids) => `CROSS JOIN LATERAL (${ids}) AS ${name}`,
   indexedBy: () => '',

@@ -4,6 +4,8 @@ import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { connectPostgres, type Postgres } from '../../../src/store/postgres/connection.ts'
 import { migrate } from '../../../src/store/postgres/migrations.ts'
 import { createPostgresParts } from '../../../src/store/postgres/parts.ts'
+import { createDeliveryCounts } from '../../../src/store/delivery-counts.ts'
+import { createResultReads } from '../../../src/store/message-results.ts'
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
 
 const PEOPLE = 5_000
@@ -25,11 +27,11 @@ const addPeople = (from: number): Promise<void> =>
     SELECT id, 1, 'person' || id || '@example.com', 'subscribed', 0, 0
     FROM generate_series(${from}, ${from + PEOPLE - 1}) AS t (id)`)
 
-const countReads = async (): Promise<number> => {
+const countReads = async (table: string): Promise<number> => {
   const [read] = await postgres.run(
-    `SELECT pg_stat_get_xact_tuples_returned('contacts'::regclass)
-       + (SELECT sum(pg_stat_get_xact_tuples_returned(indexrelid)) FROM pg_index WHERE indrelid = 'contacts'::regclass) AS count`,
-    [],
+    `SELECT pg_stat_get_xact_tuples_returned(CAST($1 AS regclass)) + (SELECT sum(pg_stat_get_xact_tuples_returned(indexrelid))
+       FROM pg_index WHERE indrelid = CAST($1 AS regclass)) AS count`,
+    [table],
   )
   return Number(read?.count)
 }
@@ -39,9 +41,9 @@ const findThree = (): Promise<number> =>
   postgres.transaction(async () => {
     const ids = { next: () => 1, passOver: () => {} }
     const { engine } = createPostgresParts(postgres, { ids, rules: STORE_RULES, onDeliveries: () => {} })
-    const before = await countReads()
+    const before = await countReads('contacts')
     await engine.people.load([1, 2, 3].map((id) => ({ appId: 1, email: `person${id}@example.com` })))
-    return (await countReads()) - before
+    return (await countReads('contacts')) - before
   })
 const findOften = async (times: number): Promise<void> => {
   for (let time = 0; time < times; time += 1) await findThree()
@@ -58,4 +60,41 @@ test('people are found without reading the others, when the table was analyzed',
   await postgres.runScript('ANALYZE contacts')
   await findOften(10)
   expect(await findThree()).toBeLessThan(10)
+})
+
+const [MESSAGES, DAYS, PARTS] = [200, 30, 3]
+
+test.each(['new', 'analyzed'])('counts of a message are summed without reading those of others: %s', async (state) => {
+  if (state === 'new')
+    await postgres.runScript(`INSERT INTO accounts (id, name, snippet_limits, created_at) VALUES ('acc_1', 'A', 1, 0);
+      INSERT INTO apps (id, account_id, public_id, site_id, name, created_at)
+        SELECT id, 'acc_1', 'app' || id, 'site' || id, 'A', 0 FROM generate_series(1, 2) AS t (id);
+      INSERT INTO messages (id, account_id, app_id, name, status, version, created_at, updated_at)
+        SELECT id, 'acc_1', least(id, 2), 'm' || id, 'live', 1, 0, 0 FROM generate_series(1, ${MESSAGES}) AS t (id);
+      INSERT INTO message_days_parts (message_id, day, outcome, reason, part, emails, came_back, opened, reached_goal)
+        SELECT message, day, 'skipped', 'seen', part, 1, 0, 0, 0 FROM generate_series(1, ${MESSAGES}) AS m (message),
+          generate_series(1, ${DAYS}) AS d (day), generate_series(1, ${PARTS}) AS p (part)`)
+  else await postgres.runScript('ANALYZE')
+  const [results, counts] = [createResultReads(postgres.sql), createDeliveryCounts(postgres.sql)]
+  const range = { from: 1, until: DAYS }
+  const reads = {
+    readResults: () => results.readResults(1, range),
+    readAppResults: () => results.readAppResults(1, range),
+    countProblems: () => results.countProblems(1, range, ['seen']),
+    hasSentEmail: () => results.hasSentEmail(1),
+    countEmails: () => counts.countEmails(1),
+    countEmailsOf: () => counts.countEmailsOf([1]),
+  }
+  const found = await postgres.transaction(async () => {
+    const all: [string, number][] = []
+    for (const [name, read] of Object.entries(reads)) {
+      const before = await countReads('message_days_parts')
+      await read()
+      all.push([name, (await countReads('message_days_parts')) - before])
+    }
+    return all
+  })
+  // countProblems reads them twice
+  expect(found.filter(([, rows]) => rows > 3 * DAYS * PARTS)).toEqual([])
+  expect((await counts.countEmails(1)).skipped).toBe(DAYS * PARTS)
 })
