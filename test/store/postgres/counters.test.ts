@@ -63,7 +63,10 @@ const claim = async (store: Store, most: number): Promise<(Claim & { record: str
   const claiming = { claimedBy: store.instanceId, now: NOW, leaseMs: HOUR, most, skipApps: [] }
   const { works } = done(await store.claimDeliveries(claiming))
   return works.map(({ delivery: { id, attempt } }) => ({
-    ...{ id, attempt, at: NOW, record: RECORD },
+    id,
+    attempt,
+    at: NOW,
+    record: RECORD,
     claimedBy: store.instanceId,
   }))
 }

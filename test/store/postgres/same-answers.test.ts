@@ -61,7 +61,9 @@ const sendAll = async (store: Store) => {
   const claims = works.map(({ delivery }) => ({
     id: delivery.id,
     attempt: delivery.attempt,
-    ...{ claimedBy: 'a', at: AT + HOUR, record: RECORD },
+    claimedBy: 'a',
+    at: AT + HOUR,
+    record: RECORD,
   }))
   const marked = []
   for (const [index, claim] of claims.entries()) {
