@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } fr
 import { join } from 'node:path'
 import { idAt } from '../../../src/core/ids.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
+import { COUNTERS, partsOf } from '../../../src/store/engine/counter-tables.ts'
 import { APPLICATION_ID, databasePath, openDatabase, openMarked } from '../../../src/store/engine/database.ts'
 import { lockFolder } from '../../../src/store/engine/folder-lock.ts'
 import { Stopped } from '../../../src/store/move/copy.ts'
@@ -110,6 +111,25 @@ test('each table and column arrives, and comes back', async () => {
   const folder = newFolder()
   expect(await back(folder)).toEqual({ rows, replaced: 0 })
   expect(dump(folder)).toEqual(before)
+}, 60_000)
+
+test('counts that PostgreSQL stored in parts come back as their sums', async () => {
+  fillAll(source)
+  const before = dump(source)
+  await there(source)
+  for (const [counter, { key, counts }] of Object.entries(COUNTERS)) {
+    const names = [...key, ...counts].join(', ')
+    await ask(`INSERT INTO ${partsOf(counter)} (part, ${names}) SELECT 5, ${names} FROM ${counter}`)
+  }
+  const folder = newFolder()
+  await back(folder)
+  const after = dump(folder)
+  for (const [counter, { key }] of Object.entries(COUNTERS)) {
+    const doubled = (before[counter] as (string | number)[][]).map((row) =>
+      row.map((value, index) => (index < key.length ? value : 2 * Number(value))),
+    )
+    expect([counter, after[counter]]).toEqual([counter, doubled])
+  }
 }, 60_000)
 
 test('both engines have the same tables, apart from those that are known to differ', async () => {
