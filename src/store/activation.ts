@@ -33,7 +33,8 @@ export function createActivationWrites(db: Sql) {
 
   return {
     async addNotes(notes: NoteRow[]): Promise<Done> {
-      for (const note of notes) {
+      // in one order, so that instances don't wait for each other in a circle
+      for (const note of notes.toSorted((a, b) => a.appId - b.appId || (a.kind < b.kind ? -1 : 1))) {
         await orm
           .insert(activationNotes)
           .values(note)

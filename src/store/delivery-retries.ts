@@ -23,8 +23,12 @@ export function createDeliveryRetries({ db, rules }: Parts) {
       ),
       retry: db.prepare<unknown, [number, number, number | string, number, string]>(
         `UPDATE deliveries SET due_at = ?, updated_at = ?, record = ${dialect.jsonWithout('record', 'tries')} WHERE id IN (
-           SELECT id FROM deliveries WHERE ${isDeferred} AND ${dialect.isOneOfTexts('reason')}
-           ORDER BY due_at LIMIT ${RETRIED_PER_WRITE})`,
+           ${dialect.lockIds(
+             'deliveries',
+             `SELECT id FROM deliveries WHERE ${isDeferred} AND ${dialect.isOneOfTexts('reason')}
+              ORDER BY due_at LIMIT ${RETRIED_PER_WRITE}`,
+             "state = 'deferred'",
+           )})`,
       ),
     }
   }

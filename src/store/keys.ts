@@ -118,7 +118,8 @@ export function createKeyWrites({ db, sealer }: { db: Sql; sealer: Sealer }) {
     },
 
     async noteKeyUse(uses: { keyId: string; lastUsedAt: number; seenInBrowserAt: number | null }[]): Promise<Done> {
-      for (const { keyId, lastUsedAt, seenInBrowserAt } of uses) {
+      // in one order, so that instances don't wait for each other in a circle
+      for (const { keyId, lastUsedAt, seenInBrowserAt } of uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1))) {
         await orm
           .update(apiKeys)
           .set({ lastUsedAt, ...(seenInBrowserAt === null ? {} : { seenInBrowserAt }) })

@@ -34,7 +34,8 @@ export function createLimitWaitWrites(db: Sql) {
   const save = createWaitSave(db, 'limit_waits')
   return {
     async saveLimitWaits({ waits }: { waits: LimitWait[] }): Promise<{ done: true }> {
-      for (const wait of waits) await save(wait)
+      // in one order, so that instances don't wait for each other in a circle
+      for (const wait of waits.toSorted((a, b) => a.appId - b.appId || a.from - b.from)) await save(wait)
       return { done: true }
     },
   }

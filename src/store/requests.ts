@@ -212,8 +212,15 @@ export function createRequestWrites(db: Sql, { mostRequests }: RequestRules) {
   const total = db.prepare<{ rows: number }, [number]>(
     'SELECT CAST(coalesce(sum(rows), 0) AS bigint) AS rows FROM request_callers WHERE pool = ?',
   )
+  const mostRows = (columns: string): string =>
+    `SELECT ${columns} FROM request_callers WHERE pool = ? ORDER BY rows DESC LIMIT 1`
+  const columns = 'pool, account_id AS "accountId", caller, rows'
+  // while another instance counts the caller's requests, the log is cut with one of the next requests
   const largest = db.prepare<Caller & { rows: number }, [number]>(
-    `SELECT pool, account_id AS "accountId", caller, rows FROM request_callers WHERE pool = ? ORDER BY rows DESC LIMIT 1`,
+    db.dialect.engine === 'postgres'
+      ? `SELECT ${columns} FROM request_callers
+         WHERE (pool, account_id, caller) IN (${mostRows('pool, account_id, caller')}) FOR UPDATE SKIP LOCKED`
+      : mostRows(columns),
   )
   const removeOldest = db.prepare(
     `DELETE FROM requests WHERE id IN

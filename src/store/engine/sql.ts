@@ -34,8 +34,13 @@ export type Sql = {
   orm: Orm
 }
 
+const NO_LOCK = (): string => ''
+
 /** For transactions that only read, in which PostgreSQL locks no rows. */
-export const withoutLocks = (sql: Sql): Sql => ({ ...sql, dialect: { ...sql.dialect, lock: () => '' } })
+export const withoutLocks = (sql: Sql): Sql => ({
+  ...sql,
+  dialect: { ...sql.dialect, lock: NO_LOCK, lockInOrder: NO_LOCK },
+})
 
 export type Orm = BaseSQLiteDatabase<'sync' | 'async', unknown>
 
@@ -99,7 +104,11 @@ export type Dialect = {
   unindexed(column: string): string
   /** After all else: rows of this table stay as they are until the transaction ends. */
   lock(table: string): string
-  /** The same in a subquery of one table, for rows that a DELETE finds: without those that other transactions delete. */
+  /** The same, in the order of their ids. */
+  lockInOrder(table: string): string
+  /** Ids of rows that are locked in their order, of those that a query finds. `where`: what must still be so then. */
+  lockIds(table: string, ids: string, where?: string): string
+  /** Like `lock`, in a subquery of one table, for rows that a DELETE finds: without those that other transactions delete. */
   skipLocked: string
   /** How far an id may be below one that was committed before it. */
   lateIds: number
@@ -164,7 +173,9 @@ export const SQLITE: Dialect = {
   joinIds: (table, name, ids) => `CROSS JOIN ${table} AS ${name} ON ${name}.id IN (${ids})`,
   indexedBy: (name) => ` INDEXED BY ${name}`,
   unindexed: (column) => `+${column}`,
-  lock: () => '',
+  lock: NO_LOCK,
+  lockInOrder: NO_LOCK,
+  lockIds: (_, ids) => ids,
   skipLocked: '',
   lateIds: 0,
   personIds: selectIds,
@@ -229,6 +240,9 @@ export const POSTGRES: Dialect = {
   indexedBy: () => '',
   unindexed: (column) => column,
   lock: (table) => ` FOR UPDATE OF ${table}`,
+  lockInOrder: (table) => ` ORDER BY ${table}.id FOR UPDATE OF ${table}`,
+  lockIds: (table, ids, where = 'TRUE') =>
+    `SELECT id FROM ${table} WHERE id IN (${ids}) AND ${where} ORDER BY id FOR UPDATE`,
   skipLocked: ' FOR UPDATE SKIP LOCKED',
   lateIds: LATE_IDS,
   personIds: rowsOfPerson,
