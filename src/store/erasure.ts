@@ -18,7 +18,7 @@ export function createErasure({
   people: People
   timeline: Pick<Timeline, 'erase'>
 }) {
-  const { greatest, isOneOfTexts, personIds, positionOf } = db.dialect
+  const { greatest, isOneOfTexts, lockIds, personIds, positionOf } = db.dialect
   const ofPerson = personIds('events', { contact: '?1', types: `< ${VISIT_REPORT_TYPES}` })
   const tables = [
     `DELETE FROM contact_events WHERE contact_id = ?1 AND name_id IN
@@ -51,8 +51,11 @@ export function createErasure({
   const [compared, uncompared, consents, scheduled, results] = others
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
   const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
-    `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY}
-     UNION SELECT id FROM deliveries WHERE contact_id = ? AND ${IS_ENDED}`,
+    lockIds(
+      'deliveries',
+      `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY}
+       UNION SELECT id FROM deliveries WHERE contact_id = ? AND ${IS_ENDED}`,
+    ),
   )
 
   return {
@@ -66,6 +69,8 @@ export function createErasure({
       await people.load([{ appId, email }])
       const person = people.find(appId, email)
       if (!person) return { refusal: 'contact_not_found' }
+      // what another transaction writes about them is there once they are locked
+      const emails = await deliveriesOf.all(appId, person.id, person.id)
       await done?.run(person.id)
       await needed?.run(person.id)
       await events?.run(person.id)
@@ -75,16 +80,16 @@ export function createErasure({
       await records?.run(person.id)
       await tags?.run(appId, person.id, (await tagsOf.get(person.id))?.tags ?? '[]')
       await contact?.run(person.id)
-      await compared?.run(person.id)
-      await uncompared?.run(person.id)
       await consents?.run(person.id)
       await scheduled?.run(appId, person.id)
-      await results?.run(appId, person.id)
-      for (const { id } of await deliveriesOf.all(appId, person.id, person.id)) {
+      for (const { id } of emails) {
         await captured?.run(id)
         await sends?.run(id)
         await deliveries?.run(id)
       }
+      await compared?.run(person.id)
+      await uncompared?.run(person.id)
+      await results?.run(appId, person.id)
       people.drop(appId, email)
       await audit(by, 'contact.erase', publicId('con', person.id))
       return { contactId: person.id }
