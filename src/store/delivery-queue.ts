@@ -73,7 +73,7 @@ export type ClaimedRow = {
 
 export function prepareDeliveryStatements(db: Sql) {
   const { dialect } = db
-  const lock = dialect.lock('deliveries')
+  const [lock, lockInOrder] = [dialect.lock('deliveries'), dialect.lockInOrder('deliveries')]
   const unconfirmed = dialect.jsonObject({
     at: 'updated_at',
     verdicts: dialect.jsonOf("'[]'"),
@@ -95,7 +95,7 @@ export function prepareDeliveryStatements(db: Sql) {
        WHERE id = ? AND claimed_by = ? AND attempt = ? AND state IN ('claimed', 'handed')${lock}`,
     ),
     claimedUntil: db.prepare<{ id: number }, [number, string]>(
-      `SELECT id FROM deliveries WHERE ${IS_CLAIMED} AND state = 'claimed' AND claimed_until = ? AND claimed_by = ?${lock}`,
+      `SELECT id FROM deliveries WHERE ${IS_CLAIMED} AND state = 'claimed' AND claimed_until = ? AND claimed_by = ?${lockInOrder}`,
     ),
     hand: db.prepare(
       `UPDATE deliveries SET state = 'handed', handed_at = ?, record = ?, reason = NULL, updated_at = ? WHERE id = ?`,
@@ -113,7 +113,7 @@ export function prepareDeliveryStatements(db: Sql) {
     ),
     claimsOfOthers: db.prepare<ClaimedRow, [string]>(
       `SELECT ${claimedColumns} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?1
-         ${dialect.engine === 'postgres' ? `AND NOT ${IS_CLAIMER_RUNNING}` : ''}${lock}`,
+         ${dialect.engine === 'postgres' ? `AND NOT ${IS_CLAIMER_RUNNING}` : ''}${lockInOrder}`,
     ),
     capture: db.prepare(
       `INSERT INTO captured_mails (delivery_id, app_id, raw, created_at, sender, recipient, subject, html, text)

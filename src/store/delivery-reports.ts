@@ -111,7 +111,7 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
   const find = db.prepare<Found, [number, number]>(
     `SELECT state, delivered_at AS "deliveredAt", delayed_at AS "delayedAt", bounce, record,
        deliveries.app_id AS "appId", message_id AS "messageId", contact_id AS "contactId", contacts.email
-     FROM deliveries JOIN contacts ON contacts.id = contact_id WHERE deliveries.id = ? AND deliveries.app_id = ?`,
+     FROM deliveries JOIN contacts ON contacts.id = contact_id WHERE deliveries.id = ? AND deliveries.app_id = ?${dialect.lock('deliveries')}`,
   )
   // a newer delivery may have taken the deduplication key of a failed one
   const end = db.prepare<{ id: number }, [string, string | null, number, number]>(

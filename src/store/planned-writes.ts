@@ -268,16 +268,16 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
   const isLead = `${IS_OF_MESSAGE} AND id >= ? AND ${TAKES_EVENTS} AND version = ?`
   const nearLeads = db.prepare<Row, number[]>(
     `SELECT ${WAITING_COLUMNS}, ${JOINED_COUNT} FROM deliveries AS leads${dialect.indexedBy('deliveries_once')}
-     WHERE ${isLead} AND triggered_at BETWEEN ? AND ?${dialect.lock('leads')}`,
+     WHERE ${isLead} AND triggered_at BETWEEN ? AND ?${dialect.lockInOrder('leads')}`,
   )
   // an email that waits only for the person's limit accepts events until it is sent
   const limitedLeads = db.prepare<Row, number[]>(
     `SELECT ${WAITING_COLUMNS}, ${JOINED_COUNT} FROM deliveries AS leads${dialect.indexedBy('deliveries_once')}
-     WHERE ${isLead} AND ${WAITS_FOR_LIMIT}${dialect.lock('leads')}`,
+     WHERE ${isLead} AND ${WAITS_FOR_LIMIT}${dialect.lockInOrder('leads')}`,
   )
   const waiting = db.prepare<Row, [number, number]>(
     `SELECT ${WAITING_COLUMNS}, 0 AS joined FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY}
-       AND state IN ('waiting', 'deferred', 'claimed') AND by_hand = 0${dialect.lock('deliveries')}`,
+       AND state IN ('waiting', 'deferred', 'claimed') AND by_hand = 0${dialect.lockInOrder('deliveries')}`,
   )
   const joinedTo = db.prepare<Omit<JoinedFacts, 'properties'>, [number]>(
     `SELECT ${JOINED_COLUMNS} FROM deliveries WHERE joined_to = ? AND state = 'joined'`,

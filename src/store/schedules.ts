@@ -39,7 +39,7 @@ export type ScheduleChange = { scheduleId: number; contactId: number; dueAt: num
 
 /** People that a step schedules (measured: 3 ms), and whom it looks at. */
 const FILLED_PEOPLE = 500
-const LOOKED_AT = 200
+export const LOOKED_AT = 200
 const DELETED_ROWS = 2_000
 
 type Row = {

@@ -203,7 +203,7 @@ type WaitingEmail = { content: MessageContent; record: string | null }
 export function createOpenEmails({ db, live, ends }: Pick<Parts, 'db' | 'live' | 'ends'>) {
   const open = db.prepare<Open, [number, number]>(
     `SELECT id, message_id AS "messageId", version, record FROM deliveries
-     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND state IN ('waiting', 'deferred', 'claimed')`,
+     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND state IN ('waiting', 'deferred', 'claimed')${db.dialect.lockInOrder('deliveries')}`,
   )
   return async (
     { appId, contactId, at }: { appId: number; contactId: number; at: number },

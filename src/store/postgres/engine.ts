@@ -3,7 +3,6 @@ import { NO_READER } from '../event-texts.ts'
 import { createJobs, isPlanned, reportBrokenJob } from '../engine/engine.ts'
 import type { Sealer } from '../engine/sealing.ts'
 import type { Channel } from '../engine/writer.ts'
-import type { PersonKey } from '../people.ts'
 import type { Rules } from '../plan-types.ts'
 import type { CountedLimit, LimitUse } from '../types.ts'
 import { createWrites, type Job, type Outcome, type WriteName } from '../writes.ts'
@@ -12,6 +11,7 @@ import { describeFault, isPassingFault, mostTries, UnknownCommit } from './fault
 import type { Instance } from './instance.ts'
 import { createLanes } from './lanes.ts'
 import { createPostgresParts } from './parts.ts'
+import { lockPeopleOf, personOf } from './people-locks.ts'
 
 const RETRY_MS = 5
 /** Then the group fails, before those who wait are told that its outcome is unknown. */
@@ -39,12 +39,11 @@ function rememberRead(readEvent: ReadEvent): ReadEvent {
 /** @returns null if the people of a write aren't known: it isn't planned, or can't be read, which its group reports */
 function listPeople(jobs: readonly Job[], readEvent: ReadEvent): Set<string> | null {
   const people = new Set<string>()
-  const add = ({ appId, email }: PersonKey): void => void people.add(`${appId}:${email}`)
   try {
     for (const job of jobs) {
       if (!isPlanned(job)) return null
-      const read = job.name === 'recordEventText' ? readEvent(job.input as EventText) : { write: job.input }
-      if ('write' in read) add(read.write as PersonKey)
+      const person = personOf(job, readEvent)
+      if (person) people.add(`${person.appId}:${person.email}`)
     }
   } catch {
     return null
@@ -154,7 +153,10 @@ function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rul
     postgres.transaction(async () => {
       await parts.open([...listLimits(jobs)], dropOutdated(jobs))
       // planned writes begin with their people, who are looked for at the same time
-      if (!jobs.every(isPlanned)) await parts.opened()
+      if (!jobs.every(isPlanned)) {
+        await parts.opened()
+        await lockPeopleOf(postgres.run, jobs, readEvent)
+      }
       const outcomes = await runInTurn(jobs)
       await parts.finish()
       return outcomes

@@ -14,6 +14,7 @@ import type { EngineParts } from '../writes.ts'
 import type { Postgres, Run, Send } from './connection.ts'
 import { createCounterMerge } from './counter-parts.ts'
 import { createPostgresUsage } from './limit-usage.ts'
+import { listOf, lockPeople, PEOPLE_BY_ADDRESS } from './people-locks.ts'
 import { type Columns, rowsAs } from './rows.ts'
 import { toStorable } from './storable-text.ts'
 
@@ -104,36 +105,40 @@ function createDeliveryLook(run: Run, onDeliveries: (appId: number) => void) {
 }
 
 type PeopleParts = { findDeliveries: ReturnType<typeof createDeliveryLook>; opened: () => Promise<unknown> }
-const PERSON_COLUMNS = { app_id: 'bigint', email: 'text' } as const
-type LockedPerson = { app: number; email: string; lacksName: number }
+type LockedPerson = { id: number; app: number; email: string; lacksName: number }
 
-/** Locks the people, in the order in which new ones are added, so that what follows is planned with facts that stay. */
+/** Locks the people, so that what follows is planned with facts that stay. */
 function createPeople(
   { run, perTransaction }: Pick<Postgres, 'run' | 'perTransaction'>,
   { findDeliveries, opened }: PeopleParts,
 ): EngineParts['people'] {
   const found = perTransaction(() => new Map<string, Person>())
   const keyOf = (appId: number, email: string): string => `${appId}:${email}`
-  // one by one: PostgreSQL would read the whole table to join it with as many rows as it expects here
-  const text = `SELECT contacts.*, (SELECT max(due_at) FROM deliveries
-      WHERE contact_id = contacts.id AND reason = '${UNSURE}' AND state = 'deferred') AS "unsureUntil"
-    FROM ${rowsAs(PERSON_COLUMNS)} CROSS JOIN LATERAL (
-      SELECT id, app_id AS app, email, first_name IS NULL OR last_name IS NULL AS "lacksName" FROM contacts
-      WHERE contacts.app_id = rows.app_id AND contacts.email = rows.email FOR UPDATE) AS contacts`
+  const text = lockPeople(
+    'id, app_id AS app, email, first_name IS NULL OR last_name IS NULL AS "lacksName"',
+    `SELECT person.id FROM ${PEOPLE_BY_ADDRESS}`,
+  )
+  // not in the same statement, which would see what was there before it waited for a lock
+  const unsure = `SELECT person.id, unsure.until FROM ${PEOPLE_BY_ADDRESS} CROSS JOIN LATERAL
+      (SELECT max(due_at) AS until FROM deliveries
+       WHERE contact_id = person.id AND reason = '${UNSURE}' AND state = 'deferred') AS unsure
+    WHERE unsure.until IS NOT NULL`
   const nothing = (): void => {}
   return {
     async load(keys) {
       found().clear()
-      const wanted = new Map(keys.map(({ appId, email }) => [keyOf(appId, email), { app_id: appId, email }]))
+      const wanted = new Map(keys.map((key) => [keyOf(key.appId, key.email), key]))
       if (wanted.size === 0) return void (await opened())
-      const people = run(text, [JSON.stringify([...wanted.values()].toSorted(inOrderOf('app_id', 'email')))])
+      const values = [listOf([...wanted.values()])]
+      const people = run(text, values)
       // after the people are locked, so that what others added of them is seen
-      const deliveries = findDeliveries(new Set(keys.map(({ appId }) => appId)))
-      const [rows, noteDeliveries] = await Promise.all([people, deliveries, opened()])
+      const others = Promise.all([run(unsure, values), findDeliveries(new Set(keys.map(({ appId }) => appId)))])
+      const [rows, [waiting, noteDeliveries]] = await Promise.all([people, others, opened()])
       noteDeliveries()
+      const unsureUntil = new Map(waiting.map(({ id, until }) => [Number(id), Number(until)]))
       for (const row of rows) {
-        const { app, email, lacksName, ...person } = row as Pick<Person, 'id' | 'unsureUntil'> & LockedPerson
-        found().set(keyOf(app, email), { ...person, lacksName: lacksName === 1 })
+        const { id, app, email, lacksName } = row as LockedPerson
+        found().set(keyOf(app, email), { id, lacksName: lacksName === 1, unsureUntil: unsureUntil.get(id) ?? null })
       }
     },
     find: (appId, email) => found().get(keyOf(appId, email)) ?? null,

@@ -1,0 +1,107 @@
+/**
+ * The order of locks, which is the same in each transaction: limits, then people, then deliveries, each in the order of
+ * their ids. What decides about a person is read after that, so it stays as it is until the commit.
+ */
+import type { ReadEvent } from '../event-texts.ts'
+import { isPlanned } from '../engine/engine.ts'
+import { POSTGRES, type SqlValue } from '../engine/sql.ts'
+import type { PersonKey } from '../people.ts'
+import { LOOKED_AT } from '../schedules.ts'
+import type { Job, WriteName } from '../writes.ts'
+import { numberValues, type Run } from './connection.ts'
+import { IS_CLAIMER_RUNNING } from './delivery-queue.ts'
+import { rowsAs } from './rows.ts'
+
+/** What a write names. `query`: finds the ids of its people. */
+type Named = {
+  people?: readonly PersonKey[]
+  contacts?: readonly number[]
+  deliveries?: readonly number[]
+  query?: { text: string; values: SqlValue[] }
+}
+type Naming = { [N in WriteName]?: (input: Job<N>['input']) => Named }
+
+const CLAIMED_PEOPLE = numberValues(`SELECT contact_id AS id FROM deliveries
+  WHERE state IN ('claimed', 'handed') AND claimed_by <> ?1 AND NOT ${IS_CLAIMER_RUNNING}`)
+const SCHEDULED_PEOPLE = `SELECT due.contact_id AS id FROM message_schedules CROSS JOIN LATERAL
+    (SELECT contact_id FROM scheduled_people WHERE schedule_id = message_schedules.id AND due_at <= $1
+     ORDER BY due_at LIMIT ${LOOKED_AT}) AS due
+  WHERE is_over = 0`
+
+const byDelivery = ({ id }: { id: number }): Named => ({ deliveries: [id] })
+const byContact = ({ contactId }: { contactId: number }): Named => ({ contacts: [contactId] })
+const byAddress = ({ appId, email }: PersonKey): Named => ({ people: [{ appId, email }] })
+const byAddresses = ({ appId, rows }: { appId: number; rows: readonly { email: string }[] }): Named => ({
+  people: rows.map(({ email }) => ({ appId, email })),
+})
+
+const NAMING: Naming = {
+  extendClaim: byDelivery,
+  dropJoined: byDelivery,
+  markHanded: byDelivery,
+  markCaptured: byDelivery,
+  markSent: byDelivery,
+  markSkipped: byDelivery,
+  markDeferred: byDelivery,
+  markFailed: byDelivery,
+  markUnknown: byDelivery,
+  resendDelivery: byDelivery,
+  cancelDelivery: byDelivery,
+  sendDeliveryEarly: byDelivery,
+  reportDeliveries: ({ reports }) => ({ deliveries: reports.map(({ deliveryId }) => deliveryId) }),
+  reportAddress: byAddress,
+  unsubscribe: byContact,
+  resubscribe: byContact,
+  chooseTopics: byContact,
+  suppress: byAddress,
+  unsuppress: byAddress,
+  suppressMany: byAddresses,
+  importTopicEnds: byAddresses,
+  eraseContact: byAddress,
+  releaseClaims: ({ notOf }) => ({ query: { text: CLAIMED_PEOPLE, values: [notOf] } }),
+  runSchedules: ({ at }) => ({ query: { text: SCHEDULED_PEOPLE, values: [at] } }),
+}
+
+const PERSON_COLUMNS = { app_id: 'bigint', email: 'text' } as const
+
+/** One by one: PostgreSQL would read the whole table to join it with as many rows as it expects here. `$1`: of `listOf`. */
+export const PEOPLE_BY_ADDRESS = `${rowsAs(PERSON_COLUMNS)} CROSS JOIN LATERAL (SELECT id FROM contacts
+  WHERE contacts.app_id = rows.app_id AND contacts.email = rows.email LIMIT 1) AS person`
+export const listOf = (people: readonly PersonKey[]): string =>
+  JSON.stringify(people.map(({ appId, email }) => ({ app_id: appId, email })))
+
+/** `ids`: a query for the people's. */
+export const lockPeople = (columns: string, ids: string): string =>
+  `SELECT ${columns} FROM contacts WHERE id = ANY (ARRAY(${ids})) ORDER BY id FOR UPDATE`
+
+const LOCK_NAMED = lockPeople(
+  'id',
+  `SELECT person.id FROM ${PEOPLE_BY_ADDRESS}
+   UNION ALL SELECT value FROM ${POSTGRES.numbersOf('$2', 'contact_ids')}
+   UNION ALL SELECT contact_id FROM deliveries WHERE ${POSTGRES.isOneOf('id', '$3')}`,
+)
+
+/** Whom a planned write is about; null if its text is refused. */
+export function personOf({ name, input }: Job, readEvent: ReadEvent): PersonKey | null {
+  const read = name === 'recordEventText' ? readEvent(input as Parameters<ReadEvent>[0]) : { write: input }
+  return 'write' in read ? (read.write as PersonKey) : null
+}
+
+function namedBy(job: Job, readEvent: ReadEvent): Named {
+  if (!isPlanned(job)) return (NAMING[job.name] as ((input: Job['input']) => Named) | undefined)?.(job.input) ?? {}
+  const person = personOf(job, readEvent)
+  return person === null ? {} : { people: [person] }
+}
+
+/** Of a group that doesn't only plan: its writes come upon their people one after the other. */
+export async function lockPeopleOf(run: Run, jobs: readonly Job[], readEvent: ReadEvent): Promise<void> {
+  const named = jobs.map((job) => namedBy(job, readEvent))
+  const people = named.flatMap((one) => one.people ?? [])
+  const deliveries = named.flatMap((one) => one.deliveries ?? [])
+  const contacts = named.flatMap((one) => one.contacts ?? [])
+  for (const { query } of named) {
+    if (query) contacts.push(...(await run(query.text, query.values)).map(({ id }) => Number(id)))
+  }
+  if (people.length + deliveries.length + contacts.length === 0) return
+  await run(LOCK_NAMED, [listOf(people), JSON.stringify(contacts), JSON.stringify(deliveries)])
+}
