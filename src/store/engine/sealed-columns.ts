@@ -117,8 +117,10 @@ export function createSecrets(db: Sql, transaction: <T>(work: () => Promise<T>) 
 
   const replace = async (values: readonly Value[], change: (one: Value) => string): Promise<void> => {
     for (const one of values) {
-      const { table, column, key, row } = one
-      await db.prepare(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`).run(change(one), row)
+      const { table, column, key, row, value } = one
+      // another instance may have stored a new one
+      const text = `UPDATE ${table} SET ${column} = ? WHERE ${key} = ? AND ${column} = ?`
+      await db.prepare(text).run(change(one), row, value)
     }
   }
 

@@ -18,8 +18,11 @@ let made = 0
 let name = TEMPLATE
 let stores: Store[] = []
 
-const openStore = (): Promise<Store> =>
-  openPostgresStore({ url: server.url(name), connections: 3, prepares: true }, { now: () => AT, rules: STORE_RULES })
+const openStore = ({ masterKey = null }: { masterKey?: string | null } = {}): Promise<Store> =>
+  openPostgresStore(
+    { url: server.url(name), connections: 3, prepares: true },
+    { now: () => AT, rules: STORE_RULES, masterKey },
+  )
 
 beforeAll(async () => {
   server = await startPostgres({ fsync: 'off', max_connections: '200' })
@@ -47,12 +50,13 @@ type Write = (store: Store) => Promise<object>
 
 const first = (): Store => stores[0] as Store
 
+const countWaiting = async (): Promise<number> =>
+  Number((await admin`SELECT count(DISTINCT pid) AS waiting FROM pg_locks WHERE NOT granted`)[0].waiting)
+
 /** Neither can write before both have read all they can. */
 async function atOnce(...writes: [Write, Write]): Promise<string[]> {
   const tables = await database`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`
   const names = tables.map((table: { name: string }) => table.name).filter((one: string) => !OTHER_TABLES.includes(one))
-  const countWaiting = async () =>
-    Number((await admin`SELECT count(DISTINCT pid) AS waiting FROM pg_locks WHERE NOT granted`)[0].waiting)
   let outcomes: Promise<object>[] = []
   await database.begin(async (transaction) => {
     await transaction.unsafe(`LOCK TABLE ${names.join()} IN SHARE MODE`)
@@ -265,4 +269,17 @@ test('frequent writes do not wait for a change of settings', async () => {
   expect(await first().canCommit()).toBe(true)
   goOn.resolve()
   await holding
+})
+
+test('a secret that is stored while secrets are sealed stays', async () => {
+  await addAccount()
+  done(await first().setMailSettings({ ...OF_APP, settings: { smtpUrl: 'smtp://old.example' } }))
+  const opening: Promise<Store>[] = []
+  await database.begin(async (transaction) => {
+    await transaction`UPDATE app_mail_settings SET smtp_url = 'smtp://new.example'`
+    opening.push(openStore({ masterKey: 'a'.repeat(64) }))
+    while ((await countWaiting()) === 0) await Bun.sleep(1)
+  })
+  stores.push(...(await Promise.all(opening)))
+  expect((await database`SELECT smtp_url AS url FROM app_mail_settings`)[0].url).toBe('smtp://new.example')
 })
