@@ -62,7 +62,7 @@ describe('owners are told', () => {
     expect(refused.detail).toContain('(it replied 451). 2 emails are waiting.')
     expect(stuck({ how: 'silent', reason: 'etimedout' }).title).toEndWith('accepts no emails')
     const unconfirmed = stuck({ how: 'unconfirmed', reason: 'etimedout' })
-    expect(unconfirmed.detail).toContain("it doesn't answer")
+    expect(unconfirmed.detail).toContain("it doesn't respond")
     expect(unconfirmed.fix).not.toContain('password')
     const refusedApp = { reason: 'server_paused', apps: [APP] }
     const both = only({ servers: [{ ...server, outage: { how: 'silent', reason: 'etimedout' }, refused: refusedApp }] })
