@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { systemClock } from '../../../src/core/clock.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import type { Sender } from '../../../src/mail/sender.ts'
+import { Unavailable } from '../../../src/store/engine/errors.ts'
 import { connectPostgres, DEADLINES, type Postgres } from '../../../src/store/postgres/connection.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -120,6 +121,11 @@ const STATEMENTS = {
   'a sent email': /UPDATE deliveries SET state = \$1[^]*sent/,
 }
 
+/** A round that can't read what is due ends, as the sender's next round begins. */
+const passUnavailable = (error: unknown): void => {
+  if (!(error instanceof Unavailable)) throw error
+}
+
 describe.each(Object.entries(STATEMENTS))('the way to the database breaks at %s', (_, statement) => {
   test.each([
     ['statement', 'cut'],
@@ -134,7 +140,7 @@ describe.each(Object.entries(STATEMENTS))('the way to the database breaks at %s'
       const before = mail.received.length
       const { isMet } = meet(statement, at, fate)
       for (let round = 0; round < 3; round += 1) {
-        await cut.sender.sendDue()
+        await cut.sender.sendDue().catch(passUnavailable)
         await bringForward()
       }
       expect(isMet()).toBe(true)
