@@ -97,9 +97,20 @@ async function unlessBusy(work: () => Promise<void>): Promise<void> {
   }
 }
 
+/** The first months need none before them, unless there are rows. */
+async function beginWith(connection: Connection, [first]: readonly Month[]): Promise<void> {
+  if (first === undefined || first.from === 0 || (await listPartitions(connection)).length > 2) return
+  const rows = await connection.run('SELECT id FROM events_after WHERE id < $1 LIMIT 1', [first.from])
+  if (rows.length > 0) return
+  await connection.runScript(`ALTER TABLE events DETACH PARTITION events_before; ALTER TABLE events DETACH PARTITION events_after;
+    ALTER TABLE events ATTACH PARTITION events_before ${boundsOf('MINVALUE', first.from)};
+    ALTER TABLE events ATTACH PARTITION events_after ${boundsOf(first.from, 'MAXVALUE')}`)
+}
+
 export async function addMonths(connection: Connection, wanted: readonly Month[]): Promise<void> {
   if (planMonths(await listPartitions(connection), wanted).length === 0) return
   await whileLocked(connection, async () => {
+    await beginWith(connection, wanted)
     const added = planMonths(await listPartitions(connection), wanted)
     const end = added.at(-1)?.to
     if (end === undefined) return
