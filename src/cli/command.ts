@@ -203,7 +203,7 @@ export function warnOfUnknownSettings(env: Environment): void {
   if (unknown.length > 0) console.error(`eventpost: unknown settings are ignored: ${unknown.join(', ')}`)
 }
 
-/** Works beside a running server, which notices within a second. */
+/** Works beside a running server, which notices within 2 seconds. */
 export async function withStore<T>(
   given: Given,
   env: Environment,

@@ -77,7 +77,7 @@ export const keyList: Command = {
 export const keyRevoke: Command = {
   name: 'key revoke',
   words: 'KEY_ID',
-  summary: 'revokes a key; a running server refuses it within a second',
+  summary: 'revokes a key; a running server refuses it within 2 seconds',
   options: { ...COMMON, ...ANY_ACCOUNT },
   run: async (given, env) => {
     const [keyId, ...more] = given.words
