@@ -22,6 +22,7 @@ import { createRoutes, type MailDefaults, type StandIns } from './routes.ts'
 import { renderSample, testLinks } from './samples.ts'
 import { API_CHECK_LIMITS, checkServer, probeServer } from './server-check.ts'
 import { SMTP_LIMITS } from './smtp.ts'
+import { isLostConnection } from '../store/postgres/faults.ts'
 import { findSuppressionList } from './suppression-lists.ts'
 import { sendTest } from './test-mail.ts'
 
@@ -58,7 +59,15 @@ export type Sender = Mailer & {
   stop(): Promise<void>
 }
 
-export function createSender(sending: SenderDependencies): Sender {
+/** The store's own fault is logged once, and each email is tried again. */
+const unlessOutage =
+  (note: SenderDependencies['onFault']): SenderDependencies['onFault'] =>
+  (error) => {
+    if (!isLostConnection(error)) note(error)
+  }
+
+export function createSender(given: SenderDependencies): Sender {
+  const sending = { ...given, onFault: unlessOutage(given.onFault) }
   const { store, clock, claimedBy, baseUrl, templates, onFault } = sending
   const stop = new AbortController()
   const routes = createRoutes(sending.defaults, {

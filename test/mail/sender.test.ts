@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import { SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
 import { createTemplateWorker } from '../../src/messages/template-worker.ts'
+import { Unavailable } from '../../src/store/engine/errors.ts'
 import type { Again, SendWindow } from '../../src/store/message-types.ts'
 import { useClosing } from '../closing.ts'
 import { createTestSender, EVENTS } from '../helper.ts'
@@ -307,6 +308,18 @@ test('an unreadable delivery is deferred and delays no other', async () => {
   await sending.sendDue()
   expect(faults.length).toBe(20)
   expect(await sending.states()).toEqual({ 'deferred: error': 20 })
+})
+
+test('an outage of the store is no fault of a delivery', async () => {
+  const { store, clock } = (await start()).parts()
+  const cause = Object.assign(new Error('Connection closed'), { code: 'ERR_POSTGRES_CONNECTION_CLOSED' })
+  const errors = [new Unavailable('Connection closed', { cause }), new Error('another fault')]
+  const failing = { ...store, listDueApps: () => Promise.reject(errors.shift()) }
+  const { promise: fault, resolve: onFault } = Promise.withResolvers<unknown>()
+  const sender = createTestSender({ store: failing, clock }, { onFault })
+  await sender.start()
+  expect(await fault).toEqual(new Error('another fault'))
+  await sender.stop()
 })
 
 describe('an email that takes too long to render', () => {
