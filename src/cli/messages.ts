@@ -60,11 +60,19 @@ export const messageImport: Command = {
       // on stderr, because a program may read stdout
       if (given.isSet('dry-run')) console.error('eventpost: nothing was saved')
       if (outcome.stillSending > 0) console.error(describeStillSending(outcome.stillSending))
-      for (const { field, message } of outcome.warnings) console.error(`eventpost: ${field}: ${message}`)
+      for (const { field, message } of outcome.warnings)
+        console.error(`eventpost: ${nameMessage(field, outcome.messages)}: ${message}`)
       return outcome.messages.map((one) => ({ ...one, fields: one.fields.join(' ') }))
     })
   },
 }
+
+/** `[0].mail` becomes `Welcome: mail`. */
+const nameMessage = (field: string | undefined, messages: readonly { name: string }[]): string =>
+  (field ?? '').replace(/^\[(\d+)\]\.?/, (place, index) => {
+    const name = messages[Number(index)]?.name
+    return name === undefined ? place : `${name}: `
+  })
 
 function sentencesOf({ refusal, field, message, errors }: Refusal): string[] {
   const all = errors ?? [{ field, message: message ?? REFUSALS[refusal].message }]

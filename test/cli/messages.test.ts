@@ -69,6 +69,8 @@ describe('message export and import', () => {
     expect((await eventpost(words(write(changed), ...dry), { env: SENDER })).err).toContain('nothing was saved')
     expect((await eventpost(words(write(before)), { env: SENDER })).err).not.toContain('nothing was saved')
     expect(await exportAll()).toEqual(before)
+    const imported = await eventpost(words(write(changed), ...dry), { env: SENDER })
+    expect(imported.err).toContain('eventpost: Another: mail: Values')
     expect(await importFile(changed, '--status', 'live')).toEqual(rows)
     const after = await exportAll()
     expect(after.map(({ name, status }) => [name, status])).toEqual([
