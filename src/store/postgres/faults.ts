@@ -90,6 +90,8 @@ export function describeFault(error: unknown): string {
   if (state === READ_ONLY) return `PostgreSQL is read-only (${reason}). It may be a standby: connect to the primary.`
   if (state === NO_CONNECTION)
     return `PostgreSQL has no connections left (${reason}). Raise max_connections, or lower EVENTPOST_DATABASE_CONNECTIONS.`
+  if (reason.includes('unsupported startup parameter'))
+    return `This is a pooler (${reason}). Set EVENTPOST_DATABASE_POOLER=transaction.`
   return reason
 }
 

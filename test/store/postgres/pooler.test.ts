@@ -66,6 +66,11 @@ describe.skipIf(PGBOUNCER === null)('a pooler in transaction mode', () => {
     await server?.stop()
   })
 
+  test('without its setting, is refused with the setting to make', async () => {
+    const opened = openPostgresStore({ ...locationOf(pooler.port), prepares: true }, { rules: STORE_RULES })
+    await expect(opened).rejects.toThrow('Set EVENTPOST_DATABASE_POOLER=transaction.')
+  })
+
   test('writes and reads at the same time share few connections', async () => {
     const emails = Array.from({ length: 30 }, (_, index) => `person${index}@example.com`)
     const outcomes = await Promise.all(emails.map((email) => store.recordEvent(eventWrite({ email }))))
