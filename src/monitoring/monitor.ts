@@ -8,6 +8,7 @@ import type { Mailer } from '../messages/mailer.ts'
 import type { Backup } from '../store/backups.ts'
 import type { Queue } from '../store/monitoring.ts'
 import { readRestore, type RestoreFacts } from '../store/restored.ts'
+import type { RunningInstance } from '../store/instances.ts'
 import type { Store } from '../store/store.ts'
 import {
   type Alert,
@@ -52,6 +53,9 @@ export type LoggedError = { at: number; message: string; reason: string | null }
 /** What the System page shows. Reads nothing outside of this machine. */
 export type SystemState = {
   server: ServerFacts
+  /** in the data folder, not in PostgreSQL */
+  isLocal: boolean
+  instances: RunningInstance[]
   findings: Finding[]
   sizes: {
     databaseBytes: number
@@ -254,6 +258,8 @@ async function readSystem(deps: MonitorDependencies, { failingServers, alerts }:
   const operator = await store.findAccount(null)
   return {
     server,
+    isLocal: facts.data.isLocal,
+    instances: await store.listRunning(),
     findings: diagnose(facts),
     sizes: {
       ...sizes,

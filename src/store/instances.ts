@@ -11,7 +11,12 @@ export type Instances = {
    * another one whenever somebody else may have had a turn in between.
    */
   holdDuty(): Promise<number | null>
+  /** In the order in which they started; none if others can't be. */
+  listRunning(): Promise<RunningInstance[]>
 }
+
+/** `since`: ms UTC */
+export type RunningInstance = { since: number; isThis: boolean }
 
 /** For a database that one process has at a time. */
 export const createLoneInstance = (): Instances => ({
@@ -19,4 +24,5 @@ export const createLoneInstance = (): Instances => ({
   isShared: false,
   isCurrent: () => true,
   holdDuty: async () => 0,
+  listRunning: async () => [],
 })

@@ -243,11 +243,12 @@ export function assembleStore(channel: Channel, { sql, ...reading }: Reading): S
   }
 }
 
-const pickInstances = ({ instanceId, isShared, isCurrent, holdDuty }: Instances): Instances => ({
+const pickInstances = ({ instanceId, isShared, isCurrent, holdDuty, listRunning }: Instances): Instances => ({
   instanceId,
   isShared,
   isCurrent,
   holdDuty,
+  listRunning,
 })
 
 type Submit = <N extends WriteName>(name: N, input: Job<N>['input']) => Promise<Outcome<N>>

@@ -18,6 +18,7 @@ import type { Dependencies } from '../../src/dependencies.ts'
 import { setFacts } from '../../src/http/request-facts.ts'
 import { apiRoutes } from '../../src/api/index.ts'
 import { createDashboard } from '../../src/dashboard/index.ts'
+import type { DataLocation } from '../../src/core/data-location.ts'
 import { createTakeHook } from '../../src/mail/hooks.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
 import type { ServerFacts } from '../../src/monitoring/installation.ts'
@@ -44,6 +45,8 @@ type Options = {
   webhook?: WebhookTarget
   server?: Partial<ServerFacts>
   errors?: LoggedError[]
+  /** by default the folder */
+  location?: DataLocation
   /** by default a new one */
   folder?: string
 }
@@ -66,7 +69,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     clock,
     mailer,
     baseUrl,
-    location: locationOf(folder),
+    location: given.location ?? locationOf(folder),
     server,
     callWebhook,
     listErrors,

@@ -41,7 +41,7 @@ export const SystemPage = (props: SystemProps) => {
         <Work {...props} />
       </div>
       <Alerts {...props} />
-      <Backups backups={state.backups} />
+      <Backups {...props} />
       <Errors {...props} />
     </Frame>
   )
@@ -76,29 +76,51 @@ const Findings = ({ findings }: { findings: Finding[] }) => {
   )
 }
 
-const Installation = ({ viewer: { now }, state: { server, sizes, schemaVersion, restore } }: SystemProps) => (
-  <section>
-    <h2>Installation</h2>
-    <Values isCompact>
-      <Fact name="Version">
-        {server.version}, schema {schemaVersion}
-      </Fact>
-      <Fact name="Started">
-        <Time at={server.startedAt} now={now} />
-      </Fact>
-      {restore !== null && (
-        <Fact name="Restored from a backup">
-          <Moment at={restore.at} />
+const Installation = ({ viewer: { now }, state }: SystemProps) => {
+  const { server, sizes, schemaVersion, restore, isLocal, instances } = state
+  return (
+    <section>
+      <h2>Installation</h2>
+      <Values isCompact>
+        <Fact name="Version">
+          {server.version}, schema {schemaVersion}
         </Fact>
-      )}
-      <Fact name="Public address">{server.baseUrl}</Fact>
-      <Fact name="Database">
-        {formatBytes(sizes.databaseBytes)}, and {formatBytes(sizes.logBytes)} of write-ahead log
-      </Fact>
-      <Fact name="Free disk space">{sizes.freeBytes === null ? 'Unknown' : formatBytes(sizes.freeBytes)}</Fact>
-      <Fact name="Memory">{formatBytes(sizes.memoryBytes)}</Fact>
-    </Values>
-  </section>
+        <Fact name="Started">
+          <Time at={server.startedAt} now={now} />
+        </Fact>
+        {restore !== null && (
+          <Fact name="Restored from a backup">
+            <Moment at={restore.at} />
+          </Fact>
+        )}
+        <Fact name="Public address">{server.baseUrl}</Fact>
+        <Fact name="Database">
+          {formatBytes(sizes.databaseBytes)}
+          {isLocal ? `, and ${formatBytes(sizes.logBytes)} of write-ahead log` : ' in PostgreSQL'}
+        </Fact>
+        {isLocal && (
+          <Fact name="Free disk space">{sizes.freeBytes === null ? 'Unknown' : formatBytes(sizes.freeBytes)}</Fact>
+        )}
+        {instances.length > 0 && (
+          <Fact name="Instances">
+            <Instances instances={instances} now={now} />
+          </Fact>
+        )}
+        <Fact name="Memory">{formatBytes(sizes.memoryBytes)}</Fact>
+      </Values>
+    </section>
+  )
+}
+
+const Instances = ({ instances, now }: Pick<SystemState, 'instances'> & { now: number }) => (
+  <div>
+    {instances.map(({ since, isThis }, index) => (
+      <div key={index}>
+        Started <Time at={since} now={now} />
+        {isThis && ' (this one)'}
+      </div>
+    ))}
+  </div>
 )
 
 const Work = ({ viewer: { now }, state: { server, queue, sizes } }: SystemProps) => (
@@ -172,10 +194,14 @@ const alertColumns = (now: number): Column<Alert>[] => [
   { name: 'Lasted', cell: ({ openedAt, resolvedAt }) => formatDuration((resolvedAt ?? now) - openedAt) },
 ]
 
-const Backups = ({ backups }: { backups: Backup[] }) => (
+const Backups = ({ state: { backups, isLocal } }: SystemProps) => (
   <section>
     <h2>Backups</h2>
-    {backups.length === 0 ? (
+    {!isLocal ? (
+      <p class="hint">
+        Made with PostgreSQL's own tools. <a href="/docs/postgresql#backups">How to back up PostgreSQL</a>
+      </p>
+    ) : backups.length === 0 ? (
       <p class="hint">
         No backup yet. <a href="/docs/backups">How to make backups</a>
       </p>

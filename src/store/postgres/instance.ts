@@ -50,6 +50,9 @@ const TAKE_DUTY = `UPDATE duties SET holder = $1, held_until = ${DATABASE_NOW} +
 
 const LEAVE_DUTY = `UPDATE duties SET held_until = 0 WHERE holder = $1`
 
+const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis" FROM instances WHERE held_until > ${DATABASE_NOW}
+  ORDER BY held_since, number`
+
 const VERSIONS =
   'settings_version.version AS settings, schema_version.version AS schema FROM settings_version, schema_version'
 
@@ -149,6 +152,10 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
         if (isPassingFault(error)) return lastEpoch
         throw error
       }
+    },
+    async listRunning() {
+      const rows = await run(LIST_RUNNING, [holder])
+      return rows.map(({ since, isThis }) => ({ since: Number(since), isThis: isThis === 1 }))
     },
   }
   return {

@@ -41,6 +41,21 @@ describe('System', () => {
     expect(html).not.toContain('<script>alert(1)')
   })
 
+  test('on PostgreSQL, shows the instances, and nothing that only a data folder has', async () => {
+    pages = await openAccount({
+      location: { url: 'postgres://db.example.com/eventpost', connections: 1, prepares: true },
+    })
+    pages.store.listRunning = async () => [
+      { since: NOW - 7_200_000, isThis: true },
+      { since: NOW - 60_000, isThis: false },
+    ]
+    const browser = await pages.signedIn()
+    const text = await bodyOf((await browser.get(pages.at('system'))).html)
+    expect(text).toMatch(/Started 2 hours ago ?\(this one\) ?Started 1 minute ago/)
+    expect(text).toContain("Made with PostgreSQL's own tools. How to back up PostgreSQL")
+    for (const words of ['No backup yet', 'Free disk space', 'write-ahead log']) expect(text).not.toContain(words)
+  })
+
   test('of a restored copy, and Overview, say to owners what was paused and how to continue', async () => {
     pages = await openAccount()
     const restore = { at: NOW - 60_000, paused: 1, ended: 12 }

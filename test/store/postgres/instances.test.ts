@@ -436,3 +436,11 @@ test(`three instances claim each of ${DUE} deliveries of the same second once`, 
   expect(stored.filter(({ id, by }) => (claimed.get(Number(id)) ?? by) !== by)).toEqual([])
   expect(new Set(claimed.values()).size).toBe(3)
 }, 300_000)
+
+test('each lists those that run', async () => {
+  const [first, second] = await openTwo()
+  expect((await first.listRunning()).map(({ isThis }) => isThis)).toEqual([true, false])
+  expect((await second.listRunning()).map(({ isThis }) => isThis)).toEqual([false, true])
+  await second.close()
+  expect(await first.listRunning()).toEqual([{ since: expect.any(Number), isThis: true }])
+})
