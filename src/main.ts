@@ -1,6 +1,7 @@
 #!/usr/bin/env bun
 // first, because it starts a thread
 import './store/engine/begin-writer.ts'
+import { messageOf } from './core/error-text.ts'
 import { accountCreate, accountList, init } from './cli/accounts.ts'
 import { appSet, appTag } from './cli/app-settings.ts'
 import { appCreate, appList } from './cli/apps.ts'
@@ -106,5 +107,5 @@ try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
   process.exitCode = exitCodeOf(error)
-  console.error(`eventpost: ${error instanceof Error ? error.message : String(error)}`)
+  console.error(`eventpost: ${messageOf(error)}`)
 }

@@ -14,8 +14,9 @@ import { assetRoutes, readScript, readStub } from './assets.ts'
 import { answerStarting, type Health, healthRoutes, isHealthPath } from './ops/health.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
+import { describeWithStack } from './core/error-text.ts'
 import { createLazy } from './core/lazy.ts'
-import { isPassingFault } from './store/postgres/faults.ts'
+import { describeFault, isPassingFault } from './store/postgres/faults.ts'
 import { noteUntrustedProxy } from './monitoring/installation.ts'
 
 export type ServerDependencies = Dependencies & {
@@ -50,8 +51,9 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
   const answerFault = async (request: Request, error: unknown): Promise<Response> => {
     if (isClientClosed(request, error)) return new Response(null, { status: CLIENT_CLOSED })
     const { requestId } = factsOf(request)
-    const refusal = isPassingFault(error) ? 'unavailable' : 'internal_error'
-    const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
+    const isPassing = isPassingFault(error)
+    const refusal = isPassing ? 'unavailable' : 'internal_error'
+    const reason = isPassing ? describeFault(error) : describeWithStack(error)
     deps.log.write('error', 'a request failed', { requestId, reason })
     const headers = corsOf(pathOf(request.url))
     const page = await pages.refuse(request, refusal).catch(() => null)

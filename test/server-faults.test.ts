@@ -1,7 +1,9 @@
 /** What is answered where the service fails, the client goes away, or too many come at once, for every kind of request. */
 import { describe, expect, test } from 'bun:test'
+import { DrizzleQueryError } from 'drizzle-orm'
 import { createLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
+import { Unavailable } from '../src/store/engine/errors.ts'
 import { NoAnswer } from '../src/store/postgres/faults.ts'
 import { createServer, MAX_REPORTS, MAX_REQUESTS } from '../src/server.ts'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
@@ -39,6 +41,26 @@ test('a database server that does not answer is answered with 503', async () => 
   const answer = await one.call('POST', EVENTS, { body: event(one) })
   expectRefusal(answer, [503, no('unavailable')])
   expect(answer.headers.get('retry-after')).not.toBeNull()
+})
+
+test('the log of a failed statement has its cause, without the statement and its values', async () => {
+  for (const [cause, status, reason] of [
+    [new Unavailable('The connection was refused', { cause: new NoAnswer('refused') }), 503, 'refused'],
+    [new Unavailable('No connection is left'), 503, 'No connection is left'],
+    [new Error('no such column'), 500, expect.stringMatching(/^Error: no such column\n/)],
+  ] as const) {
+    const fail = async (): Promise<never> => {
+      throw new DrizzleQueryError('select canary from api_keys', ['canary'], cause)
+    }
+    const one = await open({ wrapStore: (store) => ({ ...store, findAccess: fail }) })
+    expect((await one.call('POST', EVENTS, { body: event(one) })).status).toBe(status)
+    const line = one
+      .logged()
+      .split('\n')
+      .find((text) => text.includes('a request failed'))
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 'error', reason })
+    expect(one.logged()).not.toMatch(/canary|Failed query/)
+  }
 })
 
 describe('500', () => {

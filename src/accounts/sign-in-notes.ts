@@ -1,5 +1,6 @@
 /** Records sign-ins in the log and the audit log, and notifies the member by email. */
 import { createHmac } from 'node:crypto'
+import { describeError } from '../core/error-text.ts'
 import type { FailedSignIns } from '../store/sessions.ts'
 import type { Store } from '../store/store.ts'
 import { addressBucket } from '../core/addresses.ts'
@@ -120,7 +121,7 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
         kind: given[1],
         memberId: given[0].id,
         outcome: 'failed',
-        reason: String(error),
+        reason: describeError(error),
       })
     })
 

@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { describeError } from '../core/error-text.ts'
 import { etagOf, FOREVER, hasEtag, pickEncoding, type Script } from '../assets.ts'
 import { noteScriptLoad, type Notes } from '../events/activation.ts'
 import type { KeyAccess } from '../accounts/access.ts'
@@ -26,7 +27,7 @@ export function scriptRoutes(
   }
   // not awaited, so that pages never wait for it or fail because of it
   const note = ({ headers }: Request): void =>
-    void noteScriptLoad(deps, headers.get('referer')).catch((error: unknown) => onFault(String(error)))
+    void noteScriptLoad(deps, headers.get('referer')).catch((error: unknown) => onFault(describeError(error)))
   return new Elysia()
     .get('/s.js', ({ request }) => {
       note(request)

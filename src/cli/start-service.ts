@@ -1,4 +1,5 @@
 import type { Server } from 'bun'
+import { describeError } from '../core/error-text.ts'
 import { addressOf, type Config, hostAndPort } from '../config.ts'
 import { createBackups } from '../backups/schedule.ts'
 import { createSetupToken } from '../accounts/accounts.ts'
@@ -165,7 +166,7 @@ const sending = ({ smtpUrl, mailFrom, mailPrivateHosts, alertSmtpUrl }: MailConf
   privateHosts: mailPrivateHosts,
   note: (line: LogFields) => log.write('info', 'delivery', line),
   noteServer: (line: LogFields) => log.write('warn', 'a mail server refused', line),
-  onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: String(error) }),
+  onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: describeError(error) }),
 })
 
 /** Passwords and cookies would cross the network in plain text. */

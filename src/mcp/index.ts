@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { messageOf } from '../core/error-text.ts'
 import { createLazy } from '../core/lazy.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { acceptedAnswer, messageAnswer, type MessageStream, openMessageStream, refusalError } from './answers.ts'
@@ -81,7 +82,7 @@ function answerWithProgress(
       if (stream === null) return reject(error)
       log.write('error', 'a request failed', {
         requestId,
-        reason: error instanceof Error ? error.message : String(error),
+        reason: messageOf(error),
       })
       stream.end({
         jsonrpc: '2.0',

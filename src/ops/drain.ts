@@ -1,4 +1,5 @@
 import type { Server } from 'bun'
+import { withoutQuery } from '../core/error-text.ts'
 import type { Maintenance } from './maintenance.ts'
 import type { Health } from './health.ts'
 import type { Log } from './log.ts'
@@ -144,5 +145,7 @@ async function untilQuiet(came: () => number): Promise<void> {
   }
 }
 
-const nameOf = (reason: unknown): string =>
-  reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)
+const nameOf = (reason: unknown): string => {
+  const source = withoutQuery(reason)
+  return source instanceof Error ? (source.stack ?? source.message) : String(source)
+}

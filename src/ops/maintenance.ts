@@ -1,3 +1,4 @@
+import { describeError } from '../core/error-text.ts'
 import { type Clock, createPatientNow, DAY_MS, expiryNow, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 import type { Log } from './log.ts'
 
@@ -117,7 +118,9 @@ export function startMaintenance(
       if (isRunning) return
       isRunning = true
       work()
-        .catch((error: unknown) => log.write('error', 'maintenance failed', { task: name, reason: String(error) }))
+        .catch((error: unknown) =>
+          log.write('error', 'maintenance failed', { task: name, reason: describeError(error) }),
+        )
         .finally(() => (isRunning = false))
     }, ms)
   }

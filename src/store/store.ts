@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-text.ts'
 import { createAccountReads } from './accounts.ts'
 import { createActivationReads } from './activation.ts'
 import { createAlertReads } from './alerts.ts'
@@ -268,7 +269,7 @@ const readsOf = (reads: Reads, onDamage: (reason: string) => void): Async<Reads>
         try {
           return await (read as (...args: never[]) => unknown)(...args)
         } catch (error) {
-          if (isDamage(error)) onDamage(error instanceof Error ? error.message : String(error))
+          if (isDamage(error)) onDamage(messageOf(error))
           throw error
         }
       },
@@ -321,7 +322,7 @@ async function openInline(
       try {
         return await engine.run(jobs)
       } catch (error) {
-        for (const listener of broken) listener(error instanceof Error ? error.message : String(error))
+        for (const listener of broken) listener(messageOf(error))
         throw error
       }
     },

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from 'bun:test'
+import { DrizzleQueryError } from 'drizzle-orm'
 import { type Maintenance, startMaintenance } from '../../src/ops/maintenance.ts'
 import { createLog } from '../../src/ops/log.ts'
 import { createTestServer, DAY, type TestServer } from '../helper.ts'
@@ -187,6 +188,11 @@ describe('startMaintenance', () => {
     })
     await pass(CLEAN_UP_MS)
     expect(calls.cleanUp).toHaveLength(3)
+    batches = [new DrizzleQueryError('select canary', ['canary'], new Error('connection refused'))]
+    await pass(CLEAN_UP_MS)
+    jest.advanceTimersByTime(1_000)
+    expect(lines.at(-1)).toContain('"reason":"Error: connection refused"')
+    expect(lines.join('')).not.toContain('canary')
   })
 
   test('stop ends them', async () => {

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-text.ts'
 import type { DataLocation } from '../../core/data-location.ts'
 import { openForReadingAt } from '../../store/open.ts'
 import { createSimulationReads } from '../../store/simulation.ts'
@@ -20,6 +21,6 @@ self.onmessage = async ({ data: { location, input, most } }: MessageEvent<ToSimu
       await close()
     }
   } catch (error) {
-    post({ failure: error instanceof Error ? error.message : String(error) })
+    post({ failure: messageOf(error) })
   }
 }

@@ -1,3 +1,4 @@
+import { messageOf, withoutQuery } from '../../core/error-text.ts'
 import { StoreError, Unavailable } from '../engine/errors.ts'
 
 /** @see https://www.postgresql.org/docs/current/errcodes-appendix.html */
@@ -44,10 +45,13 @@ const stateOf = (error: unknown): string => read(error, 'errno')
 const codeOf = (error: unknown): string => read(error, 'code')
 
 /** Another transaction was in the way: the same again can succeed. */
-export const isConflict = (error: unknown): boolean => CONFLICTS.has(stateOf(error)) || error instanceof IdsUsedUp
+export const isConflict = (error: unknown): boolean =>
+  CONFLICTS.has(stateOf(error)) || sourceOf(error) instanceof IdsUsedUp
 
-const isNotAdmitted = (error: unknown): boolean =>
-  error instanceof StoreError && ['too_many_instances', 'newer_schema'].includes(error.code)
+function isNotAdmitted(error: unknown): boolean {
+  const source = withoutQuery(error)
+  return source instanceof StoreError && ['too_many_instances', 'newer_schema'].includes(source.code)
+}
 
 /** A statement before, in the same transaction, has failed. */
 export const isAborted = (error: unknown): boolean => stateOf(error) === '25P02'
@@ -72,7 +76,7 @@ export function mostTries(error: unknown): number {
 
 /** Passes without a change of ours. */
 export const isPassingFault = (error: unknown): boolean =>
-  error instanceof Unavailable ||
+  sourceOf(error) instanceof Unavailable ||
   isLostConnection(error) ||
   (isConflict(error) && !isDuplicate(error)) ||
   isNotAdmitted(error) ||
@@ -84,8 +88,7 @@ export const isBroken = (error: unknown): boolean =>
 
 /** With what helps, where PostgreSQL doesn't say it. */
 export function describeFault(error: unknown): string {
-  const source = sourceOf(error)
-  const reason = source instanceof Error ? source.message : String(source)
+  const reason = messageOf(sourceOf(error))
   const state = stateOf(error)
   if (state === READ_ONLY) return `PostgreSQL is read-only (${reason}). It may be a standby: connect to the primary.`
   if (state === NO_CONNECTION)

@@ -8,6 +8,7 @@ import type { Rules } from '../plan-types.ts'
 import { assembleStore, type Store } from '../store.ts'
 import { connectPostgres, type Deadlines, type Postgres } from './connection.ts'
 import { createPostgresEngine } from './engine.ts'
+import { describeFault } from './faults.ts'
 import { joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
@@ -105,8 +106,7 @@ const unreachable = (error: unknown, location: PostgresLocation): StoreError =>
     `${describeLocation(location)} can't be used: ${withStop(error)} Check EVENTPOST_DATABASE_URL and the database server.`,
   )
 
-const withStop = (error: unknown): string =>
-  `${error instanceof Error ? error.message : String(error)}`.replace(/\.?$/, '.')
+const withStop = (error: unknown): string => describeFault(error).replace(/\.?$/, '.')
 
 const SIZE_EVERY_MS = 60_000
 
