@@ -38,7 +38,7 @@ export const SETTINGS = {
     value: 'URL',
     default: '',
     meaning:
-      'PostgreSQL database to use instead of the data folder, such as `postgres://user:password@db.example.com/eventpost`. If the URL contains a password, use the variable or the file.',
+      'PostgreSQL database to use instead of the data folder, such as `postgres://user:password@db.example.com/eventpost`. If the URL contains a password, use the variable or the file, and percent-encode special characters in the password: `@` is `%40`, `/` is `%2F`. If it has no user, Eventpost uses `PGUSER` and `PGPASSWORD`.',
     isSecret: true,
     isFlagSafe: (text) => !/@|password/.test(text),
   },
@@ -330,14 +330,30 @@ function readDatabase(read: (name: SettingName) => Given): PostgresLocation | nu
     throw new UsageError(`${pooler.name} takes none or transaction.`)
   const { text: url, name } = read('databaseUrl')
   if (url === '') return null
-  const parsed = URL.parse(url)
-  if (!(parsed && /^postgres(ql)?:$/.test(parsed.protocol) && parsed.hostname !== '' && parsed.pathname.length > 1)) {
+  if (!isPostgresUrl(url)) {
     throw new UsageError(
-      `${name} takes an address with a database name, such as postgres://user:password@db.example.com/eventpost.`,
+      `${name} takes an address with a database name, such as postgres://user:password@db.example.com/eventpost. Percent-encode special characters in the password: @ is %40, / is %2F, ? is %3F, # is %23, % is %25.`,
     )
   }
   refuseForPostgres(read)
   return { url, connections, prepares: pooler.text === 'none' }
+}
+
+/** Not if a part of the password would be read as the host or the database, because these are printed. */
+function isPostgresUrl(url: string): boolean {
+  const parsed = URL.parse(url)
+  if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol) || parsed.hostname === '') return false
+  const { pathname, search, hash, username, password } = parsed
+  return /^\/[^/@]+$/.test(pathname) && !search.includes('@') && hash === '' && [username, password].every(isEncoded)
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Settings of the data folder would silently have no effect. */

@@ -90,6 +90,13 @@ describe('readConfig', () => {
   test.each([
     [{ EVENTPOST_DATABASE_URL: 'mysql://localhost/eventpost' }, 'EVENTPOST_DATABASE_URL takes an address'],
     [{ EVENTPOST_DATABASE_URL: 'postgres://localhost' }, 'with a database name'],
+    ...['p@ss/word', '1/2?x', '1/2#x', '1%zz', 'a#b'].map(
+      (password) =>
+        [
+          { EVENTPOST_DATABASE_URL: `postgres://u:${password}@db.example.com:5432/eventpost` },
+          '@ is %40, / is %2F',
+        ] as const,
+    ),
     [
       { ...URL_GIVEN, EVENTPOST_DATABASE_CONNECTIONS: '1' },
       'EVENTPOST_DATABASE_CONNECTIONS takes a number from 2 to 100',

@@ -25,7 +25,7 @@ export const move: Command = {
       type: 'string',
       value: 'PLACE',
       meaning:
-        'Where the data goes: postgres://HOST/DATABASE, or a folder if the data is in PostgreSQL. If the address has no user, the user and password come from EVENTPOST_DATABASE_URL.',
+        'Where the data goes: postgres://HOST/DATABASE, or a folder if the data is in PostgreSQL. If the address has no user, the user and password come from EVENTPOST_DATABASE_URL, if that has the same host and port.',
       isRequired: true,
     },
     undo: {
@@ -39,6 +39,8 @@ export const move: Command = {
   run: async (given, env) => {
     const to = required(given, 'to')
     warnOfUnknownSettings(env)
+    if (/^(?!postgres(ql)?:)[a-z][a-z\d+.-]*:\/\//i.test(to))
+      throw new UsageError('--to takes a folder, or an address that begins with postgres:// or postgresql://.')
     const isToServer = /^postgres(ql)?:/i.test(to)
     const sides = isToServer ? sidesToServer(to, given, env) : sidesToFolder(to, given, env)
     return given.isSet('undo') ? undo(sides) : run(sides)
@@ -67,11 +69,19 @@ function sidesToServer(to: string, given: Given, env: Environment): Sides {
   const { data } = readConfig({ data: given.text('data') }, { EVENTPOST_DATA: env.EVENTPOST_DATA })
   const database = readTarget(to, env)
   const known = databaseOf(given, env)
-  // so that the password does not have to be on the command line
-  const isKnown = known !== null && describeLocation(known) === describeLocation(database)
-  const hasUser = new URL(database.url).username !== ''
-  return { isToServer: true, folder: data, server: isKnown && !hasUser ? known : database }
+  return { isToServer: true, folder: data, server: known === null ? database : withUserOf(known, database) }
 }
+
+/** Of the same server, so that the password does not have to be on the command line. */
+function withUserOf(known: PostgresLocation, database: PostgresLocation): PostgresLocation {
+  const [from, to] = [new URL(known.url), new URL(database.url)]
+  if (to.username !== '' || serverOf(from) !== serverOf(to)) return database
+  from.pathname = to.pathname
+  if (to.search !== '') from.search = to.search
+  return { ...database, url: from.href }
+}
+
+const serverOf = ({ hostname, port }: URL): string => `${hostname}:${port || '5432'}`
 
 /** @throws UsageError */
 function readTarget(to: string, { EVENTPOST_DATABASE_POOLER }: Environment): PostgresLocation {
@@ -143,9 +153,11 @@ function watchSignals(): { isStopped: () => boolean; end: () => void } {
 
 async function undo(sides: Sides): Promise<Printed> {
   const { undoMoveToFolder, undoMoveToPostgres } = await import('../store/move/move.ts')
-  const { left } = await (sides.isToServer ? undoMoveToPostgres : undoMoveToFolder)(sides)
+  const { left, isUnfinished } = await (sides.isToServer ? undoMoveToPostgres : undoMoveToFolder)(sides)
   const { from, to } = placeOf(sides)
   if (left !== null) console.error(`eventpost: the unfinished copy could not be removed: ${left}`)
+  if (isUnfinished && left === null)
+    return { undone: from, next: `Use ${from}. The unfinished copy in ${to} was removed.` }
   return { undone: from, next: `Use ${from}. Don't start a server on ${to}: both would send the same emails.` }
 }
 

@@ -15,3 +15,9 @@ export function describeLocation(location: DataLocation): string {
   const { host, pathname } = new URL(location.url)
   return `postgres://${host}${pathname}`
 }
+
+/** Of the URL, else of PGUSER and so on, as the client decides. */
+export const userOf = ({ url }: PostgresLocation): string =>
+  String((new Bun.SQL(url, { max: 1 }).options as { username?: string }).username ?? '')
+
+export const databaseOf = ({ url }: PostgresLocation): string => decodeURIComponent(new URL(url).pathname.slice(1))

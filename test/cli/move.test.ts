@@ -23,8 +23,10 @@ test(
     const url = server.url('postgres')
     const place = url.replace('postgres@', '')
     const how = { env: { EVENTPOST_DATABASE_URL: url } }
-    // the user comes from the variable
-    const moved = await eventpostJson<{ checked: string; to: string }>(['move', '--to', place, '--data', data], how)
+    // the user comes from the variable, whatever its database
+    const moved = await eventpostJson<{ checked: string; to: string }>(['move', '--to', place, '--data', data], {
+      env: { EVENTPOST_DATABASE_URL: server.url('template1') },
+    })
     expect([moved.checked, moved.to]).toEqual(['ok', place])
     expect(await eventpost(['app', 'list', '--data', data])).toEqual(refused(`was moved to ${place} at `))
     expect(await eventpost(['serve', '--data', data, '--port', '0'])).toEqual(refused(`move --undo --to ${place}`))
@@ -62,6 +64,7 @@ test('explains wrong use', async () => {
   expect(await eventpost(['move', '--to', 'postgres://db.example.com'])).toEqual(
     wrongUse('takes an address with a database name'),
   )
+  expect(await eventpost(['move', '--to', 'mysql://127.0.0.1/eventpost'])).toEqual(wrongUse('begins with postgres://'))
   expect(await eventpost(['move', '--to', folder])).toEqual(wrongUse('EVENTPOST_DATABASE_URL is missing'))
 })
 

@@ -202,7 +202,7 @@ async function markSource(
 }
 
 /** `left`: why the unfinished copy is still there; null: there is none. */
-export type Undone = { left: string | null }
+export type Undone = { left: string | null; isUnfinished: boolean }
 
 /** The folder can be used again, and an unfinished copy is removed. @throws StoreError */
 export async function undoMoveToPostgres({
@@ -216,7 +216,7 @@ export async function undoMoveToPostgres({
     const mark = findMark(db)
     if (mark === null) throw notMarked(folder)
     db.run('DELETE FROM install WHERE name = ?', [MARK])
-    return { left: await reasonOf(() => clearServer(location, mark.id)) }
+    return { left: await reasonOf(() => clearServer(location, mark.id)), isUnfinished: mark.state === 'moving' }
   } finally {
     db.close()
     lock.release()
@@ -259,8 +259,9 @@ export async function undoMoveToFolder({
       if (!isMarked && !hasDraft(folder)) throw notMarked(describeLocation(location))
       if (isMarked) await unmarkServer(server)
     })
+    const isUnfinished = hasDraft(folder)
     removeDraft(folder)
-    return { left: null }
+    return { left: null, isUnfinished }
   } finally {
     await server.close({ timeout: 0 })
   }

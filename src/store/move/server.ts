@@ -1,8 +1,8 @@
 /** Connections for a move, without the short deadlines of a server, and what can be wrong with a database. */
-import { describeLocation, type PostgresLocation } from '../../core/data-location.ts'
+import { databaseOf, describeLocation, type PostgresLocation, userOf } from '../../core/data-location.ts'
 import { StoreError } from '../engine/errors.ts'
 import type { Postgres } from '../postgres/connection.ts'
-import { describeCreate } from '../postgres/server-facts.ts'
+import { describeCreate, describeDenied } from '../postgres/server-facts.ts'
 
 const CONNECT_SECONDS = 10
 const LOCK_MS = 10_000
@@ -33,7 +33,7 @@ export async function atServer<Result>(location: PostgresLocation, work: () => P
   try {
     return await work()
   } catch (error) {
-    const reason = describeFault(error, new URL(location.url))
+    const reason = describeFault(error, location)
     throw reason === null ? error : new StoreError('unreachable', `${describeLocation(location)}: ${reason}`)
   }
 }
@@ -60,15 +60,15 @@ const valueOf = (error: Error, name: 'code' | 'errno'): string =>
   name in error ? String((error as unknown as Record<string, unknown>)[name]) : ''
 
 /** By the server's code (postgresql.org/docs/current/errcodes-appendix.html) or the client's. */
-const FAULTS: readonly [RegExp, (name: { user: string; database: string; message: string }) => string][] = [
-  [/^28P01$/, ({ user }) => `the password of the user ${user} is wrong.`],
-  [/^28000$/, ({ message }) => `the server refuses this user: ${message}.`],
-  [/^3D000$/, ({ database }) => `there is no database ${database}. Create it: ${describeCreate(database)}`],
+const FAULTS: readonly [RegExp, (message: string, location: PostgresLocation) => string][] = [
+  [/^28P01$/, (_message, location) => `the password of the user ${userOf(location)} is wrong.`],
+  [/^28000$/, (message) => `the server refuses this user: ${message}.`],
   [
-    /^42501$/,
-    ({ user, database, message }) =>
-      `${message}. Make ${user} the owner: ALTER DATABASE "${database}" OWNER TO "${user}".`,
+    /^3D000$/,
+    (_message, location) =>
+      `there is no database ${databaseOf(location)}. Create it: ${describeCreate(databaseOf(location))}`,
   ],
+  [/^42501$/, describeDenied],
   [/^53100$/, () => "the server's disk is full. Free up space, then run the command again to continue."],
   [/^53300$/, () => 'the server has no connections left. Raise max_connections, or stop other programs.'],
   [/^55P03$/, () => 'another program holds a lock on its tables. Stop it, then run the command again to continue.'],
@@ -85,11 +85,10 @@ const FAULTS: readonly [RegExp, (name: { user: string; database: string; message
   ],
 ]
 
-function describeFault(error: unknown, { username, pathname }: URL): string | null {
+function describeFault(error: unknown, location: PostgresLocation): string | null {
   if (!(error instanceof Error) || error instanceof StoreError) return null
-  const names = { user: decodeURIComponent(username), database: pathname.slice(1), message: error.message }
   const codes = [valueOf(error, 'errno'), valueOf(error, 'code')]
-  return FAULTS.find(([pattern]) => codes.some((code) => pattern.test(code)))?.[1](names) ?? null
+  return FAULTS.find(([pattern]) => codes.some((code) => pattern.test(code)))?.[1](error.message, location) ?? null
 }
 
 /** Of an instance that uses the database: by its lease, else by its connections. @returns null if there is none */

@@ -100,3 +100,6 @@ export function describeFault(error: unknown): string {
 
 /** A table or type that another connection makes at the same moment. */
 export const isMadeByAnother = (error: unknown): boolean => ['23505', '42710', '42P07'].includes(stateOf(error))
+
+/** The user may not do it, such as use a table of another owner. */
+export const isDenied = (error: unknown): boolean => stateOf(error) === '42501'

@@ -1,4 +1,5 @@
 /** What can be wrong with a database before anything is stored in it. */
+import { databaseOf, type PostgresLocation, userOf } from '../../core/data-location.ts'
 import type { Postgres } from './connection.ts'
 
 export const describeCreate = (database: string): string =>
@@ -11,6 +12,8 @@ export type ServerFacts = {
   encoding: string
   provider: string
   collation: string
+  /** null unless the provider is ICU */
+  icuLocale: string | null
   schema: string | null
   mayCreate: boolean
 }
@@ -21,7 +24,8 @@ const LEAST_VERSION = 15
 export async function readServerFacts({ run }: Pick<Postgres, 'run'>): Promise<ServerFacts> {
   const [row] = await run(
     `SELECT current_setting('server_version_num')::int / 10000 AS version, pg_encoding_to_char(encoding) AS encoding,
-       datlocprovider AS provider, datcollate AS collation, current_schema() AS schema,
+       datlocprovider AS provider, datcollate AS collation,
+       coalesce(to_jsonb(pg_database)->>'datlocale', to_jsonb(pg_database)->>'daticulocale') AS "icuLocale", current_schema() AS schema,
        coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS "mayCreate"
      FROM pg_database WHERE datname = current_database()`,
     [],
@@ -31,20 +35,28 @@ export async function readServerFacts({ run }: Pick<Postgres, 'run'>): Promise<S
 }
 
 /** Texts must be sorted by their bytes, as SQLite does. @returns null if the database can be used */
-export function findServerFault({
-  version,
-  encoding,
-  provider,
-  collation,
-  schema,
-  mayCreate,
-}: ServerFacts): string | null {
+export function findServerFault(
+  { version, encoding, provider, collation, icuLocale, schema, mayCreate }: ServerFacts,
+  location: PostgresLocation,
+): string | null {
   if (version < LEAST_VERSION)
     return `it has PostgreSQL ${version}, and Eventpost needs version ${LEAST_VERSION} or newer. Upgrade the server.`
   if (encoding !== 'UTF8') return `its encoding is ${encoding}. Create a database with UTF8: ${CREATE}`
-  if (provider === 'i' || !/^(C|POSIX|C\.UTF-?8)$/i.test(collation))
+  if (provider === 'i')
+    return `it sorts text by the rules of the ICU locale ${icuLocale}. Create a database with the C locale: ${CREATE}`
+  // PostgreSQL's own provider sorts by bytes, whatever the locale
+  if (provider !== 'b' && !/^(C|POSIX|C\.UTF-?8)$/i.test(collation))
     return `it sorts text by the rules of ${collation}. Create a database with the C locale: ${CREATE}`
   if (schema === null || !mayCreate)
-    return "this user isn't allowed to create tables in it. Make the user its owner: ALTER DATABASE ... OWNER TO ..."
+    return `the user ${userOf(location)} isn't allowed to create tables in it. ${makeOwner(location)}`
   return null
 }
+
+const makeOwner = (location: PostgresLocation): string =>
+  `Make ${userOf(location)} its owner: ALTER DATABASE "${databaseOf(location)}" OWNER TO "${userOf(location)}".`
+
+/** `message`: of the server. Being the owner of the database is not enough where another user has created the tables. */
+export const describeDenied = (message: string, location: PostgresLocation): string =>
+  /schema|database/.test(message)
+    ? `${message}. ${makeOwner(location)}`
+    : `${message} to the user ${userOf(location)}. Connect as the owner of the tables, or run this as a superuser in this database for each of them: ALTER TABLE ... OWNER TO "${userOf(location)}".`

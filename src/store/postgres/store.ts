@@ -2,17 +2,17 @@ import type { ReadEvent } from '../event-texts.ts'
 import { createSealer } from '../engine/sealing.ts'
 import { StoreError } from '../engine/errors.ts'
 import { createSecrets } from '../engine/sealed-columns.ts'
-import { describeLocation, type PostgresLocation } from '../../core/data-location.ts'
+import { describeLocation, type PostgresLocation, userOf } from '../../core/data-location.ts'
 import { MARK, readMark, refuseMarked } from '../move/mark.ts'
 import type { Rules } from '../plan-types.ts'
 import { assembleStore, type Store } from '../store.ts'
 import { connectPostgres, type Deadlines, type Postgres } from './connection.ts'
 import { createPostgresEngine } from './engine.ts'
-import { describeFault } from './faults.ts'
+import { describeFault, isDenied } from './faults.ts'
 import { joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
-import { findServerFault, readServerFacts } from './server-facts.ts'
+import { describeDenied, findServerFault, readServerFacts } from './server-facts.ts'
 
 type OpenOptions = {
   now?: () => number
@@ -40,7 +40,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
   const join = async () => {
     try {
       await refuseMoved(postgres, location)
-      const fault = findServerFault(await readServerFacts(postgres))
+      const fault = findServerFault(await readServerFacts(postgres), location)
       if (fault !== null) throw new StoreError('unreachable', `${describeLocation(location)} can't be used: ${fault}`)
       const isNew = await isEmpty(postgres)
       if (isNew && !mayCreate) throw new StoreError('missing', describeMissing(location))
@@ -100,11 +100,12 @@ async function refuseMoved({ run }: Postgres, location: PostgresLocation): Promi
 const describeMissing = (location: PostgresLocation): string =>
   `There is no Eventpost data in ${describeLocation(location)}. Run eventpost init, or check EVENTPOST_DATABASE_URL.`
 
-const unreachable = (error: unknown, location: PostgresLocation): StoreError =>
-  new StoreError(
-    'unreachable',
-    `${describeLocation(location)} can't be used: ${withStop(error)} Check EVENTPOST_DATABASE_URL and the database server.`,
-  )
+const unreachable = (error: unknown, location: PostgresLocation): StoreError => {
+  const reason = isDenied(error)
+    ? describeDenied(describeFault(error), location)
+    : `${withStop(error)} Check EVENTPOST_DATABASE_URL (user ${userOf(location)}) and the database server.`
+  return new StoreError('unreachable', `${describeLocation(location)} can't be used: ${reason}`)
+}
 
 const withStop = (error: unknown): string => describeFault(error).replace(/\.?$/, '.')
 

@@ -1,14 +1,17 @@
 import { expect, test } from 'bun:test'
-import { findServerFault, type ServerFacts } from '../../../src/store/postgres/server-facts.ts'
+import { describeDenied, findServerFault, type ServerFacts } from '../../../src/store/postgres/server-facts.ts'
 
 const FACTS: ServerFacts = {
   version: 17,
   encoding: 'UTF8',
   provider: 'c',
   collation: 'C',
+  icuLocale: null,
   schema: 'public',
   mayCreate: true,
 }
+
+const LOCATION = { url: 'postgres://ada@db.example.com/eventpost', connections: 1, prepares: true }
 
 test.each([
   [{}, null],
@@ -17,11 +20,17 @@ test.each([
   [{ version: 14 }, 'it has PostgreSQL 14, and Eventpost needs version 15 or newer'],
   [{ encoding: 'SQL_ASCII' }, 'its encoding is SQL_ASCII'],
   [{ collation: 'en_US.UTF-8' }, 'the rules of en_US.UTF-8'],
-  [{ provider: 'i' }, 'sorts text by'],
-  [{ mayCreate: false }, "isn't allowed to create tables"],
+  [{ provider: 'i', icuLocale: 'en-US' }, 'the rules of the ICU locale en-US.'],
+  [{ mayCreate: false }, "the user ada isn't allowed to create tables"],
   [{ schema: null }, "isn't allowed to create tables"],
 ])('%p: %p', (changes, fault) => {
-  const found = findServerFault({ ...FACTS, ...changes })
+  const found = findServerFault({ ...FACTS, ...changes }, LOCATION)
   if (fault === null) expect(found).toBeNull()
   else expect(found).toContain(fault)
 })
+
+test.each([
+  ['permission denied for table install', 'ALTER TABLE ... OWNER TO "ada"'],
+  ['must be owner of table install', 'Connect as the owner of the tables'],
+  ['permission denied for schema public', 'ALTER DATABASE "eventpost" OWNER TO "ada"'],
+])('%s: %s', (message, remedy) => expect(describeDenied(message, LOCATION)).toContain(remedy))
