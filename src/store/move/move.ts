@@ -86,7 +86,7 @@ const missing = (folder: string): StoreError =>
   new StoreError('missing', `There is no database in ${folder}. Set --data to the folder of the database.`)
 
 async function refuseUnfit(server: Server, location: PostgresLocation): Promise<void> {
-  const fault = findServerFault(await readServerFacts(runOn(server)))
+  const fault = findServerFault(await readServerFacts(runOn(server)), location)
   if (fault !== null) throw new StoreError('unreachable', `${describeLocation(location)} can't be used: ${fault}`)
 }
 
