@@ -59,4 +59,4 @@ const makeOwner = (location: PostgresLocation): string =>
 export const describeDenied = (message: string, location: PostgresLocation): string =>
   /schema|database/.test(message)
     ? `${message}. ${makeOwner(location)}`
-    : `${message} to the user ${userOf(location)}. Connect as the owner of the tables, or run this as a superuser in this database for each of them: ALTER TABLE ... OWNER TO "${userOf(location)}".`
+    : `${message} (user ${userOf(location)}). Connect as the owner of the tables, or run this as a superuser in this database for each of them: ALTER TABLE ... OWNER TO "${userOf(location)}".`
