@@ -98,7 +98,7 @@ describe('the executable', () => {
       code: 0,
       err: [
         'eventpost: nothing was saved',
-        "eventpost: [0].mail: Values weren't checked. No events to check yet.",
+        "eventpost: 50: mail: Values weren't checked. No events to check yet.",
         '',
       ].join('\n'),
     })
