@@ -45,8 +45,10 @@ async function ask<Row>(text: string): Promise<Row[]> {
 const count = async (text: string): Promise<number> => Number((await ask<{ n: string }>(text))[0]?.n)
 
 /** Of the emails that may or may not have left. */
+/** Also those that were sent once more since, which end as sent. */
 const listUnknown = async (): Promise<Set<string>> => {
-  const text = `SELECT email FROM deliveries JOIN contacts ON contacts.id = contact_id WHERE state = 'unknown'`
+  const text = `SELECT email FROM deliveries JOIN contacts ON contacts.id = contact_id
+    WHERE state = 'unknown' OR resent = 1`
   return new Set((await ask<{ email: string }>(text)).map(({ email }) => email))
 }
 
