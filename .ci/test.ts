@@ -3,7 +3,7 @@
  * those. Further arguments go to `bun test`.
  */
 
-/** They run servers, databases and browsers at length. Each has a long form with a command of its own. */
+/** They run servers, databases and browsers at length. Their long forms are commands in src/docs/commands.md and benchmarks.md. */
 const LABS = [
   'test/bench',
   'test/browser/long-text.test.ts',
@@ -16,7 +16,7 @@ const LABS = [
   'test/store/postgres',
 ]
 
-/** More than there are processors, because many tests wait for a server or a browser. */
+/** More than processors, because many tests wait for a server or a browser. */
 const PROCESSES = 7
 
 const ENVIRONMENT = {

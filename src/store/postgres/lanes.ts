@@ -1,7 +1,6 @@
 /**
- * Groups of writes in flight: one is planned while PostgreSQL writes the one before it to disk (`bun run bench:postgres`: a
- * third more events). They begin in their order, and those that have people in common don't overlap, so the writes of each
- * person stay in order.
+ * Groups of writes in flight: one is planned while PostgreSQL writes the one before it to disk. They begin in their order,
+ * and those that have people in common don't overlap, so the writes of each person stay in order.
  */
 import { createTurns } from '../../core/in-order.ts'
 
