@@ -131,13 +131,14 @@ describe('waits only briefly for a silent mail server, and the answer says so', 
   test.each(ACTS)(
     '%s',
     async (name, act) => {
-      const { sending, answer } = await startHolding({ settleMs: 200 })
+      const { sending, running, answer } = await startHolding({ settleMs: 200 })
       const startedAt = performance.now()
       const text = await act(sending)
       expect(performance.now() - startedAt).toBeWithin(190, 3_000)
       const said = name === 'unsubscribing' ? [PAGE] : [ONE, '"stillSending":1']
       expect(said.some((words) => text.includes(words))).toBe(true)
       answer()
+      await running
     },
     BEST_OF_FIVE,
   )
