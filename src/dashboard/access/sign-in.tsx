@@ -45,7 +45,7 @@ export const signInRoutes = (deps: PageDependencies) =>
       },
       { parse: 'none' },
     )
-    // queried by islands/session.ts
+    // queried by islands/page.ts
     .get('/session', async ({ request }) => {
       const token = readSessionToken(request, deps.baseUrl)
       const signedIn = token === null ? null : await deps.sessions.peek(token)

@@ -192,7 +192,7 @@ export function StatusSection({ message, isDeletable, followers, saved, viewer, 
       {isEditor && !isDeletable && <p class="hint">{describeUndeletable(message.status, followers)}</p>}
       {isEditor && (
         <p class="hint keys">
-          <kbd>Ctrl S</kbd> or <kbd>⌘ S</kbd> saves. <kbd>Esc</kbd> closes the open popup.
+          <kbd>Ctrl S</kbd> or <kbd>⌘ S</kbd> saves. <kbd>Esc</kbd> closes the open part.
         </p>
       )}
     </section>

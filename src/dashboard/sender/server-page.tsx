@@ -437,7 +437,7 @@ function CheckText({ check, server, isApi: isByApi, from }: Found) {
   }
   return (
     <>
-      {server} answers{check.isSecure ? ' over a secure connection' : ' without a secure connection'}
+      {server} responds{check.isSecure ? ' over a secure connection' : ' without a secure connection'}
       {LOGINS[check.login]}
       {check.note && ` ${NOTES[check.note]}`}
       {from !== null && ` To see whether it accepts emails from ${from}, send a test email.`}

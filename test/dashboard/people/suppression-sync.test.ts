@@ -55,7 +55,9 @@ test('says what went wrong', async () => {
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
   const sync = { provider: 'postmark', added: 0, known: 0, unread: 2, fault: 'endless' }
   await pages.store.saveSuppressionSync({ ...by, sync })
-  expect((await textOf(await see(), '#sync'))[0]).toStartWith('Caution: The Postmark list never ended. Try again later')
+  expect((await textOf(await see(), '#sync'))[0]).toStartWith(
+    'Caution: The Postmark list could not be read to its end. Try again later',
+  )
 })
 
 test('is not offered where the login reads no list', async () => {

@@ -166,7 +166,7 @@ describe('a saved API', () => {
   test('is checked on request', async () => {
     await save({ apiKey: TOKEN })
     expect(await check('check')).toEqual([
-      'Done: Postmark answers without a secure connection and accepts the API key. To see whether it accepts emails from hello@first.example, send a test email.',
+      'Done: Postmark responds without a secure connection and accepts the API key. To see whether it accepts emails from hello@first.example, send a test email.',
     ])
     await postmark.stop()
     expect(await check('check')).toEqual([expect.stringContaining('Nothing responds')])

@@ -72,7 +72,7 @@ describe('the check of the mail server', () => {
     expect([status, notices]).toEqual([
       200,
       [
-        `Done: 127.0.0.1:${server.port} answers over a secure connection and accepts the username and password. To see whether it accepts emails from hello@first.example, send a test email.`,
+        `Done: 127.0.0.1:${server.port} responds over a secure connection and accepts the username and password. To see whether it accepts emails from hello@first.example, send a test email.`,
       ],
     ])
     expect(html).not.toContain('pa55')
@@ -83,7 +83,7 @@ describe('the check of the mail server', () => {
     const server = await start()
     await set(server.url)
     expect((await check()).notices).toEqual([
-      expect.stringContaining('answers without a secure connection. No username is set.'),
+      expect.stringContaining('responds without a secure connection. No username is set.'),
     ])
   })
 
