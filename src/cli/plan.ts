@@ -91,7 +91,7 @@ export const planSet: Command = {
     'adds-per-hour': rate('Contact adds per hour, per key'),
     'updates-per-hour': rate('Contact updates per hour, per key'),
     'mcp-calls-per-minute': rate('MCP calls per minute, per key'),
-    'snippet-limits': { type: 'string', value: 'on|off', meaning: 'Off lifts the limits of the browser script.' },
+    'snippet-limits': { type: 'string', value: 'on|off', meaning: 'With `off`, the browser script has no limits.' },
   },
   run: async (given, env) => {
     const plan = readChanges(given)

@@ -23,7 +23,7 @@ const NO_LANGUAGE = 'Send a language of the message, such as `de`, or `own`.'
 export const PREVIEW_FIELDS = {
   email: Type.Optional({
     ...EMAIL,
-    description: 'The person to preview it for. By default, who triggered it last, else sample data.',
+    description: 'The person to preview it for. By default, the last to trigger it, or sample data.',
   }),
   language: Type.Optional(
     Type.String({

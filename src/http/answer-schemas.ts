@@ -238,7 +238,11 @@ export const PersonExport = Type.Object(
       description: 'Changes to the person, newest first: at most 200.',
     }),
     topics: Type.Array(
-      Type.Object({ name: Type.String(), isOn: Type.Boolean(), endedAt: timeOrNull('When the person ended it.') }),
+      Type.Object({
+        name: Type.String(),
+        isOn: Type.Boolean(),
+        endedAt: timeOrNull('When the person unsubscribed from it.'),
+      }),
       { description: "The app's topics, and which of them the person gets." },
     ),
     consents: Type.Array(

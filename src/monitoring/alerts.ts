@@ -148,7 +148,7 @@ export function describeRefusalFix(reason: string | null): string | null {
     return 'Check the username and the password under Sender, Mail server.'
   if (/^api_40[13]$/.test(reason)) return 'Check the API key under Sender, Mail server.'
   if (reason.startsWith('from_5'))
-    return 'Check the sender address under Sender, and that the mail server may send emails of its domain.'
+    return 'Check the sender address under Sender, and that the mail server is allowed to send from its domain.'
   if (/^((smtp|from)_4|api_(429|5))/.test(reason))
     return "Check the mail server's log, or ask its provider: it may be busy or limit this sender. Sending resumes automatically once it accepts emails."
   if (/^(etls|euntrusted|eexpired|ename|eplain|erequiretls)$/.test(reason))
@@ -184,7 +184,7 @@ function aboutDisk({ disk, writeFault }: AlertFacts): Condition[] {
       subject: 'writes',
       title: 'Nothing can be saved',
       detail: `Events and contacts are refused with 503: ${writeFault}.${disk ? ` ${formatBytes(disk.freeBytes)} is free.` : ''}`,
-      fix: 'Free disk space, or check the disk and the permissions of the data folder. Saving then resumes automatically.',
+      fix: 'Free up disk space, or check the disk and the permissions of the data folder. Saving then resumes automatically.',
     })
   }
   if (disk !== null && isDiskLow(disk)) {
@@ -232,7 +232,7 @@ function aboutBackup(backup: BackupFacts, at: number): Condition[] {
 /** `error`: why the last one failed; it may be unknown. */
 export function describeBackupFix(error: string | null): string {
   if (/\b(free|enough) space\b/.test(error ?? ''))
-    return 'Free space on the disk of the backups, or set EVENTPOST_BACKUP_TO to a folder on another disk.'
+    return 'Free up space on the disk of the backups, or set EVENTPOST_BACKUP_TO to a folder on another disk.'
   return 'Check that the backup folder or bucket exists, has enough space and can be written to.'
 }
 

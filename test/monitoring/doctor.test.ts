@@ -223,7 +223,7 @@ const MISTAKES: [
     'Backup',
     'bad',
     'The last attempt failed: A backup needs 3 GB of free space in /backups',
-    'Free space on the disk of the backups, or set EVENTPOST_BACKUP_TO to a folder on another disk.',
+    'Free up space on the disk of the backups, or set EVENTPOST_BACKUP_TO to a folder on another disk.',
   ],
   [
     'a scheduled backup that failed, before it is late',

@@ -30,7 +30,7 @@ export const previewTool: Tool = {
   name: 'preview_message',
   title: 'Preview an email',
   description:
-    'For `email`, else who triggered it last, else sample data. `token`: for set_message_status; null with `problems`.',
+    'For `email`, or the last to trigger it, or sample data. `token`: for set_message_status; null with `problems`.',
   kind: 'read',
   input: PREVIEW,
   run: async (deps, { access }, args) => {

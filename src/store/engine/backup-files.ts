@@ -279,7 +279,7 @@ function toBackupError(error: unknown, { source, target }: { source: string; tar
   const code = codeOf(error)
   if (error instanceof StoreError) return error
   if (/^(ENOSPC|EDQUOT|SQLITE_FULL)$/.test(code)) {
-    return new StoreError('disk_full', `There is not enough space for ${target}. Free some space, or use another disk.`)
+    return new StoreError('disk_full', `There is not enough space for ${target}. Free up space, or use another disk.`)
   }
   if (code === 'ENOENT' || code === 'ENOTDIR') {
     return new StoreError('folder_unwritable', `The folder of ${target} does not exist. Create it first.`)
