@@ -14,6 +14,8 @@ export type PersonKey = { appId: number; email: string }
 export type People = {
   load(keys: readonly PersonKey[]): Maybe<void>
   find(appId: number, email: string): Person | null
+  /** Whether an address of the app may be suppressed; absent: not known without looking for each. */
+  hasSuppressions?: (appId: number) => boolean
   remember(appId: number, email: string, person: Person): void
   drop(appId: number, email: string): void
   settle(): void

@@ -147,7 +147,7 @@ export function createDryRuns(sql: Sql, rules: PlanRules) {
 }
 
 type FactParts = Pick<Parts, 'db' | 'live' | 'sentCache'> & {
-  people: Pick<People, 'load' | 'find'>
+  people: Pick<People, 'load' | 'find' | 'hasSuppressions'>
   isRepeated: IsRepeated
   newPeople: NewPeople
   rules: Pick<Rules, 'defaultResponseDays'>
@@ -189,8 +189,9 @@ export function createPlannedFacts({ db, people, live, sentCache, isRepeated, ne
   const loadEmails = createEmailFacts({ db, live, sentCache })
 
   const loadSuppressions = async (newcomers: readonly Newcomer[]): Promise<void> => {
-    const found = await suppressions.findEach(newcomers.map(({ email, person }) => ({ appId: person.app.id, email })))
-    for (const [index, { person }] of newcomers.entries()) person.suppression = found[index] ?? null
+    const asked = newcomers.filter(({ person }) => people.hasSuppressions?.(person.app.id) ?? true)
+    const found = await suppressions.findEach(asked.map(({ email, person }) => ({ appId: person.app.id, email })))
+    for (const [index, { person }] of asked.entries()) person.suppression = found[index] ?? null
   }
 
   const isWaiting = ({ id, unsureUntil }: Person, at: number): boolean =>

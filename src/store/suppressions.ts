@@ -46,6 +46,9 @@ export function createSuppressionList(db: Sql) {
   const select = db.prepare<{ reason: SuppressionReason }, [number, string]>(
     'SELECT reason FROM suppressions WHERE app_id = ? AND email_hash = ?',
   )
+  const selectEach = db.prepare<{ emailHash: string; reason: SuppressionReason }, [number, string]>(
+    `SELECT email_hash AS "emailHash", reason FROM suppressions WHERE app_id = ? AND ${db.dialect.isOneOfTexts('email_hash')}`,
+  )
   const setEmail = db.prepare(
     'UPDATE suppressions SET email = ? WHERE app_id = ? AND email_hash = ? AND email IS DISTINCT FROM ?1',
   )
@@ -63,6 +66,20 @@ export function createSuppressionList(db: Sql) {
   const find = async (appId: number, email: string): Promise<SuppressionReason | null> => {
     const emailHash = await hash(appId, email)
     return emailHash === null ? null : ((await select.get(appId, emailHash))?.reason ?? null)
+  }
+
+  const findOfApp = async (
+    appId: number,
+    people: readonly PersonKey[],
+  ): Promise<(readonly [PersonKey | undefined, SuppressionReason])[]> => {
+    const byHash = new Map<string, PersonKey>()
+    for (const one of people) {
+      const emailHash = await hash(appId, one.email)
+      if (emailHash === null) return []
+      byHash.set(emailHash, one)
+    }
+    const rows = await selectEach.all(appId, JSON.stringify([...byHash.keys()]))
+    return rows.map(({ emailHash, reason }) => [byHash.get(emailHash), reason])
   }
 
   return {
@@ -83,10 +100,10 @@ export function createSuppressionList(db: Sql) {
     find,
     /** In the order of the people. */
     async findEach(people: readonly PersonKey[]): Promise<(SuppressionReason | null)[]> {
-      const [first] = people
-      // one look at the key, for nothing was suppressed yet where there is none
-      if (first === undefined || (await hash(first.appId, first.email)) === null) return people.map(() => null)
-      return await Promise.all(people.map(({ appId, email }) => find(appId, email)))
+      const byApp = Map.groupBy(people, ({ appId }) => appId)
+      const found = new Map<PersonKey | undefined, SuppressionReason>()
+      for (const [appId, all] of byApp) for (const [one, reason] of await findOfApp(appId, all)) found.set(one, reason)
+      return people.map((one) => found.get(one) ?? null)
     },
   }
 }

@@ -38,8 +38,14 @@ export const DEADLINES = {
 }
 export type Deadlines = typeof DEADLINES
 
-/** Of a connection; then PostgreSQL makes its plans again, because those it made while tables were small become slow. */
-const TRANSACTIONS_PER_PLAN = 50
+/**
+ * Plans that PostgreSQL made while tables were small become slow, so it makes them again: after 32 transactions of a
+ * connection, 64, 128 and so on, and at the latest after so many.
+ */
+const FIRST_PLANS = 32
+const MOST_PER_PLAN = 4_096
+const isTimeToPlan = (transactions: number): boolean =>
+  transactions >= FIRST_PLANS && (transactions % MOST_PER_PLAN === 0 || Number.isInteger(Math.log2(transactions)))
 
 const limitsOf = ({ statementMs, lockMs, answerMs }: Deadlines): Record<string, number> => ({
   statement_timeout: statementMs,
@@ -79,9 +85,9 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
   const runsOn = createRuns(deadlines)
   const transactions = new WeakMap<SQL, number>()
   const arePlansOld = (connection: SQL): boolean => {
-    const count = transactions.get(connection) ?? 0
-    transactions.set(connection, count + 1)
-    return prepares && count % TRANSACTIONS_PER_PLAN === TRANSACTIONS_PER_PLAN - 1
+    const count = (transactions.get(connection) ?? 0) + 1
+    transactions.set(connection, count)
+    return prepares && isTimeToPlan(count)
   }
   const setLimits = Object.entries(limits).map(([name, ms]) => `SET LOCAL ${name} = ${ms}`)
   /** of the transaction that is open for the caller */

@@ -8,7 +8,7 @@ import type { CountedLimit, LimitUse } from '../types.ts'
 import { createWrites, type Job, type Outcome, type WriteName } from '../writes.ts'
 import type { Postgres } from './connection.ts'
 import { describeFault, isPassingFault, mostTries, UnknownCommit } from './faults.ts'
-import type { Instance } from './instance.ts'
+import type { AppLook, Instance } from './instance.ts'
 import { createLanes } from './lanes.ts'
 import { createPostgresParts } from './parts.ts'
 import { lockPeopleOf, personOf } from './people-locks.ts'
@@ -127,19 +127,23 @@ type LaneOptions = Required<EngineOptions> & { lane: number; noteUses: (uses: Li
 
 /** One group at a time. What it caches is its own, as if it were another instance. */
 function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rules, noteUses }: LaneOptions) {
-  const onDeliveries = (appId: number): void => live.noteDelivery(appId)
-  const parts = createPostgresParts(postgres, { ids: instance.ids, rules, onDeliveries })
+  /** of the settings that `live` holds; null: unknown */
+  let version: number | null = null
+  const look = async (appIds: readonly number[], locks: boolean): Promise<readonly AppLook[]> => {
+    const found = await instance.lookAround(postgres.run, { lane, appIds, locks })
+    if (found.version !== version) live.forget()
+    version = found.version
+    return found.apps
+  }
+  const parts = createPostgresParts(postgres, {
+    ids: instance.ids,
+    rules,
+    lookAt: (appIds) => look(appIds, false),
+    onDeliveries: (appId) => live.noteDelivery(appId),
+  })
   const created = createWrites({ db: postgres.sql, engine: parts.engine, sealer, rules })
   const { writes, names, runPlanned, live } = created
   const runAll = createJobs({ writes, runPlanned, readEvent })
-
-  /** of the settings that `live` holds; null: unknown */
-  let version: number | null = null
-  const dropOutdated = async (jobs: readonly Job[]): Promise<void> => {
-    const found = await instance.beginGroup(postgres.run, { lane, locks: jobs.some(changesSettings) })
-    if (found !== version) live.forget()
-    version = found
-  }
 
   const runInTurn = async (jobs: Job[]): Promise<Outcome[]> => {
     if (!jobs.some(isDuty)) return await runAll(jobs)
@@ -151,9 +155,10 @@ function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rul
 
   const commitTogether = (jobs: Job[]): Promise<Outcome[]> =>
     postgres.transaction(async () => {
-      await parts.open([...listLimits(jobs)], dropOutdated(jobs))
-      // planned writes begin with their people, who are looked for at the same time
-      if (!jobs.every(isPlanned)) {
+      // planned writes begin with their people, and look around with them
+      const arePlanned = jobs.every(isPlanned)
+      await parts.open([...listLimits(jobs)], arePlanned ? null : look([], jobs.some(changesSettings)))
+      if (!arePlanned) {
         await parts.opened()
         await lockPeopleOf(postgres.run, jobs, readEvent)
       }

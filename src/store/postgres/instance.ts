@@ -4,7 +4,9 @@
  */
 import { createTurns } from '../../core/in-order.ts'
 import { createIdSequence, idAt, type IdSequence, LAST_INSTANCE, timeOfId } from '../../core/ids.ts'
+import { UNSURE, USES_DEDUPE_KEY } from '../delivery-states.ts'
 import { StoreError } from '../engine/errors.ts'
+import { POSTGRES } from '../engine/sql.ts'
 import type { Instances } from '../instances.ts'
 import type { Run } from './connection.ts'
 import { partOf } from './counter-parts.ts'
@@ -53,9 +55,21 @@ const LEAVE_DUTY = `UPDATE duties SET held_until = 0 WHERE holder = $1`
 const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis" FROM instances WHERE held_until > ${DATABASE_NOW}
   ORDER BY held_since, number`
 
-const VERSIONS =
-  'settings_version.version AS settings, schema_version.version AS schema FROM settings_version, schema_version'
+const VERSIONS = '(SELECT version FROM settings_version) AS settings, (SELECT version FROM schema_version) AS schema'
 
+/** `$2`: the apps. */
+const LOOK = `SELECT set_config('eventpost.part', $1, true), ${VERSIONS}, apps.value AS app,
+    EXISTS (SELECT 1 FROM deliveries WHERE app_id = apps.value AND ${USES_DEDUPE_KEY}) AS "hasDeliveries",
+    EXISTS (SELECT 1 FROM deliveries WHERE app_id = apps.value AND reason = '${UNSURE}' AND state = 'deferred') AS "hasUnsure",
+    EXISTS (SELECT 1 FROM suppressions WHERE app_id = apps.value) AS "hasSuppressions"
+  FROM (SELECT 1) AS always LEFT JOIN ${POSTGRES.numbersOf('$2', 'apps')} ON true`
+const LOCK_SETTINGS = 'SELECT 1 FROM settings_version FOR UPDATE'
+
+/** What an app has, which decides what is read of its people. `hasUnsure`: emails that wait to know whether somebody left. */
+export type AppLook = { app: number; hasDeliveries: boolean; hasUnsure: boolean; hasSuppressions: boolean }
+export type GroupLook = { version: number; apps: AppLook[] }
+
+type LookOptions = { lane: number; appIds: readonly number[]; locks: boolean }
 type Given = { run: Run; now: () => number; monotonicMs?: () => number }
 type Held = { number: number; ids: IdSequence; lastId: number; until: number; isLost: boolean }
 
@@ -112,12 +126,13 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   const readVersion = async (by: Run): Promise<number> => toVersion(await by(`SELECT ${VERSIONS}`, []))
   /**
    * Of a group of writes, which stores its counts in a part of its own, so that it waits for no other. `locks`: nobody else
-   * changes the settings until its end.
+   * changes the settings until its end. `version`: of the settings.
    */
-  const beginGroup = async (by: Run, { lane, locks }: { lane: number; locks: boolean }): Promise<number> => {
+  const lookAround = async (by: Run, { lane, appIds, locks }: LookOptions): Promise<GroupLook> => {
     const part = String(partOf({ number: held.number, lane }))
-    const lock = locks ? ' FOR UPDATE OF settings_version' : ''
-    return toVersion(await by(`SELECT set_config('eventpost.part', $1, true), ${VERSIONS}${lock}`, [part]))
+    if (locks) await by(LOCK_SETTINGS, [])
+    const rows = await by(LOOK, [part, JSON.stringify(appIds)])
+    return { version: toVersion(rows), apps: rows.filter(({ app }) => app !== null).map(toAppLook) }
   }
   const look = async (): Promise<void> => {
     if (isLooking) return
@@ -170,8 +185,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     prepareIds: createTurns<void, void>(prepareIds),
     renew,
     look,
-    /** @returns the version of the settings */
-    beginGroup,
+    lookAround,
     /** In a transaction: until its end, no other instance takes over. */
     takeDuty,
     onForeignWrite: (listener: () => void): void => void listeners.push(listener),
@@ -186,6 +200,13 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     },
   }
 }
+
+const toAppLook = (row: Record<string, unknown>): AppLook => ({
+  app: Number(row.app),
+  hasDeliveries: row.hasDeliveries === 1,
+  hasUnsure: row.hasUnsure === 1,
+  hasSuppressions: row.hasSuppressions === 1,
+})
 
 const tooMany = (): StoreError =>
   new StoreError(

@@ -9,7 +9,7 @@ import type { CountedLimit, LimitUse } from '../types.ts'
 import type { LimitUsage } from '../planned-writes.ts'
 import type { Postgres } from './connection.ts'
 import { DATABASE_NOW } from './instance.ts'
-import { rowsAs } from './rows.ts'
+import { type Row, rowsAs } from './rows.ts'
 
 /** `until`: the last second that no longer counts. `oldest`: the first that does. `freed`: the one after which there is room for one more. */
 type Found = {
@@ -55,17 +55,26 @@ const ADD_WINDOWS = `INSERT INTO limit_windows (bucket, seconds, total, passed, 
   SELECT bucket, seconds, 0, 0, 0 FROM ${rowsAs({ bucket: 'text', seconds: 'bigint' })}
   ON CONFLICT (bucket) DO NOTHING`
 
-const WRITE = `WITH now AS MATERIALIZED (SELECT ${DATABASE_NOW} / 1000 AS second),
-  counted AS MATERIALIZED (SELECT bucket, seconds, count, expired, passed, coalesce(rows.second, now.second) AS second FROM
-    ${rowsAs({ bucket: 'text', seconds: 'bigint', count: 'bigint', expired: 'bigint', passed: 'bigint', second: 'bigint' })}
-    CROSS JOIN now),
-  seconds AS (INSERT INTO limit_usage (bucket, second, count) SELECT bucket, second, count FROM counted ORDER BY bucket
-    ON CONFLICT (bucket, second) DO UPDATE SET count = limit_usage.count + excluded.count)
-  INSERT INTO limit_windows (bucket, seconds, total, passed, last_second)
-  SELECT bucket, seconds, count - expired, passed, second FROM counted ORDER BY bucket
-  ON CONFLICT (bucket) DO UPDATE SET total = limit_windows.total + excluded.total,
-    passed = greatest(limit_windows.passed, excluded.passed),
-    last_second = greatest(limit_windows.last_second, excluded.last_second)`
+/** Of a limit without a maximum, which isn't locked: when the row is written. */
+const secondOf = (column: string): string => `coalesce(${column}, ${DATABASE_NOW} / 1000)`
+
+/** The tables that a transaction adds its counts to, in this order, so that no window is older than what it counts. */
+export const LIMIT_TABLES = {
+  limit_usage: {
+    columns: { bucket: 'text', second: 'bigint', count: 'bigint' },
+    values: { second: secondOf('second') },
+    order: ['bucket'],
+    ifKnown: 'ON CONFLICT (bucket, second) DO UPDATE SET count = limit_usage.count + excluded.count',
+  },
+  limit_windows: {
+    columns: { bucket: 'text', seconds: 'bigint', total: 'bigint', passed: 'bigint', last_second: 'bigint' },
+    values: { last_second: secondOf('last_second') },
+    order: ['bucket'],
+    ifKnown: `ON CONFLICT (bucket) DO UPDATE SET total = limit_windows.total + excluded.total,
+      passed = greatest(limit_windows.passed, excluded.passed),
+      last_second = greatest(limit_windows.last_second, excluded.last_second)`,
+  },
+} as const
 
 const LOCK_EXPIRED = `SELECT bucket FROM limit_windows WHERE bucket IN
     (SELECT bucket FROM limit_usage WHERE second < ${DATABASE_NOW} / 1000 - ${LONGEST_SECONDS} ORDER BY second LIMIT ${DELETED_PER_RUN})
@@ -84,8 +93,8 @@ const REMOVE_IDLE = `DELETE FROM limit_windows USING ${rowsAs({ bucket: 'text' }
 
 const secondsOf = ({ windowMs }: CountedLimit): number => Math.ceil(windowMs / 1_000)
 
-/** `load` comes first in a transaction, and `write` last. */
-export function createPostgresUsage({ run, send }: Pick<Postgres, 'run' | 'send'>) {
+/** `load` comes first in a transaction, and the rows of `list` are its last ones. */
+export function createPostgresUsage({ run }: Pick<Postgres, 'run'>) {
   const windows = new Map<string, Window>()
   /** of limits without a maximum, which need no lock */
   const unlocked = new Map<string, Unlocked>()
@@ -146,9 +155,12 @@ export function createPostgresUsage({ run, send }: Pick<Postgres, 'run' | 'send'
     /** Otherwise rows are added, which must come before other locks. */
     areKnown: (limits: readonly CountedLimit[]): boolean =>
       limits.every(({ bucket, max }) => max === null || known.has(bucket)),
-    write(): void {
-      const rows = [...[...windows.values()].filter(({ counted }) => counted > 0), ...unlocked.values()].map(toRow)
-      if (rows.length > 0) send(WRITE, [JSON.stringify(rows)])
+    list(): [keyof typeof LIMIT_TABLES, Row[]][] {
+      const counted = [...[...windows.values()].filter(({ counted }) => counted > 0), ...unlocked.values()]
+      return [
+        ['limit_usage', counted.map(toUsageRow)],
+        ['limit_windows', counted.map(toWindowRow)],
+      ]
     },
     /** As of the commit. */
     listUses: (): LimitUse[] => [...windows.values()].map(toUse),
@@ -156,11 +168,17 @@ export function createPostgresUsage({ run, send }: Pick<Postgres, 'run' | 'send'
   }
 }
 
-const toRow = (one: Window | Unlocked) => {
-  const row = { bucket: one.limit.bucket, seconds: secondsOf(one.limit), count: one.counted }
+const toUsageRow = (one: Window | Unlocked): Row => ({
+  bucket: one.limit.bucket,
+  second: 'second' in one ? one.second : null,
+  count: one.counted,
+})
+
+function toWindowRow(one: Window | Unlocked): Row {
+  const row = { bucket: one.limit.bucket, seconds: secondsOf(one.limit) }
   return 'second' in one
-    ? { ...row, second: one.second, expired: one.expired, passed: Math.max(one.passed, one.until) }
-    : { ...row, second: null, expired: 0, passed: 0 }
+    ? { ...row, total: one.counted - one.expired, passed: Math.max(one.passed, one.until), last_second: one.second }
+    : { ...row, total: one.counted, passed: 0, last_second: null }
 }
 
 function toUse({ limit, nowMs, readAt, second, oldest, freed, ...window }: Window): LimitUse {

@@ -1,10 +1,9 @@
 /** What PostgreSQL has beside the tables, for the writes of one instance: nothing that another instance could make wrong. */
 import { DAY_HOURS, HOUR_MS } from '../../core/clock.ts'
 import type { IdSequence } from '../../core/ids.ts'
-import { UNSURE, USES_DEDUPE_KEY } from '../delivery-states.ts'
-import { POSTGRES } from '../engine/sql.ts'
+import { UNSURE } from '../delivery-states.ts'
 import { type NewOutcome, storedKey } from '../idempotency.ts'
-import type { Person } from '../people.ts'
+import type { Person, PersonKey } from '../people.ts'
 import { selectKeptMs } from '../retention.ts'
 import type { NewContact, NewEvent, NewReport, Rules } from '../plan-types.ts'
 import type { IsRepeated, RowWrites } from '../planned-writes.ts'
@@ -13,12 +12,12 @@ import { VISIT_REPORT_MS } from '../visit-reports.ts'
 import type { EngineParts } from '../writes.ts'
 import type { Postgres, Run, Send } from './connection.ts'
 import { createCounterMerge } from './counter-parts.ts'
-import { createPostgresUsage } from './limit-usage.ts'
+import type { AppLook } from './instance.ts'
+import { createPostgresUsage, LIMIT_TABLES } from './limit-usage.ts'
 import { listOf, lockPeople, PEOPLE_BY_ADDRESS } from './people-locks.ts'
-import { type Columns, rowsAs } from './rows.ts'
+import { type Columns, type Row, rowsAs } from './rows.ts'
 import { toStorable } from './storable-text.ts'
 
-type Row = Record<string, string | number | null>
 const inOrderOf =
   (...names: string[]) =>
   (a: Row, b: Row): number => {
@@ -35,13 +34,15 @@ const inOrder = (rows: readonly Row[], names: readonly string[]): readonly Row[]
 type PartOptions = {
   ids: IdSequence
   rules: Pick<Rules, 'defaultResponseDays'>
+  /** Sent after the people are locked, so that what others added of them is seen. */
+  lookAt: (appIds: readonly number[]) => Promise<readonly AppLook[]>
   /** of an app to which another instance may have added the first one */
   onDeliveries: (appId: number) => void
 }
 
 export function createPostgresParts(
   postgres: Pick<Postgres, 'run' | 'send' | 'perTransaction'>,
-  { ids, rules, onDeliveries }: PartOptions,
+  { ids, rules, lookAt, onDeliveries }: PartOptions,
 ) {
   const { run, send, perTransaction } = postgres
   const names = createNames(run)
@@ -52,7 +53,7 @@ export function createPostgresParts(
   let opening: Promise<unknown> = Promise.resolve()
   const engine: EngineParts = {
     ids,
-    people: createPeople(postgres, { findDeliveries: createDeliveryLook(run, onDeliveries), opened: () => opening }),
+    people: createPeople(postgres, { lookAt, onDeliveries, opened: () => opening }),
     usage,
     newPeople: createNewPeople(run),
     rows: createRows(rows, { names, counts, dropExpired: createOutcomeExpiry(send, rules) }),
@@ -64,7 +65,7 @@ export function createPostgresParts(
   return {
     engine,
     /** At the beginning of a transaction: its limits are locked before its people. `others`: what is read beside them. */
-    async open(limits: readonly CountedLimit[], others: Promise<unknown>): Promise<void> {
+    async open(limits: readonly CountedLimit[], others: Promise<unknown> | null): Promise<void> {
       windows.forget()
       names.undo()
       const all = Promise.all([others, windows.load(limits)])
@@ -78,72 +79,64 @@ export function createPostgresParts(
     flush: rows.flush,
     async finish(): Promise<void> {
       await opening
-      for (const [table, all] of counts().list()) rows.add(table, all)
+      for (const [table, all] of [...counts().list(), ...windows.list()]) rows.add(table, all)
       rows.flush()
-      windows.write()
     },
     listUses: windows.listUses,
     settle: names.settle,
   }
 }
 
-/** Once an app has deliveries that use keys, it is treated so for good. */
-function createDeliveryLook(run: Run, onDeliveries: (appId: number) => void) {
-  const MOST = 100_000
-  const known = new Set<number>()
-  const text = `SELECT apps.value AS app FROM ${POSTGRES.numbersOf('$1', 'apps')}
-    WHERE EXISTS (SELECT 1 FROM deliveries WHERE app_id = apps.value AND ${USES_DEDUPE_KEY})`
-  return async (appIds: ReadonlySet<number>): Promise<() => void> => {
-    const unknown = [...appIds].filter((appId) => !known.has(appId))
-    if (known.size > MOST) known.clear()
-    const found = unknown.length === 0 ? [] : await run(text, [JSON.stringify(unknown)])
-    for (const { app } of found) known.add(Number(app))
-    return () => {
-      for (const appId of appIds) if (known.has(appId)) onDeliveries(appId)
-    }
-  }
-}
-
-type PeopleParts = { findDeliveries: ReturnType<typeof createDeliveryLook>; opened: () => Promise<unknown> }
+type PeopleParts = Pick<PartOptions, 'lookAt' | 'onDeliveries'> & { opened: () => Promise<unknown> }
 type LockedPerson = { id: number; app: number; email: string; lacksName: number }
 
 /** Locks the people, so that what follows is planned with facts that stay. */
 function createPeople(
   { run, perTransaction }: Pick<Postgres, 'run' | 'perTransaction'>,
-  { findDeliveries, opened }: PeopleParts,
+  { lookAt, onDeliveries, opened }: PeopleParts,
 ): EngineParts['people'] {
-  const found = perTransaction(() => new Map<string, Person>())
+  const open = perTransaction(() => ({ people: new Map<string, Person>(), suppressing: new Set<number>() }))
   const keyOf = (appId: number, email: string): string => `${appId}:${email}`
   const text = lockPeople(
     'id, app_id AS app, email, first_name IS NULL OR last_name IS NULL AS "lacksName"',
     `SELECT person.id FROM ${PEOPLE_BY_ADDRESS}`,
   )
-  // not in the same statement, which would see what was there before it waited for a lock
   const unsure = `SELECT person.id, unsure.until FROM ${PEOPLE_BY_ADDRESS} CROSS JOIN LATERAL
       (SELECT max(due_at) AS until FROM deliveries
-       WHERE contact_id = person.id AND reason = '${UNSURE}' AND state = 'deferred') AS unsure
+       WHERE app_id = rows.app_id AND contact_id = person.id AND reason = '${UNSURE}' AND state = 'deferred') AS unsure
     WHERE unsure.until IS NOT NULL`
   const nothing = (): void => {}
+
+  /** Not in the statement that locks, which would see what was there before it waited. */
+  const listUnsure = async (apps: readonly AppLook[], people: PersonKey[]): Promise<Map<number, number>> => {
+    const ids = new Set(apps.filter(({ hasUnsure }) => hasUnsure).map(({ app }) => app))
+    const asked = people.filter(({ appId }) => ids.has(appId))
+    const rows = asked.length === 0 ? [] : await run(unsure, [listOf(asked)])
+    return new Map(rows.map(({ id, until }) => [Number(id), Number(until)]))
+  }
+
   return {
     async load(keys) {
-      found().clear()
-      const wanted = new Map(keys.map((key) => [keyOf(key.appId, key.email), key]))
-      if (wanted.size === 0) return void (await opened())
-      const values = [listOf([...wanted.values()])]
-      const people = run(text, values)
-      // after the people are locked, so that what others added of them is seen
-      const others = Promise.all([run(unsure, values), findDeliveries(new Set(keys.map(({ appId }) => appId)))])
-      const [rows, [waiting, noteDeliveries]] = await Promise.all([people, others, opened()])
-      noteDeliveries()
-      const unsureUntil = new Map(waiting.map(({ id, until }) => [Number(id), Number(until)]))
+      const { people, suppressing } = open()
+      people.clear()
+      const wanted = [...new Map(keys.map((key) => [keyOf(key.appId, key.email), key])).values()]
+      const locked = wanted.length === 0 ? [] : run(text, [listOf(wanted)])
+      const looked = lookAt([...new Set(wanted.map(({ appId }) => appId))])
+      const [rows, apps] = await Promise.all([locked, looked, opened()])
+      const unsureUntil = await listUnsure(apps, wanted)
+      for (const { app, hasDeliveries, hasSuppressions } of apps) {
+        if (hasDeliveries) onDeliveries(app)
+        if (hasSuppressions) suppressing.add(app)
+      }
       for (const row of rows) {
         const { id, app, email, lacksName } = row as LockedPerson
-        found().set(keyOf(app, email), { id, lacksName: lacksName === 1, unsureUntil: unsureUntil.get(id) ?? null })
+        people.set(keyOf(app, email), { id, lacksName: lacksName === 1, unsureUntil: unsureUntil.get(id) ?? null })
       }
     },
-    find: (appId, email) => found().get(keyOf(appId, email)) ?? null,
-    remember: (appId, email, person) => void found().set(keyOf(appId, email), person),
-    drop: (appId, email) => void found().delete(keyOf(appId, email)),
+    find: (appId, email) => open().people.get(keyOf(appId, email)) ?? null,
+    hasSuppressions: (appId) => open().suppressing.has(appId),
+    remember: (appId, email, person) => void open().people.set(keyOf(appId, email), person),
+    drop: (appId, email) => void open().people.delete(keyOf(appId, email)),
     settle: nothing,
     undo: nothing,
     forget: nothing,
@@ -270,6 +263,9 @@ const DAY_COLUMNS = { app_id: 'bigint', day: 'bigint', name_id: 'bigint', count:
 const DONE_COLUMNS = { name_id: 'bigint', contact_id: 'bigint' } as const
 const SEEN_COLUMNS = { contact_id: 'bigint', app_id: 'bigint', seen_at: 'bigint' } as const
 
+/** `values`: of columns whose value isn't simply that of the row. */
+type TableRows = { columns: Columns; values?: Record<string, string>; order: readonly string[]; ifKnown: string }
+
 /**
  * In the order in which their rows are locked: last those that other transactions wait for. A key that exists is a
  * conflict, unless `ifKnown` says what to do.
@@ -307,7 +303,8 @@ const TABLES = {
     order: ['app_id', 'day', 'name_id'],
     ifKnown: 'ON CONFLICT (app_id, day, name_id) DO UPDATE SET count = daily_rollups.count + excluded.count',
   },
-} satisfies Record<string, { columns: Columns; order: string[]; ifKnown: string }>
+  ...LIMIT_TABLES,
+} satisfies Record<string, TableRows>
 
 type Table = keyof typeof TABLES
 const TABLE_NAMES = Object.keys(TABLES) as Table[]
@@ -344,9 +341,10 @@ function createWaitingRows(send: Send, perTransaction: Postgres['perTransaction'
 /** PostgreSQL runs the statement itself first, and then the parts before it from the last one to the first. */
 function writeText(tables: readonly Table[]): string {
   const [first = '', ...others] = tables.map((table, index) => {
-    const { columns, ifKnown } = TABLES[table]
-    const names = Object.keys(columns).join(', ')
-    return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${rowsAs(columns, `$${index + 1}`)} WHERE true ${ifKnown}`
+    const { columns, values = {}, ifKnown }: TableRows = TABLES[table]
+    const names = Object.keys(columns)
+    const found = names.map((name) => values[name] ?? name)
+    return `INSERT INTO ${table} (${names.join(', ')}) SELECT ${found.join(', ')} FROM ${rowsAs(columns, `$${index + 1}`)} WHERE true ${ifKnown}`
   })
   const parts = others.toReversed().map((part, index) => `part_${index} AS (${part})`)
   return parts.length === 0 ? first : `WITH ${parts.join(', ')} ${first}`

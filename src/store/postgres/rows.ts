@@ -1,3 +1,4 @@
+export type Row = Record<string, string | number | null>
 export type Columns = Record<string, 'bigint' | 'text' | 'double precision'>
 
 /** Rows of one value of a statement, as a table with these columns. */

@@ -75,7 +75,12 @@ const outcome = (key: string): NewOutcome => ({ ...idempotency({ key }), appId: 
 
 test('rows that wait in a failed transaction are not those of the next one', async () => {
   const ids = createIdSequence(() => AT)
-  const parts = createPostgresParts(postgres, { ids, rules: STORE_RULES, onDeliveries: () => {} })
+  const parts = createPostgresParts(postgres, {
+    ids,
+    rules: STORE_RULES,
+    lookAt: async () => [],
+    onDeliveries: () => {},
+  })
   const { rows, people } = parts.engine
   const transaction = (work: () => Promise<void>): Promise<void> =>
     postgres.transaction(async () => {

@@ -40,7 +40,12 @@ const countReads = async (table: string): Promise<number> => {
 const findThree = (): Promise<number> =>
   postgres.transaction(async () => {
     const ids = { next: () => 1, passOver: () => {} }
-    const { engine } = createPostgresParts(postgres, { ids, rules: STORE_RULES, onDeliveries: () => {} })
+    const { engine } = createPostgresParts(postgres, {
+      ids,
+      rules: STORE_RULES,
+      lookAt: async () => [],
+      onDeliveries: () => {},
+    })
     const before = await countReads('contacts')
     await engine.people.load([1, 2, 3].map((id) => ({ appId: 1, email: `person${id}@example.com` })))
     return (await countReads('contacts')) - before

@@ -48,7 +48,7 @@ test('PostgreSQL understands each prepared statement', async () => {
   const [sealer, rules] = [createSealer(null), STORE_RULES]
   createReads(sql, { sealer, rules }, createDeliveryReads(sql, createMailSources(sql, sealer)))
   const ids = createIdSequence(() => 0)
-  const parts = createPostgresParts(postgres, { ids, rules, onDeliveries: () => {} })
+  const parts = createPostgresParts(postgres, { ids, rules, lookAt: async () => [], onDeliveries: () => {} })
   createWrites({ db: sql, engine: parts.engine, sealer, rules })
   expect(texts.size).toBeGreaterThan(200)
   const faults: string[] = []

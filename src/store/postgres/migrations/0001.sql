@@ -877,7 +877,7 @@ CREATE INDEX deliveries_joined ON deliveries (joined_to) WHERE joined_to IS NOT 
 CREATE UNIQUE INDEX deliveries_once ON deliveries (app_id, contact_id, message_id, once_key)
   WHERE (handed_at IS NOT NULL OR held_back_at IS NOT NULL OR state NOT IN ('skipped', 'failed'));
 CREATE INDEX deliveries_opened ON deliveries (message_id, state, id) WHERE opened_at IS NOT NULL;
-CREATE INDEX deliveries_unsure ON deliveries (contact_id) WHERE reason = 'unsure' AND state = 'deferred';
+CREATE INDEX deliveries_unsure ON deliveries (app_id, contact_id) WHERE reason = 'unsure' AND state = 'deferred';
 CREATE INDEX deliveries_soft_bounced ON deliveries (contact_id, bounced_at) WHERE bounce = 'soft';
 CREATE INDEX events_by_app ON events (app_id, id);
 CREATE INDEX events_by_contact ON events (contact_id, type, id);
