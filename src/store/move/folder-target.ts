@@ -3,10 +3,10 @@ import { existsSync, renameSync, rmSync } from 'node:fs'
 import { truncateLog } from '../engine/checkpoints.ts'
 import { databasePath, makeDatabase, openDatabase, openFile } from '../engine/database.ts'
 import { createContactIndex } from '../search/contact-index.ts'
-import { readFields } from './lines.ts'
+import { readFields, storedFields } from './lines.ts'
 import { sampleLines } from './samples.ts'
 import { NO_PROGRESS, type Target, type TableProgress, type Writer } from './sides.ts'
-import { namesOf, type Table } from './tables.ts'
+import { isStored, namesOf, type Table } from './tables.ts'
 
 const draftPath = (folder: string): string => `${databasePath(folder)}.moving`
 
@@ -115,10 +115,11 @@ function runLater(db: Database, name: string): void {
 const ROWS_PER_INSERT = 32
 
 function createWriter(db: Database, table: Table): Writer {
-  const width = table.columns.length
-  const row = `(${table.columns.map(() => '?').join(', ')})`
+  const columns = table.columns.filter(isStored)
+  const width = columns.length
+  const row = `(${columns.map(() => '?').join(', ')})`
   const insertOf = (rows: number) =>
-    db.prepare(`INSERT INTO ${table.name} (${namesOf(table.columns)}) VALUES ${Array(rows).fill(row).join(', ')}`)
+    db.prepare(`INSERT INTO ${table.name} (${namesOf(columns)}) VALUES ${Array(rows).fill(row).join(', ')}`)
   const [many, one] = [insertOf(ROWS_PER_INSERT), insertOf(1)]
   const saveProgress = db.prepare(
     'INSERT INTO move_progress (name, progress) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET progress = excluded.progress',
@@ -126,7 +127,7 @@ function createWriter(db: Database, table: Table): Writer {
   return {
     async add({ bytes, rows }) {
       if (!db.inTransaction) db.run('BEGIN IMMEDIATE')
-      const fields = readFields(bytes)
+      const fields = storedFields(table, readFields(bytes))
       if (fields.length !== rows * width)
         throw new Error(`${rows} rows of ${table.name} have ${fields.length} values instead of ${rows * width}`)
       const whole = rows - (rows % ROWS_PER_INSERT)

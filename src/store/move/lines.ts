@@ -1,6 +1,6 @@
 /** Rows as lines of text, as PostgreSQL's COPY writes and reads them (postgresql.org/docs/current/sql-copy.html). */
 import { isUtf8 } from 'node:buffer'
-import type { Column, Key, Table } from './tables.ts'
+import { type Column, isStored, type Key, type Table } from './tables.ts'
 
 const UNESCAPED = new Map([
   ['b', '\b'],
@@ -21,8 +21,8 @@ const unescape = (text: string): string =>
 export const lineOf = ({ columns }: Table): string =>
   `concat_ws(char(9), ${columns.map(fieldOf).join(', ')}) || char(10)`
 
-function fieldOf({ name, type }: Column): string {
-  const column = `"${name}"`
+function fieldOf({ name, type, from }: Column): string {
+  const column = from ?? `"${name}"`
   if (type === 'bigint') return `ifnull(${column}, '${NULL}')`
   // format makes 0 of NULL
   if (type === 'double precision') return `iif(${column} IS NULL, '${NULL}', format('%!.17g', ${column}))`
@@ -46,6 +46,12 @@ export const readLines = (bytes: Uint8Array): Field[][] =>
 export const readFields = (bytes: Uint8Array): Field[] =>
   textOf(bytes).slice(0, -1).replaceAll('\n', '\t').split('\t').map(readField)
 
+/** Of rows one after another: those that SQLite stores. */
+export function storedFields({ columns }: Table, fields: readonly Field[]): readonly Field[] {
+  const are = columns.map(isStored)
+  return are.includes(false) ? fields.filter((_, at) => are[at % are.length]) : fields
+}
+
 export const keyOf = ({ columns, key }: Table, fields: readonly Field[]): Key =>
   key.map((one) => {
     const field = fields[columns.findIndex(({ name }) => name === one.name)] ?? ''
@@ -66,11 +72,13 @@ function countLines(bytes: Uint8Array): number {
   return lines
 }
 
-/** For comparing rows of both sides, which write the same number in different ways. */
+/** For comparing rows of both sides, which write the same number in different ways, by what both store. */
 export const hashRows = (table: Table, bytes: Uint8Array): string => {
   const isReal = table.columns.map(({ type }) => type === 'double precision')
   const rows = readLines(bytes).map((fields) =>
-    fields.map((field, index) => (field !== null && isReal[index] === true ? Number(field) : field)),
+    storedFields(table, fields).map((field, index) =>
+      field !== null && isReal[index] === true ? Number(field) : field,
+    ),
   )
   return new Bun.CryptoHasher('sha256').update(JSON.stringify(rows)).digest('hex')
 }

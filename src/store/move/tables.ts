@@ -2,7 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { COUNTERS, partsOf } from '../engine/counter-tables.ts'
 import { MARK } from './mark.ts'
 
-export type Column = { name: string; type: 'bigint' | 'text' | 'double precision' }
+/** `from`: SQL of SQLite for a column that only PostgreSQL has. */
+export type Column = { name: string; type: 'bigint' | 'text' | 'double precision'; from?: string }
 /** Rows are copied in the order of their key. `condition`: of the rows that are copied. */
 export type Table = { name: string; columns: readonly Column[]; key: readonly Column[]; condition: string }
 export type Key = readonly (string | number)[]
@@ -14,6 +15,20 @@ const DERIVED =
 const OWN = /^move_/
 /** Rows of `install` about the engine, not about the data. */
 const CONDITIONS = new Map([['install', `name NOT IN ('${MARK}', 'timeline_until', 'timeline_merged_until')`]])
+
+/** An index on SQLite, which finds the app by the name. */
+const ADDED = new Map<string, Column[]>([
+  [
+    'contact_events',
+    [
+      {
+        name: 'app_id',
+        type: 'bigint',
+        from: 'coalesce((SELECT app_id FROM event_names WHERE event_names.id = name_id), 0)',
+      },
+    ],
+  ],
+])
 
 const TYPES = new Map<string, Column['type']>([
   ['INTEGER', 'bigint'],
@@ -42,7 +57,7 @@ function toTable(name: string, rows: readonly Row[]): Table {
   const key = rows.filter(({ position }) => position > 0).toSorted((a, b) => a.position - b.position)
   return {
     name,
-    columns: rows.map(toColumn),
+    columns: [...rows.map(toColumn), ...(ADDED.get(name) ?? [])],
     key: key.map(toColumn),
     condition: CONDITIONS.get(name) ?? 'true',
   }
@@ -53,6 +68,9 @@ function typeOf(column: string, type: string): Column['type'] {
   if (found === undefined) throw new Error(`${column} has a type that can't be moved: ${type}`)
   return found
 }
+
+/** By SQLite, too. */
+export const isStored = ({ from }: Column): boolean => from === undefined
 
 export const namesOf = (columns: readonly Column[]): string => columns.map(({ name }) => `"${name}"`).join(', ')
 

@@ -260,7 +260,7 @@ const HOUR_COLUMNS = {
   last_event_id: 'bigint',
 } as const
 const DAY_COLUMNS = { app_id: 'bigint', day: 'bigint', name_id: 'bigint', count: 'bigint' } as const
-const DONE_COLUMNS = { name_id: 'bigint', contact_id: 'bigint' } as const
+const DONE_COLUMNS = { app_id: 'bigint', name_id: 'bigint', contact_id: 'bigint' } as const
 const SEEN_COLUMNS = { contact_id: 'bigint', app_id: 'bigint', seen_at: 'bigint' } as const
 
 /** `values`: of columns whose value isn't simply that of the row. */
@@ -278,12 +278,12 @@ const TABLES = {
   contact_events: {
     columns: DONE_COLUMNS,
     order: ['name_id', 'contact_id'],
-    ifKnown: 'ON CONFLICT (name_id, contact_id) DO NOTHING',
+    ifKnown: 'ON CONFLICT (name_id, contact_id, app_id) DO NOTHING',
   },
   contact_activity: {
     columns: SEEN_COLUMNS,
     order: ['contact_id'],
-    ifKnown: `ON CONFLICT (contact_id) DO UPDATE SET seen_at = excluded.seen_at
+    ifKnown: `ON CONFLICT (contact_id, app_id) DO UPDATE SET seen_at = excluded.seen_at
       WHERE contact_activity.seen_at < excluded.seen_at`,
   },
   new_people: {
@@ -483,7 +483,7 @@ function createCounts() {
     /** For the filters of People. */
     noteActivity(contactId: number, nameId: number, { appId, type, at, occurredAt }: Active): void {
       if (type !== 'page') {
-        done.set(`${nameId}:${contactId}`, { name_id: nameId, contact_id: contactId })
+        done.set(`${nameId}:${contactId}`, { app_id: appId, name_id: nameId, contact_id: contactId })
         return
       }
       const seenAt = Math.max(occurredAt ?? at, seen.get(contactId)?.seen_at ?? 0)

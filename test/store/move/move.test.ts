@@ -9,7 +9,7 @@ import { APPLICATION_ID, databasePath, openDatabase, openMarked } from '../../..
 import { lockFolder } from '../../../src/store/engine/folder-lock.ts'
 import { Stopped } from '../../../src/store/move/copy.ts'
 import { moveToFolder, moveToPostgres, undoMoveToFolder, undoMoveToPostgres } from '../../../src/store/move/move.ts'
-import { listTables } from '../../../src/store/move/tables.ts'
+import { isStored, listTables } from '../../../src/store/move/tables.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { openStore, type Store } from '../../../src/store/store.ts'
 import { findTemplate, makeFolder } from '../../data-folder.ts'
@@ -75,7 +75,8 @@ function fillAll(folder: string, rows = 3): void {
   const triggers = db.query<{ name: string }, []>(`SELECT name FROM sqlite_schema WHERE type = 'trigger'`).all()
   for (const { name } of triggers) db.run(`DROP TRIGGER ${name}`)
   db.transaction(() => {
-    for (const { name, columns } of listTables(db)) {
+    for (const { name, columns: all } of listTables(db)) {
+      const columns = all.filter(isStored)
       const insert = db.query(`INSERT INTO ${name} VALUES (${columns.map(() => '?').join(', ')})`)
       for (let n = 1; n <= rows; n += 1) insert.run(...columns.map((one) => valueOf(name, one.name, one.type, n)))
     }
@@ -113,6 +114,20 @@ test('each table and column arrives, and comes back', async () => {
   expect(dump(folder)).toEqual(before)
 }, 60_000)
 
+test('what an index of SQLite finds by another row has its app on PostgreSQL', async () => {
+  fillAll(source)
+  const db = openDatabase(source)
+  db.run('UPDATE event_names SET app_id = 7 WHERE id = 2')
+  db.run('DELETE FROM event_names WHERE id = 3')
+  db.close()
+  await there(source)
+  expect(await ask('SELECT name_id::int AS name, app_id::int AS app FROM contact_events ORDER BY 1')).toEqual([
+    { name: 1, app: 1 },
+    { name: 2, app: 7 },
+    { name: 3, app: 0 },
+  ])
+}, 60_000)
+
 test('counts that PostgreSQL stored in parts come back as their sums', async () => {
   fillAll(source)
   const before = dump(source)
@@ -124,9 +139,13 @@ test('counts that PostgreSQL stored in parts come back as their sums', async () 
   const folder = newFolder()
   await back(folder)
   const after = dump(folder)
-  for (const [counter, { key }] of Object.entries(COUNTERS)) {
+  const db = openMarked(folder)
+  const columnsOf = new Map(listTables(db).map(({ name, columns }) => [name, columns.map((one) => one.name)]))
+  db.close()
+  for (const [counter, { counts }] of Object.entries(COUNTERS)) {
+    const isCount = columnsOf.get(counter)?.map((name) => (counts as readonly string[]).includes(name)) ?? []
     const doubled = (before[counter] as (string | number)[][]).map((row) =>
-      row.map((value, index) => (index < key.length ? value : 2 * Number(value))),
+      row.map((value, index) => (isCount[index] === true ? 2 * Number(value) : value)),
     )
     expect([counter, after[counter]]).toEqual([counter, doubled])
   }

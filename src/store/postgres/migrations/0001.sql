@@ -285,9 +285,10 @@ CREATE TABLE consents (
 );
 
 CREATE TABLE contact_activity (
-  contact_id bigint PRIMARY KEY,
+  contact_id bigint NOT NULL,
   app_id bigint NOT NULL,
-  seen_at bigint NOT NULL
+  seen_at bigint NOT NULL,
+  PRIMARY KEY (contact_id, app_id)
 );
 
 CREATE TABLE contact_changes (
@@ -302,9 +303,10 @@ CREATE TABLE contact_changes (
 );
 
 CREATE TABLE contact_events (
+  app_id bigint NOT NULL,
   name_id bigint NOT NULL,
   contact_id bigint NOT NULL,
-  PRIMARY KEY (name_id, contact_id)
+  PRIMARY KEY (name_id, contact_id, app_id)
 );
 
 CREATE TABLE contact_fields (
