@@ -641,7 +641,7 @@ function planDates({ dates, timezone }: AppFacts['rules'], { before, after }: Ch
     const [old, dueAt] = [before, after].map(({ fields }) => dueByDate(trigger, fields ?? {}, timezone))
     if (dueAt === undefined || dueAt === old) return []
     const isAhead = dueAt !== null && dueAt > after.updatedAt
-    return [{ scheduleId, contactId: after.id, dueAt: isAhead ? dueAt : null }]
+    return [{ appId: after.appId, scheduleId, contactId: after.id, dueAt: isAhead ? dueAt : null }]
   })
 }
 

@@ -15,15 +15,15 @@ const ofPerson = (table: string): string =>
  */
 export function createComparing(db: Sql) {
   const add = db.prepare(
-    `INSERT INTO compared_people (delivery_id, contact_id, message_id, is_held_back, is_first, decided_at)
-     SELECT id, contact_id, message_id, ?2,
+    `INSERT INTO compared_people (app_id, delivery_id, contact_id, message_id, is_held_back, is_first, decided_at)
+     SELECT app_id, id, contact_id, message_id, ?2,
        CASE WHEN EXISTS (SELECT 1 FROM compared_people AS others WHERE others.contact_id = deliveries.contact_id)
          THEN 0 ELSE 1 END, ?3
      FROM deliveries WHERE id = ?1 AND NOT EXISTS (${ofPerson('uncompared_people')}) ON CONFLICT DO NOTHING`,
   )
   const leaveOut = db.prepare(
-    `INSERT INTO uncompared_people (contact_id, message_id)
-     SELECT contact_id, message_id FROM deliveries
+    `INSERT INTO uncompared_people (app_id, contact_id, message_id)
+     SELECT app_id, contact_id, message_id FROM deliveries
      WHERE id = ? AND NOT EXISTS (${ofPerson('compared_people')}) ON CONFLICT DO NOTHING`,
   )
   const pass = db.prepare('UPDATE compared_people SET delivery_id = ?2 WHERE delivery_id = ?1')

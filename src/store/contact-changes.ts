@@ -66,6 +66,8 @@ export function createChangeReads(db: Sql) {
 const MOST_CHANGES = 200
 
 type ChangeNote = {
+  appId: number
+  contactId: number
   at: number
   actor: string | null
   status?: ContactStatus
@@ -83,8 +85,8 @@ export function createChangeNote(db: Sql) {
     topics: jsonOf('?6'),
   })
   const add = db.prepare(
-    `INSERT INTO contact_changes (contact_id, id, at, actor, change)
-     SELECT CAST(?1 AS bigint), ${greatest('(CAST(?2 AS bigint) - 1767225600000) * 8192', '1 + coalesce(max(id), 0)')},
+    `INSERT INTO contact_changes (app_id, contact_id, id, at, actor, change)
+     SELECT CAST(?7 AS bigint), CAST(?1 AS bigint), ${greatest('(CAST(?2 AS bigint) - 1767225600000) * 8192', '1 + coalesce(max(id), 0)')},
        CAST(?2 AS bigint), CAST(?3 AS text), ${change}
      FROM contact_changes WHERE contact_id = ?1`,
   )
@@ -93,8 +95,8 @@ export function createChangeNote(db: Sql) {
        (SELECT id FROM contact_changes WHERE contact_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_CHANGES})`,
   )
   const toJson = (value: unknown): string | null => (value === undefined ? null : JSON.stringify(value))
-  return async (contactId: number, { at, actor, status, cause, topics }: ChangeNote): Promise<void> => {
-    await add.run(contactId, at, actor, status ?? null, toJson(cause), toJson(topics))
+  return async ({ appId, contactId, at, actor, status, cause, topics }: ChangeNote): Promise<void> => {
+    await add.run(contactId, at, actor, status ?? null, toJson(cause), toJson(topics), appId)
     await cut.run(contactId)
   }
 }

@@ -166,7 +166,7 @@ export function createDeliveryReads(db: Sql, findSource: FindMailSource, { locks
      FROM deliveries
      JOIN message_versions
        ON message_versions.message_id = deliveries.message_id AND message_versions.version = deliveries.version
-     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND ${MAY_HAVE_ARRIVED} AND handed_at > ?`,
+     WHERE deliveries.app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND ${MAY_HAVE_ARRIVED} AND handed_at > ?`,
   )
   const { lastHandedAt } = createMessageUses(db)
   // one step for each message and reason: counting them would read every delivery

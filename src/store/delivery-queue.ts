@@ -118,7 +118,7 @@ export function prepareDeliveryStatements(db: Sql) {
     capture: db.prepare(
       `INSERT INTO captured_mails (delivery_id, app_id, raw, created_at, sender, recipient, subject, html, text)
        SELECT id, app_id, ?, ?, ?, ?, ?, ?, ? FROM deliveries WHERE id = ?
-       ON CONFLICT (delivery_id) DO UPDATE SET app_id = excluded.app_id, raw = excluded.raw, created_at = excluded.created_at,
+       ON CONFLICT (${dialect.keyOfApp('delivery_id')}) DO UPDATE SET raw = excluded.raw, created_at = excluded.created_at,
          sender = excluded.sender, recipient = excluded.recipient, subject = excluded.subject, html = excluded.html,
          text = excluded.text`,
     ),

@@ -191,7 +191,7 @@ export function createReportWrites({ db, ends, follow, suppressPerson, brakes, r
   const noteFailure = async (found: Found, plan: ReportPlan, cause: Cause, of: Person): Promise<void> => {
     const { suppresses, suppressesIfOften } = plan
     const isNoted = suppresses !== undefined && (await suppressPerson({ ...of, reason: suppresses, cause })).isChanged
-    if (!isNoted) await noteChange(found.contactId, { at: of.at, actor: null, cause })
+    if (!isNoted) await noteChange({ appId: of.appId, contactId: found.contactId, at: of.at, actor: null, cause })
     if (suppressesIfOften) await suppressOften(found, suppressesIfOften, of)
   }
 

@@ -97,8 +97,8 @@ export function createOutcomeWrites(db: Sql): AddOutcome {
   const add = db.prepare(
     `INSERT INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at, app_id)
      VALUES (?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = excluded.body_hash, outcome = excluded.outcome,
-       contact_id = excluded.contact_id, created_at = excluded.created_at, app_id = excluded.app_id`,
+     ON CONFLICT (${db.dialect.keyOfApp('key_id', 'idempotency_key')}) DO UPDATE SET body_hash = excluded.body_hash,
+       outcome = excluded.outcome, contact_id = excluded.contact_id, created_at = excluded.created_at, app_id = excluded.app_id`,
   )
   return async (request) => {
     const { keyId, bodyHash, outcome, contactId, at, appId } = request
@@ -132,13 +132,14 @@ export function createOnce(db: Sql, rules: OutcomeRules & { planOnce: PlanOnce }
 
 /** Removes records of each app that are older than it keeps them, up to `limit`. @returns how many */
 export function createOutcomeUpkeep(db: Sql, { defaultResponseDays }: OutcomeRules, limit: number) {
-  const keptMs = selectKeptMs('kept.app_id', 'response_days', defaultResponseDays)
+  const key = db.dialect.keyOfApp('key_id', 'idempotency_key')
+  const keptMs = selectKeptMs('kept.app', 'response_days', defaultResponseDays)
   const remove = db.prepare(
-    `WITH RECURSIVE kept (app_id) AS (SELECT min(app_id) FROM idempotency_records UNION ALL
-       SELECT (SELECT min(app_id) FROM idempotency_records WHERE app_id > kept.app_id) FROM kept WHERE app_id IS NOT NULL)
-     DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
-       (SELECT key_id, idempotency_key FROM kept ${db.dialect.crossJoin} idempotency_records AS record
-        ON record.app_id = kept.app_id AND created_at <= ? - ${keptMs} LIMIT ${limit})`,
+    `WITH RECURSIVE kept (app) AS (SELECT min(app_id) FROM idempotency_records UNION ALL
+       SELECT (SELECT min(app_id) FROM idempotency_records WHERE app_id > kept.app) FROM kept WHERE app IS NOT NULL)
+     DELETE FROM idempotency_records WHERE (${key}) IN
+       (SELECT ${key} FROM kept ${db.dialect.crossJoin} idempotency_records
+        ON app_id = kept.app AND created_at <= ? - ${keptMs} LIMIT ${limit})`,
   )
   return async (at: number): Promise<number> => (await remove.run(at)).changes
 }

@@ -111,12 +111,12 @@ export function createResultReads(db: Sql) {
        ${emailsIf("outcome IN ('skipped', 'heldBack', 'kept', 'failed')")} AS unsent,
        ${emailsIf("outcome = 'waiting'")} AS waiting
      FROM messages ${joinParts('message_days', inRange)}
-     WHERE app_id = ?1 GROUP BY message_id, day ORDER BY message_id, day`,
+     WHERE messages.app_id = ?1 GROUP BY message_id, day ORDER BY message_id, day`,
   )
   const appCompared = db.prepare<StoredCompared & { messageId: number }, [number, number, number]>(
     `SELECT message_id AS "messageId", is_held_back AS "isHeldBack", ${sumOf('people')} AS people, ${REACHED}
      FROM messages ${joinParts('message_comparisons', `${inRange} AND is_first = 1`)}
-     WHERE app_id = ?1 GROUP BY message_id, is_held_back`,
+     WHERE messages.app_id = ?1 GROUP BY message_id, is_held_back`,
   )
   const people = db.prepare<Omit<PeopleCounts, 'ofEarlier'>, [number, number]>(
     `SELECT ${['emailed', 'cameBack', 'seen']
@@ -140,16 +140,16 @@ export function createResultReads(db: Sql) {
   }
   const anySent = db.prepare(
     `SELECT 1 FROM messages ${joinCounts('message_days', "message_id = messages.id AND outcome = 'sent' AND emails > 0")}
-     WHERE app_id = ? LIMIT 1`,
+     WHERE messages.app_id = ? LIMIT 1`,
   )
   const failed = db.prepare<{ n: number }, [number, number, number]>(
     `SELECT coalesce(${sumOf('emails')}, 0) AS n FROM messages
-       ${joinParts('message_days', `${inRange} AND outcome = 'failed'`)} WHERE app_id = ?1`,
+       ${joinParts('message_days', `${inRange} AND outcome = 'failed'`)} WHERE messages.app_id = ?1`,
   )
   const unfit = db.prepare<UnfitCount, [number, number, number, string]>(
     `SELECT message_id AS "messageId", reason, ${sumOf('emails')} AS emails FROM messages
        ${joinParts('message_days', `${inRange} AND outcome = 'skipped' AND ${isOneOfTexts('reason', '?4')}`)}
-     WHERE app_id = ?1 GROUP BY message_id, reason HAVING sum(emails) > 0 ORDER BY emails DESC LIMIT ${MOST_UNFIT}`,
+     WHERE messages.app_id = ?1 GROUP BY message_id, reason HAVING sum(emails) > 0 ORDER BY emails DESC LIMIT ${MOST_UNFIT}`,
   )
   const inState = db.prepare<{ n: number }, [number, string]>(
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages ${crossJoin} deliveries ON message_id = messages.id AND state = ?2

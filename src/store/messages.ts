@@ -238,6 +238,8 @@ export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts
   const once = createOnce(db, rules)
   const { hasDeliveries, countEmails } = createDeliveryCounts(db)
 
+  const key = [messageVersions.messageId, messageVersions.version]
+  const target = dialect.engine === 'postgres' ? [...key, messageVersions.appId] : key
   const addVersion = async (
     messageId: number,
     version: number,
@@ -247,8 +249,8 @@ export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts
     const written = { content, createdAt: by.at, actor: by.actor }
     await orm
       .insert(messageVersions)
-      .values({ messageId, version, ...written })
-      .onConflictDoUpdate({ target: [messageVersions.messageId, messageVersions.version], set: written })
+      .values({ appId: by.appId, messageId, version, ...written })
+      .onConflictDoUpdate({ target, set: written })
       .run()
   }
 

@@ -195,7 +195,7 @@ export function createExpiry({ db, timeline, rules, now }: Parts) {
     const found = (await expiring[kind]?.all(appId, lookedUntil, last, notedSince(at))) ?? []
     const [kept, gone] = [found.filter((row) => row.isNeeded === 1), found.filter((row) => row.isNeeded === 0)]
     for (const { id } of kept) await keep.run(id, appId)
-    await expireEvents(gone)
+    await expireEvents(appId, gone)
     const isWhole = found.length === CHUNK_ROWS
     await note.run(appId, kind, isWhole ? (found.at(-1)?.id ?? last) : last, gone.at(-1)?.id ?? deletedUntil)
     return { deleted: gone.length, isOver: !isWhole && rows < LOOKED_ROWS }
@@ -209,7 +209,7 @@ export function createExpiry({ db, timeline, rules, now }: Parts) {
       isStaying === 0 && id <= (limits[type === PAGE ? KINDS.pageViews : KINDS.events] ?? 0)
     const gone = rows.filter(isGone)
     const staying = new Set(rows.flatMap((row) => (isGone(row) ? [] : row.id)))
-    await expireEvents(gone)
+    await expireEvents(appId, gone)
     for (const id of ids) if (!staying.has(id)) await release.run(id)
     const isOver = ids.length < CHUNK_ROWS
     pass.neededAfter = isOver ? 0 : (ids.at(-1) ?? 0)
@@ -263,13 +263,13 @@ function createEventExpiry({ db, timeline }: Pick<Parts, 'db' | 'timeline'>) {
     for (const nameId of gone) await forgetName.run(nameId, contactId)
   }
 
-  return async (events: ExpiringEvent[]): Promise<void> => {
+  return async (appId: number, events: ExpiringEvent[]): Promise<void> => {
     if (events.length === 0) return
     await remove.run(JSON.stringify(events.map(({ id }) => id)))
     timeline.remove(events)
     const byPerson = Map.groupBy(events, ({ contactId }) => contactId)
     for (const [contactId, rows] of [...byPerson].toSorted(([a], [b]) => a - b)) {
-      await noteActivity(contactId, rows)
+      await noteActivity(appId, contactId, rows)
       await forgetNames(contactId, rows)
     }
   }
@@ -288,13 +288,13 @@ function createActivityNote(db: Sql) {
     ),
   )
   const save = db.prepare(
-    `INSERT INTO expired_activity (contact_id, first_view_at, last_view_at, last_event_at, last_action_at)
-     VALUES (?, ?, ?, ?, ?) ON CONFLICT (contact_id) DO UPDATE SET first_view_at = excluded.first_view_at,
+    `INSERT INTO expired_activity (app_id, contact_id, first_view_at, last_view_at, last_event_at, last_action_at)
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (${db.dialect.keyOfApp('contact_id')}) DO UPDATE SET first_view_at = excluded.first_view_at,
        last_view_at = excluded.last_view_at, last_event_at = excluded.last_event_at,
        last_action_at = excluded.last_action_at`,
   )
 
-  return async (contactId: number, deleted: readonly ExpiringEvent[]): Promise<void> => {
+  return async (appId: number, contactId: number, deleted: readonly ExpiringEvent[]): Promise<void> => {
     const before = await find(contactId)
     const timesOf = (type: number | undefined): number[] => deleted.flatMap((row) => (row.type === type ? row.at : []))
     const lastOf = async (type: number | undefined, noted: number | null | undefined): Promise<number | null> => {
@@ -311,7 +311,7 @@ function createActivityNote(db: Sql) {
       lastActionAt: await lastOf(ACTION, before?.lastActionAt),
     }
     if (Bun.deepEquals(after, before ?? { contactId, ...NO_ACTIVITY })) return
-    await save.run(contactId, after.firstViewAt, after.lastViewAt, after.lastEventAt, after.lastActionAt)
+    await save.run(appId, contactId, after.firstViewAt, after.lastViewAt, after.lastEventAt, after.lastActionAt)
   }
 }
 

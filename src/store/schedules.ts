@@ -35,7 +35,7 @@ export type ScheduleRules = {
 }
 
 /** `dueAt` null: not scheduled any more. */
-export type ScheduleChange = { scheduleId: number; contactId: number; dueAt: number | null }
+export type ScheduleChange = { appId: number; scheduleId: number; contactId: number; dueAt: number | null }
 
 /** People that a step schedules (measured: 3 ms), and whom it looks at. */
 const FILLED_PEOPLE = 500
@@ -101,11 +101,12 @@ export function createScheduleReads(db: Sql, { latestLook }: Pick<ScheduleRules,
 /** For writes of people. */
 export function createScheduleChanges(db: Sql) {
   const put = db.prepare(
-    'INSERT INTO scheduled_people (schedule_id, contact_id, due_at) VALUES (?, ?, ?) ON CONFLICT (schedule_id, contact_id) DO UPDATE SET due_at = excluded.due_at',
+    `INSERT INTO scheduled_people (app_id, schedule_id, contact_id, due_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT (${db.dialect.keyOfApp('schedule_id', 'contact_id')}) DO UPDATE SET due_at = excluded.due_at`,
   )
   const drop = db.prepare('DELETE FROM scheduled_people WHERE schedule_id = ? AND contact_id = ?')
-  return async ({ scheduleId, contactId, dueAt }: ScheduleChange): Promise<void> =>
-    void (dueAt === null ? await drop.run(scheduleId, contactId) : await put.run(scheduleId, contactId, dueAt))
+  return async ({ appId, scheduleId, contactId, dueAt }: ScheduleChange): Promise<void> =>
+    void (dueAt === null ? await drop.run(scheduleId, contactId) : await put.run(appId, scheduleId, contactId, dueAt))
 }
 
 /** For a restored copy, which has its messages paused. */
@@ -188,7 +189,7 @@ export function createScheduleWrites({ db, live, start, rules }: Parts) {
   )
   // a write of the person may have changed the row since it was read
   const put = db.prepare(
-    'INSERT INTO scheduled_people (schedule_id, contact_id, due_at) VALUES (?, ?, ?) ON CONFLICT (schedule_id, contact_id) DO NOTHING',
+    'INSERT INTO scheduled_people (app_id, schedule_id, contact_id, due_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
   )
   const ofLook = 'WHERE schedule_id = ? AND contact_id = ? AND due_at = ?'
   const move = db.prepare(`UPDATE scheduled_people SET due_at = ? ${ofLook}`)
@@ -216,7 +217,7 @@ export function createScheduleWrites({ db, live, start, rules }: Parts) {
       const activeAt = await lastActive(trigger, person.id, person.createdAt)
       const facts = { fields, timezone: timezone ?? 'UTC', lastActiveAt: () => activeAt, since, at }
       const dueAt = rules.planFirstLook(trigger, facts)
-      if (dueAt !== null) await put.run(id, person.id, dueAt)
+      if (dueAt !== null) await put.run(appId, id, person.id, dueAt)
     }
     await noteFilled.run(last.id, id)
     return found.length === FILLED_PEOPLE

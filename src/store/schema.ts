@@ -204,6 +204,7 @@ export const messageVersions = sqliteTable(
     content: text('content', { mode: 'json' }).$type<MessageContent>().notNull(),
     createdAt: integer('created_at').notNull(),
     actor: text('actor'),
+    appId: integer('app_id').notNull(),
   },
   (t) => [primaryKey({ columns: [t.messageId, t.version] })],
 )

@@ -71,14 +71,14 @@ export function createSendWrites(db: Sql) {
      VALUES (?, ?, ?, '${OWN_TEXT_NAME}', 'live', 1, ?, ?)`,
   )
   const addVersion = db.prepare(
-    'INSERT INTO message_versions (message_id, version, content, created_at) VALUES (?, 1, ?, ?)',
+    'INSERT INTO message_versions (app_id, message_id, version, content, created_at) VALUES (?, ?, 1, ?, ?)',
   )
   return {
     addSend: async ({ deliveryId, appId, keyId, properties, mail }: NewSend): Promise<void> =>
       void (await add.run(deliveryId, appId, keyId, properties, mail === null ? null : JSON.stringify(mail))),
     async addOwnText({ id, accountId, appId, content, at }: NewOwnText): Promise<void> {
       await addMessage.run(id, accountId, appId, at, at)
-      await addVersion.run(id, JSON.stringify(content), at)
+      await addVersion.run(appId, id, JSON.stringify(content), at)
     },
   }
 }

@@ -345,7 +345,7 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       await nameCause(contact.id, at, cause)
     } else if (by && (await findStatusChange(contact.id))?.actor === null) {
       // so that the person can't take it back
-      await noteChange(contact.id, { at, actor: by.actor, status: contact.status, cause })
+      await noteChange({ appId, contactId: contact.id, at, actor: by.actor, status: contact.status, cause })
     }
     await cancelOpen(contact.id, suppressing)
     return { isNew, isChanged }

@@ -217,7 +217,7 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
         })
         const hash = await list.hash(appId, email)
         for (const topic of left) await resume.run(appId, hash, topic)
-        if (ended.length + left.length > 0) await noteTopics(contactId, { at, actor, topics: [ended, left] })
+        if (ended.length + left.length > 0) await noteTopics({ appId, contactId, at, actor, topics: [ended, left] })
         return DONE
       },
 
@@ -226,7 +226,8 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
         for (const { email, topics } of rows) {
           const contactId = (await byEmail.get(appId, email))?.id ?? null
           const ended = await endTopics({ appId, email, contactId, topics, at }, null)
-          if (contactId !== null && ended.length > 0) await noteTopics(contactId, { at, actor, topics: [ended, []] })
+          if (contactId !== null && ended.length > 0)
+            await noteTopics({ appId, contactId, at, actor, topics: [ended, []] })
         }
         return DONE
       },

@@ -5,9 +5,12 @@ const REACHED = ['came_back', 'opened', 'reached_goal']
 
 export const COUNTERS = {
   mail_days: { key: ['app_id', 'day'], counts: ['sent', 'bounced', 'complained'] },
-  message_comparisons: { key: ['message_id', 'day', 'is_held_back', 'is_first'], counts: ['people', ...REACHED] },
-  message_days: { key: ['message_id', 'day', 'outcome', 'reason'], counts: ['emails', ...REACHED] },
-  message_reports: { key: ['message_id', 'day'], counts: ['delivered', 'bounced', 'complained'] },
+  message_comparisons: {
+    key: ['message_id', 'day', 'is_held_back', 'is_first', 'app_id'],
+    counts: ['people', ...REACHED],
+  },
+  message_days: { key: ['message_id', 'day', 'outcome', 'reason', 'app_id'], counts: ['emails', ...REACHED] },
+  message_reports: { key: ['message_id', 'day', 'app_id'], counts: ['delivered', 'bounced', 'complained'] },
   people_result_days: { key: ['app_id', 'kind', 'day'], counts: ['people'] },
 } satisfies Record<string, CounterTable>
 export type Counter = keyof typeof COUNTERS

@@ -100,6 +100,8 @@ export type Dialect = {
   joinIds(table: string, name: string, ids: string): string
   /** After the name of a table: the index that its rows are found with. */
   indexedBy(name: string): string
+  /** The columns of a key that has the app on PostgreSQL only. */
+  keyOfApp(...columns: string[]): string
   /** A column whose index must not be used. */
   unindexed(column: string): string
   /** After all else: rows of this table stay as they are until the transaction ends. */
@@ -127,13 +129,13 @@ const listFields = (fields: Fields): string =>
     .map(([name, expression]) => `'${name}', ${expression}`)
     .join(', ')
 
-/** `part`: that the counts are added to. */
-function addTo(table: string, { key, counts }: CounterTable, part: Fields = {}): string {
+/** `target`: of ON CONFLICT. `part`: that the counts are added to. */
+function addTo(table: string, { key, counts }: CounterTable, target: string, part: Fields = {}): string {
   const names = [...key, ...counts]
   const sums = counts.map((name) => `${name} = ${table}.${name} + excluded.${name}`)
   return `INSERT INTO ${table} (${[...names, ...Object.keys(part)].join(', ')})
     VALUES (${[...names.map(() => '?'), ...Object.values(part)].join(', ')})
-    ON CONFLICT (${[...key, ...Object.keys(part)].join(', ')}) DO UPDATE SET ${sums.join(', ')}`
+    ON CONFLICT ${target} DO UPDATE SET ${sums.join(', ')}`
 }
 
 const isPosition = (step: string): boolean => /^\d+$/.test(step)
@@ -169,9 +171,10 @@ export const SQLITE: Dialect = {
   crossJoin: 'CROSS JOIN',
   joinCounts: (counter, on) => `CROSS JOIN ${counter} ON ${on}`,
   joinParts: (counter, on) => `CROSS JOIN ${counter} ON ${on}`,
-  addCounts: (counter) => addTo(counter, COUNTERS[counter]),
+  addCounts: (counter) => addTo(counter, COUNTERS[counter], ''),
   joinIds: (table, name, ids) => `CROSS JOIN ${table} AS ${name} ON ${name}.id IN (${ids})`,
   indexedBy: (name) => ` INDEXED BY ${name}`,
+  keyOfApp: (...columns) => columns.join(', '),
   unindexed: (column) => `+${column}`,
   lock: NO_LOCK,
   lockInOrder: NO_LOCK,
@@ -235,9 +238,11 @@ export const POSTGRES: Dialect = {
   crossJoin: 'JOIN',
   joinCounts: (counter, on) => joinFound(counter, counter, on),
   joinParts: (counter, on) => joinFound(partsOf(counter), counter, on),
-  addCounts: (counter) => addTo(partsOf(counter), COUNTERS[counter], { part: 'own_part()' }),
+  addCounts: (counter) =>
+    addTo(partsOf(counter), COUNTERS[counter], `(${COUNTERS[counter].key.join(', ')}, part)`, { part: 'own_part()' }),
   joinIds: (_, name, ids) => `CROSS JOIN LATERAL (${ids}) AS ${name}`,
   indexedBy: () => '',
+  keyOfApp: (...columns) => [...columns, 'app_id'].join(', '),
   unindexed: (column) => column,
   lock: (table) => ` FOR UPDATE OF ${table}`,
   lockInOrder: (table) => ` ORDER BY ${table}.id FOR UPDATE OF ${table}`,

@@ -13,8 +13,16 @@ const DERIVED =
   /^(timeline|timeline_run_rows|timeline_runs|contact_names.*|contact_index_progress|contact_fields|people_days)$/
 /** Of a move itself. */
 const OWN = /^move_/
-/** Rows of `install` about the engine, not about the data. */
-const CONDITIONS = new Map([['install', `name NOT IN ('${MARK}', 'timeline_until', 'timeline_merged_until')`]])
+const CONDITIONS = new Map([
+  // not what is about the engine
+  ['install', `name NOT IN ('${MARK}', 'timeline_until', 'timeline_merged_until')`],
+  // one of those that several apps have with the same key, which only PostgreSQL stores
+  [
+    'idempotency_records',
+    `NOT EXISTS (SELECT 1 FROM idempotency_records AS other WHERE other.key_id = idempotency_records.key_id
+       AND other.idempotency_key = idempotency_records.idempotency_key AND other.app_id < idempotency_records.app_id)`,
+  ],
+])
 
 /** An index on SQLite, which finds the app by the name. */
 const ADDED = new Map<string, Column[]>([

@@ -131,6 +131,17 @@ export function testIdempotency(store: Fresh): void {
     expect(await clean(base + DAY)).toBe(1)
   })
 
+  test('the clean-up deletes the expired record of one app, not the later one of another with the same key', async () => {
+    const base = AT + 15 * DAY
+    const write = (appId: number, at: number) =>
+      later(eventWrite({ email: 'both@example.com', appId, idempotency: idempotency({ key: 'both' }) }), at)
+    await store().recordEvent(write(2, base))
+    const second = done(await store().recordEvent(write(1, base + DAY)))
+    expect(second).not.toHaveProperty('replayed')
+    done(await store().cleanUp({ at: base + DAY }))
+    expect(await store().recordEvent(write(1, base + DAY + 1))).toEqual({ ...second, replayed: true })
+  })
+
   const setDays = async (appId: number, responseDays: number | null, at: number) => {
     const app = await store().findApp(appId)
     if (app === null) throw new Error('there is no app')

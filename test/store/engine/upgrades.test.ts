@@ -52,6 +52,68 @@ test('versions of messages in an older database have no known writer', async () 
   ] as never)
 })
 
+test('rows of an older database name their app, and so do those that come later', () => {
+  const old = databases.open(
+    MIGRATIONS.slice(
+      0,
+      MIGRATIONS.findIndex((sql) => sql.includes('message_versions ADD COLUMN app_id')),
+    ),
+  )
+  old.run(`PRAGMA foreign_keys = OFF;
+    INSERT INTO messages VALUES (1, 'acc_1', 5, 'M', 'live', 1, 5, 5), (2, 'acc_1', 6, 'M', 'live', 1, 5, 5);
+    INSERT INTO message_versions (message_id, version, content, created_at) VALUES (1, 1, '{}', 5), (2, 1, '{}', 5);
+    INSERT INTO message_schedules (id, app_id, message_id, trigger, since_at, filled_until) VALUES (3, 6, 2, '{}', 0, 0);
+    INSERT INTO scheduled_people VALUES (3, 22, 9);
+    INSERT INTO idempotency_records VALUES ('key', 'a', 'hash', '{}', 0, 1, 0), ('key', 'b', 'hash', '{}', 0, 1, 6);
+    INSERT INTO contact_changes VALUES (99, 1, 1, NULL, '{}')`)
+  const add = (db: Database, message: number): void =>
+    void db.run(`INSERT INTO contacts (id, app_id, email, status, created_at, updated_at)
+        VALUES (${message + 20}, ${message + 4}, 'p${message}@example.com', 'subscribed', 1, 2);
+      UPDATE contacts SET first_name = 'Ada' WHERE id = ${message + 20};
+      INSERT INTO deliveries (id, app_id, contact_id, message_id, version, state, triggered_at, planned_at, due_at, attempt,
+        resent, by_hand, updated_at) VALUES (${message}, ${message + 4}, ${message + 20}, ${message}, 1, 'sent', 1, 1, 1, 1, 0, 0, 1);
+      UPDATE deliveries SET delivered_at = 1, came_back_at = 1 WHERE id = ${message}`)
+  add(old, 1)
+  add(old, 2)
+  old.run(`INSERT INTO compared_people VALUES (1, 21, 1, 0, 1, 1, NULL, NULL, NULL);
+    INSERT INTO uncompared_people VALUES (22, 2);
+    INSERT INTO expired_activity VALUES (22, 1, 1, NULL, NULL)`)
+  const db = databases.open()
+  db.run('PRAGMA foreign_keys = OFF')
+  add(db, 3)
+  db.run(`INSERT INTO compared_people (delivery_id, contact_id, message_id, is_held_back, is_first, decided_at, app_id)
+    VALUES (3, 23, 3, 0, 1, 1, 7)`)
+  const appsOf = (table: string, key: string): unknown =>
+    db.query(`SELECT DISTINCT ${key}, app_id FROM ${table} ORDER BY 1`).values()
+  const all = [
+    [1, 5],
+    [2, 6],
+    [3, 7],
+  ]
+  expect(['message_days', 'message_reports'].map((table) => appsOf(table, 'message_id'))).toEqual([all, all])
+  expect(appsOf('message_versions', 'message_id')).toEqual(all.slice(0, 2))
+  expect(['message_comparisons', 'compared_people'].map((table) => appsOf(table, 'message_id'))).toEqual(
+    Array(2).fill([
+      [1, 5],
+      [3, 7],
+    ]),
+  )
+  // 99 is no person any more
+  expect(appsOf('contact_changes', 'contact_id')).toEqual([
+    [21, 5],
+    [22, 6],
+    [23, 7],
+    [99, 0],
+  ])
+  expect(
+    ['uncompared_people', 'expired_activity', 'scheduled_people'].map((name) => appsOf(name, 'contact_id')),
+  ).toEqual(Array(3).fill([[22, 6]]))
+  expect(db.query('SELECT * FROM idempotency_records').values()).toEqual([
+    ['key', 'a', 'hash', '{}', 0, 1, 0],
+    ['key', 'b', 'hash', '{}', 0, 1, 6],
+  ])
+})
+
 describe('an older schema', () => {
   const two = [...MIGRATIONS, 'CREATE TABLE extra (a TEXT) STRICT; INSERT INTO extra VALUES (1);']
   const version = SCHEMA_VERSION + 1
@@ -470,14 +532,14 @@ describe('an older schema', () => {
     old.close()
     const db = openDatabase(other.folder)
     expect(db.query('SELECT * FROM compared_people ORDER BY 1').values()).toEqual([
-      [101, 1, 1, 0, 1, at, at + 5, null, null],
-      [103, 2, 1, 1, 1, at, at + 5, null, null],
-      [104, 3, 1, 0, 1, at, at + DAY, null, null],
-      [105, 4, 1, 0, 1, at, null, null, null],
+      [101, 1, 1, 0, 1, at, at + 5, null, null, 1],
+      [103, 2, 1, 1, 1, at, at + 5, null, null, 1],
+      [104, 3, 1, 0, 1, at, at + DAY, null, null, 1],
+      [105, 4, 1, 0, 1, at, null, null, null, 1],
     ])
     expect(db.query('SELECT * FROM message_comparisons ORDER BY 1, 2, 3').values()).toEqual([
-      [1, 20_500, 0, 1, 3, 2, 0, 0],
-      [1, 20_500, 1, 1, 1, 1, 0, 0],
+      [1, 20_500, 0, 1, 3, 2, 0, 0, 1],
+      [1, 20_500, 1, 1, 1, 1, 0, 0, 1],
     ])
     db.close()
     other.remove()

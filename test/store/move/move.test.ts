@@ -128,6 +128,17 @@ test('what an index of SQLite finds by another row has its app on PostgreSQL', a
   ])
 }, 60_000)
 
+test('of records that several apps have with the same key, one comes back', async () => {
+  fillAll(source)
+  const before = dump(source)
+  await there(source)
+  await ask(`INSERT INTO idempotency_records SELECT key_id, idempotency_key, 'other', outcome, contact_id, created_at, app_id + 7
+    FROM idempotency_records`)
+  const folder = newFolder()
+  await back(folder)
+  expect(dump(folder)).toEqual(before)
+}, 60_000)
+
 test('counts that PostgreSQL stored in parts come back as their sums', async () => {
   fillAll(source)
   const before = dump(source)

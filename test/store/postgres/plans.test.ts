@@ -76,8 +76,8 @@ test.each(['new', 'analyzed'])('counts of a message are summed without reading t
         SELECT id, 'acc_1', 'app' || id, 'site' || id, 'A', 0 FROM generate_series(1, 2) AS t (id);
       INSERT INTO messages (id, account_id, app_id, name, status, version, created_at, updated_at)
         SELECT id, 'acc_1', least(id, 2), 'm' || id, 'live', 1, 0, 0 FROM generate_series(1, ${MESSAGES}) AS t (id);
-      INSERT INTO message_days_parts (message_id, day, outcome, reason, part, emails, came_back, opened, reached_goal)
-        SELECT message, day, 'skipped', 'seen', part, 1, 0, 0, 0 FROM generate_series(1, ${MESSAGES}) AS m (message),
+      INSERT INTO message_days_parts (app_id, message_id, day, outcome, reason, part, emails, came_back, opened, reached_goal)
+        SELECT least(message, 2), message, day, 'skipped', 'seen', part, 1, 0, 0, 0 FROM generate_series(1, ${MESSAGES}) AS m (message),
           generate_series(1, ${DAYS}) AS d (day), generate_series(1, ${PARTS}) AS p (part)`)
   else await postgres.runScript('ANALYZE')
   const [results, counts] = [createResultReads(postgres.sql), createDeliveryCounts(postgres.sql)]

@@ -113,8 +113,8 @@ test('a date that a write has scheduled is not scheduled by an older one', async
   const schedule = await findSchedule()
   const running: Promise<void>[] = []
   await whileOpen(
-    (using) => using`INSERT INTO scheduled_people (schedule_id, contact_id, due_at)
-      SELECT ${schedule}, id, ${AT + DAY} FROM contacts WHERE app_id = ${app}`,
+    (using) => using`INSERT INTO scheduled_people (app_id, schedule_id, contact_id, due_at)
+      SELECT app_id, ${schedule}, id, ${AT + DAY} FROM contacts WHERE app_id = ${app}`,
     () => startRun(31 * SECOND, running),
   )
   await Promise.all(running)

@@ -1,4 +1,6 @@
 -- All tables. Times are ms UTC; ids of people, events and deliveries begin with the time (core/ids.ts).
+-- Keys have the app or the account, for databases that spread tables over servers. Where rows are found by an id, it is
+-- first. A test lists the tables of the installation, which are few rows.
 CREATE TABLE accounts (
   id text PRIMARY KEY,
   name text NOT NULL,
@@ -46,17 +48,18 @@ CREATE TABLE api_keys (
 );
 
 CREATE TABLE identity_secrets (
-  id text PRIMARY KEY,
+  id text NOT NULL,
   account_id text NOT NULL REFERENCES accounts (id),
   secret text NOT NULL,
   created_at bigint NOT NULL,
   -- null = current; retired secrets work for 24 hours
-  retired_at bigint
+  retired_at bigint,
+  PRIMARY KEY (id, account_id)
 );
 
 CREATE TABLE memberships (
   -- differs per account: a shared id would reveal how long the server has known the person
-  id text NOT NULL UNIQUE,
+  id text NOT NULL,
   account_id text NOT NULL REFERENCES accounts (id),
   member_id text NOT NULL REFERENCES members (id),
   role text NOT NULL,
@@ -65,7 +68,8 @@ CREATE TABLE memberships (
   accepted_at bigint,
   weekly_summary bigint NOT NULL DEFAULT 1,
   summarized_at bigint,
-  PRIMARY KEY (account_id, member_id)
+  PRIMARY KEY (account_id, member_id),
+  UNIQUE (id, account_id)
 );
 
 CREATE TABLE one_time_links (
@@ -111,7 +115,7 @@ CREATE TABLE sessions (
 );
 
 CREATE TABLE messages (
-  id bigint PRIMARY KEY,
+  id bigint NOT NULL,
   account_id text NOT NULL REFERENCES accounts (id),
   app_id bigint NOT NULL REFERENCES apps (id),
   name text NOT NULL,
@@ -120,17 +124,20 @@ CREATE TABLE messages (
   -- for new deliveries
   version bigint NOT NULL,
   created_at bigint NOT NULL,
-  updated_at bigint NOT NULL
+  updated_at bigint NOT NULL,
+  PRIMARY KEY (id, app_id)
 );
 
 CREATE TABLE message_versions (
-  message_id bigint NOT NULL REFERENCES messages (id),
+  app_id bigint NOT NULL,
+  message_id bigint NOT NULL,
   version bigint NOT NULL,
   -- JSON: trigger, wait, onlyIf, again, mail
   content text NOT NULL,
   created_at bigint NOT NULL,
   actor text,
-  PRIMARY KEY (message_id, version)
+  PRIMARY KEY (message_id, version, app_id),
+  FOREIGN KEY (message_id, app_id) REFERENCES messages (id, app_id)
 );
 
 CREATE TABLE activation_notes (
@@ -205,14 +212,16 @@ CREATE TABLE app_retention (
 );
 
 CREATE TABLE audit_entries (
-  id text PRIMARY KEY,
+  id text NOT NULL,
   account_id text NOT NULL,
   -- "cli", a key id or a member id
   actor text NOT NULL,
   action text NOT NULL,
   subject text,
   created_at bigint NOT NULL,
-  address text, count bigint NOT NULL DEFAULT 1);
+  address text, count bigint NOT NULL DEFAULT 1,
+  PRIMARY KEY (id, account_id)
+);
 
 -- Of a SQLite database that was moved here. PostgreSQL has tools of its own for backups.
 CREATE TABLE backups (
@@ -237,15 +246,18 @@ CREATE TABLE brake_waits (
 );
 
 CREATE TABLE captured_mails (
-  delivery_id bigint PRIMARY KEY,
+  delivery_id bigint NOT NULL,
   app_id bigint NOT NULL,
   raw text NOT NULL,
   created_at bigint NOT NULL,
-  sender text, recipient text, subject text, html text, text text);
+  sender text, recipient text, subject text, html text, text text,
+  PRIMARY KEY (delivery_id, app_id)
+);
 
 CREATE TABLE compared_people (
   -- whose decision it was
-  delivery_id bigint PRIMARY KEY,
+  delivery_id bigint NOT NULL,
+  app_id bigint NOT NULL,
   contact_id bigint NOT NULL,
   message_id bigint NOT NULL,
   is_held_back bigint NOT NULL,
@@ -256,7 +268,8 @@ CREATE TABLE compared_people (
   came_back_at bigint,
   opened_at bigint,
   goal_at bigint,
-  UNIQUE (contact_id, message_id)
+  PRIMARY KEY (delivery_id, app_id),
+  UNIQUE (contact_id, message_id, app_id)
 );
 
 CREATE TABLE consent_wordings (
@@ -270,7 +283,7 @@ CREATE TABLE consent_wordings (
 
 CREATE TABLE consents (
   -- that of the delivery which asks
-  id bigint PRIMARY KEY,
+  id bigint NOT NULL,
   app_id bigint NOT NULL,
   contact_id bigint NOT NULL,
   asked_at bigint NOT NULL,
@@ -281,7 +294,8 @@ CREATE TABLE consents (
   -- by the link in this email
   confirmed_at bigint,
   -- of who confirmed; null: the app doesn't store it
-  address text
+  address text,
+  PRIMARY KEY (id, app_id)
 );
 
 CREATE TABLE contact_activity (
@@ -292,6 +306,7 @@ CREATE TABLE contact_activity (
 );
 
 CREATE TABLE contact_changes (
+  app_id bigint NOT NULL,
   contact_id bigint NOT NULL,
   id bigint NOT NULL,
   at bigint NOT NULL,
@@ -299,7 +314,7 @@ CREATE TABLE contact_changes (
   actor text,
   -- JSON: [before, after] of status, firstName, lastName, source and each of fields; tags: [removed, added]
   change text NOT NULL,
-  PRIMARY KEY (contact_id, id)
+  PRIMARY KEY (contact_id, id, app_id)
 );
 
 CREATE TABLE contact_events (
@@ -326,7 +341,7 @@ CREATE TABLE contact_tags (
 );
 
 CREATE TABLE contacts (
-  id bigint PRIMARY KEY,
+  id bigint NOT NULL,
   app_id bigint NOT NULL,
   -- trimmed, lowercase, domain in punycode; identifies the person
   email text NOT NULL,
@@ -345,7 +360,9 @@ CREATE TABLE contacts (
   GENERATED ALWAYS AS (nullif(trim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')), '')) STORED,
   -- ASCII only, whatever the database's locale is
   sort_name text GENERATED ALWAYS AS
-    (lower(substr(nullif(trim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')), ''), 1, 80) COLLATE "C")) STORED);
+    (lower(substr(nullif(trim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')), ''), 1, 80) COLLATE "C")) STORED,
+  PRIMARY KEY (id, app_id)
+);
 
 CREATE TABLE daily_rollups (
   app_id bigint NOT NULL,
@@ -357,7 +374,7 @@ CREATE TABLE daily_rollups (
 );
 
 CREATE TABLE deliveries (
-  id bigint PRIMARY KEY,
+  id bigint NOT NULL,
   app_id bigint NOT NULL,
   contact_id bigint NOT NULL,
   message_id bigint NOT NULL,
@@ -390,7 +407,9 @@ CREATE TABLE deliveries (
   came_back_at bigint,
   opened_at bigint,
   updated_at bigint NOT NULL,
-  joined_to bigint, held_back_at bigint, goal_at bigint, delivered_at bigint, delayed_at bigint, bounce text, bounced_at bigint);
+  joined_to bigint, held_back_at bigint, goal_at bigint, delivered_at bigint, delayed_at bigint, bounce text, bounced_at bigint,
+  PRIMARY KEY (id, app_id)
+);
 
 CREATE TABLE domain_checks (
   app_id bigint NOT NULL,
@@ -414,15 +433,16 @@ CREATE TABLE ended_topics (
 );
 
 CREATE TABLE event_names (
-  id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+  id bigint GENERATED BY DEFAULT AS IDENTITY,
   app_id bigint NOT NULL,
   name text NOT NULL,
+  PRIMARY KEY (id, app_id),
   UNIQUE (app_id, name)
 );
 
 CREATE TABLE events (
   -- in commit order, so that sorting by id descending is newest first and a cursor misses nothing
-  id bigint PRIMARY KEY,
+  id bigint NOT NULL,
   app_id bigint NOT NULL,
   contact_id bigint NOT NULL,
   name_id bigint NOT NULL,
@@ -435,18 +455,21 @@ CREATE TABLE events (
   path text,
   received_at bigint NOT NULL,
   -- null = received_at, which saves space
-  occurred_at bigint
+  occurred_at bigint,
+  PRIMARY KEY (id, app_id)
 ) PARTITION BY RANGE (id);
 -- Months are put in between (partitions.ts). Without a default partition, rows are read in order without merging.
 CREATE TABLE events_before PARTITION OF events FOR VALUES FROM (MINVALUE) TO (0);
 CREATE TABLE events_after PARTITION OF events FOR VALUES FROM (0) TO (MAXVALUE);
 
 CREATE TABLE expired_activity (
-  contact_id bigint PRIMARY KEY,
+  contact_id bigint NOT NULL,
+  app_id bigint NOT NULL,
   first_view_at bigint,
   last_view_at bigint,
   last_event_at bigint,
-  last_action_at bigint
+  last_action_at bigint,
+  PRIMARY KEY (contact_id, app_id)
 );
 
 CREATE TABLE expiry_progress (
@@ -471,7 +494,7 @@ CREATE TABLE idempotency_records (
   created_at bigint NOT NULL,
   -- whose days a record lasts
   app_id bigint NOT NULL,
-  PRIMARY KEY (key_id, idempotency_key)
+  PRIMARY KEY (key_id, idempotency_key, app_id)
 );
 
 CREATE TABLE install (
@@ -574,7 +597,7 @@ CREATE TABLE mail_paces (
 
 CREATE TABLE mcp_calls (
   -- in order of arrival, so that the oldest are found without another index
-  id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+  id bigint GENERATED BY DEFAULT AS IDENTITY,
   account_id text NOT NULL,
   key_id text NOT NULL,
   tool text NOT NULL,
@@ -583,10 +606,12 @@ CREATE TABLE mcp_calls (
   ms bigint NOT NULL,
   -- client name as the client reports it; null if not given
   client text,
-  called_at bigint NOT NULL
+  called_at bigint NOT NULL,
+  PRIMARY KEY (id, account_id)
 );
 
 CREATE TABLE message_comparisons_parts (
+  app_id bigint NOT NULL,
   message_id bigint NOT NULL,
   day bigint NOT NULL,
   is_held_back bigint NOT NULL,
@@ -596,10 +621,11 @@ CREATE TABLE message_comparisons_parts (
   came_back bigint NOT NULL,
   opened bigint NOT NULL,
   reached_goal bigint NOT NULL,
-  PRIMARY KEY (message_id, day, is_held_back, is_first, part)
+  PRIMARY KEY (message_id, day, is_held_back, is_first, app_id, part)
 );
 
 CREATE TABLE message_days_parts (
+  app_id bigint NOT NULL,
   message_id bigint NOT NULL,
   day bigint NOT NULL,
   -- waiting, sent, heldBack, or the state: kept, skipped, failed
@@ -611,21 +637,22 @@ CREATE TABLE message_days_parts (
   came_back bigint NOT NULL,
   opened bigint NOT NULL,
   reached_goal bigint NOT NULL,
-  PRIMARY KEY (message_id, day, outcome, reason, part)
+  PRIMARY KEY (message_id, day, outcome, reason, app_id, part)
 );
 
 CREATE TABLE message_reports_parts (
+  app_id bigint NOT NULL,
   message_id bigint NOT NULL,
   day bigint NOT NULL,
   part bigint NOT NULL DEFAULT 0,
   delivered bigint NOT NULL,
   bounced bigint NOT NULL,
   complained bigint NOT NULL,
-  PRIMARY KEY (message_id, day, part)
+  PRIMARY KEY (message_id, day, app_id, part)
 );
 
 CREATE TABLE message_schedules (
-  id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+  id bigint GENERATED BY DEFAULT AS IDENTITY,
   app_id bigint NOT NULL,
   message_id bigint NOT NULL,
   -- JSON
@@ -639,12 +666,14 @@ CREATE TABLE message_schedules (
   -- later people are scheduled with their fields; null = all are scheduled from here
   fill_to bigint,
   -- its people are still to be deleted
-  is_over bigint NOT NULL DEFAULT 0
+  is_over bigint NOT NULL DEFAULT 0,
+  PRIMARY KEY (id, app_id)
 );
 
 CREATE TABLE needed_events (
-  id bigint PRIMARY KEY,
-  app_id bigint NOT NULL
+  id bigint NOT NULL,
+  app_id bigint NOT NULL,
+  PRIMARY KEY (id, app_id)
 );
 
 CREATE TABLE new_people (
@@ -707,7 +736,7 @@ CREATE TABLE request_callers (
 
 CREATE TABLE requests (
   -- in order of arrival
-  id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+  id bigint GENERATED BY DEFAULT AS IDENTITY,
   -- the pool that limits how many are kept
   pool bigint NOT NULL,
   -- empty without a valid key, site or app
@@ -726,7 +755,8 @@ CREATE TABLE requests (
   field text,
   request_id text NOT NULL,
   -- identical refusals of one moment
-  count bigint NOT NULL
+  count bigint NOT NULL,
+  PRIMARY KEY (id, account_id)
 );
 
 CREATE TABLE rollups (
@@ -741,10 +771,11 @@ CREATE TABLE rollups (
 );
 
 CREATE TABLE scheduled_people (
+  app_id bigint NOT NULL,
   schedule_id bigint NOT NULL,
   contact_id bigint NOT NULL,
   due_at bigint NOT NULL,
-  PRIMARY KEY (schedule_id, contact_id)
+  PRIMARY KEY (schedule_id, contact_id, app_id)
 );
 
 CREATE TABLE sender_domains (
@@ -757,14 +788,15 @@ CREATE TABLE sender_domains (
 );
 
 CREATE TABLE sends (
-  delivery_id bigint PRIMARY KEY,
+  delivery_id bigint NOT NULL,
   app_id bigint NOT NULL,
   -- the API key; null: it asks for consent
   key_id text,
   -- JSON
   properties text,
   -- JSON of the subject, the body and so on; null: those of the message
-  mail text
+  mail text,
+  PRIMARY KEY (delivery_id, app_id)
 );
 
 CREATE TABLE sent_forms (
@@ -773,7 +805,7 @@ CREATE TABLE sent_forms (
 );
 
 CREATE TABLE snippet_batches (
-  id bigint PRIMARY KEY,
+  id bigint NOT NULL,
   app_id bigint NOT NULL,
   contact_id bigint NOT NULL,
   -- 53-bit hash of the report's id, which may have 64 characters
@@ -789,7 +821,8 @@ CREATE TABLE snippet_batches (
   path text,
   is_here bigint,
   -- type in the timeline, above those of events (0 to 2); contains part of the hash to find repetitions
-  type bigint GENERATED ALWAYS AS (3 + (batch & 65535)) STORED
+  type bigint GENERATED ALWAYS AS (3 + (batch & 65535)) STORED,
+  PRIMARY KEY (id, app_id)
 );
 
 CREATE TABLE snippet_settings (
@@ -826,17 +859,19 @@ CREATE TABLE suppressions (
 );
 
 CREATE TABLE topics (
-  id bigint PRIMARY KEY,
+  id bigint NOT NULL,
   app_id bigint NOT NULL,
   name text NOT NULL,
   description text,
-  created_at bigint NOT NULL
+  created_at bigint NOT NULL,
+  PRIMARY KEY (id, app_id)
 );
 
 CREATE TABLE uncompared_people (
+  app_id bigint NOT NULL,
   contact_id bigint NOT NULL,
   message_id bigint NOT NULL,
-  PRIMARY KEY (contact_id, message_id)
+  PRIMARY KEY (contact_id, message_id, app_id)
 );
 
 CREATE TABLE unfinished_retries (
@@ -932,23 +967,23 @@ CREATE VIEW mail_days AS SELECT app_id, day,
     CAST(sum(bounced) AS bigint) AS bounced,
     CAST(sum(complained) AS bigint) AS complained
   FROM mail_days_parts GROUP BY app_id, day;
-CREATE VIEW message_comparisons AS SELECT message_id, day, is_held_back, is_first,
+CREATE VIEW message_comparisons AS SELECT message_id, day, is_held_back, is_first, app_id,
     CAST(sum(people) AS bigint) AS people,
     CAST(sum(came_back) AS bigint) AS came_back,
     CAST(sum(opened) AS bigint) AS opened,
     CAST(sum(reached_goal) AS bigint) AS reached_goal
-  FROM message_comparisons_parts GROUP BY message_id, day, is_held_back, is_first;
-CREATE VIEW message_days AS SELECT message_id, day, outcome, reason,
+  FROM message_comparisons_parts GROUP BY message_id, day, is_held_back, is_first, app_id;
+CREATE VIEW message_days AS SELECT message_id, day, outcome, reason, app_id,
     CAST(sum(emails) AS bigint) AS emails,
     CAST(sum(came_back) AS bigint) AS came_back,
     CAST(sum(opened) AS bigint) AS opened,
     CAST(sum(reached_goal) AS bigint) AS reached_goal
-  FROM message_days_parts GROUP BY message_id, day, outcome, reason;
-CREATE VIEW message_reports AS SELECT message_id, day,
+  FROM message_days_parts GROUP BY message_id, day, outcome, reason, app_id;
+CREATE VIEW message_reports AS SELECT message_id, day, app_id,
     CAST(sum(delivered) AS bigint) AS delivered,
     CAST(sum(bounced) AS bigint) AS bounced,
     CAST(sum(complained) AS bigint) AS complained
-  FROM message_reports_parts GROUP BY message_id, day;
+  FROM message_reports_parts GROUP BY message_id, day, app_id;
 CREATE VIEW people_result_days AS SELECT app_id, kind, day,
     CAST(sum(people) AS bigint) AS people
   FROM people_result_days_parts GROUP BY app_id, kind, day;
@@ -978,20 +1013,21 @@ CREATE FUNCTION is_hard_bounce(state text, bounce text) RETURNS boolean LANGUAGE
 
 -- sign: 1 adds the delivery, -1 takes it away
 CREATE FUNCTION count_delivery(d deliveries, sign bigint) RETURNS void LANGUAGE sql AS $$
-  INSERT INTO message_days_parts AS old (message_id, day, outcome, reason, part, emails, came_back, opened, reached_goal)
-  SELECT d.message_id, day_of_id(d.id), delivery_outcome(d.held_back_at, d.state), delivery_reason(d.state, d.reason),
+  INSERT INTO message_days_parts AS old
+    (app_id, message_id, day, outcome, reason, part, emails, came_back, opened, reached_goal)
+  SELECT d.app_id, d.message_id, day_of_id(d.id), delivery_outcome(d.held_back_at, d.state), delivery_reason(d.state, d.reason),
     own_part(), sign, sign * (d.came_back_at IS NOT NULL)::int, sign * (d.opened_at IS NOT NULL)::int,
     sign * (d.goal_at IS NOT NULL)::int
   WHERE d.joined_to IS NULL
-  ON CONFLICT (message_id, day, outcome, reason, part) DO UPDATE SET emails = old.emails + excluded.emails,
+  ON CONFLICT (message_id, day, outcome, reason, app_id, part) DO UPDATE SET emails = old.emails + excluded.emails,
     came_back = old.came_back + excluded.came_back, opened = old.opened + excluded.opened,
     reached_goal = old.reached_goal + excluded.reached_goal $$;
 
-CREATE FUNCTION count_reports(message bigint, on_day bigint, delivered bigint, bounced bigint, complained bigint)
+CREATE FUNCTION count_reports(d deliveries, delivered bigint, bounced bigint, complained bigint)
 RETURNS void LANGUAGE sql AS $$
-  INSERT INTO message_reports_parts AS old (message_id, day, part, delivered, bounced, complained)
-  VALUES (message, on_day, own_part(), delivered, bounced, complained)
-  ON CONFLICT (message_id, day, part) DO UPDATE SET delivered = old.delivered + excluded.delivered,
+  INSERT INTO message_reports_parts AS old (app_id, message_id, day, part, delivered, bounced, complained)
+  VALUES (d.app_id, d.message_id, day_of_id(d.id), own_part(), delivered, bounced, complained)
+  ON CONFLICT (message_id, day, app_id, part) DO UPDATE SET delivered = old.delivered + excluded.delivered,
     bounced = old.bounced + excluded.bounced, complained = old.complained + excluded.complained $$;
 
 CREATE FUNCTION count_mail(app bigint, on_day bigint, sent bigint, bounced bigint, complained bigint)
@@ -1010,7 +1046,7 @@ BEGIN
   IF TG_OP = 'DELETE' THEN
     PERFORM count_delivery(OLD, -1);
     IF OLD.delivered_at IS NOT NULL OR OLD.state IN ('bounced', 'complained') THEN
-      PERFORM count_reports(OLD.message_id, day_of_id(OLD.id), -(OLD.delivered_at IS NOT NULL)::int,
+      PERFORM count_reports(OLD, -(OLD.delivered_at IS NOT NULL)::int,
         -(OLD.state = 'bounced')::int, -(OLD.state = 'complained')::int);
     END IF;
     RETURN NULL;
@@ -1026,7 +1062,7 @@ BEGIN
   IF (OLD.delivered_at IS NULL) <> (NEW.delivered_at IS NULL)
     OR OLD.state <> NEW.state AND (OLD.state IN ('bounced', 'complained') OR NEW.state IN ('bounced', 'complained'))
   THEN
-    PERFORM count_reports(NEW.message_id, day_of_id(NEW.id),
+    PERFORM count_reports(NEW,
       (NEW.delivered_at IS NOT NULL)::int - (OLD.delivered_at IS NOT NULL)::int,
       (NEW.state = 'bounced')::int - (OLD.state = 'bounced')::int,
       (NEW.state = 'complained')::int - (OLD.state = 'complained')::int);
@@ -1106,10 +1142,10 @@ CREATE TRIGGER people_results_noted AFTER INSERT OR UPDATE OR DELETE ON people_r
 
 CREATE FUNCTION count_comparison(c compared_people, sign bigint) RETURNS void LANGUAGE sql AS $$
   INSERT INTO message_comparisons_parts AS old
-    (message_id, day, is_held_back, is_first, part, people, came_back, opened, reached_goal)
-  VALUES (c.message_id, c.decided_at / 86400000, c.is_held_back, c.is_first, own_part(), sign,
+    (app_id, message_id, day, is_held_back, is_first, part, people, came_back, opened, reached_goal)
+  VALUES (c.app_id, c.message_id, c.decided_at / 86400000, c.is_held_back, c.is_first, own_part(), sign,
     sign * (c.came_back_at IS NOT NULL)::int, sign * (c.opened_at IS NOT NULL)::int, sign * (c.goal_at IS NOT NULL)::int)
-  ON CONFLICT (message_id, day, is_held_back, is_first, part) DO UPDATE SET people = old.people + excluded.people,
+  ON CONFLICT (message_id, day, is_held_back, is_first, app_id, part) DO UPDATE SET people = old.people + excluded.people,
     came_back = old.came_back + excluded.came_back, opened = old.opened + excluded.opened,
     reached_goal = old.reached_goal + excluded.reached_goal $$;
 
@@ -1165,7 +1201,8 @@ BEGIN
   IF NEW.updated_at <> OLD.created_at AND (OLD.status, OLD.first_name, OLD.last_name, OLD.source, OLD.tags, OLD.fields)
     IS DISTINCT FROM (NEW.status, NEW.first_name, NEW.last_name, NEW.source, NEW.tags, NEW.fields)
   THEN
-    INSERT INTO contact_changes (contact_id, id, at, change) VALUES (
+    INSERT INTO contact_changes (app_id, contact_id, id, at, change) VALUES (
+      NEW.app_id,
       NEW.id,
       greatest((NEW.updated_at - 1767225600000) * 8192,
         1 + coalesce((SELECT max(id) FROM contact_changes WHERE contact_id = NEW.id), 0)),
