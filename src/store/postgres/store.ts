@@ -12,6 +12,7 @@ import { describeFault, isDenied } from './faults.ts'
 import { joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
+import { analyzeUnknown } from './statistics.ts'
 import { describeDenied, findServerFault, readServerFacts } from './server-facts.ts'
 
 type OpenOptions = {
@@ -46,6 +47,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
       if (isNew && !mayCreate) throw new StoreError('missing', describeMissing(location))
       await migrate(postgres)
       await makeMonths(postgres, now())
+      await analyzeUnknown(postgres)
       await createSecrets(postgres.sql, postgres.transaction).seal(sealer)
       if (isNew) onCreate()
       const joined = await joinInstances({ run: leases.run, now })
