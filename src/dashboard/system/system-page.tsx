@@ -85,9 +85,11 @@ const Installation = ({ viewer: { now }, state }: SystemProps) => {
         <Fact name="Version">
           {server.version}, schema {schemaVersion}
         </Fact>
-        <Fact name="Started">
-          <Time at={server.startedAt} now={now} />
-        </Fact>
+        {instances.length === 0 && (
+          <Fact name="Started">
+            <Time at={server.startedAt} now={now} />
+          </Fact>
+        )}
         {restore !== null && (
           <Fact name="Restored from a backup">
             <Moment at={restore.at} />

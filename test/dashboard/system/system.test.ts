@@ -52,6 +52,7 @@ describe('System', () => {
     const browser = await pages.signedIn()
     const text = await bodyOf((await browser.get(pages.at('system'))).html)
     expect(text).toMatch(/Started 2 hours ago ?\(this one\) ?Started 1 minute ago/)
+    expect(text.match(/Started/g)).toHaveLength(2)
     expect(text).toContain("Made with PostgreSQL's own tools. How to back up PostgreSQL")
     for (const words of ['No backup yet', 'Free disk space', 'write-ahead log']) expect(text).not.toContain(words)
   })
