@@ -24,7 +24,7 @@ const COMMON = { ...DATA, ...ACCOUNT, ...JSON_OUTPUT }
 const iso = (at: number | null): string | null => (at === null ? null : toIso(at))
 
 const SCOPE_MEANINGS: Record<KeyScope, string> = {
-  standard: 'reads, writes, erases and sends emails',
+  standard: 'reads and writes, erases people, and sends emails',
   ingest: 'only writes',
   manage: 'like standard, and changes messages',
 }

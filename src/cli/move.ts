@@ -19,7 +19,7 @@ const REPORT_EVERY_MS = 2_000
 
 export const move: Command = {
   name: 'move',
-  summary: 'moves all data from the folder to an empty PostgreSQL database, or back; stop the server first',
+  summary: 'moves all data from the data folder to an empty PostgreSQL database, or back; stop the server first',
   options: {
     to: {
       type: 'string',

@@ -59,7 +59,7 @@ export const readRates = async (store: Pick<Store, 'listMailDays'>, appId: numbe
 /** Percent of these emails; 0 without any. */
 export const percentOf = (failures: number, emails: number): number => (emails === 0 ? 0 : (100 * failures) / emails)
 
-/** `few`: too few to tell. Only rates that pull the brake are `over`. */
+/** `few`: too few to tell. Only rates that trigger the brake are `over`. */
 export function rateState(kind: BrakeKind, rates: Rates): 'few' | 'good' | 'high' | 'over' {
   const percent = percentOf(rates[kind], rates.emails)
   if (percent < TARGETS[kind]) return rates.emails < FEWEST.emails ? 'few' : 'good'

@@ -4,7 +4,7 @@ export type MailDay = { day: number; sent: number; bounced: number; complained: 
 export const BRAKE_KINDS = ['complaints', 'bounces'] as const
 export type BrakeKind = (typeof BRAKE_KINDS)[number]
 
-/** What pulls the brake: `failures` of so many emails. */
+/** What triggers the brake: `failures` of so many emails. */
 export type BrakeCause = { kind: BrakeKind; failures: number; emails: number }
 
 export type Brake = BrakeCause & { since: number }

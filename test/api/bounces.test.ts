@@ -170,7 +170,7 @@ describe('a report by the address', () => {
     },
   )
 
-  test('counts on its day if the outcome of the email is not known yet, and pulls the brake', async () => {
+  test('counts on its day if the outcome of the email is not known yet, and triggers the brake', async () => {
     await haveSent(100)
     for (const email of people) await sending.sendEvent(email)
     await sending.sendDue()

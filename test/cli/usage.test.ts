@@ -65,7 +65,7 @@ describe('help', () => {
     expect((await eventpost(['backup', '--help'])).out).toMatch(/Needs no master key.+ S3, set EVENTPOST_BACKUP_TO/)
     const create = (await eventpost(['key', 'create', '--help'])).out
     expect(create).toMatch(
-      /--scope SCOPE .*standard \(reads, writes, erases and sends emails\), ingest \(only writes\), manage \(.+\)/,
+      /--scope SCOPE .*standard \(reads and writes, erases people, and sends emails\), ingest \(only writes\), manage \(.+\)/,
     )
   })
 

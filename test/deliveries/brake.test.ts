@@ -46,7 +46,7 @@ test('days add up, and the first of seven counts', () => {
   expect(BRAKE_RULES.firstBrakeDay(20 * DAY + 1)).toBe(20 - BRAKE_DAYS + 1)
 })
 
-test('with more than one complaint, the brake is pulled before mailbox providers act, whatever was sent', () => {
+test('with more than one complaint, the brake is triggered before mailbox providers act, whatever was sent', () => {
   const counts = fc.record({ sent: fc.integer({ min: FEWEST.emails, max: 100_000 }), complained: fc.nat(1_000) })
   fc.assert(
     fc.property(counts, ({ sent, complained }) => {
@@ -56,7 +56,7 @@ test('with more than one complaint, the brake is pulled before mailbox providers
   )
 })
 
-test('only a rate that pulls the brake is marked as too high', () => {
+test('only a rate that triggers the brake is marked as too high', () => {
   const counts = fc.record({ sent: fc.nat(100_000), complained: fc.nat(1_000), bounced: fc.nat(10_000) })
   fc.assert(
     fc.property(counts, (one) => {

@@ -192,4 +192,4 @@ async function sendTest(deps: PageDependencies, request: Request, form: FormInpu
   return showServer(deps, request, viewer, { test, from })
 }
 
-const NO_MAILBOX = "Test emails can't be sent to your email address."
+const NO_MAILBOX = "Test emails can't be sent to your email address. Ask another member to send one."
