@@ -253,7 +253,13 @@ async function addPerson(
   const asked = { person: null, text }
   const address = readEmail(text.email)
   if (address && (await deps.store.findContact(viewer.app.id, address.email))) {
-    const errors = [{ field: 'email', code: 'exists', message: 'This app already has a person with this email. Edit that person instead.' }]
+    const errors = [
+      {
+        field: 'email',
+        code: 'exists',
+        message: 'This app already has a person with this email. Edit that person instead.',
+      },
+    ]
     return formAnswer(deps, request, viewer, { ...asked, status: 409, errors })
   }
   return savePerson(deps, request, { viewer, asked, reading: readNewPerson(text, viewer.app) })

@@ -37,7 +37,10 @@ export const senderWebhookRoutes = (deps: PageDependencies) =>
     .post('/apps/:app/sender/webhooks/test', onForm(deps, { role: 'editor' }, testWebhook), { parse: 'none' })
 
 /** The provider was changed meanwhile. */
-const NO_WEBHOOKS = { status: 409, notice: "Eventpost can't read webhooks of this mail server. Use bounce reports instead." }
+const NO_WEBHOOKS = {
+  status: 409,
+  notice: "Eventpost can't read webhooks of this mail server. Use bounce reports instead.",
+}
 
 function readProvider(form: FormInput, kind: 'url' | 'signing'): HookProvider | null {
   const provider = form.text('provider')

@@ -135,7 +135,9 @@ describe('adding a person', () => {
     await addAda()
     const { status, html } = await browser.post(NEW(), { ...ADA, firstName: 'Eve' })
     expect(status).toBe(409)
-    expect(await errorsOf(html)).toEqual(['Error: This app already has a person with this email. Edit that person instead.'])
+    expect(await errorsOf(html)).toEqual([
+      'Error: This app already has a person with this email. Edit that person instead.',
+    ])
     expect((await findAda())?.firstName).toBe('Ada')
   })
 
