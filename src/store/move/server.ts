@@ -2,6 +2,7 @@
 import { databaseOf, describeLocation, type PostgresLocation, userOf } from '../../core/data-location.ts'
 import { StoreError } from '../engine/errors.ts'
 import type { Postgres } from '../postgres/connection.ts'
+import { describeUntrusted } from '../postgres/faults.ts'
 import { describeCreate, describeDenied } from '../postgres/server-facts.ts'
 
 const CONNECT_SECONDS = 10
@@ -88,7 +89,8 @@ const FAULTS: readonly [RegExp, (message: string, location: PostgresLocation) =>
 function describeFault(error: unknown, location: PostgresLocation): string | null {
   if (!(error instanceof Error) || error instanceof StoreError) return null
   const codes = [valueOf(error, 'errno'), valueOf(error, 'code')]
-  return FAULTS.find(([pattern]) => codes.some((code) => pattern.test(code)))?.[1](error.message, location) ?? null
+  const known = FAULTS.find(([pattern]) => codes.some((code) => pattern.test(code)))
+  return known?.[1](error.message, location) ?? describeUntrusted(error)
 }
 
 /** Of an instance that uses the database: by its lease, else by its connections. @returns null if there is none */

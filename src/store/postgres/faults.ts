@@ -28,6 +28,8 @@ const READ_ONLY = '25006'
 const NO_CONNECTION = '53300'
 /** No room: full disk, no memory, too many connections, a call that took too long. */
 const PASSING = /^(57014|53\w{3}|25006)$/
+/** Node's and OpenSSL's codes. */
+const UNTRUSTED = /^(CERT_|DEPTH_ZERO_|ERR_TLS_CERT_|SELF_SIGNED_|UNABLE_TO_)/
 const CONNECTION_CODES = /^ERR_POSTGRES_(CONNECTION|CONNECTION_\w+|IDLE_TIMEOUT|LIFETIME_TIMEOUT)$/
 
 /** Drizzle wraps what the client throws, and reads name what is unavailable. */
@@ -95,8 +97,14 @@ export function describeFault(error: unknown): string {
     return `PostgreSQL has no connections left (${reason}). Raise max_connections, or lower EVENTPOST_DATABASE_CONNECTIONS.`
   if (reason.includes('unsupported startup parameter'))
     return `This is a pooler (${reason}). Set EVENTPOST_DATABASE_POOLER=transaction.`
-  return reason
+  return describeUntrusted(error) ?? reason
 }
+
+/** @returns null for another error */
+export const describeUntrusted = (error: unknown): string | null =>
+  UNTRUSTED.test(codeOf(error))
+    ? `PostgreSQL's certificate isn't accepted (${messageOf(sourceOf(error))}). Use the host name in the certificate. If your own CA issued it, add sslrootcert=FILE to the URL.`
+    : null
 
 /** A table or type that another connection makes at the same moment. */
 export const isMadeByAnother = (error: unknown): boolean => ['23505', '42710', '42P07'].includes(stateOf(error))

@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import { atServer } from '../../../src/store/move/server.ts'
+import { describeFault } from '../../../src/store/postgres/faults.ts'
 import { describeDenied, findServerFault, type ServerFacts } from '../../../src/store/postgres/server-facts.ts'
 
 const FACTS: ServerFacts = {
@@ -34,3 +36,13 @@ test.each([
   ['must be owner of table install', 'Connect as the owner of the tables'],
   ['permission denied for schema public', 'ALTER DATABASE "eventpost" OWNER TO "ada"'],
 ])('%s: %s', (message, remedy) => expect(describeDenied(message, LOCATION)).toContain(remedy))
+
+test.each([
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'unable to verify the first certificate'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', "Hostname/IP does not match certificate's altnames"],
+])('a certificate that is not accepted: %s', async (code, message) => {
+  const error = Object.assign(new Error(message), { code })
+  const remedy = `(${message}). Use the host name in the certificate. If your own CA issued it, add sslrootcert=FILE to the URL.`
+  expect(describeFault(error)).toEndWith(remedy)
+  await expect(atServer(LOCATION, () => Promise.reject(error))).rejects.toThrow(remedy)
+})
