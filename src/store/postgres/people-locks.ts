@@ -70,16 +70,16 @@ export const PEOPLE_BY_ADDRESS = `${rowsAs(PERSON_COLUMNS)} CROSS JOIN LATERAL (
 export const listOf = (people: readonly PersonKey[]): string =>
   JSON.stringify(people.map(({ appId, email }) => ({ app_id: appId, email })))
 
-/** One by one, too, and in the order of their ids. `ids`: a query for them. */
+/** One by one, too, and in the order of their ids. `ids`: a query for them, each once. */
 export const lockPeople = (columns: string, ids: string): string =>
-  `SELECT person.* FROM (SELECT DISTINCT id FROM (${ids}) AS named ORDER BY id) AS ids CROSS JOIN LATERAL
+  `SELECT person.* FROM (${ids} ORDER BY id) AS ids CROSS JOIN LATERAL
      (SELECT ${columns} FROM contacts WHERE contacts.id = ids.id LIMIT 1 FOR UPDATE) AS person`
 
 const LOCK_NAMED = lockPeople(
   'id',
   `SELECT person.id FROM ${PEOPLE_BY_ADDRESS}
-   UNION ALL SELECT value AS id FROM ${POSTGRES.numbersOf('$2', 'contact_ids')}
-   UNION ALL SELECT contact_id FROM deliveries WHERE ${POSTGRES.isOneOf('id', '$3')}`,
+   UNION SELECT value AS id FROM ${POSTGRES.numbersOf('$2', 'contact_ids')}
+   UNION SELECT contact_id FROM deliveries WHERE ${POSTGRES.isOneOf('id', '$3')}`,
 )
 
 /** Whom a planned write is about; null if its text is refused. */
