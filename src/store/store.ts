@@ -203,6 +203,7 @@ export function assembleStore(channel: Channel, { sql, ...reading }: Reading): S
     commit: faults.watch(channel.commit),
     monotonicMs: () => performance.now(),
     onCommit: (commit) => listeners.forEach((listener) => listener(commit)),
+    gatherMs: channel.gatherMs,
   })
   const overdue = setInterval(writer.answerOverdue, 250)
   overdue.unref()

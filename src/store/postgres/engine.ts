@@ -14,6 +14,8 @@ import { createPostgresParts } from './parts.ts'
 import { lockPeopleOf, personOf } from './people-locks.ts'
 
 const RETRY_MS = 5
+/** Much less than a group takes under load. */
+const GATHER_MS = 3
 /** Then the group fails, before those who wait are told that its outcome is unknown. */
 const MOST_MS = 4_000
 
@@ -120,6 +122,7 @@ export function createPostgresEngine(
     onForeignWrite: options.instance.onForeignWrite,
     onLimitUse: (listener) => void useListeners.push(listener),
     onBroken: () => {},
+    gatherMs: GATHER_MS,
   }
 }
 

@@ -11,8 +11,9 @@ let sent: Sent[] = []
 let commits: number[] = []
 let answered = 0
 
-function openWriter() {
+function openWriter(gatherMs = 0) {
   return createWriter({
+    gatherMs,
     commit: (jobs) =>
       new Promise((resolve, reject) => sent.push({ jobs, answer: resolve, fail: () => reject(new Error('broken')) })),
     monotonicMs: () => now,
@@ -59,6 +60,53 @@ describe('createWriter', () => {
     await answerAll()
     const order = sent[1]?.jobs.map(({ input }) => ('text' in input ? input.text : (input as { email: string }).email))
     expect(order).toEqual(['z@example.com', 'text after z@example.com', 'a@example.com', 'text after a@example.com'])
+  })
+
+  describe('where groups are gathered', () => {
+    const submitMany = (writer: ReturnType<typeof openWriter>, count: number): void => {
+      for (let index = 0; index < count; index += 1) void submit(writer)
+    }
+
+    test('what was answered may come back before the next group is sent', async () => {
+      const writer = openWriter(60_000)
+      submitMany(writer, 10)
+      await turn()
+      submitMany(writer, 3)
+      await answerNext()
+      expect(sent.map(({ jobs }) => jobs.length)).toEqual([10])
+      submitMany(writer, 9)
+      expect(sent.map(({ jobs }) => jobs.length)).toEqual([10])
+      submitMany(writer, 1)
+      expect(sent.map(({ jobs }) => jobs.length)).toEqual([10, 13])
+    })
+
+    test('the next group is sent after a moment with whatever came', async () => {
+      const writer = openWriter(1)
+      submitMany(writer, 10)
+      await turn()
+      submitMany(writer, 3)
+      await answerNext()
+      while (sent.length === 1) await turn()
+      expect(sent.map(({ jobs }) => jobs.length)).toEqual([10, 3])
+    })
+
+    test('after a small group, the next one is sent at once', async () => {
+      const writer = openWriter(60_000)
+      submitMany(writer, 7)
+      await turn()
+      submitMany(writer, 1)
+      await answerNext()
+      expect(sent.map(({ jobs }) => jobs.length)).toEqual([7, 1])
+    })
+
+    test('nothing waits where nothing is waiting', async () => {
+      const writer = openWriter(1)
+      submitMany(writer, 10)
+      await turn()
+      await answerNext()
+      await writer.stop()
+      expect(sent).toHaveLength(1)
+    })
   })
 
   test('reports written rows, and no commit if everything was refused', async () => {
