@@ -17,6 +17,7 @@ import { createServer } from '../src/server.ts'
 import type { Store } from '../src/store/store.ts'
 import { createBeginnings, locationOf, openTestStore } from './data-folder.ts'
 import { NOW } from './durations.ts'
+import { setDatabaseClock } from './postgres/test-databases.ts'
 import { keepOutput } from './ops/keep-output.ts'
 
 export { DAY, HOUR, NOW } from './durations.ts'
@@ -73,28 +74,41 @@ export type Options = {
 
 export type TestServer = Awaited<ReturnType<typeof createTestServer>>
 
-/** `wallMs` may be set to anything; `tick` lets time go by on both clocks. */
-function createTestClock() {
+/** `wallMs` may be set to anything; `tick` lets time go by on both clocks. A database's own clock follows the steady one. */
+function createTestClock(folder: string) {
+  let elapsedMs = 1_000
+  /** what `steadyNow` began with, when the monotonic clock did */
+  let startedAtMs = NOW - elapsedMs
   const clock = {
     wallMs: NOW,
-    elapsedMs: 1_000,
-    /** what `steadyNow` began with, when the monotonic clock did */
-    startedAtMs: NOW - 1_000,
     now: (): number => clock.wallMs,
-    monotonicMs: (): number => clock.elapsedMs,
-    steadyNow: (): number => clock.startedAtMs + clock.elapsedMs,
+    monotonicMs: (): number => elapsedMs,
+    steadyNow: (): number => startedAtMs + elapsedMs,
+    get elapsedMs(): number {
+      return elapsedMs
+    },
+    set elapsedMs(ms: number) {
+      elapsedMs = ms
+      setDatabaseClock(folder, clock.steadyNow())
+    },
     tick(ms: number): void {
       clock.wallMs += ms
       clock.elapsedMs += ms
     },
+    /** As after a reboot. */
+    restart(): void {
+      startedAtMs = clock.wallMs
+      clock.elapsedMs = 0
+    },
   }
+  setDatabaseClock(folder, clock.steadyNow())
   return clock
 }
 
 export async function createTestServer(options: Options = {}) {
   const { folder, begun } = await begin()
   const { first, second } = begun
-  const clock = createTestClock()
+  const clock = createTestClock(folder)
   const lines: string[] = []
   const log = createLog(clock.now, keepOutput(lines))
   const metrics = createMetrics()
@@ -170,8 +184,7 @@ export async function createTestServer(options: Options = {}) {
     async restart(): Promise<void> {
       running.parts.feed.end()
       await running.real.close()
-      clock.elapsedMs = 0
-      clock.startedAtMs = clock.wallMs
+      clock.restart()
       running = await start()
     },
     async close(): Promise<void> {

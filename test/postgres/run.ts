@@ -3,11 +3,12 @@
  *
  *   bun run test:postgres [on|off|both] [FILES...]
  */
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { startPostgres } from './server.ts'
-import { FOLDERS, MIGRATED } from './test-databases.ts'
+import { FOLDERS, MIGRATED, TEST_CLOCK } from './test-databases.ts'
 
 /** Tests of SQLite itself, of its files, and of what has no data. */
 const NOT_ON_POSTGRES = [
@@ -29,11 +30,18 @@ const isMode = first === 'both' || first === 'on' || first === 'off'
 const modes = !isMode || first === 'both' ? MODES : [first]
 const files = isMode ? others : [first, ...others]
 
-const server = await startPostgres({ fsync: 'off', max_connections: '800', shared_buffers: '256MB' })
+// functions of a test's database come before those of the server
+const search_path = 'public, pg_catalog'
+const server = await startPostgres({ fsync: 'off', max_connections: '800', shared_buffers: '256MB', search_path })
+const clocks = join(server.folder, 'clocks')
+mkdirSync(clocks, { mode: 0o755 })
 const postgres = new Bun.SQL(server.url('postgres'), { max: 1, prepare: false })
 await postgres.unsafe(`CREATE DATABASE ${MIGRATED}`)
 const location = { url: server.url(MIGRATED), connections: 2, prepares: true }
 await (await openPostgresStore(location, { rules: STORE_RULES })).close()
+const migrated = new Bun.SQL(location.url, { max: 1, prepare: false })
+await migrated.unsafe(TEST_CLOCK(clocks))
+await migrated.close()
 await postgres.unsafe(`CREATE TABLE ${FOLDERS} (database text PRIMARY KEY, folder text NOT NULL)`)
 
 /** Of tests that have ended. */
@@ -66,6 +74,7 @@ for (const prepare of modes) {
     env: {
       ...process.env,
       EVENTPOST_TEST_POSTGRES: server.url('').replace(/\/$/, ''),
+      EVENTPOST_TEST_CLOCKS: clocks,
       EVENTPOST_TEST_PREPARE: prepare,
     },
   })

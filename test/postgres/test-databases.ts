@@ -1,6 +1,6 @@
 /** Tests on PostgreSQL: each data folder of a test stands for a database of its own, on the server that run.ts started. */
-import { existsSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { PostgresLocation } from '../../src/core/data-location.ts'
 
 /** Set by run.ts: the server's address without a database. */
@@ -11,6 +11,19 @@ export const isOnPostgres = SERVER !== undefined
 export const MIGRATED = 'migrated'
 /** Names the folder of each database's test, so that run.ts drops it when the test has removed the folder. */
 export const FOLDERS = 'test_folders'
+
+/** Set by run.ts: where each database's clock is, if it has one of its own. */
+const CLOCKS = process.env.EVENTPOST_TEST_CLOCKS ?? ''
+/** Limits count whole seconds: at the end of one, they return what was used when SQLite does, and no sooner. */
+const LATE_IN_SECOND_MS = 999
+/** How much later than on SQLite a limit returns what was used at the start of a second of the test's clock. */
+export const RETURNED_LATE_MS = isOnPostgres ? 1 : 0
+
+/** A function that goes before the server's own. */
+export const TEST_CLOCK = (folder: string): string => `CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz
+  LANGUAGE sql VOLATILE AS $$ SELECT coalesce(
+    to_timestamp(CAST(pg_read_file('${folder}/' || current_database(), 0, 20, true) AS bigint) / 1000.0),
+    pg_catalog.clock_timestamp()) $$`
 
 const CONNECTIONS = 4
 const DUPLICATE = '42P04'
@@ -24,6 +37,14 @@ export const postgresOf = (folder: string): PostgresLocation => ({
   connections: CONNECTIONS,
   prepares: process.env.EVENTPOST_TEST_PREPARE !== 'off',
 })
+
+/** The clock of a folder's database stands still at the test's time. */
+export function setDatabaseClock(folder: string, ms: number): void {
+  if (!isOnPostgres) return
+  const path = join(CLOCKS, databaseOf(folder))
+  writeFileSync(`${path}.new`, String(Math.floor(ms) + LATE_IN_SECOND_MS))
+  renameSync(`${path}.new`, path)
+}
 
 let server: Bun.SQL | null = null
 const onServer = (): Bun.SQL => (server ??= new Bun.SQL(`${SERVER}/postgres`, { max: 1, prepare: false }))
