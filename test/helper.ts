@@ -74,9 +74,9 @@ export type Options = {
 
 export type TestServer = Awaited<ReturnType<typeof createTestServer>>
 
-/** `wallMs` may be set to anything; `tick` lets time go by on both clocks. A database's own clock follows the steady one. */
+/** `wallMs` may be set to anything; `tick` lets time go by on both clocks. A database's own clock goes by the elapsed time. */
 function createTestClock(folder: string) {
-  let elapsedMs = 1_000
+  let [elapsedMs, databaseMs] = [1_000, NOW]
   /** what `steadyNow` began with, when the monotonic clock did */
   let startedAtMs = NOW - elapsedMs
   const clock = {
@@ -88,8 +88,9 @@ function createTestClock(folder: string) {
       return elapsedMs
     },
     set elapsedMs(ms: number) {
+      databaseMs += ms - elapsedMs
       elapsedMs = ms
-      setDatabaseClock(folder, clock.steadyNow())
+      setDatabaseClock(folder, databaseMs)
     },
     tick(ms: number): void {
       clock.wallMs += ms
@@ -98,10 +99,10 @@ function createTestClock(folder: string) {
     /** As after a reboot. */
     restart(): void {
       startedAtMs = clock.wallMs
-      clock.elapsedMs = 0
+      elapsedMs = 0
     },
   }
-  setDatabaseClock(folder, clock.steadyNow())
+  setDatabaseClock(folder, databaseMs)
   return clock
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { BATCH, createTestServer, EVENTS, type TestServer } from '../helper.ts'
+import { RETURNED_LATE_MS } from '../postgres/test-databases.ts'
 import { expectRefusal, no, PERSON_ID, usedUp, wrongField } from './expected.ts'
 
 let server: TestServer
@@ -93,7 +94,7 @@ describe('207', () => {
     expect([headers.get('ratelimit-remaining'), headers.get('retry-after')]).toEqual(['0', '3600'])
     expectRefusal(await post([event()]), [429, { requestId: _, ...refused }])
     expect((await post([event({ event: '' })])).status).toBe(207)
-    server.clock.tick(3_600_000)
+    server.clock.tick(3_600_000 + RETURNED_LATE_MS)
     expect((await post(many(3))).body.accepted).toBe(3)
   })
 

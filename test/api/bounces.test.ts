@@ -1,4 +1,5 @@
 import { withSql } from '../data-folder.ts'
+import { countsTableOf } from '../postgres/test-databases.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { REPORT_AGE_MS } from '../../src/people/bounces.ts'
@@ -134,7 +135,7 @@ describe('a report by the address', () => {
   const setState = (state: 'kept' | 'handed') => change('UPDATE deliveries SET state = ?', state)
   const haveSent = (sent: number) => {
     const day = Math.floor(sending.clock.now() / DAY)
-    const insert = 'INSERT INTO mail_days (app_id, day, sent, bounced, complained) VALUES (?, ?, ?, 0, 0)'
+    const insert = `INSERT INTO ${countsTableOf('mail_days')} (app_id, day, sent, bounced, complained) VALUES (?, ?, ?, 0, 0)`
     return change(insert, sending.app.id, day, sent)
   }
   const people = Array.from({ length: 10 }, (_, index) => `person${index}@example.com`)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { tmpdir } from 'node:os'
 import { SETTINGS } from '../../src/config.ts'
+import { isOnPostgres } from '../postgres/test-databases.ts'
 import { eventpost, MANY_MS } from './process.ts'
 import { wrongUse } from './refused.ts'
 
@@ -142,7 +143,10 @@ const WRONG: [words: string[], says: string][] = [
   ],
   [['master-key', 'remove'], 'No master key is set.'],
   [['backup'], 'Specify one file: eventpost backup FILE.'],
-  [['restore', 'a.db', 'b.db'], 'Specify one file: eventpost restore FILE.'],
+  [
+    ['restore', 'a.db', 'b.db'],
+    isOnPostgres ? 'backup files are for the data folder' : 'Specify one file: eventpost restore FILE.',
+  ],
   [['key', 'destroy'], 'Unknown command'],
   [['serve', '--colour', 'red'], '--colour.*serve --help'],
   [['serve', 'now'], 'now.*serve --help'],

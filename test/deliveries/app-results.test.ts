@@ -132,6 +132,7 @@ test('who had seen it already, and who was erased', async () => {
 
 test('who is compared in several messages, in the first', async () => {
   const app = await start()
+  await app.set({ perSecond: 400 })
   await app.add('A', { holdback: 50 })
   await app.add('B', { holdback: 50 })
   for (let index = 0; index < 200; index += 1) await app.sendTo(`p${index}`)

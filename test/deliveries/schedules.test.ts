@@ -4,6 +4,7 @@ import { checkDate, dueByDate } from '../../src/deliveries/schedules.ts'
 import { isRefusal } from '../../src/core/refusals.ts'
 import type { DateTrigger } from '../../src/store/message-types.ts'
 import { CONTACTS, createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
+import { isOnPostgres } from '../postgres/test-databases.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page } from '../messaging.ts'
 
 const BEFORE: DateTrigger = { date: 'trialEndsAt', days: 3, when: 'before' }
@@ -291,7 +292,9 @@ describe('a live message', () => {
       await run()
       await messaging.event()
       await runAfter(14 * DAY + MINUTE)
-      expect((await listed()).map(([state]) => state).toSorted()).toEqual(['gave_up', 'waiting', 'waiting'])
+      // on PostgreSQL, a person whose id is from a later time may be of an instance that still writes
+      const added = isOnPostgres ? [] : ['waiting']
+      expect((await listed()).map(([state]) => state).toSorted()).toEqual(['gave_up', 'waiting', ...added])
     })
   })
 })

@@ -16,7 +16,7 @@ import { createQuota, findLimits, liveInSteps } from './limited-servers.ts'
 import { startPostmark } from './postmark-server.ts'
 import { startResend } from './resend-server.ts'
 import { SES_QUOTA, SES_THROTTLED, sesFault, startSes } from './ses-server.ts'
-import { live, startSending, type Sending } from './sending.ts'
+import { live, LONG_STEP, startSending, type Sending } from './sending.ts'
 
 const FROM = 'Demo <hello@first.example>'
 const keep = useClosing()
@@ -362,9 +362,9 @@ describe('an email whose outcome at Resend is unknown', () => {
   test('is not sent again once Resend has forgotten it', async () => {
     let doing: ApiDoing = 'cut'
     const sending = await startUnknown(() => doing)
-    await live(sending, 25 * HOUR)
+    await live(sending, 25 * HOUR, LONG_STEP)
     doing = 'accept'
-    await live(sending, 25 * HOUR)
+    await live(sending, 25 * HOUR, LONG_STEP)
     expect(await sending.states()).toEqual({ 'unknown: econnection': 1 })
     expect(countEach(sending)).toEqual([1])
   })

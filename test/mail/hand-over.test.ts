@@ -4,7 +4,16 @@ import type { Provider } from '../../src/mail/provider.ts'
 import type { DeliveryState } from '../../src/store/message-types.ts'
 import { createTestSender, HOUR, LOOPBACK_HOSTS } from '../helper.ts'
 import { recordOf } from '../messaging.ts'
-import { countEach, impatient, live, MINUTE, type Sending, type startSending, useSending } from './sending.ts'
+import {
+  countEach,
+  impatient,
+  live,
+  LONG_STEP,
+  MINUTE,
+  type Sending,
+  type startSending,
+  useSending,
+} from './sending.ts'
 
 const start = useSending()
 
@@ -201,7 +210,7 @@ describe('the outcome of a hand-over is stored, also if storing fails at first',
     await sending.sendEvents(1)
     await sending.sendDue()
     refuseOnce(sending, 'markFailed')
-    await live(sending, 5 * 24 * HOUR)
+    await live(sending, 5 * 24 * HOUR, LONG_STEP)
     expect(await sending.states()).toEqual({ 'failed: smtp_451': 1 })
   }, 60_000)
 })

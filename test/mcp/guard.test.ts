@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { MESSAGE_BYTES } from '../../src/mcp/guard.ts'
 import { usedUp } from '../api/expected.ts'
 import { createTestServer, type Given, TEST_ORIGINS, type TestServer } from '../helper.ts'
+import { RETURNED_LATE_MS } from '../postgres/test-databases.ts'
 import { callTool, MCP, message } from './client.ts'
 
 let server: TestServer
@@ -164,7 +165,7 @@ describe('429', () => {
     const data = usedUp(server, { limitName: 'mcp_calls_per_minute', limit: 3, retryAfter: 60, keyId })
     expect(body as unknown).toEqual(refusal(-32_000, 'rate_limited', data))
     expect(body as unknown).toMatchObject({ error: { message: data.message } })
-    server.clock.tick(60_000)
+    server.clock.tick(60_000 + RETURNED_LATE_MS)
     expect((await ping()).status).toBe(200)
   })
   test('1,200 a minute by default', async () => {

@@ -12,14 +12,17 @@ import { FOLDERS, MIGRATED, TEST_CLOCK } from './test-databases.ts'
 
 /** Tests of SQLite itself, of its files, and of what has no data. */
 const NOT_ON_POSTGRES = [
+  'test/backups',
   'test/bench',
   'test/browser',
   'test/docs',
+  'test/executable',
   'test/faults',
   'test/fuzz',
   'test/snippet',
   'test/store',
   'test/cli/backups',
+  'test/cli/move',
   'test/cli/serve',
 ]
 const DROP_EVERY_MS = 3_000

@@ -2,10 +2,14 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { PostgresLocation } from '../../src/core/data-location.ts'
+import { type Counter, partsOf } from '../../src/store/engine/counter-tables.ts'
 
 /** Set by run.ts: the server's address without a database. */
 const SERVER = process.env.EVENTPOST_TEST_POSTGRES
 export const isOnPostgres = SERVER !== undefined
+
+/** Where a test writes counts: on PostgreSQL, their own table is a view. */
+export const countsTableOf = (counter: Counter): string => (isOnPostgres ? partsOf(counter) : counter)
 
 /** Migrated and empty. */
 export const MIGRATED = 'migrated'
@@ -16,8 +20,8 @@ export const FOLDERS = 'test_folders'
 const CLOCKS = process.env.EVENTPOST_TEST_CLOCKS ?? ''
 /** Limits count whole seconds: at the end of one, they return what was used when SQLite does, and no sooner. */
 const LATE_IN_SECOND_MS = 999
-/** How much later than on SQLite a limit returns what was used at the start of a second of the test's clock. */
-export const RETURNED_LATE_MS = isOnPostgres ? 1 : 0
+/** How much later than on SQLite a limit returns what was used, at most. Clocks that move by seconds stay at the end of one. */
+export const RETURNED_LATE_MS = isOnPostgres ? 1_000 : 0
 
 /** A function that goes before the server's own. */
 export const TEST_CLOCK = (folder: string): string => `CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz

@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, onTestFinished, spyOn, test } from 'bun:test'
 import { SIGN_IN_DELAYS } from '../../../src/accounts/sign-in-tries.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, SAME_ORIGIN, textOf } from '../pages.ts'
+import { until } from '../../waiting.ts'
 
 let pages: AccountPages
 beforeEach(async () => {
@@ -258,8 +259,15 @@ test('guesses at one account do not block the queue for others', async () => {
   const released = Promise.withResolvers<boolean>()
   const verify = spyOn(Bun.password, 'verify').mockReturnValue(released.promise)
   const guess = (i: number) => createBrowser(pages, { address: `10.0.${i}.1` }).signIn('ada@example.com', 'wrong')
+  const finding = spyOn(pages.store, 'findMember')
   const first = Array.from({ length: 20 }, (_, i) => guess(i))
+  await until(() => finding.mock.calls.length === first.length)
+  await Promise.all(finding.mock.results.map(({ value }) => value))
   const waiting = Array.from({ length: 40 }, (_, i) => i + 20)
+  onTestFinished(() => {
+    released.resolve(false)
+    verify.mockRestore()
+  })
   expect((await Promise.all(waiting.map(guess))).map(({ status }) => status)).toEqual(Array(40).fill(429))
   pages.clock.ms += 30_000
   expect((await Promise.all(waiting.map(guess))).map(({ status }) => status)).toEqual(Array(40).fill(503))

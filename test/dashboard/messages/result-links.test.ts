@@ -83,8 +83,9 @@ beforeAll(async () => {
     }
   }
   const reach = `UPDATE deliveries SET came_back_at = updated_at,
-      opened_at = CASE WHEN id / 16 % 2 = 1 THEN updated_at END, goal_at = CASE WHEN id / 16 % 4 = 1 THEN updated_at END
-    WHERE (state = 'sent' OR held_back_at IS NOT NULL) AND joined_to IS NULL AND id / 16 % 3 > 0`
+      opened_at = CASE WHEN place % 2 = 1 THEN updated_at END, goal_at = CASE WHEN place % 4 = 1 THEN updated_at END
+    FROM (SELECT id AS listed, row_number() OVER (ORDER BY id) AS place FROM deliveries) AS places
+    WHERE id = listed AND (state = 'sent' OR held_back_at IS NOT NULL) AND joined_to IS NULL AND place % 3 > 0`
   await withSql(pages.folder, async (sql) => await sql.prepare(reach).run())
   pages.clock.ms += 2 * HOUR
   browser = await pages.signedIn()

@@ -1,4 +1,5 @@
 import { withSql } from '../../data-folder.ts'
+import { countsTableOf } from '../../postgres/test-databases.ts'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { DAY } from '../../durations.ts'
@@ -22,7 +23,7 @@ const see = async () => (await browser.get(path())).html
 const haveSent = (daysAgo: number, counts: [sent: number, complained: number, bounced: number]) =>
   withSql(pages.folder, async (sql) => {
     const day = Math.floor(pages.clock.now() / DAY) - daysAgo
-    const insert = 'INSERT INTO mail_days (app_id, day, sent, complained, bounced) VALUES (?, ?, ?, ?, ?)'
+    const insert = `INSERT INTO ${countsTableOf('mail_days')} (app_id, day, sent, complained, bounced) VALUES (?, ?, ?, ?, ?)`
     await sql.prepare(insert).run(app.id, day, ...counts)
   })
 

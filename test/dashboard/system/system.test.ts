@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { startMailServer } from '../../mail/mail-server.ts'
+import { isOnPostgres } from '../../postgres/test-databases.ts'
 import { type AccountPages, appOf, openAccount } from '../browser.ts'
 import { recordEvent } from '../events/recording.ts'
 import { HOSTILE, NOW, textOf } from '../pages.ts'
@@ -10,36 +11,40 @@ afterEach(() => pages.close())
 const bodyOf = async (html: string) => (await textOf(html, 'main')).join(' ').replaceAll(/\s+/g, ' ')
 
 describe('System', () => {
-  test('says what is wrong and how to fix it, and shows the state of the installation', async () => {
-    pages = await openAccount({ errors: [{ at: NOW, message: 'a request failed', reason: `TypeError: ${HOSTILE}` }] })
-    const place = {
-      kind: 'scheduled' as const,
-      place: '/backups/a.db',
-      startedAt: NOW,
-      finishedAt: NOW,
-      bytes: 5_000_000,
-    }
-    await pages.store.recordBackup({ ...place, error: null, removedPlaces: [] })
-    const error = 'The folder of /backups/b.db does not exist. Create it first.'
-    await pages.store.recordBackup({ ...place, place: '/backups/b.db', error, removedPlaces: [] })
-    const browser = await pages.signedIn()
-    const { status, html } = await browser.get(pages.at('system'))
-    expect(status).toBe(200)
-    const text = await bodyOf(html)
-    expect(text).toContain('Set EVENTPOST_BASE_URL to the public address')
-    for (const words of [
-      'Version',
-      `schema ${pages.store.schemaVersion}`,
-      'Free disk space',
-      'Emails waiting',
-      '/backups/a.db',
-      '4.8 MB',
-    ])
-      expect(text).toContain(words)
-    expect(text).toContain('a request failed')
-    expect(text).toContain('FailedThe folder of /backups/b.db')
-    expect(html).not.toContain('<script>alert(1)')
-  })
+  // the test after this one has what PostgreSQL shows
+  test.skipIf(isOnPostgres)(
+    'says what is wrong and how to fix it, and shows the state of the installation',
+    async () => {
+      pages = await openAccount({ errors: [{ at: NOW, message: 'a request failed', reason: `TypeError: ${HOSTILE}` }] })
+      const place = {
+        kind: 'scheduled' as const,
+        place: '/backups/a.db',
+        startedAt: NOW,
+        finishedAt: NOW,
+        bytes: 5_000_000,
+      }
+      await pages.store.recordBackup({ ...place, error: null, removedPlaces: [] })
+      const error = 'The folder of /backups/b.db does not exist. Create it first.'
+      await pages.store.recordBackup({ ...place, place: '/backups/b.db', error, removedPlaces: [] })
+      const browser = await pages.signedIn()
+      const { status, html } = await browser.get(pages.at('system'))
+      expect(status).toBe(200)
+      const text = await bodyOf(html)
+      expect(text).toContain('Set EVENTPOST_BASE_URL to the public address')
+      for (const words of [
+        'Version',
+        `schema ${pages.store.schemaVersion}`,
+        'Free disk space',
+        'Emails waiting',
+        '/backups/a.db',
+        '4.8 MB',
+      ])
+        expect(text).toContain(words)
+      expect(text).toContain('a request failed')
+      expect(text).toContain('FailedThe folder of /backups/b.db')
+      expect(html).not.toContain('<script>alert(1)')
+    },
+  )
 
   test('on PostgreSQL, shows the instances, and nothing that only a data folder has', async () => {
     pages = await openAccount({

@@ -4,6 +4,7 @@ import { COSTLY_CALL_LIMIT } from '../../../src/accounts/costly-calls.ts'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'
 import { createMessaging, messageOf, type Messaging, MINUTE, page } from '../../messaging.ts'
+import { RETURNED_LATE_MS } from '../../postgres/test-databases.ts'
 import { callTool } from '../client.ts'
 
 let server: TestServer
@@ -139,12 +140,12 @@ describe('simulate_message', () => {
     expect(await simulate('All', { days })).toMatchObject({ error: 'invalid_field', field: 'days' })
   })
   test('is limited per minute', async () => {
-    server.clock.tick(COSTLY_CALL_LIMIT.windowMs)
+    server.clock.tick(COSTLY_CALL_LIMIT.windowMs + RETURNED_LATE_MS)
     await inTurns(COSTLY_CALL_LIMIT.max, () => simulate('Tagged'))
     expect(await simulate('All')).toMatchObject({ error: 'rate_limited', limit: COSTLY_CALL_LIMIT.max, retryAfter: 60 })
   })
   test('marks estimates by page views alone', async () => {
-    server.clock.tick(COSTLY_CALL_LIMIT.windowMs)
+    server.clock.tick(COSTLY_CALL_LIMIT.windowMs + RETURNED_LATE_MS)
     await call('send_event', { email: 'ada@example.com', event: 'signed_up', createContact: true })
     await messaging.browse('a', page('/wait'))
     server.clock.tick(MINUTE)

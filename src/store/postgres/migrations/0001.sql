@@ -1165,15 +1165,15 @@ CREATE TRIGGER compared_people_noted AFTER INSERT OR DELETE OR UPDATE OF came_ba
 -- The history of a person's changes, without the values of unchanged fields. Long values are cut.
 CREATE FUNCTION listed_changes(before text, after text) RETURNS json LANGUAGE sql IMMUTABLE AS $$
   SELECT json_build_array(
-    (SELECT coalesce(json_agg(value ORDER BY value), '[]') FROM
+    (SELECT coalesce(json_agg(value ORDER BY value COLLATE "C"), '[]') FROM
       (SELECT value FROM json_array_elements_text(before::json) AS b (value)
        EXCEPT SELECT value FROM json_array_elements_text(after::json) AS a (value)) AS removed),
-    (SELECT coalesce(json_agg(value ORDER BY value), '[]') FROM
+    (SELECT coalesce(json_agg(value ORDER BY value COLLATE "C"), '[]') FROM
       (SELECT value FROM json_array_elements_text(after::json) AS a (value)
        EXCEPT SELECT value FROM json_array_elements_text(before::json) AS b (value)) AS added)) $$;
 
 CREATE FUNCTION field_changes(before text, after text) RETURNS json LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce(json_object_agg(name, json_build_array(old, new)), '{}') FROM (
+  SELECT coalesce(json_object_agg(name, json_build_array(old, new) ORDER BY name COLLATE "C"), '{}') FROM (
     SELECT coalesce(b.key, a.key) AS name, substr(b.value, 1, 200) AS old, substr(a.value, 1, 200) AS new
     FROM json_each_text(before::json) AS b FULL JOIN json_each_text(after::json) AS a ON a.key = b.key) AS fields
   WHERE old IS DISTINCT FROM new $$;
