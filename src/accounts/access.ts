@@ -121,26 +121,40 @@ type Cache<T> = {
 }
 
 /**
- * Holds at most `most` entries, oldest out first. Missing keys are cached apart (`mostMissing`), so that invented names
+ * Holds at most `most` entries, oldest out first. Requests that come at once share a read: thousands need one connection.
+ * Missing keys are cached apart (`mostMissing`), so that invented names
  * never evict real ones.
  */
 function createCache<T>(read: (key: string) => Promise<T | null>, most: number, mostMissing = 0): Cache<T> {
   const known = new Map<string, T>()
   const missing = new Map<string, null>()
+  const reading = new Map<string, Promise<T | null>>()
   let generation = 0
+  const readOne = async (key: string): Promise<T | null> => {
+    const before = generation
+    const found = await read(key)
+    // a change during the read must not be hidden by the older value
+    if (before !== generation) return found
+    if (found === null) cacheEntry(missing, key, null, mostMissing)
+    else cacheEntry(known, key, found, most)
+    return found
+  }
   return {
     get: (key) => known.get(key) ?? missing.get(key),
-    async load(key) {
-      const before = generation
-      const found = await read(key)
-      // a change during the read must not be hidden by the older value
-      if (before !== generation) return found
-      if (found === null) cacheEntry(missing, key, null, mostMissing)
-      else cacheEntry(known, key, found, most)
+    load(key) {
+      const underWay = reading.get(key)
+      if (underWay) return underWay
+      const found = readOne(key)
+      reading.set(key, found)
+      const end = (): void => {
+        if (reading.get(key) === found) reading.delete(key)
+      }
+      found.then(end, end)
       return found
     },
     forget() {
       generation += 1
+      reading.clear()
       known.clear()
       missing.clear()
     },

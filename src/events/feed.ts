@@ -94,6 +94,8 @@ function createNotifier(watcher: Watcher, isWatched: () => boolean): () => void 
     isResting = false
   }
   const giveUp = (error: unknown): void => {
+    // after its end, the store may be closed
+    if (!isWatched()) return
     watcher.onEnd('stopped')
     // a bug or a disk fault, for the log
     throw error

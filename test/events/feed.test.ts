@@ -160,3 +160,14 @@ describe('at a limit the oldest watch ends, with the reason', () => {
     expect(ended.filter(([, reason]) => reason === 'stopped')).toHaveLength(member)
   })
 })
+
+test('a check that fails after the watcher has left is no fault: the store may be closed by then', async () => {
+  const { feed, watcher, ends } = openFeed()
+  const reading = Promise.withResolvers<void>()
+  const stop = feed.watch({ ...watcher, onChange: () => reading.promise })
+  stop?.()
+  reading.reject(new Error('closed'))
+  // an error that nobody catches would fail this test
+  await Bun.sleep(1)
+  expect(ends()).toBe(0)
+})

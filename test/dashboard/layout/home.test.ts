@@ -73,7 +73,7 @@ describe('/', () => {
   test('says if the only account has no app', async () => {
     const browser = await pages.signedIn()
     await withSql(pages.folder, async (sql) => {
-      for (const table of ['messages', 'app_hosts', 'apps']) await sql.prepare(`DELETE FROM ${table}`).run()
+      for (const table of ['message_versions', 'messages', 'app_hosts', 'apps']) await sql.prepare(`DELETE FROM ${table}`).run()
     })
     const { status, html } = await browser.get('/')
     expect([status, await textOf(html, 'h1')]).toEqual([200, ['No app yet']])

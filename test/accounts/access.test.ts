@@ -1,0 +1,55 @@
+import { expect, test } from 'bun:test'
+import { useClosing } from '../closing.ts'
+import { createTestServer } from '../helper.ts'
+
+const keep = useClosing()
+
+/** `fail`: the next read fails. */
+async function open() {
+  let [reads, fails] = [0, false]
+  const server = keep(
+    await createTestServer({
+      wrapStore: (store) => ({
+        ...store,
+        async findAccess(...asked) {
+          reads += 1
+          if (fails) throw new Error('no answer')
+          return await store.findAccess(...asked)
+        },
+      }),
+    }),
+  )
+  const { access } = server.parts()
+  return {
+    server,
+    access,
+    findMany: () => Array.from({ length: 100 }, async () => await access.find(server.first.apiKey)),
+    countReads: () => reads,
+    setFailing: (isFailing: boolean) => void (fails = isFailing),
+  }
+}
+
+test('requests that come at once share a read of their key', async () => {
+  const { server, findMany, countReads } = await open()
+  const found = await Promise.all(findMany())
+  expect(new Set(found.map((one) => one?.key.id))).toEqual(new Set([server.first.keyId]))
+  expect(countReads()).toBe(1)
+})
+
+test('those after a change read again', async () => {
+  const { server, access, findMany, countReads } = await open()
+  const before = findMany()
+  await server.revokeKey(server.first.keyId)
+  expect(await access.find(server.first.apiKey)).toBeNull()
+  await Promise.all(before)
+  expect([await access.find(server.first.apiKey), countReads()]).toEqual([null, 3])
+})
+
+test('a read that fails is not shared with later requests', async () => {
+  const { server, access, findMany, setFailing } = await open()
+  setFailing(true)
+  const outcomes = await Promise.allSettled(findMany())
+  expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']))
+  setFailing(false)
+  expect((await access.find(server.first.apiKey))?.key.id).toBe(server.first.keyId)
+})
