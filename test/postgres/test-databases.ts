@@ -23,11 +23,11 @@ const LATE_IN_SECOND_MS = 999
 /** How much later than on SQLite a limit returns what was used, at most. Clocks that move by seconds stay at the end of one. */
 export const RETURNED_LATE_MS = isOnPostgres ? 1_000 : 0
 
-/** A function that goes before the server's own. */
+/** A function that goes before the server's own. The wait makes up for the millisecond that is left of the second. */
 export const TEST_CLOCK = (folder: string): string => `CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz
   LANGUAGE sql VOLATILE AS $$ SELECT coalesce(
     to_timestamp(CAST(pg_read_file('${folder}/' || current_database(), 0, 20, true) AS bigint) / 1000.0),
-    pg_catalog.clock_timestamp()) $$`
+    pg_catalog.clock_timestamp()) FROM pg_sleep(0.001) $$`
 
 const CONNECTIONS = 4
 const DUPLICATE = '42P04'

@@ -73,7 +73,15 @@ describe('/', () => {
   test('says if the only account has no app', async () => {
     const browser = await pages.signedIn()
     await withSql(pages.folder, async (sql) => {
-      for (const table of ['message_versions', 'messages', 'app_hosts', 'apps']) await sql.prepare(`DELETE FROM ${table}`).run()
+      const ofApps = [
+        'message_versions',
+        'messages',
+        'app_hosts',
+        'app_mail_settings',
+        'app_retention',
+        'snippet_settings',
+      ]
+      for (const table of [...ofApps, 'apps']) await sql.prepare(`DELETE FROM ${table}`).run()
     })
     const { status, html } = await browser.get('/')
     expect([status, await textOf(html, 'h1')]).toEqual([200, ['No app yet']])

@@ -1,4 +1,6 @@
 import { locationOf } from '../../data-folder.ts'
+import { isOnPostgres } from '../../postgres/test-databases.ts'
+import { LATE_IDS, timeOfId } from '../../../src/core/ids.ts'
 import { tryEvent } from '../../../src/deliveries/dry-runs.ts'
 import { explainDelivery, explainSimulation, LEFT_OUT, toExplained } from '../../../src/deliveries/explanations.ts'
 import { explainEvents } from '../../../src/deliveries/message-explanations.ts'
@@ -101,7 +103,19 @@ async function openStory({ content, source, settings, drafts, setUp }: Story) {
 
   const reading = openForReadingAt(locationOf(server.folder))
   const next = reading.sql.prepare<{ at: number | null }>('SELECT min(due_at) AS at FROM scheduled_people')
-  const nextScheduledAt = async (): Promise<number> => (await next.get())?.at ?? Number.POSITIVE_INFINITY
+  const unfilled = reading.sql.prepare<{ id: number | null; since: number | null }>(
+    `SELECT min(contacts.id) AS id, min(since_at) AS since FROM message_schedules AS schedules
+     JOIN contacts ON contacts.app_id = schedules.app_id AND contacts.id > filled_until
+       AND (fill_to IS NULL OR contacts.id <= fill_to) WHERE is_over = 0`,
+  )
+  /** On PostgreSQL, other instances may still write people with lower ids, so nobody is scheduled at once. */
+  const nextFillAt = async (): Promise<number> => {
+    const { id, since } = (isOnPostgres ? await unfilled.get() : null) ?? { id: null, since: null }
+    if (id === null || since === null) return Number.POSITIVE_INFINITY
+    return Math.max(timeOfId(id) + 1, since) + timeOfId(LATE_IDS) - timeOfId(0)
+  }
+  const nextScheduledAt = async (): Promise<number> =>
+    Math.min((await next.get())?.at ?? Number.POSITIVE_INFINITY, await nextFillAt())
 
   const simulateNow = async (contactId?: number): Promise<Simulation> => {
     const now = server.clock.now()
