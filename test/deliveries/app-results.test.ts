@@ -140,4 +140,4 @@ test('who is compared in several messages, in the first', async () => {
   const range = lastDays(30, app.server.clock.now())
   const { compared } = await app.store().readAppResults(app.app.id, range)
   expect(compared.reduce((sum, { people }) => sum + people, 0)).toBe(200)
-})
+}, 180_000)

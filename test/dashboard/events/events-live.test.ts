@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { isOnPostgres } from '../../postgres/test-databases.ts'
 import { openLive } from '../live.ts'
 import { attributesOf, HOSTILE, textOf } from '../pages.ts'
 import { type EventPages, namesOf, openEvents } from './recording.ts'
@@ -23,7 +24,9 @@ describe('the stream', () => {
     await pages.record({ name: 'missed' })
     const { next, leave } = await follow(`after=${cursor}`)
     const first = await next()
-    expect([await namesOf(first.html), first.count]).toEqual([['missed'], 1])
+    // on PostgreSQL, rows of the last seconds are sent again: the page drops what it has
+    const names = isOnPostgres ? ['missed', 'seen'] : ['missed']
+    expect([await namesOf(first.html), first.count]).toEqual([names, names.length])
     await pages.record({ name: 'now', properties: { x: HOSTILE } })
     const second = await next()
     expect(await namesOf(second.html)).toEqual(['now'])

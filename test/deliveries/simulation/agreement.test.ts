@@ -4,13 +4,14 @@
  */
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { isOnPostgres } from '../../postgres/test-databases.ts'
 import { playStory } from './playing.ts'
 import { readStory, type Story, storyArbitrary } from './random-stories.ts'
 
 const STORIES = Number(process.env.SIMULATION_STORIES ?? 15)
 const SEED = Number(process.env.SIMULATION_SEED ?? 7)
-/** Shrinking replays a failing story many times. */
-const PLAYED_MS = 50_000 + STORIES * 1_000
+/** Shrinking replays a failing story many times. On PostgreSQL, a story has many short statements to wait for. */
+const PLAYED_MS = (50_000 + STORIES * 1_000) * (isOnPostgres ? 5 : 1)
 
 test(
   'dry run, sending, explanation and simulation agree on random histories',
