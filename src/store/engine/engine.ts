@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { describeError } from '../../core/error-text.ts'
 import { createTurns } from '../../core/in-order.ts'
 import { dirname } from 'node:path'
 import { findMark, folderPlace, refuseMarked } from '../move/mark.ts'
@@ -107,8 +108,9 @@ const reasonOf = (error: unknown): string => (error instanceof Error ? error.mes
 
 /** A bug: logged, and answered with internal_error without affecting other jobs. */
 export function reportBrokenJob(name: string | undefined, error: unknown): void {
-  const reason = error instanceof Error ? `${error.name}: ${error.message}` : 'unknown'
-  console.error(JSON.stringify({ level: 'error', message: 'a write failed', write: name, reason }))
+  console.error(
+    JSON.stringify({ level: 'error', message: 'a write failed', write: name, reason: describeError(error) }),
+  )
 }
 
 type Parts = Pick<ReturnType<typeof createWrites>, 'writes' | 'runPlanned'> & { readEvent: ReadEvent }

@@ -83,8 +83,9 @@ export function createWriter({ commit, monotonicMs, onCommit, gatherMs = 0 }: Pa
   }
 
   const sendNext = (answered: number): void => {
-    if (gatherMs === 0 || answered < GATHERED_ROWS || inFlight.length > 0) return void flush()
-    expected = waiting.length + answered
+    expected = Math.min(waiting.length + answered, GROUP_MAX)
+    const isSmall = answered < GATHERED_ROWS
+    if (gatherMs === 0 || isSmall || inFlight.length > 0 || waiting.length >= expected) return endGathering()
     gathering = setTimeout(endGathering, gatherMs)
   }
 

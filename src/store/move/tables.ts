@@ -16,11 +16,13 @@ const OWN = /^move_/
 const CONDITIONS = new Map([
   // not what is about the engine
   ['install', `name NOT IN ('${MARK}', 'timeline_until', 'timeline_merged_until')`],
-  // one of those that several apps have with the same key, which only PostgreSQL stores
+  // the newest of those that several apps have with the same key, which only PostgreSQL stores
   [
     'idempotency_records',
     `NOT EXISTS (SELECT 1 FROM idempotency_records AS other WHERE other.key_id = idempotency_records.key_id
-       AND other.idempotency_key = idempotency_records.idempotency_key AND other.app_id < idempotency_records.app_id)`,
+       AND other.idempotency_key = idempotency_records.idempotency_key
+       AND (other.created_at > idempotency_records.created_at OR other.created_at = idempotency_records.created_at
+         AND other.app_id < idempotency_records.app_id))`,
   ],
 ])
 

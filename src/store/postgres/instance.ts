@@ -57,11 +57,15 @@ const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis" FROM i
 
 const VERSIONS = '(SELECT version FROM settings_version) AS settings, (SELECT version FROM schema_version) AS schema'
 
+/** The order lets PostgreSQL take the first row of an index. With EXISTS, it reads the whole table for an app without rows. */
+const hasRow = (table: string, { order, and = 'true' }: { order: string; and?: string }): string =>
+  `(SELECT 1 FROM ${table} WHERE app_id = apps.value AND ${and} ORDER BY ${order} LIMIT 1) IS NOT NULL`
+
 /** `$2`: the apps. */
 const LOOK = `SELECT set_config('eventpost.part', $1, true), ${VERSIONS}, apps.value AS app,
-    EXISTS (SELECT 1 FROM deliveries WHERE app_id = apps.value AND ${USES_DEDUPE_KEY}) AS "hasDeliveries",
-    EXISTS (SELECT 1 FROM deliveries WHERE app_id = apps.value AND reason = '${UNSURE}' AND state = 'deferred') AS "hasUnsure",
-    EXISTS (SELECT 1 FROM suppressions WHERE app_id = apps.value) AS "hasSuppressions"
+    ${hasRow('deliveries', { order: 'contact_id', and: USES_DEDUPE_KEY })} AS "hasDeliveries",
+    ${hasRow('deliveries', { order: 'contact_id', and: `reason = '${UNSURE}' AND state = 'deferred'` })} AS "hasUnsure",
+    ${hasRow('suppressions', { order: 'email_hash' })} AS "hasSuppressions"
   FROM (SELECT 1) AS always LEFT JOIN ${POSTGRES.numbersOf('$2', 'apps')} ON true`
 const LOCK_SETTINGS = 'SELECT 1 FROM settings_version FOR UPDATE'
 

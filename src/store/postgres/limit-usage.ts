@@ -8,6 +8,7 @@ import { DELETED_PER_RUN } from '../upkeep.ts'
 import type { CountedLimit, LimitUse } from '../types.ts'
 import type { LimitUsage } from '../planned-writes.ts'
 import type { Postgres } from './connection.ts'
+import { POSTGRES } from '../engine/sql.ts'
 import { DATABASE_NOW } from './instance.ts'
 import { type Row, rowsAs } from './rows.ts'
 
@@ -58,14 +59,8 @@ const ADD_WINDOWS = `INSERT INTO limit_windows (bucket, seconds, total, passed, 
 /** Of a limit without a maximum, which isn't locked: when the row is written. */
 const secondOf = (column: string): string => `coalesce(${column}, ${DATABASE_NOW} / 1000)`
 
-/** The tables that a transaction adds its counts to, in this order, so that no window is older than what it counts. */
+/** The tables that a transaction adds its counts to, in this order: a window is locked before its seconds. */
 export const LIMIT_TABLES = {
-  limit_usage: {
-    columns: { bucket: 'text', second: 'bigint', count: 'bigint' },
-    values: { second: secondOf('second') },
-    order: ['bucket'],
-    ifKnown: 'ON CONFLICT (bucket, second) DO UPDATE SET count = limit_usage.count + excluded.count',
-  },
   limit_windows: {
     columns: { bucket: 'text', seconds: 'bigint', total: 'bigint', passed: 'bigint', last_second: 'bigint' },
     values: { last_second: secondOf('last_second') },
@@ -74,10 +69,18 @@ export const LIMIT_TABLES = {
       passed = greatest(limit_windows.passed, excluded.passed),
       last_second = greatest(limit_windows.last_second, excluded.last_second)`,
   },
+  limit_usage: {
+    columns: { bucket: 'text', second: 'bigint', count: 'bigint' },
+    values: { second: secondOf('second') },
+    order: ['bucket'],
+    ifKnown: 'ON CONFLICT (bucket, second) DO UPDATE SET count = limit_usage.count + excluded.count',
+  },
 } as const
 
+/** `$1`: those of the open transaction, which takes away itself what has expired. */
 const LOCK_EXPIRED = `SELECT bucket FROM limit_windows WHERE bucket IN
     (SELECT bucket FROM limit_usage WHERE second < ${DATABASE_NOW} / 1000 - ${LONGEST_SECONDS} ORDER BY second LIMIT ${DELETED_PER_RUN})
+    AND NOT ${POSTGRES.isOneOfTexts('bucket', '$1')}
   ORDER BY bucket FOR UPDATE SKIP LOCKED`
 const EXPIRED_OF = `${rowsAs({ bucket: 'text' })} JOIN limit_windows AS windows ON windows.bucket = rows.bucket`
 const REMOVE_EXPIRED = `WITH now AS MATERIALIZED (SELECT ${DATABASE_NOW} / 1000 AS second),
@@ -128,7 +131,7 @@ export function createPostgresUsage({ run }: Pick<Postgres, 'run'>) {
       else unlocked.set(bucket, counted)
     },
     async removeExpired() {
-      const locked = await run(LOCK_EXPIRED, [])
+      const locked = await run(LOCK_EXPIRED, [JSON.stringify([...windows.keys()])])
       if (locked.length === 0) return 0
       const text = JSON.stringify(locked)
       const [first] = await run(REMOVE_EXPIRED, [text])
@@ -158,8 +161,8 @@ export function createPostgresUsage({ run }: Pick<Postgres, 'run'>) {
     list(): [keyof typeof LIMIT_TABLES, Row[]][] {
       const counted = [...[...windows.values()].filter(({ counted }) => counted > 0), ...unlocked.values()]
       return [
-        ['limit_usage', counted.map(toUsageRow)],
         ['limit_windows', counted.map(toWindowRow)],
+        ['limit_usage', counted.map(toUsageRow)],
       ]
     },
     /** As of the commit. */

@@ -47,7 +47,6 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
       if (isNew && !mayCreate) throw new StoreError('missing', describeMissing(location))
       await migrate(postgres)
       await makeMonths(postgres, now())
-      await analyzeUnknown(postgres)
       await createSecrets(postgres.sql, postgres.transaction).seal(sealer)
       if (isNew) onCreate()
       const joined = await joinInstances({ run: leases.run, now })
@@ -60,6 +59,8 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
   }
   const instance = await join()
   instance.start()
+  // may take a minute; it is only about speed, and goes on at the next start
+  void analyzeUnknown(postgres).catch(() => {})
   const sizes = createSizes(postgres)
   const channel = createPostgresEngine(postgres, { instance, sealer, readEvent, rules })
   const close = async (): Promise<void> => {

@@ -5,7 +5,7 @@ import { mapInOrder } from '../../../src/core/in-order.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { createContactReads } from '../../../src/store/contacts.ts'
 import { databasePath } from '../../../src/store/engine/database.ts'
-import { createEngine } from '../../../src/store/engine/engine.ts'
+import { createEngine, reportBrokenJob } from '../../../src/store/engine/engine.ts'
 import type { Job } from '../../../src/store/writes.ts'
 import { createEventReads } from '../../../src/store/events.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
@@ -60,6 +60,14 @@ describe('a bad row', () => {
     expect(countRows(db, 'events')).toBe(255)
     const reason = 'SQLiteError: NOT NULL constraint failed: idempotency_records.body_hash'
     expect(lines).toEqual([`{"level":"error","message":"a write failed","write":"recordEvent","reason":"${reason}"}`])
+  })
+
+  test('is logged without its values', async () => {
+    const cause = new Error('UNIQUE constraint failed')
+    const error = Object.assign(new Error('Failed query: insert\nparams: secret'), { query: '', params: [], cause })
+    const { lines } = await quietly(async () => reportBrokenJob('createAccount', error))
+    const reason = 'Error: UNIQUE constraint failed'
+    expect(lines).toEqual([`{"level":"error","message":"a write failed","write":"createAccount","reason":"${reason}"}`])
   })
 
   test('leaves no count, name, person or time behind', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { connectPostgres, type Postgres } from '../../../src/store/postgres/connection.ts'
 import { migrate } from '../../../src/store/postgres/migrations.ts'
+import { type GroupLook, joinInstances } from '../../../src/store/postgres/instance.ts'
 import { createPostgresParts } from '../../../src/store/postgres/parts.ts'
 import { createDeliveryCounts } from '../../../src/store/delivery-counts.ts'
 import { createResultReads } from '../../../src/store/message-results.ts'
@@ -65,6 +66,31 @@ test('people are found without reading the others, when the table was analyzed',
   await postgres.runScript('ANALYZE contacts')
   await findOften(10)
   expect(await findThree()).toBeLessThan(10)
+})
+
+test('what an app has is known without reading the rows of others, as most groups of writes ask', async () => {
+  await postgres.runScript(`INSERT INTO suppressions (app_id, email_hash, reason, created_at)
+      SELECT 1, 'hash' || n, 'bounced', 0 FROM generate_series(1, ${PEOPLE}) AS t (n);
+    INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at, due_at,
+        attempt, resent, by_hand, updated_at)
+      SELECT n, 1, n, 1, 1, '', 'sent', 0, 0, 0, 0, 0, 0, 0 FROM generate_series(1, ${PEOPLE}) AS t (n);
+    ANALYZE`)
+  const instance = await joinInstances({ run: postgres.run, now: () => 0 })
+  const look = (): Promise<[GroupLook, number]> =>
+    postgres.transaction(async () => {
+      const count = async () => (await countReads('suppressions')) + (await countReads('deliveries'))
+      const before = await count()
+      const found = await instance.lookAround(postgres.run, { lane: 0, appIds: [1, 2], locks: false })
+      return [found, (await count()) - before]
+    })
+  for (let time = 0; time < 10; time += 1) await look()
+  const [{ apps }, reads] = await look()
+  expect(apps).toEqual([
+    { app: 1, hasDeliveries: true, hasUnsure: false, hasSuppressions: true },
+    { app: 2, hasDeliveries: false, hasUnsure: false, hasSuppressions: false },
+  ])
+  expect(reads).toBeLessThan(10)
+  await instance.leave()
 })
 
 const [MESSAGES, DAYS, PARTS] = [200, 30, 3]

@@ -257,6 +257,19 @@ test('used-up seconds are deleted by the clock of the database, and the limit st
   expect(Number(await rows())).toBe(0)
 })
 
+test('a clean-up in the group of a write takes what expired away once', async () => {
+  // one of them cleans up, by its turn
+  for (const [index, store] of stores.entries()) {
+    const own = { ...limit, bucket: `${limit.bucket}:${index}` }
+    const ask = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => record({ store: index, limits: [own] })))
+    expect(countAccepted(await ask(50))).toBe(50)
+    await passSeconds(HOUR_S + 100)
+    await Promise.all([ask(1), store.cleanUp({ at: Date.now() })])
+    expect(countAccepted(await ask(60))).toBe(49)
+  }
+})
+
 describe('limits of an instance', () => {
   const asked = { max: 3, windowMs: 60_000 }
   const clock = (skew: number) => ({

@@ -40,6 +40,9 @@ test('an instance that starts lets PostgreSQL analyze large tables that it never
   })
   await held.close()
   expect(await listKnown()).toEqual(['events'])
-  await (await openPostgresStore(place, { rules: STORE_RULES })).close()
+  const store = await openPostgresStore(place, { rules: STORE_RULES })
+  // beside its work
+  while ((await listKnown()).length < 2) await new Promise(setImmediate)
   expect(await listKnown()).toEqual(['contacts', 'events'])
+  await store.close()
 }, 60_000)
