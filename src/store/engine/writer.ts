@@ -45,8 +45,8 @@ type Parts = {
  * single write. Under load, groups are sent ahead so that the writer thread never waits for the main thread: the first
  * with 32 rows, each further one when it is as large as all that are in flight (measured with `bun run bench`: 8 to 18 %
  * more events for sending ahead, 5 % for the larger groups; with 32 rows instead of 16, 12 % fewer bytes per event).
- * With `gatherMs`, what was answered last may come back before the next group is sent, so that clients that wait for their
- * answers share one group (`bun run bench:postgres`: 60 % more events of two instances).
+ * With `gatherMs`, what was answered last may come back before the next group is sent, so that few clients that wait for
+ * their answers share one group (`bun run bench:postgres`: 60 % more events of two instances).
  */
 export function createWriter({ commit, monotonicMs, onCommit, gatherMs = 0 }: Parts) {
   let waiting: Waiting[] = []
@@ -83,9 +83,11 @@ export function createWriter({ commit, monotonicMs, onCommit, gatherMs = 0 }: Pa
   }
 
   const sendNext = (answered: number): void => {
-    expected = Math.min(waiting.length + answered, GROUP_MAX)
-    const isSmall = answered < GATHERED_ROWS
-    if (gatherMs === 0 || isSmall || inFlight.length > 0 || waiting.length >= expected) return endGathering()
+    const rows = waiting.length + answered
+    // more rows than that make groups that overlap
+    const isOneGroup = answered >= GATHERED_ROWS && rows <= EARLY_GROUP_ROWS && inFlight.length === 0
+    if (gatherMs === 0 || !isOneGroup) return void flush()
+    expected = rows
     gathering = setTimeout(endGathering, gatherMs)
   }
 
