@@ -69,11 +69,14 @@ test('people are found without reading the others, when the table was analyzed',
 })
 
 test('what an app has is known without reading the rows of others, as most groups of writes ask', async () => {
-  await postgres.runScript(`INSERT INTO suppressions (app_id, email_hash, reason, created_at)
+  // without their counts
+  await postgres.runScript(`ALTER TABLE deliveries DISABLE TRIGGER deliveries_noted;
+    INSERT INTO suppressions (app_id, email_hash, reason, created_at)
       SELECT 1, 'hash' || n, 'bounced', 0 FROM generate_series(1, ${PEOPLE}) AS t (n);
     INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at, due_at,
         attempt, resent, by_hand, updated_at)
       SELECT n, 1, n, 1, 1, '', 'sent', 0, 0, 0, 0, 0, 0, 0 FROM generate_series(1, ${PEOPLE}) AS t (n);
+    ALTER TABLE deliveries ENABLE TRIGGER deliveries_noted;
     ANALYZE`)
   const instance = await joinInstances({ run: postgres.run, now: () => 0 })
   const look = (): Promise<[GroupLook, number]> =>
