@@ -121,9 +121,8 @@ type Cache<T> = {
 }
 
 /**
- * Holds at most `most` entries, oldest out first. Requests that come at once share a read: thousands need one connection.
- * Missing keys are cached apart (`mostMissing`), so that invented names
- * never evict real ones.
+ * Holds at most `most` entries, oldest out first. Missing keys are cached apart (`mostMissing`), so that invented names
+ * never evict real ones. Requests that come at the same time share one read.
  */
 function createCache<T>(read: (key: string) => Promise<T | null>, most: number, mostMissing = 0): Cache<T> {
   const known = new Map<string, T>()

@@ -15,7 +15,7 @@ const GROUP_MAX = 256
 /** Rows that justify a commit of their own. */
 const EARLY_GROUP_ROWS = 32
 const GROUPS_AHEAD = 4
-/** As large a group is a sign of load: a single write never waits for others. */
+/** A group this large is a sign of load. A single write never waits for others. */
 const GATHERED_ROWS = 8
 
 type Waiting = { job: Job; since: number; resolve: (outcome: Outcome) => void; isAnswered: boolean }
@@ -28,7 +28,7 @@ export type Channel = {
   onBroken: (listener: (reason: string) => void) => void
   /** of limits that several instances share; absent if this process counts alone */
   onLimitUse?: (listener: (uses: LimitUse[]) => void) => void
-  /** How long a group may wait to become larger, where one transaction costs much. */
+  /** How long a group may wait to become larger; left out: not at all. For engines whose transactions cost much. */
   gatherMs?: number
 }
 
@@ -36,8 +36,7 @@ type Parts = {
   commit: Channel['commit']
   monotonicMs: () => number
   onCommit: (commit: { rows: number; ms: number }) => void
-  /** 0: a group doesn't wait to become larger. */
-  gatherMs?: number
+  gatherMs?: Channel['gatherMs']
 }
 
 /**
@@ -45,8 +44,8 @@ type Parts = {
  * single write. Under load, groups are sent ahead so that the writer thread never waits for the main thread: the first
  * with 32 rows, each further one when it is as large as all that are in flight (measured with `bun run bench`: 8 to 18 %
  * more events for sending ahead, 5 % for the larger groups; with 32 rows instead of 16, 12 % fewer bytes per event).
- * With `gatherMs`, what was answered last may come back before the next group is sent, so that few clients that wait for
- * their answers share one group (`bun run bench:postgres`: 60 % more events of two instances).
+ * With `gatherMs`, the clients of the last group may send their next writes before the next group is sent, so that few
+ * clients that wait for their answers share one group, where each group costs much.
  */
 export function createWriter({ commit, monotonicMs, onCommit, gatherMs = 0 }: Parts) {
   let waiting: Waiting[] = []
@@ -84,7 +83,7 @@ export function createWriter({ commit, monotonicMs, onCommit, gatherMs = 0 }: Pa
 
   const sendNext = (answered: number): void => {
     const rows = waiting.length + answered
-    // more rows than that make groups that overlap
+    // with more rows, groups overlap anyway
     const isOneGroup = answered >= GATHERED_ROWS && rows <= EARLY_GROUP_ROWS && inFlight.length === 0
     if (gatherMs === 0 || !isOneGroup) return void flush()
     expected = rows

@@ -77,7 +77,7 @@ export const LIMIT_TABLES = {
   },
 } as const
 
-/** `$1`: those of the open transaction, which takes away itself what has expired. */
+/** `$1`: the limits of the open transaction, which subtracts what has expired itself. */
 const LOCK_EXPIRED = `SELECT bucket FROM limit_windows WHERE bucket IN
     (SELECT bucket FROM limit_usage WHERE second < ${DATABASE_NOW} / 1000 - ${LONGEST_SECONDS} ORDER BY second LIMIT ${DELETED_PER_RUN})
     AND NOT ${POSTGRES.isOneOfTexts('bucket', '$1')}

@@ -59,7 +59,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
   }
   const instance = await join()
   instance.start()
-  // may take a minute; it is only about speed, and goes on at the next start
+  // beside the first requests, because it may take a minute; it only affects speed
   void analyzeUnknown(postgres).catch(() => {})
   const sizes = createSizes(postgres)
   const channel = createPostgresEngine(postgres, { instance, sealer, readEvent, rules })
