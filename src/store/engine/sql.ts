@@ -247,7 +247,7 @@ export const POSTGRES: Dialect = {
   lock: (table) => ` FOR UPDATE OF ${table}`,
   lockInOrder: (table) => ` ORDER BY ${table}.id FOR UPDATE OF ${table}`,
   lockIds: (table, ids, where = 'TRUE') =>
-    `SELECT id FROM ${table} WHERE id IN (${ids}) AND ${where} ORDER BY id FOR UPDATE`,
+    `SELECT id FROM ${table} WHERE id = ANY (ARRAY(${ids})) AND ${where} ORDER BY id FOR UPDATE`,
   skipLocked: ' FOR UPDATE SKIP LOCKED',
   lateIds: LATE_IDS,
   personIds: rowsOfPerson,
