@@ -158,7 +158,7 @@ function makeContent(random: Random): MessageContent {
       { everyHours: 1 },
       'event' in trigger || 'page' in trigger ? { everyHours: 6 } : { once: 'trigger' },
     ]),
-    holdback: pick([undefined, undefined, undefined, 20, 50]),
+    holdback: pick([undefined, undefined, undefined, 45, 50]),
     topic: pick([undefined, undefined, undefined, TOPIC]),
     mail: {
       subject: isOften(0.15) ? '{{ event.headline }}' : 'Ready',
