@@ -1,5 +1,6 @@
 import type { BackupPlace, S3Access } from '../core/backup-places.ts'
-import { type BackupSource, writeBackup, yieldToServer } from '../store/engine/backup-files.ts'
+import { yieldToServer } from '../core/priority.ts'
+import { type BackupSource, writeBackup } from '../store/engine/backup-files.ts'
 import { describeFault, openPlace } from './places.ts'
 
 declare const self: Worker

@@ -1,5 +1,6 @@
 import { messageOf } from '../../core/error-text.ts'
 import type { DataLocation } from '../../core/data-location.ts'
+import { yieldToServer } from '../../core/priority.ts'
 import { openForReadingAt } from '../../store/open.ts'
 import { createSimulationReads } from '../../store/simulation.ts'
 import { type Progress, simulate, type Simulation, type SimulationInput } from './simulate.ts'
@@ -10,6 +11,8 @@ export type ToSimulation = { location: DataLocation; input: SimulationInput; mos
 export type FromSimulation = { progress: Progress } | { simulation: Simulation } | { failure: string }
 
 const post = (message: FromSimulation): void => self.postMessage(message)
+
+yieldToServer()
 
 self.onmessage = async ({ data: { location, input, most } }: MessageEvent<ToSimulation>) => {
   try {

@@ -19,7 +19,6 @@ import {
   truncateSync,
   writeSync,
 } from 'node:fs'
-import { setPriority } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { formatBytes } from '../../core/bytes.ts'
 import { APPLICATION_ID, databasePath, hasDatabase, logPath, openForReading } from './database.ts'
@@ -40,9 +39,6 @@ const PAUSE_SHARE = 0.75
 const HEADER_BYTES = 100
 const MAGIC = 'SQLite format 3\0'
 const APPLICATION_ID_AT = 68
-
-/** Of a check beside a server: a tenth of what a busy thread gets, so that it ends on a busy machine too. */
-const CHECK_NICENESS = 10
 
 /** sqlite.org/fileformat2.html, section 4.1 */
 const LOG_HEADER_BYTES = 32
@@ -103,11 +99,6 @@ function refuseIfFull(data: string, file: string): void {
 }
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
-
-/** On Linux, lowers the priority of this thread only. */
-export function yieldToServer(): void {
-  setPriority(0, CHECK_NICENESS)
-}
 
 const DRAFT = /\.(\d+)\.tmp(-wal|-journal)?$/
 

@@ -1,0 +1,28 @@
+import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** proc_pid_stat(5): the nineteenth field; the second, a name in parentheses, may contain spaces. */
+const nicenessOf = (file: string): number => Number(readFileSync(file, 'utf8').split(') ').at(-1)?.split(' ')[16])
+
+const PRIORITY = join(import.meta.dir, '../../src/core/priority.ts')
+const THREAD = `
+  import { readFileSync } from 'node:fs'
+  import { yieldToServer } from ${JSON.stringify(PRIORITY)}
+  const nicenessOf = ${nicenessOf}
+  const before = nicenessOf('/proc/thread-self/stat')
+  yieldToServer()
+  postMessage([before, nicenessOf('/proc/thread-self/stat')])`
+
+test.skipIf(process.platform !== 'linux')('only the thread that yields gets a lower priority', async () => {
+  const before = nicenessOf('/proc/self/stat')
+  const url = URL.createObjectURL(new Blob([THREAD], { type: 'application/typescript' }))
+  const thread = new Worker(url)
+  const message = await new Promise<MessageEvent<number[]>>((resolve, reject) => {
+    thread.onmessage = resolve
+    thread.onerror = ({ message }) => reject(new Error(message))
+  })
+  thread.terminate()
+  expect(message.data).toEqual([before, Math.max(before, 10)])
+  expect(nicenessOf('/proc/self/stat')).toBe(before)
+})
