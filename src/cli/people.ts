@@ -112,7 +112,7 @@ export const peopleImport: Command = {
         if (saved > 0) await noteImport().catch(() => {})
         if (error instanceof CommandStopped) throw new CommandStopped(describeStop(counts, isDryRun), error.exitCode)
         if (saved === 0 || !(error instanceof CommandRefused)) throw error
-        const before = `${countPeople(saved)} ${saved === 1 ? 'was' : 'were'} imported before.`
+        const before = `${countPeople(saved)} ${saved === 1 ? 'was' : 'were'} imported before that.`
         throw new CommandRefused(`${error.message} ${before} Importing them again is safe.`)
       }
       if (isDryRun) console.error('eventpost: nothing was saved')
@@ -156,7 +156,8 @@ function refuseExisting(path: string | undefined): void {
 
 function oneWord({ words }: Given, what: string, command: string): string {
   const [word, ...more] = words
-  if (word === undefined || more.length > 0) throw new UsageError(`Specify one: eventpost ${command} ${what}.`)
+  if (word === undefined || more.length > 0)
+    throw new UsageError(`Specify one ${what.toLowerCase()}: eventpost ${command} ${what}.`)
   return word
 }
 

@@ -250,7 +250,7 @@ const aboutRevoked = ({ revoked }: AttentionFacts): Item[] =>
   revoked.map(({ keyId, name, count }) => ({
     about: 'revoked' as const,
     isBad: true,
-    text: `The revoked key “${name}” is still in use: ${countOf(count, 'request', 'requests')} with it ${count === 1 ? 'was' : 'were'} refused since yesterday. Replace it on that server.`,
+    text: `The revoked key “${name}” is still in use: ${countOf(count, 'request', 'requests')} with it ${count === 1 ? 'has' : 'have'} been refused since yesterday. Replace it on the server that uses it.`,
     keyId,
   }))
 

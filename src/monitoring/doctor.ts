@@ -371,7 +371,7 @@ function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding
       return bad(
         'Mail server',
         `${name} can't be used. ${describeReason(check.reason, '', 'deferred')}${reply}`,
-        describeRefusalFix(check.reason) ?? 'Check that it is running, and its address, username and password.',
+        describeRefusalFix(check.reason) ?? 'Check that it is running, and check its address, username and password.',
       )
     }
     if (check.note === 'sandbox')

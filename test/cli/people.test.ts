@@ -162,7 +162,7 @@ test(
     )
     writeFileSync(at('half.ndjson'), Buffer.concat([Buffer.from(`${people.join('\n')}\n`), Buffer.of(0xff)]))
     const { code, err } = await run('import', at('half.ndjson'), '--app', begun.appId)
-    const [, imported] = /Line 401 is not UTF-8 text\. .+ (\d+) people were imported before/.exec(err) ?? []
+    const [, imported] = /Line 401 is not UTF-8 text\. .+ (\d+) people were imported before that\./.exec(err) ?? []
     expect([code, Number(imported) > 0]).toEqual([1, true])
     expect(await lastImport()).toStartWith(`${imported} people into the app`)
   },

@@ -201,7 +201,7 @@ const restoreAdvice = (path: string): string =>
 export function describeDamage(error: unknown, folder: string): unknown {
   if (!isDamage(error)) return error
   const path = databasePath(folder)
-  return new StoreError('corrupt', `${path} is damaged. Stop the server if it runs. ${restoreAdvice(path)}`)
+  return new StoreError('corrupt', `${path} is damaged. Stop the server if it is running. ${restoreAdvice(path)}`)
 }
 
 const locked = (path: string): StoreError =>

@@ -248,7 +248,7 @@ describe('each problem has one link', () => {
       'a revoked key that is still used',
       { revoked: [{ keyId: 'key_1', name: 'Old server', count: 12 }] },
       [
-        'The revoked key “Old server” is still in use: 12 requests with it were refused since yesterday. Replace it on that server.',
+        'The revoked key “Old server” is still in use: 12 requests with it have been refused since yesterday. Replace it on the server that uses it.',
         'Show requests',
         '/apps/app_1/requests?key=key_1&app=own_or_none&from=2026-05-02',
       ],
