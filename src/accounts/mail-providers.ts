@@ -73,7 +73,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     api: {
       name: 'postmark',
       key: 'Server API token',
-      hint: 'Find the token in Postmark under API Tokens of your server.',
+      hint: 'In Postmark, open your server, then API Tokens.',
       stream: { label: 'Message stream', hint: 'Its ID, such as outbound.' },
       records:
         'In Postmark, open Sender Signatures, then DNS Settings. It shows a DKIM record and one for the return path.',

@@ -95,7 +95,7 @@ const IDEMPOTENCY_KEY = {
   in: 'header' as const,
   required: false,
   description:
-    'For 24 hours, or longer if the app sets it, the same value with the same body and API key returns the first response and writes nothing.',
+    'For 24 hours, or longer if set for the app, the same value with the same body and API key returns the first response and writes nothing.',
   schema: { type: 'string' as const, minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY_CHARACTERS },
 }
 

@@ -46,7 +46,7 @@ export function hookRoutes({ store, takeHook }: { store: Store; takeHook: TakeHo
         operationId: 'takeSignedWebhook',
         summary: 'Report deliveries (signed webhook)',
         description:
-          'For webhooks of email providers that sign them. Reports about unknown emails change nothing. Sending the same webhook twice is safe.',
+          'For webhooks from email providers that sign them. Reports about unknown emails change nothing. Sending the same webhook twice is safe.',
         example: EXAMPLES.takeSignedWebhook,
         body: ProviderWebhook,
         answers: { 200: WebhookAnswer },
@@ -61,7 +61,7 @@ export function hookRoutes({ store, takeHook }: { store: Store; takeHook: TakeHo
         operationId: 'takeWebhook',
         summary: 'Report deliveries (secret URL)',
         description:
-          "For webhooks of email providers that don't sign them, and for messages of Amazon SNS, whose signature is verified too. Reports about unknown emails change nothing. Sending the same webhook twice is safe.",
+          "For webhooks from email providers that don't sign them, and for messages from Amazon SNS, whose signature is verified too. Reports about unknown emails change nothing. Sending the same webhook twice is safe.",
         example: EXAMPLES.takeWebhook,
         body: ProviderWebhook,
         answers: { 200: WebhookAnswer },

@@ -63,7 +63,7 @@ const Compared = Type.Object(
     ),
     margin: Type.Optional(Type.Integer({ description: 'The margin of `extra`, at 95% confidence.' })),
   },
-  { title: 'ComparedPeople', description: 'Emailed people next to those who were held back.' },
+  { title: 'ComparedPeople', description: 'Emailed people compared with those who were held back.' },
 )
 
 const MessageResults = Type.Object(

@@ -43,7 +43,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       detail: describeCall({
         summary: 'Save a message',
         description:
-          'Creates a draft, or changes a message. A live message is checked as before going live, and the change applies immediately.',
+          'Creates a draft, or changes a message. A change to a live message goes through the same checks as going live, and applies immediately.',
         example: EXAMPLES.postMessage,
         body: inputs.MessageSave,
         answers: { 201: answers.MessageCreatedAnswer, 200: answers.MessageSavedAnswer },
@@ -92,7 +92,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       detail: describeCall({
         operationId: 'explainMessage',
         summary: 'Explain a message for one person',
-        description: "Returns why a person got a message's last email, or why they didn't.",
+        description: "Explains why a person got a message's last email, or why they didn't.",
         example: EXAMPLES.explainMessage,
         parameters: [MESSAGE_IN_PATH],
         query: inputs.ExplanationQuery,
@@ -115,7 +115,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       parse: 'none',
       detail: describeCall({
         summary: 'Send a test email',
-        description: 'Sends the email of the preview to a member of the account.',
+        description: 'Sends the previewed email to a member of the account.',
         example: EXAMPLES.postTest,
         body: inputs.MessageTestInput,
         answers: { 200: answers.TestAnswer },

@@ -80,7 +80,7 @@ export const warnOfNames = (
 const warnOfName = (field: NameField): Warning => ({
   field,
   code: 'name_not_taken',
-  message: `This person already has a different ${NAME_TEXT[field]}. Only empty names are filled in. To change it, update the contact.`,
+  message: `This person already has a different ${NAME_TEXT[field]}. Only empty names are filled in. To change it, update the person.`,
 })
 
 /** Newest first. A page may be short and still have a next one. null: unknown person. */

@@ -18,7 +18,9 @@ export const oneOf = <T extends string>(values: readonly T[], description: strin
 const ISSUE = {
   field: Type.String({ description: 'The top-level name of the field.' }),
   code: Type.String({ description: 'A stable code for programs.' }),
-  message: Type.String({ description: 'An explanation for people. Never echoes input.' }),
+  message: Type.String({
+    description: 'An explanation for people. About people and events, it never repeats the values that you sent.',
+  }),
 }
 
 export const WarningItem = Type.Object(ISSUE, {

@@ -33,7 +33,7 @@ export function renderOwnHtml(
     if (element.tagName === 'a' && href === unsubscribeUrl) isLinked = true
   }
   const showAttribute = (element: HTMLRewriterTypes.Element, name: string, value: string): void => {
-    if (hasValue(name)) return refuse('names of attributes')
+    if (hasValue(name)) return refuse('attribute names')
     if (!hasValue(value)) return
     if (name === 'href') return showLink(element, value)
     const isSafe = name !== 'style' || splitValues(value).every((part) => !('value' in part) || STYLE.test(part.value))
@@ -45,7 +45,7 @@ export function renderOwnHtml(
   const rewriter = new HTMLRewriter()
     .on('*', {
       element(element) {
-        if (hasValue(element.tagName)) refuse('names of elements')
+        if (hasValue(element.tagName)) refuse('element names')
         for (const [name, value] of Array.from(element.attributes)) showAttribute(element, name, value)
       },
     })

@@ -147,7 +147,7 @@ function findProblem(source: string, facts: LayoutFacts): string | null {
 function describeAbsent(problem: string): string {
   const name = ['unsubscribeUrl', 'logoUrl', 'app.homeUrl'].find((one) => problem.includes(`\`${one}\` has no value`))
   if (name === undefined) return problem
-  const when = name === 'unsubscribeUrl' ? 'in transactional emails' : 'in every app'
+  const when = name === 'unsubscribeUrl' ? 'in transactional emails' : 'in some apps'
   return `\`${name}\` has no value ${when}. Enclose it: \`{% if ${name} %} ... {% endif %}\``
 }
 
@@ -169,5 +169,5 @@ function findMisplaced(html: string, { unsubscribeUrl }: LayoutFacts): string | 
     .transform(html)
   if (contents !== 1) return 'put `{{ content }}` where people see it, not in an attribute, a comment or a style'
   if (unsubscribeUrl !== null && links === 0) return NO_LINK
-  return isSubjectLinked ? 'use `{{ subject }}` as text: values of events never become links' : null
+  return isSubjectLinked ? 'use `{{ subject }}` only as text, not in a URL' : null
 }

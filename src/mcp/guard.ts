@@ -27,7 +27,7 @@ const UNKNOWN_HOST = refuse('origin_not_allowed', {
   message: 'The Host header does not match this server. Use the address in --base-url.',
 })
 const FOREIGN_ORIGIN = refuse('origin_not_allowed', {
-  message: "Pages of this origin can't call the MCP server. To allow it, add the origin to --mcp-origins.",
+  message: "Pages from this origin can't call the MCP server. To allow it, add the origin to --mcp-origins.",
 })
 const NO_JSON = refuse('unsupported_media_type', {
   message: 'The Content-Type is not JSON. Send one JSON-RPC message, with the header Content-Type: application/json.',

@@ -282,11 +282,11 @@ export const MessageSchema = object({
     }),
   ),
   again: Type.Optional(about(AgainSchema, '[How often](/docs/frequency) a person gets it.')),
-  goal: Type.Optional(about(GoalSchema, 'What its [results](/docs/results) count.')),
+  goal: Type.Optional(about(GoalSchema, 'The goal that its [results](/docs/results) count.')),
   holdback: Type.Optional(
     about(
       whole(1, MAX_HOLDBACK_PERCENT, `Enter a whole percentage from 1 to ${MAX_HOLDBACK_PERCENT}.`),
-      'The percentage of people who are [left out for comparison](/docs/holdback).',
+      'The percentage of people who are [held back for comparison](/docs/holdback).',
     ),
   ),
   topic: Type.Optional(about(TopicSchema, 'The [topic](/docs/topics) it is about.')),

@@ -183,7 +183,7 @@ function aboutDisk({ disk, writeFault }: AlertFacts): Condition[] {
       ...base,
       subject: 'writes',
       title: 'Nothing can be saved',
-      detail: `Events and contacts are refused with 503: ${writeFault}.${disk ? ` ${formatBytes(disk.freeBytes)} is free.` : ''}`,
+      detail: `Requests that save data are refused with 503: ${writeFault}.${disk ? ` ${formatBytes(disk.freeBytes)} is free.` : ''}`,
       fix: 'Free up disk space, or check the disk and the permissions of the data folder. Saving then resumes automatically.',
     })
   }

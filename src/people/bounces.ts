@@ -38,7 +38,8 @@ export const BounceReport = Type.Object(
     delivery: Type.Optional(DELIVERY),
     email: Type.Optional({
       ...EMAIL,
-      description: "The person's email address. Required without `delivery`. With it, it must be the recipient's.",
+      description:
+        "The person's email address. Required without `delivery`. If you send both, this must be the recipient.",
     }),
     reason: Type.Optional(shortText(MAX_REASON_CHARACTERS, 'text', "The mail server's reply.")),
   },

@@ -41,7 +41,7 @@ export const warnOfDates = ({ wrongDates = [] }: Pick<SavedContact, 'wrongDates'
   wrongDates.map((name) => ({
     field: `fields.${name}`,
     code: 'not_a_date',
-    message: `\`fields.${name}\` is not a date, so it triggers no message for this person. Send it like \`2026-11-30\` or \`2026-11-30T09:00:00Z\`.`,
+    message: `\`fields.${name}\` is not a date, so it triggers no message for this person. Send a date such as \`2026-11-30\` or \`2026-11-30T09:00:00Z\`.`,
   }))
 
 type MemberWrite = { fields: ContactFields; actor: string; isNew: boolean }

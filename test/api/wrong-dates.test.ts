@@ -18,7 +18,7 @@ const WARNING = {
   field: 'fields.trialEndsAt',
   code: 'not_a_date',
   message:
-    '`fields.trialEndsAt` is not a date, so it triggers no message for this person. Send it like `2026-11-30` or `2026-11-30T09:00:00Z`.',
+    '`fields.trialEndsAt` is not a date, so it triggers no message for this person. Send a date such as `2026-11-30` or `2026-11-30T09:00:00Z`.',
 }
 
 const save = (fields: object, method = 'POST', headers: Record<string, string> = {}): Promise<Answer> =>

@@ -55,8 +55,8 @@ describe("an author's own HTML", () => {
     ['<!--[if mso]>{{ event.headline }}<![endif]-->', "values can't be used in comments, such as <!--[if mso]>"],
     ['<style>p{color:{{ event.headline }}}</style>', "values can't be used in <style> or <script>"],
     ['<script>{{ event.headline }}</script>', "values can't be used in <style> or <script>"],
-    ['<{{ event.headline }}>', "values can't be used in names of elements"],
-    ['<p {{ event.headline }}>', "values can't be used in names of attributes"],
+    ['<{{ event.headline }}>', "values can't be used in element names"],
+    ['<p {{ event.headline }}>', "values can't be used in attribute names"],
   ])('is refused where a value would change it: %s', (html, broken) => {
     expect(faultOf(html + STOP)).toEqual({ broken })
   })

@@ -46,12 +46,9 @@ test.each([
   [`{{ content }}{% if logoUrl %}${LINK}{% endif %}`, [LINKLESS]],
   [
     `<img src="{{ logoUrl }}">{{ content }}${LINK}`,
-    ['`logoUrl` has no value in every app. Enclose it: `{% if logoUrl %} ... {% endif %}`.'],
+    ['`logoUrl` has no value in some apps. Enclose it: `{% if logoUrl %} ... {% endif %}`.'],
   ],
-  [
-    `<a href="{{ subject }}">{{ content }}</a>${LINK}`,
-    ['Use `{{ subject }}` as text: values of events never become links.'],
-  ],
+  [`<a href="{{ subject }}">{{ content }}</a>${LINK}`, ['Use `{{ subject }}` only as text, not in a URL.']],
   [`{{ content }${LINK}`, ['On line 1, “{{ content }” does not end with }}.']],
   [`{{ content }}{{ contact.email }}${LINK}`, [expect.stringContaining('There is no variable contact.email.')]],
   [`{{ content }}{{ unsubscribeURL }}`, ['There is no variable unsubscribeURL. Did you mean unsubscribeUrl?']],

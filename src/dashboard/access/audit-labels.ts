@@ -38,7 +38,7 @@ const ACTIONS = new Map<string, string>([
   ['member.reset_password', 'created a password link for {}'],
   ['member.set_password', 'set a password with a link'],
   ['member.change_password', 'changed their password'],
-  ['member.refuse_password', 'tried to set a password for {}, who already has one'],
+  ['member.refuse_password', 'tried to set a password for {}, who already had one'],
   ['member.end_sessions', 'ended all sessions of {}'],
   ['session.start', 'signed in'],
   ['session.end', 'signed out'],

@@ -21,10 +21,10 @@ export function RestoredNotice({ viewer: { app, member, isOperator, now }, resto
     <Notice kind="caution">
       This copy was restored from a backup on <Moment at={at} />.{' '}
       {isOperator
-        ? `${countOf(paused, 'live message was', 'live messages were')} paused, and ${countOf(ended, 'waiting email was', 'waiting emails were')} ended, because the old server may have sent ${ended === 1 ? 'it' : 'them'}. `
-        : 'Live messages were paused, and waiting emails were ended, because the old server may have sent them. '}
-      <a href={`${pathOf(app.publicId, 'deliveries')}?state=unknown`}>Check these emails</a>, then set{' '}
-      <a href={pathOf(app.publicId, 'messages')}>Messages</a> live again.
+        ? `${countOf(paused, 'live message was', 'live messages were')} paused, and ${countOf(ended, "waiting email wasn't", "waiting emails weren't")} sent, because the old server may have sent ${ended === 1 ? 'it' : 'them'}. `
+        : "Live messages were paused, and waiting emails weren't sent, because the old server may have sent them. "}
+      <a href={`${pathOf(app.publicId, 'deliveries')}?state=unknown`}>Check these emails</a>, then make{' '}
+      <a href={pathOf(app.publicId, 'messages')}>the messages</a> live again.
     </Notice>
   )
 }

@@ -101,7 +101,7 @@ const AwayTwice = ({ ask, before, later }: { ask: Ask; before: string; later: st
 const SINCE = [
   { value: 'trigger', label: 'since the trigger' },
   { value: 'ever', label: 'ever' },
-  { value: 'days', label: 'in the last days' },
+  { value: 'days', label: 'in the last N days' },
 ]
 
 const Done = ({ ask, at }: RuleProps) => (

@@ -215,7 +215,7 @@ const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused, other
   )
 }
 
-const DISCARDS = 'This discards the new key above, which waits for its record.'
+const DISCARDS = 'This discards the new key above, which is waiting for its record.'
 const STILL_SIGNS = 'The current key signs emails until the record of the new key is found.'
 
 type KeyProps = DomainProps & { isFirst: boolean }

@@ -45,7 +45,7 @@ const State = ({ settings: { optIn } }: SenderFacts) => (
   <>
     {optIn?.isOn
       ? `People with consent pending get a link that works for ${countDays(daysOf(optIn))}.`
-      : 'Off: nobody can be added with consent pending.'}{' '}
+      : 'Off: nobody is asked to confirm their address.'}{' '}
     <a href="/docs/opt-in">How it works</a>
   </>
 )

@@ -92,7 +92,7 @@ function SigningSecret({ facts, provider, shown }: Props) {
   return (
     <>
       {isTopic && !isOwner(viewer) ? (
-        <p>Owners see the URL.</p>
+        <p>Only owners can see the URL.</p>
       ) : (
         <Values>
           <Value id="webhook-url" name="URL">
@@ -132,7 +132,7 @@ const hideSecret = (saved: string | undefined, name: string) => ({
 
 const showTopic = (saved = '') => ({
   value: saved,
-  hint: 'Messages of other topics are refused.',
+  hint: 'Messages from other topics are refused.',
   autocomplete: 'off',
 })
 

@@ -39,7 +39,7 @@ export const senderWebhookRoutes = (deps: PageDependencies) =>
 /** The provider was changed meanwhile. */
 const NO_WEBHOOKS = {
   status: 409,
-  notice: "Eventpost can't read webhooks of this mail server. Use bounce reports instead.",
+  notice: "Eventpost can't read webhooks from this mail server. Use bounce reports instead.",
 }
 
 function readProvider(form: FormInput, kind: 'url' | 'signing'): HookProvider | null {

@@ -20,7 +20,7 @@ const optIn = async () => (await pages.store.mailSettings(app.id)).optIn
 
 test('is off until an owner turns it on, and shows the email as it is saved', async () => {
   expect(await textOf((await browser.get(path())).html, '.page-head .lead')).toEqual([
-    'Off: nobody can be added with consent pending. How it works',
+    'Off: nobody is asked to confirm their address. How it works',
   ])
   expect(await save({ isOn: 'on', storesIp: 'on' })).toMatchObject({ status: 303, location: path() })
   expect(await optIn()).toMatchObject({ isOn: true, days: null, storesIp: true, subject: 'Confirm', button: 'Yes' })

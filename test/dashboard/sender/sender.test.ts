@@ -317,12 +317,12 @@ describe('the signature', () => {
     const proposed = async () => (await attributesOf(await see('/domain'), '#dkimSelector', 'value'))[0]
     await make({ dkimDomain: 'first.example', dkimSelector: 'eventpost' })
     expect(await proposed()).toBe('eventpost2')
-    expect(await hints()).toBe('This discards the new key above, which waits for its record.')
+    expect(await hints()).toBe('This discards the new key above, which is waiting for its record.')
     await browser.submit(path('/domain'), path('/dkim/use'))
     await make({ dkimDomain: 'first.example', dkimSelector: 'eventpost2' })
     expect(await proposed()).toBe('eventpost3')
     expect(await hints()).toBe(
-      'This discards the new key above, which waits for its record. The current key signs emails until the record of the new key is found.',
+      'This discards the new key above, which is waiting for its record. The current key signs emails until the record of the new key is found.',
     )
     const taken = writeDkimKeys(await keys())
     await browser.submit(path('/domain'), path('/dkim/remove'))

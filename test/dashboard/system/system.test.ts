@@ -67,7 +67,7 @@ describe('System', () => {
     const restore = { at: NOW - 60_000, paused: 1, ended: 12 }
     await pages.store.setInstallValue({ name: 'restore', value: JSON.stringify(restore) })
     const browser = await pages.signedIn()
-    const notice = '1 live message was paused, and 12 waiting emails were ended'
+    const notice = "1 live message was paused, and 12 waiting emails weren't sent"
     expect(await bodyOf((await browser.get(pages.at('system'))).html)).toContain(notice)
     await recordEvent(pages, await appOf(pages), {})
     expect(await bodyOf((await browser.get(pages.at('overview'))).html)).toContain(notice)
