@@ -100,7 +100,7 @@ const AwayTwice = ({ ask, before, later }: { ask: Ask; before: string; later: st
 
 const SINCE = [
   { value: 'trigger', label: 'since the trigger' },
-  { value: 'ever', label: 'ever' },
+  { value: 'ever', label: 'at any time' },
   { value: 'days', label: 'in the last N days' },
 ]
 

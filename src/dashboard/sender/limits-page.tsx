@@ -90,7 +90,7 @@ const HourFields = ({ text, app }: { text: LimitsText; app: Viewer['app'] }) => 
 const PersonFields = ({ text }: { text: LimitsText }) => (
   <section>
     <h2>Limits per person</h2>
-    <p class="hint">Counts lifecycle emails from all messages. Transactional emails never wait.</p>
+    <p class="hint">Counts lifecycle emails from all messages. Transactional emails are not limited.</p>
     <div class="pair short">
       <Field
         name="perPersonDay"
