@@ -21,7 +21,11 @@ const ROLES = [
     label: ROLE_NAMES.editor,
     hint: 'Edits people, messages and suppressions. Makes messages live and resends emails.',
   },
-  { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Views all pages except the audit log and System. Changes nothing.' },
+  {
+    value: 'viewer',
+    label: ROLE_NAMES.viewer,
+    hint: 'Views all pages except the audit log and System. Changes nothing.',
+  },
 ]
 
 type InviteProps = { viewer: Viewer; input: { email: string; role: string }; errors?: FormError[]; notice?: string }
