@@ -71,7 +71,7 @@ let code = 0
 for (const prepare of modes) {
   if (isStopped) break
   const ignored = files.length > 0 ? [] : NOT_ON_POSTGRES.map((path) => `--path-ignore-patterns=${path}**`)
-  const words = ['test', '--parallel=4', '--no-isolate', '--timeout', '60000', ...ignored, ...files]
+  const words = ['test', '--parallel=4', '--no-isolate', '--timeout', '240000', ...ignored, ...files]
   child = Bun.spawn([process.execPath, ...words], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: {
