@@ -215,9 +215,10 @@ describe('sending all captured emails', () => {
       const { location } = await member.post(pages.at('outbox/send'), { until: until ?? '' })
       return textOf((await member.get(location ?? '')).html, '[role=status]')
     }
-    const [first, second] = await Promise.all([sendAs(browser), sendAs(other)])
-    expect(first).toEqual(["Done: 3 emails go out in a moment, except to people who can't be emailed."])
-    expect(second).toEqual(['Done: These emails were already sent or removed.'])
+    const notices = (await Promise.all([sendAs(browser), sendAs(other)])).flat()
+    // PostgreSQL may run both at the same time, so each sends some
+    const counts = notices.map((text) => /^Done: (\d+|One) emails? goe?s? out/.exec(text)?.[1]?.replace('One', '1') ?? 0)
+    expect(counts.reduce((sum, count) => sum + Number(count), 0)).toBe(3)
     expect(await sendAs(other)).toEqual(['Done: These emails were already sent or removed.'])
   })
 
