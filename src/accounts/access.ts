@@ -52,7 +52,7 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
     for (const cache of [keys, sites, hosts]) cache.forget()
   }
   const getKnown = <T>(cache: Cache<T>, key: string): T | null | undefined => {
-    if (!store.isCurrent()) forget()
+    if (!store.isCurrent()) cache.drop()
     return cache.get(key)
   }
 
@@ -116,6 +116,8 @@ const findAppsByHost = (store: Store) => (host: string) => {
 
 type Cache<T> = {
   get(key: string): T | null | undefined
+  /** What is known may be too old. Reads that are under way are not. */
+  drop(): void
   load(key: string): Promise<T | null>
   forget(): void
 }
@@ -138,8 +140,13 @@ function createCache<T>(read: (key: string) => Promise<T | null>, most: number, 
     else cacheEntry(known, key, found, most)
     return found
   }
+  const drop = (): void => {
+    known.clear()
+    missing.clear()
+  }
   return {
     get: (key) => known.get(key) ?? missing.get(key),
+    drop,
     load(key) {
       const underWay = reading.get(key)
       if (underWay) return underWay
@@ -154,8 +161,7 @@ function createCache<T>(read: (key: string) => Promise<T | null>, most: number, 
     forget() {
       generation += 1
       reading.clear()
-      known.clear()
-      missing.clear()
+      drop()
     },
   }
 }

@@ -4,13 +4,13 @@ import { createTestServer } from '../helper.ts'
 
 const keep = useClosing()
 
-/** `fail`: the next read fails. */
 async function open() {
-  let [reads, fails] = [0, false]
+  let [reads, fails, isCurrent] = [0, false, true]
   const server = keep(
     await createTestServer({
       wrapStore: (store) => ({
         ...store,
+        isCurrent: () => isCurrent,
         async findAccess(...asked) {
           reads += 1
           if (fails) throw new Error('no answer')
@@ -26,6 +26,7 @@ async function open() {
     findMany: () => Array.from({ length: 100 }, async () => await access.find(server.first.apiKey)),
     countReads: () => reads,
     setFailing: (isFailing: boolean) => void (fails = isFailing),
+    setCurrent: (isIt: boolean) => void (isCurrent = isIt),
   }
 }
 
@@ -52,4 +53,14 @@ test('a read that fails is not shared with later requests', async () => {
   expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']))
   setFailing(false)
   expect((await access.find(server.first.apiKey))?.key.id).toBe(server.first.keyId)
+})
+
+test('while nobody knows whether keys have changed, those that come at once share a read, and later ones read again', async () => {
+  const { server, access, findMany, setCurrent, countReads } = await open()
+  expect((await access.find(server.first.apiKey))?.key.id).toBe(server.first.keyId)
+  setCurrent(false)
+  await Promise.all(findMany())
+  expect(countReads()).toBe(2)
+  await access.find(server.first.apiKey)
+  expect(countReads()).toBe(3)
 })
