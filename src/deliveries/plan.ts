@@ -359,14 +359,13 @@ const RATE_LIMITED: Refused = { refusal: 'rate_limited' }
 type Planning = { changes: Changes; facts: Facts; index: number }
 
 function planWrite(planning: Planning, write: PlannedWrite): PlannedOutcome {
-  const idempotency = write.name === 'recordVisitReport' ? null : write.input.idempotency
-  if (idempotency === null) return planNow(planning, write)
   const run = () => planNow(planning, write)
-  return planOnce<Exclude<PlannedOutcome, Refused>>(
-    planning.changes.outcomes,
-    { ...idempotency, appId: write.input.appId },
-    run,
-  )
+  if (write.name === 'recordVisitReport') return run()
+  const { input } = write
+  if (input.idempotency === null) return run()
+  const { idempotency, appId, accountId } = input
+  const request = { ...idempotency, appId, accountId }
+  return planOnce<Exclude<PlannedOutcome, Refused>>(planning.changes.outcomes, request, run)
 }
 
 function planNow(planning: Planning, write: PlannedWrite): PlannedOutcome {

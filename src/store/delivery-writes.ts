@@ -9,7 +9,7 @@ import { UNSURE } from './delivery-states.ts'
 import type { Finish } from './delivery-rules.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { publicId } from '../core/ids.ts'
-import { createOnce } from './idempotency.ts'
+import { type AddOutcomes, createOnce } from './idempotency.ts'
 import { type Basis, createDeciding, type Decided } from './final-check.ts'
 import { parseRecord } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
@@ -47,6 +47,7 @@ type Parts = {
   follow: FollowUps
   brakes: Brakes
   topics: Pick<TopicWrites, 'ensureTopic'>
+  addOutcomes: AddOutcomes
   rules: Rules
 }
 
@@ -75,14 +76,24 @@ const MARKED: Marked = { isMarked: true }
  * The sender's side of the queue. Claims have a lease, and only the holder of the claim can finish a delivery; every
  * step reports whether the claim was still valid.
  */
-export function createDeliveryWrites({ db, live, ends, comparisons, follow, brakes, topics, rules }: Parts) {
+export function createDeliveryWrites({
+  db,
+  live,
+  ends,
+  comparisons,
+  follow,
+  brakes,
+  topics,
+  addOutcomes,
+  rules,
+}: Parts) {
   const reads = createDeliveryReads(db, live.findSource, { locks: true })
   const queue = createDeliveryQueue(db, rules)
   const { decideAll, checkFinally } = createDeciding(db, reads, rules)
   const { end } = ends
   const statements = prepareDeliveryStatements(db)
   const audit = createAudit(db)
-  const once = createOnce(db, rules)
+  const once = createOnce({ db, addOutcomes, rules })
 
   const readChanged = async (id: number): Promise<ChangedDelivery | Refused> => {
     const [delivery] = await reads.listDeliveriesById([id])
@@ -317,7 +328,7 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
 
     /** With all its events. A sender that has claimed it loses its claim. */
     cancelDelivery: ({ appId, id, at, by, idempotency }: Changing): Promise<ChangedDelivery | Refused> =>
-      once({ idempotency, appId }, async () => {
+      once({ idempotency, appId, accountId: by.accountId }, async () => {
         const waiting = await statements.stored.get(id, appId)
         if (!waiting) return { refusal: 'delivery_not_found' }
         const planned = rules.planCancel(waiting, { at, actor: by.actor })
@@ -329,7 +340,7 @@ export function createDeliveryWrites({ db, live, ends, comparisons, follow, brak
 
     /** It is decided now instead of when it is due. */
     sendDeliveryEarly: ({ appId, id, at, by, idempotency }: Changing): Promise<ChangedDelivery | Refused> =>
-      once({ idempotency, appId }, async () => {
+      once({ idempotency, appId, accountId: by.accountId }, async () => {
         const waiting = await statements.stored.get(id, appId)
         if (!waiting) return { refusal: 'delivery_not_found' }
         if (!rules.isSendableEarly(waiting, at)) return { refusal: 'delivery_in_use' }

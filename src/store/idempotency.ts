@@ -1,4 +1,4 @@
-import type { Sql } from './engine/sql.ts'
+import type { Maybe, Sql } from './engine/sql.ts'
 import { eachTogether, mapInOrder } from '../core/in-order.ts'
 import { type RetentionRules, selectKeptMs } from './retention.ts'
 import type { Idempotency, Refused } from './types.ts'
@@ -18,8 +18,8 @@ export type KeyedOutcomes = ReadonlyMap<string, ReadonlyMap<number | null, Store
 
 export const outcomeKey = (keyId: string, key: string): string => `${keyId} ${key}`
 
-/** What is written once, in one app. */
-export type OnceRequest = Idempotency & { appId: number }
+/** What is written once, in one app. `accountId`: of the API key. */
+export type OnceRequest = Idempotency & { appId: number; accountId: string }
 export type NewOutcome = OnceRequest & { outcome: string; contactId: number }
 
 /** Stored outcomes and those that the batch adds for its later writes. */
@@ -91,54 +91,41 @@ export function createOutcomeFacts(db: Sql, rules: OutcomeRules) {
   }
 }
 
-export type AddOutcome = (outcome: NewOutcome) => Promise<void>
-
-export function createOutcomeWrites(db: Sql): AddOutcome {
-  const add = db.prepare(
-    `INSERT INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at, app_id)
-     VALUES (?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (${db.dialect.keyOfApp('key_id', 'idempotency_key')}) DO UPDATE SET body_hash = excluded.body_hash,
-       outcome = excluded.outcome, contact_id = excluded.contact_id, created_at = excluded.created_at, app_id = excluded.app_id`,
-  )
-  return async (request) => {
-    const { keyId, bodyHash, outcome, contactId, at, appId } = request
-    await add.run(keyId, storedKey(request), bodyHash, outcome, contactId, at, appId)
-  }
-}
+export type AddOutcomes = (outcomes: readonly NewOutcome[]) => Maybe<void>
 
 /** A refusal is not stored, so this asks whether there is an outcome already. */
 const NOT_YET: Refused = { refusal: 'internal_error' }
 
-type OnceWrite = { idempotency: Idempotency | null; appId: number }
+type OnceWrite = { idempotency: Idempotency | null; appId: number; accountId: string }
+type OnceParts = { db: Sql; addOutcomes: AddOutcomes; rules: OutcomeRules & { planOnce: PlanOnce } }
 
 /** Runs a write that isn't planned in a batch, once per Idempotency-Key. */
-export function createOnce(db: Sql, rules: OutcomeRules & { planOnce: PlanOnce }) {
-  const [loadOutcomes, addOutcome] = [createOutcomeFacts(db, rules), createOutcomeWrites(db)]
+export function createOnce({ db, addOutcomes, rules }: OnceParts) {
+  const loadOutcomes = createOutcomeFacts(db, rules)
   return async <T extends OnceOutcome>(
-    { idempotency, appId }: OnceWrite,
+    { idempotency, appId, accountId }: OnceWrite,
     run: () => Promise<T | Refused>,
   ): Promise<T | Refused> => {
     if (idempotency === null) return await run()
     const known: KnownOutcomes = { stored: await loadOutcomes([idempotency]), added: new Map() }
-    const ofApp = { ...idempotency, appId }
+    const ofApp = { ...idempotency, appId, accountId }
     const before = rules.planOnce<T>(known, ofApp, () => NOT_YET)
     if (before !== NOT_YET) return before
     const done = await run()
     const outcome = rules.planOnce<T>(known, ofApp, () => done)
-    for (const parts of known.added.values()) for (const added of parts.values()) await addOutcome(added)
+    await addOutcomes([...known.added.values()].flatMap((parts) => [...parts.values()]))
     return outcome
   }
 }
 
 /** Removes records of each app that are older than it keeps them, up to `limit`. @returns how many */
 export function createOutcomeUpkeep(db: Sql, { defaultResponseDays }: OutcomeRules, limit: number) {
-  const key = db.dialect.keyOfApp('key_id', 'idempotency_key')
   const keptMs = selectKeptMs('kept.app', 'response_days', defaultResponseDays)
   const remove = db.prepare(
     `WITH RECURSIVE kept (app) AS (SELECT min(app_id) FROM idempotency_records UNION ALL
        SELECT (SELECT min(app_id) FROM idempotency_records WHERE app_id > kept.app) FROM kept WHERE app IS NOT NULL)
-     DELETE FROM idempotency_records WHERE (${key}) IN
-       (SELECT ${key} FROM kept ${db.dialect.crossJoin} idempotency_records
+     DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
+       (SELECT key_id, idempotency_key FROM kept ${db.dialect.crossJoin} idempotency_records
         ON app_id = kept.app AND created_at <= ? - ${keptMs} LIMIT ${limit})`,
   )
   return async (at: number): Promise<number> => (await remove.run(at)).changes

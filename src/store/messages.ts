@@ -8,7 +8,7 @@ import type { MessageSchedules } from './schedules.ts'
 import { MESSAGE_STATUSES, type MessageContent, type MessageRow, type MessageStatus } from './message-types.ts'
 import { auditEntries, messages, messageVersions } from './schema.ts'
 import type { AccountRules } from './account-rules.ts'
-import { createOnce, type OnceOutcome, type PlanOnce } from './idempotency.ts'
+import { type AddOutcomes, createOnce, type OnceOutcome, type PlanOnce } from './idempotency.ts'
 import type { Idempotency, Refused } from './types.ts'
 import { OWN_TEXT_NAME } from './sends.ts'
 import { prepareLazily, withValue } from './engine/statements.ts'
@@ -226,16 +226,17 @@ type Parts = {
   ids: IdSequence
   topics: Pick<TopicWrites, 'ensureTopic'>
   schedules: MessageSchedules
+  addOutcomes: AddOutcomes
   rules: MessageRules & Pick<AccountRules, 'defaultResponseDays'> & { planOnce: PlanOnce }
 }
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
-export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts) {
+export function createMessageWrites({ db, ids, topics, schedules, addOutcomes, rules }: Parts) {
   const { orm, dialect } = db
   const reads = createMessageReads(db)
 
   const audit = createAudit(db)
-  const once = createOnce(db, rules)
+  const once = createOnce({ db, addOutcomes, rules })
   const { hasDeliveries, countEmails } = createDeliveryCounts(db)
 
   const key = [messageVersions.messageId, messageVersions.version]
@@ -321,7 +322,7 @@ export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts
       idempotency = null,
       ...by
     }: MessageChange & Once & { drafts: MessageDraft[] }): Promise<SavedMessages | Refused> =>
-      once({ idempotency, appId: by.appId }, async () => {
+      once({ idempotency, ...by }, async () => {
         const facts = await mapInOrder(drafts, async (draft) => ({ draft, ...(await findFacts(by.appId, draft)) }))
         const stored = await reads.listMessages(by.appId)
         const refused = rules.refuseDrafts(facts, () => stored)
@@ -344,7 +345,7 @@ export function createMessageWrites({ db, ids, topics, schedules, rules }: Parts
       idempotency = null,
       ...by
     }: StatusChange): Promise<(Done & OnceOutcome) | Refused> =>
-      once({ idempotency, appId: by.appId }, async () => {
+      once({ idempotency, ...by }, async () => {
         const old = await reads.findMessage(by.appId, id)
         const planned = rules.planStatus({ status, content, at: by.at }, old)
         if ('refusal' in planned) return planned

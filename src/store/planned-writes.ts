@@ -7,7 +7,7 @@ import { createContactReads } from './contacts.ts'
 import { TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
 import { createMessageUses, IS_OF_MESSAGE, type MessageOfPerson, type UsedFacts } from './message-uses.ts'
 import { type IdSequence, idSince } from '../core/ids.ts'
-import { createOutcomeFacts, type NewOutcome } from './idempotency.ts'
+import { type AddOutcomes, createOutcomeFacts } from './idempotency.ts'
 import { createLiveMessages, type LiveMessages } from './live-messages.ts'
 import { createScheduleChanges } from './schedules.ts'
 import { createSendWrites } from './sends.ts'
@@ -85,7 +85,7 @@ export type RowWrites = {
   addNewPeople(counts: Plan['newPeople']): Maybe<void>
   addReports(reports: readonly NewReport[]): Maybe<void>
   addEvents(events: readonly NewEvent[]): Maybe<void>
-  addOutcomes(outcomes: readonly NewOutcome[]): Maybe<void>
+  addOutcomes: AddOutcomes
 }
 
 export function createPlannedWrites(parts: Parts) {

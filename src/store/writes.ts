@@ -105,6 +105,7 @@ export type WritesParts = { db: Sql; engine: EngineParts; sealer: Sealer; rules:
 
 export function createWrites({ db, engine, sealer, rules }: WritesParts) {
   const { ids, people, timeline, usage, mergeCounts } = engine
+  const { addOutcomes } = engine.rows
   const live = createLiveMessages(db, createMailSources(db, sealer))
   // on PostgreSQL, other instances send emails too
   const sentCache = db.dialect.engine === 'sqlite' ? createSentCache() : NO_SENT_CACHE
@@ -113,7 +114,7 @@ export function createWrites({ db, engine, sealer, rules }: WritesParts) {
   const retries = createDeliveryRetries({ db, rules })
   const topics = createTopicWrites({ db, ids, live, ends, rules })
   const schedules = createMessageSchedules({ db, live, rules })
-  const messages = createMessageWrites({ db, ids, topics, schedules, rules })
+  const messages = createMessageWrites({ db, ids, topics, schedules, addOutcomes, rules })
   const brakes = createBrakes({ db, retries, rules })
   const mailSettings = createMailSettingsWrites({ db, live, schedules, sealer, retries, brakes })
   const senderDomains = createSenderDomainWrites({ db, retries, rules })
@@ -148,7 +149,7 @@ export function createWrites({ db, engine, sealer, rules }: WritesParts) {
     ...messages,
     ...mailSettings,
     ...senderDomains.writes,
-    ...createDeliveryWrites({ db, live, ends, comparisons, follow, brakes, topics, rules }),
+    ...createDeliveryWrites({ db, live, ends, comparisons, follow, brakes, topics, addOutcomes, rules }),
     ...suppressions.writes,
     ...topics.writes,
     ...createReportWrites({ db, ends, follow, suppressPerson: suppressions.suppressPerson, brakes, rules }),

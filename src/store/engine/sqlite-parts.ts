@@ -4,7 +4,6 @@ import { createSentCache } from '../caches/sent-cache.ts'
 import { createCounters } from '../counters.ts'
 import { createEventNames } from '../events.ts'
 import type { LiveMessages } from '../live-messages.ts'
-import { createOutcomeWrites } from '../idempotency.ts'
 import { createPeople } from '../people.ts'
 import { END_PAUSED } from '../schedules.ts'
 import { createContactIndex } from '../search/contact-index.ts'
@@ -32,7 +31,6 @@ export function createSqliteParts(db: Database, { now, isAlone }: { now: () => n
   const known = createKnownReports(db)
   const contactIndex = createContactIndex(db, () => performance.now(), !isAlone)
   const sql = createSqliteSql(db)
-  const addOutcome = createOutcomeWrites(sql)
   db.run(END_PAUSED)
   const engine: EngineParts = {
     ids,
@@ -40,7 +38,7 @@ export function createSqliteParts(db: Database, { now, isAlone }: { now: () => n
     usage: createSqliteUsage(db, counters),
     newPeople: createNewPeopleReads(sql),
     timeline,
-    rows: createSqliteRows({ db, names, counters, timeline, known, contactIndex, addOutcome }),
+    rows: createSqliteRows({ db, names, counters, timeline, known, contactIndex }),
     isRepeated: createRepeatCheck(db, known),
     mergeCounts: () => {},
   }

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { Counters } from '../counters.ts'
 import type { EventNames } from '../events.ts'
-import type { AddOutcome } from '../idempotency.ts'
+import { storedKey } from '../idempotency.ts'
 import type { IsRepeated, LimitUsage, RowWrites } from '../planned-writes.ts'
 import type { ContactIndex } from '../search/contact-index.ts'
 import type { KnownReports } from '../timeline/known-reports.ts'
@@ -18,10 +18,9 @@ type Parts = {
   timeline: Timeline
   known: KnownReports
   contactIndex: Pick<ContactIndex, 'note'>
-  addOutcome: AddOutcome
 }
 
-export function createSqliteRows({ db, names, counters, timeline, known, contactIndex, addOutcome }: Parts): RowWrites {
+export function createSqliteRows({ db, names, counters, timeline, known, contactIndex }: Parts): RowWrites {
   const addContact = db.prepare(
     `INSERT INTO contacts (id, app_id, email, shown_email, first_name, last_name, source, status, created_at, updated_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -38,6 +37,13 @@ export function createSqliteRows({ db, names, counters, timeline, known, contact
   const addEvent = db.prepare(
     `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at, occurred_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  // a key that expired may not be removed yet
+  const addOutcome = db.prepare(
+    `INSERT INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at, app_id)
+     VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = excluded.body_hash, outcome = excluded.outcome,
+       contact_id = excluded.contact_id, created_at = excluded.created_at, app_id = excluded.app_id`,
   )
 
   return {
@@ -69,8 +75,9 @@ export function createSqliteRows({ db, names, counters, timeline, known, contact
       }
       if (events.length > 0) contactIndex.note(events.length)
     },
-    async addOutcomes(outcomes) {
-      for (const outcome of outcomes) await addOutcome(outcome)
+    addOutcomes(outcomes) {
+      for (const one of outcomes)
+        addOutcome.run(one.keyId, storedKey(one), one.bodyHash, one.outcome, one.contactId, one.at, one.appId)
     },
   }
 }

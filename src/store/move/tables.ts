@@ -16,27 +16,25 @@ const OWN = /^move_/
 const CONDITIONS = new Map([
   // not what is about the engine
   ['install', `name NOT IN ('${MARK}', 'timeline_until', 'timeline_merged_until')`],
-  // the newest of those that several apps have with the same key, which only PostgreSQL stores
-  [
-    'idempotency_records',
-    `NOT EXISTS (SELECT 1 FROM idempotency_records AS other WHERE other.key_id = idempotency_records.key_id
-       AND other.idempotency_key = idempotency_records.idempotency_key
-       AND (other.created_at > idempotency_records.created_at OR other.created_at = idempotency_records.created_at
-         AND other.app_id < idempotency_records.app_id))`,
-  ],
 ])
 
-/** An index on SQLite, which finds the app by the name. */
-const ADDED = new Map<string, Column[]>([
+/** What SQLite finds by another row. */
+const ADDED = new Map<string, Column>([
   [
     'contact_events',
-    [
-      {
-        name: 'app_id',
-        type: 'bigint',
-        from: 'coalesce((SELECT app_id FROM event_names WHERE event_names.id = name_id), 0)',
-      },
-    ],
+    {
+      name: 'app_id',
+      type: 'bigint',
+      from: 'coalesce((SELECT app_id FROM event_names WHERE event_names.id = name_id), 0)',
+    },
+  ],
+  [
+    'idempotency_records',
+    {
+      name: 'account_id',
+      type: 'text',
+      from: `coalesce((SELECT account_id FROM api_keys WHERE api_keys.id = key_id), '')`,
+    },
   ],
 ])
 
@@ -64,10 +62,11 @@ export function listTables(db: Database): Table[] {
 
 function toTable(name: string, rows: readonly Row[]): Table {
   const toColumn = ({ name: column, type }: Row): Column => ({ name: column, type: typeOf(`${name}.${column}`, type) })
+  const added = ADDED.get(name)
   const key = rows.filter(({ position }) => position > 0).toSorted((a, b) => a.position - b.position)
   return {
     name,
-    columns: [...rows.map(toColumn), ...(ADDED.get(name) ?? [])],
+    columns: [...rows.map(toColumn), ...(added ? [added] : [])],
     key: key.map(toColumn),
     condition: CONDITIONS.get(name) ?? 'true',
   }

@@ -249,6 +249,7 @@ const OUTCOME_COLUMNS = {
   contact_id: 'bigint',
   created_at: 'bigint',
   app_id: 'bigint',
+  account_id: 'text',
 } as const
 const NEW_PEOPLE_COLUMNS = { account_id: 'text', month: 'text', count: 'bigint' } as const
 const HOUR_COLUMNS = {
@@ -406,6 +407,7 @@ const toOutcomeRow = (outcome: NewOutcome): Row => ({
   contact_id: outcome.contactId,
   created_at: outcome.at,
   app_id: outcome.appId,
+  account_id: outcome.accountId,
 })
 
 const toContactRow = (contact: NewContact): Row => ({

@@ -37,6 +37,8 @@ const OF_ACCOUNTS = [
   'requests',
   'sender_domains',
 ]
+/** Each key counts in all apps of its account. The rows name an app, too, whose days they last. */
+const OF_KEYS = ['idempotency_records']
 /** Of SQLite, which is never spread: what they index has the app. */
 const INDEXES = /^(contact_events|contact_index_progress|contact_names.*|timeline|timeline_run_rows|timeline_runs)$/
 
@@ -65,7 +67,7 @@ describe('on PostgreSQL', () => {
   })
 
   const ownerOf = (table: string): 'app_id' | 'account_id' | null =>
-    OF_INSTALLATION.includes(table) ? null : OF_ACCOUNTS.includes(table) ? 'account_id' : 'app_id'
+    OF_INSTALLATION.includes(table) ? null : [...OF_ACCOUNTS, ...OF_KEYS].includes(table) ? 'account_id' : 'app_id'
 
   test('each table belongs to apps, to accounts or to the installation', () => {
     const names = tables.map(({ name }) => name)

@@ -6,16 +6,17 @@ import type { Claim, MessageContent } from '../../../src/store/message-types.ts'
 import { DEADLINES } from '../../../src/store/postgres/connection.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { Store } from '../../../src/store/store.ts'
+import type { Refused } from '../../../src/store/types.ts'
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
 import { CAPTURED, RECORD } from '../conformance/delivery-queue.ts'
-import { AT, BY, DAY, done, eventWrite, HOUR, newAccount, visitReportWrite } from '../samples.ts'
+import { AT, BY, DAY, done, eventWrite, HOUR, idempotency, newAccount, visitReportWrite } from '../samples.ts'
 
 /** Longer than a test takes on a busy machine. */
 const PATIENT = { ...DEADLINES, statementMs: 50_000, lockMs: 40_000, answerMs: 60_000 }
 const RULES = { ...STORE_RULES, mostRequests: { refused: 4, unkeyed: 4, accepted: 4 } }
 /** What a test may add. */
 const ADDED = `activation_notes, app_mail_settings, captured_mails, compared_people, contacts, deliveries, ended_topics,
-  events, limit_waits, message_versions, messages, people_results, request_callers, requests, suppressions, topics,
+  events, idempotency_records, limit_waits, message_versions, messages, people_results, request_callers, requests, suppressions, topics,
   uncompared_people`
 let server: PostgresServer
 let watch: Bun.SQL
@@ -223,6 +224,44 @@ test('a person who leaves is seen by an email that waits for it since a moment',
     late: () => second.recordVisitReport(visitReportWrite({ at: AT + HOUR, items: [leave] })),
   })
   expect((await first.listDeliveriesById([one.id]))[0]?.dueAt).toBe(AT + HOUR)
+})
+
+describe('one Idempotency-Key in two requests at once counts once', () => {
+  const MISMATCH: Refused = { refusal: 'idempotency_mismatch' }
+  const keyed = (bodyHash: string) => idempotency({ bodyHash })
+  const GRACE = 'grace@example.com'
+  const record = (store: Store, appId = 1) =>
+    store.recordEvent(eventWrite({ appId, email: GRACE, idempotency: keyed(`event of ${appId}`) }))
+  const closeGateOfKeys = () => closeGate('INSERT ON idempotency_records FOR EACH ROW')
+
+  test('in two apps', async () => {
+    await closeGateOfKeys()
+    const [one, other] = await race({ early: () => record(first), late: () => record(second, 2) })
+    expect([other, await count('events')]).toEqual([MISMATCH, 1])
+    expect(await record(second)).toEqual({ ...done(one), replayed: true })
+  })
+
+  const claimAndCancel = async () => {
+    await goLive()
+    const { id } = await claim(second)
+    return () => second.cancelDelivery({ appId: 1, id, at: AT, by: BY, idempotency: keyed('cancel') })
+  }
+
+  test('where an event is first', async () => {
+    const cancel = await claimAndCancel()
+    await closeGateOfKeys()
+    const [one, other] = await race({ early: () => record(first), late: cancel })
+    expect(other).toEqual(MISMATCH)
+    expect(await record(second)).toEqual({ ...done(one), replayed: true })
+  })
+
+  test('where another change is first', async () => {
+    const cancel = await claimAndCancel()
+    await closeGateOfKeys()
+    const [one, other] = await race({ early: cancel, late: () => record(first) })
+    expect(other).toEqual(MISMATCH)
+    expect(await cancel()).toEqual({ ...done(one), replayed: true })
+  })
 })
 
 describe('while a write waits for its first row, it holds none of those that follow', () => {

@@ -71,7 +71,13 @@ test('statements that follow a commit are refused', async () => {
   expect(await listWritten()).toEqual([])
 })
 
-const outcome = (key: string): NewOutcome => ({ ...idempotency({ key }), appId: 1, outcome: '{}', contactId: 1 })
+const outcome = (key: string): NewOutcome => ({
+  ...idempotency({ key }),
+  appId: 1,
+  accountId: 'acc_1',
+  outcome: '{}',
+  contactId: 1,
+})
 
 test('rows that wait in a failed transaction are not those of the next one', async () => {
   const ids = createIdSequence(() => AT)

@@ -494,7 +494,9 @@ CREATE TABLE idempotency_records (
   created_at bigint NOT NULL,
   -- whose days a record lasts
   app_id bigint NOT NULL,
-  PRIMARY KEY (key_id, idempotency_key, app_id)
+  -- of the API key
+  account_id text NOT NULL,
+  PRIMARY KEY (key_id, idempotency_key, account_id)
 );
 
 CREATE TABLE install (
