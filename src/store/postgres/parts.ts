@@ -14,7 +14,7 @@ import type { Postgres, Run, Send } from './connection.ts'
 import { createCounterMerge } from './counter-parts.ts'
 import type { AppLook } from './instance.ts'
 import { createPostgresUsage, LIMIT_TABLES } from './limit-usage.ts'
-import { listOf, lockPeople, PEOPLE_BY_ADDRESS } from './people-locks.ts'
+import { keyOfPerson, listOf, lockAddresses, lockPeople, PEOPLE_BY_ADDRESS } from './people-locks.ts'
 import { type Columns, type Row, rowsAs } from './rows.ts'
 import { toStorable } from './storable-text.ts'
 
@@ -96,7 +96,7 @@ function createPeople(
   { lookAt, onDeliveries, opened }: PeopleParts,
 ): EngineParts['people'] {
   const open = perTransaction(() => ({ people: new Map<string, Person>(), suppressing: new Set<number>() }))
-  const keyOf = (appId: number, email: string): string => `${appId}:${email}`
+  const keyOf = (appId: number, email: string): string => keyOfPerson({ appId, email })
   const text = lockPeople(
     'id, app_id AS app, email, first_name IS NULL OR last_name IS NULL AS "lacksName"',
     `SELECT person.id FROM ${PEOPLE_BY_ADDRESS}`,
@@ -115,16 +115,26 @@ function createPeople(
     return new Map(rows.map(({ id, until }) => [Number(id), Number(until)]))
   }
 
+  const appsOf = (keys: readonly PersonKey[]): number[] => [...new Set(keys.map(({ appId }) => appId))]
+  /** Whether there are suppressions must be read after that. */
+  const lookAgain = async (newcomers: PersonKey[]): Promise<readonly AppLook[]> => {
+    if (newcomers.length === 0) return []
+    const [, apps] = await Promise.all([lockAddresses(run, newcomers, 'SHARE'), lookAt(appsOf(newcomers))])
+    return apps
+  }
+
   return {
     async load(keys) {
       const { people, suppressing } = open()
       people.clear()
-      const wanted = [...new Map(keys.map((key) => [keyOf(key.appId, key.email), key])).values()]
+      const wanted = [...new Map(keys.map((key) => [keyOfPerson(key), key])).values()]
       const locked = wanted.length === 0 ? [] : run(text, [listOf(wanted)])
-      const looked = lookAt([...new Set(wanted.map(({ appId }) => appId))])
+      const looked = lookAt(appsOf(wanted))
       const [rows, apps] = await Promise.all([locked, looked, opened()])
-      const unsureUntil = await listUnsure(apps, wanted)
-      for (const { app, hasDeliveries, hasSuppressions } of apps) {
+      const known = new Set(rows.map(({ app, email }) => keyOf(app as number, email as string)))
+      const newcomers = wanted.filter((key) => !known.has(keyOfPerson(key)))
+      const [unsureUntil, later] = await Promise.all([listUnsure(apps, wanted), lookAgain(newcomers)])
+      for (const { app, hasDeliveries, hasSuppressions } of [...apps, ...later]) {
         if (hasDeliveries) onDeliveries(app)
         if (hasSuppressions) suppressing.add(app)
       }

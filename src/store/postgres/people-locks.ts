@@ -1,6 +1,7 @@
 /**
- * The order of locks, which is the same in each transaction: limits, then people, then deliveries, each in the order of
- * their ids. What decides about a person is read after that, so it stays as it is until the commit.
+ * The order of locks, which is the same in each transaction: limits, then people, then addresses without a person, then
+ * deliveries, each in the order of their ids. What decides about a person is read after that, so it stays as it is until
+ * the commit.
  */
 import type { ReadEvent } from '../event-texts.ts'
 import { isPlanned } from '../engine/engine.ts'
@@ -75,8 +76,21 @@ export const lockPeople = (columns: string, ids: string): string =>
   `SELECT person.* FROM (${ids} ORDER BY id) AS ids CROSS JOIN LATERAL
      (SELECT ${columns} FROM contacts WHERE contacts.id = ids.id LIMIT 1 FOR UPDATE) AS person`
 
+export const keyOfPerson = ({ appId, email }: PersonKey): string => `${appId}:${email}`
+
+/** As many as the table has rows. */
+const ADDRESS_LOCKS = 4_096
+/** The same on each instance, whatever its version. */
+const lockOf = (one: PersonKey): number => Bun.hash.crc32(keyOfPerson(one)) % ADDRESS_LOCKS
+
+/** Those of a person who isn't there. `SHARE`: to add the person. What is read of the address comes after it. */
+export const lockAddresses = (run: Run, people: readonly PersonKey[], mode: 'SHARE' | 'UPDATE') =>
+  run(`SELECT 1 FROM address_locks WHERE ${POSTGRES.isOneOf('number', '$1')} ORDER BY number FOR ${mode}`, [
+    JSON.stringify(people.map(lockOf)),
+  ])
+
 const LOCK_NAMED = lockPeople(
-  'id',
+  'id, app_id AS "appId", email',
   `SELECT person.id FROM ${PEOPLE_BY_ADDRESS}
    UNION SELECT value AS id FROM ${POSTGRES.numbersOf('$2', 'contact_ids')}
    UNION SELECT contact_id FROM deliveries WHERE ${POSTGRES.isOneOf('id', '$3')}`,
@@ -104,5 +118,11 @@ export async function lockPeopleOf(run: Run, jobs: readonly Job[], readEvent: Re
     if (query) contacts.push(...(await run(query.text, query.values)).map(({ id }) => Number(id)))
   }
   if (people.length + deliveries.length + contacts.length === 0) return
-  await run(LOCK_NAMED, [listOf(people), JSON.stringify(contacts), JSON.stringify(deliveries)])
+  const locked = await run(LOCK_NAMED, [listOf(people), JSON.stringify(contacts), JSON.stringify(deliveries)])
+  const known = new Set(locked.map((row) => keyOfPerson(row as PersonKey)))
+  const changed = named.filter((_, index) => !isPlanned(jobs[index] as Job)).flatMap((one) => one.people ?? [])
+  const unknown = changed.filter((one) => !known.has(keyOfPerson(one)))
+  if (unknown.length === 0) return
+  // the second time for people who were added meanwhile
+  await Promise.all([lockAddresses(run, unknown, 'UPDATE'), run(LOCK_NAMED, [listOf(unknown), '[]', '[]'])])
 }

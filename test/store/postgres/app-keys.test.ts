@@ -9,6 +9,7 @@ import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
 /** Each server would have all their rows: they are few, or live for an hour. */
 const OF_INSTALLATION = [
   'accounts',
+  'address_locks',
   'alerts',
   'api_keys',
   'apps',

@@ -226,6 +226,52 @@ test('a person who leaves is seen by an email that waits for it since a moment',
   expect((await first.listDeliveriesById([one.id]))[0]?.dueAt).toBe(AT + HOUR)
 })
 
+describe('a person has the status of their address', () => {
+  const statusOf = async (): Promise<unknown> => (await first.findContact(1, ADA))?.status
+  const record = () => first.recordEvent(eventWrite())
+  const BOUNCED = { email: ADA, reason: 'bounced' } as const
+  const by = { ...BY, why: 'asked' }
+  const suppress = () => second.suppress({ appId: 1, at: AT, by, ...BOUNCED })
+  const SUPPRESSING: [string, () => Promise<unknown>][] = [
+    ['alone', suppress],
+    ['with others', () => second.suppressMany({ appId: 1, at: AT, by, noted: 1, rows: [BOUNCED] })],
+  ]
+  const report = () => second.reportAddress({ appId: 1, at: AT, email: ADA, kind: 'bounced', reason: '550' })
+
+  test.each([...SUPPRESSING, ['by a report', report]])(
+    'that is suppressed %s while they are added',
+    async (_, late) => {
+      await closeGate('INSERT ON contacts FOR EACH ROW')
+      await race({ early: record, late })
+      expect([await statusOf(), await count('suppressions')]).toEqual(['bounced', 1])
+    },
+  )
+
+  test.each(SUPPRESSING)('that was being suppressed %s when they were added', async (_, early) => {
+    // the last that it writes
+    await closeGate('INSERT ON audit_entries FOR EACH ROW')
+    await race({ early, late: record })
+    expect([await statusOf(), await count('suppressions')]).toEqual(['bounced', 1])
+  })
+
+  test('that is freed while they are added', async () => {
+    await suppress()
+    await closeGate('INSERT ON contacts FOR EACH ROW')
+    await race({ early: record, late: () => second.unsuppress({ appId: 1, email: ADA, at: AT }) })
+    expect([await statusOf(), await count('suppressions')]).toEqual(['subscribed', 0])
+  })
+
+  test('that is not locked for those who are known', async () => {
+    await record()
+    const listLocks = () => database.unsafe(`SELECT number, xmax::text FROM address_locks WHERE xmax::text <> '0'`)
+    const before = await listLocks()
+    for (const store of [first, second]) await store.recordEvent(eventWrite({ name: 'e' }))
+    await suppress()
+    expect(before.length).toBeGreaterThan(0)
+    expect(await listLocks()).toEqual(before)
+  })
+})
+
 describe('one Idempotency-Key in two requests at once counts once', () => {
   const MISMATCH: Refused = { refusal: 'idempotency_mismatch' }
   const keyed = (bodyHash: string) => idempotency({ bodyHash })

@@ -535,6 +535,13 @@ CREATE TABLE settings_version (
 );
 INSERT INTO settings_version (only_row, version) VALUES (true, 0);
 
+-- Addresses without a person, by hash: whoever adds the person waits for whoever changes what is stored for the address,
+-- such as a suppression, and the other way round.
+CREATE TABLE address_locks (
+  number bigint PRIMARY KEY
+);
+INSERT INTO address_locks (number) SELECT number FROM generate_series(0, 4095) AS number;
+
 CREATE TABLE limit_usage (
   bucket text NOT NULL,
   second bigint NOT NULL,
