@@ -10,10 +10,12 @@ const SHARES = 4
 /** How long instances have to renew their leases once the database is back. */
 const RETURN_MS = 30_000
 
-/** `?1`: the instance that asks. It must have run for a while to take another one for stopped. */
-export const IS_CLAIMER_RUNNING = `EXISTS (SELECT 1 FROM instances WHERE holder = claimed_by
-  AND (held_until > ${DATABASE_NOW} OR EXISTS (SELECT 1 FROM instances AS own WHERE own.holder = ?1
-    AND own.held_since > ${DATABASE_NOW} - ${RETURN_MS})))`
+/**
+ * `?1`: the instance that asks. It must have run for a while to take another one for stopped, even one whose number
+ * somebody else has by now: it may come back with another number.
+ */
+export const IS_CLAIMER_RUNNING = `(EXISTS (SELECT 1 FROM instances WHERE holder = claimed_by AND held_until > ${DATABASE_NOW})
+  OR EXISTS (SELECT 1 FROM instances AS own WHERE own.holder = ?1 AND own.held_since > ${DATABASE_NOW} - ${RETURN_MS}))`
 
 type Due = { id: number; dueAt: number; app: number }
 

@@ -394,6 +394,19 @@ test('claims are released only if their instance has stopped', async () => {
   expect(await first.markSent(handed)).toEqual({ isMarked: false, because: 'lost' })
 })
 
+test('claims of an instance whose number another one has by now are released only after a while', async () => {
+  const [first, second] = await openTwo()
+  const { createApp, queue, claimOne } = createQueue(Object.assign(() => first, { reopen: async () => {} }))
+  const app = await createApp()
+  await queue(app, 1)
+  await first.markHanded({ ...(await claimOne(app, first.instanceId)), record: RECORD })
+  await database.run('UPDATE instances SET holder = $1 WHERE holder = $2', ['newcomer', first.instanceId])
+  const release = () => second.releaseClaims({ notOf: second.instanceId, at: AT + HOUR })
+  expect(await release()).toEqual({ released: 0, unconfirmed: 0 })
+  await database.run('UPDATE instances SET held_since = 0 WHERE holder = $1', [second.instanceId])
+  expect(await release()).toEqual({ released: 0, unconfirmed: 1 })
+})
+
 const DUE = isLong ? 10_000 : 600
 
 /** Without triggers, which count them. */
