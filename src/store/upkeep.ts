@@ -52,11 +52,11 @@ export function createUpkeep({ db, timeline, usage, mergeCounts, rules }: Upkeep
         await secrets.run(secretsAt),
         await setups.run(setUpsAt),
       ]
-      const used = await usage.removeExpired(usageSecond)
-      const others = used + (await removeOutcomes(at)) + (await removeBatches(at)) + (await removeRequests(at))
-      // last: others wait for what it locks
+      const others = (await removeOutcomes(at)) + (await removeBatches(at)) + (await removeRequests(at))
+      // last: others wait for what they lock, most of all for limits
       await mergeCounts(at)
-      return { deleted: runs.reduce((sum, run) => sum + run.changes, others) }
+      const used = await usage.removeExpired(usageSecond)
+      return { deleted: runs.reduce((sum, run) => sum + run.changes, others + used) }
     },
   }
 }

@@ -18,6 +18,11 @@ export class IdsUsedUp extends Error {
   override name = 'IdsUsedUp'
 }
 
+/** What this instance took for stored is no longer there: the next try looks. */
+export class Outdated extends Error {
+  override name = 'Outdated'
+}
+
 /** A row that was missing when it was looked for, as with 23505. */
 const UNIQUE = '23505'
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', UNIQUE])
@@ -48,7 +53,7 @@ const codeOf = (error: unknown): string => read(error, 'code')
 
 /** Another transaction was in the way: the same again can succeed. */
 export const isConflict = (error: unknown): boolean =>
-  CONFLICTS.has(stateOf(error)) || sourceOf(error) instanceof IdsUsedUp
+  CONFLICTS.has(stateOf(error)) || [IdsUsedUp, Outdated].some((one) => sourceOf(error) instanceof one)
 
 function isNotAdmitted(error: unknown): boolean {
   const source = withoutQuery(error)

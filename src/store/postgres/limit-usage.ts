@@ -9,6 +9,7 @@ import type { CountedLimit, LimitUse } from '../types.ts'
 import type { LimitUsage } from '../planned-writes.ts'
 import type { Postgres } from './connection.ts'
 import { POSTGRES } from '../engine/sql.ts'
+import { Outdated } from './faults.ts'
 import { DATABASE_NOW } from './instance.ts'
 import { type Row, rowsAs } from './rows.ts'
 
@@ -151,6 +152,9 @@ export function createPostgresUsage({ run }: Pick<Postgres, 'run'>) {
       await lock(sorted)
       const unknown = sorted.filter(({ bucket }) => !windows.has(bucket))
       if (unknown.length === 0) return
+      // people may be locked by now, because nobody waited for limits that were known
+      const removed = unknown.filter(({ bucket }) => known.delete(bucket))
+      if (removed.length > 0) throw new Outdated('Another instance has removed the row of a limit')
       const rows = unknown.map((limit) => ({ bucket: limit.bucket, seconds: secondsOf(limit) }))
       await run(ADD_WINDOWS, [JSON.stringify(rows)])
       await lock(unknown)

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { mapInOrder } from '../../../src/core/in-order.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
-import type { Claim, MessageContent } from '../../../src/store/message-types.ts'
+import type { Claim, MessageContent, SendWrite } from '../../../src/store/message-types.ts'
 import { DEADLINES } from '../../../src/store/postgres/connection.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -16,8 +16,8 @@ const PATIENT = { ...DEADLINES, statementMs: 50_000, lockMs: 40_000, answerMs: 6
 const RULES = { ...STORE_RULES, mostRequests: { refused: 4, unkeyed: 4, accepted: 4 } }
 /** What a test may add. */
 const ADDED = `activation_notes, app_mail_settings, captured_mails, compared_people, contacts, deliveries, ended_topics,
-  events, idempotency_records, limit_waits, message_versions, messages, people_results, request_callers, requests, suppressions, topics,
-  uncompared_people`
+  events, idempotency_records, limit_usage, limit_waits, limit_windows, message_versions, messages, people_results,
+  request_callers, requests, suppressions, topics, uncompared_people`
 let server: PostgresServer
 let watch: Bun.SQL
 /** one connection, which holds the gate */
@@ -386,6 +386,20 @@ describe('while a write waits for its first row, it holds none of those that fol
     })
   })
 
+  test('limits that were idle', async () => {
+    const limits = [{ bucket: 'events:key_1', max: 9, windowMs: HOUR }]
+    const use = (store: Store, email: string) => () => store.recordEvent(eventWrite({ email, limits }))
+    await use(second, ADA)()
+    await database.unsafe('DELETE FROM limit_windows')
+    await expectInOrder({
+      change: 'INSERT ON limit_windows FOR EACH ROW',
+      later: [`contacts WHERE email = '${ADA}'`],
+      early: use(first, 'grace@example.com'),
+      late: use(second, ADA),
+    })
+    expect(await count('limit_windows WHERE total = 2')).toBe(1)
+  })
+
   test('waits for limits', async () => {
     const save = (store: Store, apps: number[]) => () =>
       store.saveLimitWaits({ waits: apps.map((appId) => ({ appId, from: AT, until: AT + HOUR })) })
@@ -427,6 +441,49 @@ const REQUEST = {
   requestId: 'r',
   count: 1,
 } as const
+
+test('a clean-up that still deletes holds no limit', async () => {
+  const limits = [{ bucket: 'events:key_1', max: 9, windowMs: HOUR }]
+  done(await first.recordEvent(eventWrite({ limits, idempotency: idempotency() })))
+  await database.unsafe('UPDATE limit_usage SET second = second - 7200')
+  await closeGate('DELETE ON idempotency_records FOR EACH ROW')
+  let free = 0
+  const late = async (): Promise<void> => void (free = await countFree('limit_windows'))
+  const [cleaned] = await race({ early: () => first.cleanUp({ at: AT + 400 * DAY }), late })
+  done(cleaned)
+  expect([free, await count('limit_usage')]).toEqual([1, 0])
+})
+
+describe('the first email of an app that has a text of its own', () => {
+  const send = (store: Store, email: string) => () => store.sendMail({ ...SEND, email })
+  const SEND: SendWrite = {
+    ...eventWrite(),
+    keyId: 'key_1',
+    messageId: null,
+    mail: { subject: 'S', body: 'B' },
+    unlinked: 0,
+  }
+
+  test('does not wait for a change of settings', async () => {
+    await closeGate('INSERT ON app_mail_settings FOR EACH ROW')
+    let waiting = 0
+    const meanwhile = async (): Promise<void> => void (waiting = await countWaiting())
+    const early = () => first.setMailSettings({ ...BY, appId: 1, settings: { perPersonDay: 2 } })
+    const [, sent] = await race({ early, late: send(second, ADA), meanwhile })
+    expect([waiting, done(sent).created]).toEqual([1, true])
+  })
+
+  test('is one of two that are sent at once', async () => {
+    await send(second, ADA)()
+    await database.unsafe('TRUNCATE messages, message_versions, deliveries')
+    await goLive()
+    await second.recordEvent(eventWrite())
+    await closeGate('INSERT ON messages FOR EACH ROW')
+    const sent = await race({ early: send(first, 'a@example.com'), late: send(second, 'b@example.com') })
+    expect(sent.map((one) => done(one).created)).toEqual([true, true])
+    expect(await count(`messages WHERE name = ''`)).toBe(1)
+  })
+})
 
 test('a full log of requests is cut without waiting for a caller that another instance counts', async () => {
   const add = (store: Store, caller: string, n: number) => () =>

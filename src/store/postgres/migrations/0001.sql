@@ -1255,9 +1255,12 @@ CREATE TRIGGER api_keys_cached AFTER INSERT OR DELETE OR UPDATE OF key_hash, nam
   FOR EACH ROW EXECUTE FUNCTION note_settings();
 CREATE TRIGGER identity_secrets_cached AFTER INSERT OR UPDATE OR DELETE ON identity_secrets
   FOR EACH ROW EXECUTE FUNCTION note_settings();
-CREATE TRIGGER messages_cached AFTER INSERT OR UPDATE OR DELETE ON messages
-  FOR EACH ROW EXECUTE FUNCTION note_settings();
-CREATE TRIGGER message_versions_cached AFTER INSERT OR UPDATE OR DELETE ON message_versions
+-- The message without a name is added with the first email that has a text of its own. An instance that doesn't know it
+-- can't add another one. A version is added with a change of its message.
+CREATE TRIGGER messages_added AFTER INSERT ON messages
+  FOR EACH ROW WHEN (NEW.name <> '') EXECUTE FUNCTION note_settings();
+CREATE TRIGGER messages_cached AFTER UPDATE OR DELETE ON messages FOR EACH ROW EXECUTE FUNCTION note_settings();
+CREATE TRIGGER message_versions_cached AFTER UPDATE OR DELETE ON message_versions
   FOR EACH ROW EXECUTE FUNCTION note_settings();
 CREATE TRIGGER message_schedules_cached AFTER INSERT OR UPDATE OF is_over ON message_schedules
   FOR EACH ROW EXECUTE FUNCTION note_settings();
