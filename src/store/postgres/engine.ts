@@ -1,5 +1,6 @@
 import type { EventText, ReadEvent } from '../event-texts.ts'
 import { NO_READER } from '../event-texts.ts'
+import { mapInOrder } from '../../core/in-order.ts'
 import { createJobs, isPlanned, reportBrokenJob } from '../engine/engine.ts'
 import type { Sealer } from '../engine/sealing.ts'
 import type { Channel } from '../engine/writer.ts'
@@ -99,6 +100,30 @@ const CONCURRENT: ReadonlySet<WriteName> = new Set([
 /** One at a time on all instances, as on SQLite, because they decide by settings that others may be changing. */
 const changesSettings = (job: Job): boolean => !isPlanned(job) && !CONCURRENT.has(job.name)
 
+/**
+ * What instances note about keys, requests and themselves: rows that all of them change. Each has a transaction of its own,
+ * after its group, so that none holds such a row while it waits for what a group of another instance has locked.
+ */
+const NOTES: ReadonlySet<WriteName> = new Set([
+  'addCalls',
+  'addNotes',
+  'addRequests',
+  'noteKeyUse',
+  'saveLimitWaits',
+  'touch',
+])
+const isNote = ({ name }: Job): boolean => NOTES.has(name)
+
+const withNotesApart =
+  (commit: (jobs: Job[]) => Promise<Outcome[]>) =>
+  async (jobs: Job[]): Promise<Outcome[]> => {
+    if (!jobs.some(isNote)) return await commit(jobs)
+    const [notes, others] = [jobs.filter(isNote), jobs.filter((job) => !isNote(job))]
+    const stored = others.length > 0 ? await commit(others) : []
+    const noted = (await mapInOrder(notes, (note) => commit([note]))).flat()
+    return jobs.map((job) => (isNote(job) ? noted : stored).shift() as Outcome)
+  }
+
 export type EngineOptions = { instance: Instance; sealer: Sealer; readEvent?: ReadEvent; rules: Rules }
 
 /** `epoch`: of when it read what it writes. */
@@ -117,7 +142,7 @@ export function createPostgresEngine(
   const [first, second] = [open(0), open(1)]
   return {
     writeNames: first.writeNames,
-    commit: createLanes([first.run, second.run], (jobs) => listPeople(jobs, readOnce)),
+    commit: withNotesApart(createLanes([first.run, second.run], (jobs) => listPeople(jobs, readOnce))),
     close: async () => {},
     onForeignWrite: options.instance.onForeignWrite,
     onLimitUse: (listener) => void useListeners.push(listener),

@@ -1,4 +1,6 @@
 /** Writes of two instances about the same people and emails, one of which began before the other ended. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { mapInOrder } from '../../../src/core/in-order.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
@@ -507,4 +509,20 @@ test('a full log of requests is cut without waiting for a caller that another in
       ['key_2', 1],
     ],
   ])
+})
+
+test('new people and what instances note about requests never wait for each other in a circle', async () => {
+  const keys = ['key_1', 'key_2']
+  const note = (store: Store, turn: number): Promise<unknown>[] => {
+    const [mine = '', other = ''] = turn % 2 === 0 ? keys : keys.toReversed()
+    const event = (name: string) => store.recordEvent(eventWrite({ email: `${name}${turn}@example.com`, at: AT + turn }))
+    const person = (name: string): Promise<unknown> => event(`${store.instanceId}-${name}`)
+    const requests = () => store.addRequests([mine, other].map((caller) => ({ ...REQUEST, caller })))
+    const uses = () => store.noteKeyUse(keys.map((keyId) => ({ keyId, lastUsedAt: AT + turn, seenInBrowserAt: null })))
+    return store === first
+      ? [person('a'), requests(), person('b'), uses(), store.touch({})]
+      : [uses(), person('a'), store.touch({}), requests(), person('b')]
+  }
+  for (let turn = 0; turn < 30; turn += 1) await Promise.all([...note(first, turn), ...note(second, turn)])
+  expect(readFileSync(join(server.folder, 'log'), 'utf8').match(/deadlock detected/g) ?? []).toEqual([])
 })
