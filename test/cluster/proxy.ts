@@ -16,6 +16,8 @@ export async function startProxy(targets: () => readonly Target[]) {
   const open = new Set<Socket>()
   let turn = 0
   let isCut = false
+  /** connections of an earlier one are silent */
+  let generation = 0
   let decide: (text: string) => Fate = () => 'pass'
 
   const server = createServer((client) => {
@@ -23,21 +25,24 @@ export async function startProxy(targets: () => readonly Target[]) {
     const target = all[turn++ % Math.max(1, all.length)]
     if (isCut || target === undefined) return client.destroy()
     const behind = connect(target.port, target.host)
+    const own = generation
     let [isSilent, isEnding] = [false, false]
+    const mayPass = (): boolean => !isSilent && own === generation
     for (const [one, other] of [
       [client, behind],
       [behind, client],
     ] as const) {
       open.add(one)
       one.setNoDelay(true)
-      one.on('error', () => other.destroy())
+      one.on('error', () => {})
       one.on('close', () => {
         open.delete(one)
-        other.destroy()
+        // nobody hears the end of a silent connection
+        if (own === generation) other.destroy()
       })
     }
     client.on('data', (data) => {
-      if (isSilent) return
+      if (!mayPass()) return
       const fate = decide(data.toString('latin1'))
       if (fate === 'cut') return void client.destroy()
       isSilent = fate !== 'pass'
@@ -46,7 +51,7 @@ export async function startProxy(targets: () => readonly Target[]) {
     })
     behind.on('data', (data) => {
       if (isEnding) client.destroy()
-      else if (!isSilent) client.write(data)
+      else if (mayPass()) client.write(data)
     })
     return undefined
   })
@@ -68,6 +73,10 @@ export async function startProxy(targets: () => readonly Target[]) {
     },
     heal(): void {
       isCut = false
+    },
+    /** What is connected hears nothing any more, not even an end; what connects from now on works. */
+    silence(): void {
+      generation += 1
     },
     async stop(): Promise<void> {
       closeAll()

@@ -26,6 +26,8 @@ export type Channel = {
   close: () => Promise<void>
   onForeignWrite: (listener: () => void) => void
   onBroken: (listener: (reason: string) => void) => void
+  /** A commit of its own; left out: it is one of a group. */
+  touch?: () => Promise<Outcome<'touch'>>
   /** of limits that several instances share; absent if this process counts alone */
   onLimitUse?: (listener: (uses: LimitUse[]) => void) => void
   /** How long a group may wait to become larger; left out: not at all. For engines whose transactions cost much. */

@@ -10,6 +10,7 @@ import {
   isAborted,
   isBroken,
   isConflict,
+  isEndedAlone,
   isLostConnection,
   isPassingFault,
   isUnanswered,
@@ -23,6 +24,11 @@ export const DEADLINES = {
   /** The server ends what takes longer. */
   statementMs: 8_000,
   lockMs: 3_000,
+  /**
+   * The server ends a transaction that waits longer for its client: an instance that stands still has locks. One that is
+   * only busy tries again. The two transactions of an instance may hold the same lock, one after the other.
+   */
+  idleMs: 1_000,
   /** For a server that no longer answers, which the client would await for ever. */
   answerMs: 10_000,
   /**
@@ -47,11 +53,10 @@ const MOST_PER_PLAN = 4_096
 const isTimeToPlan = (transactions: number): boolean =>
   transactions >= FIRST_PLANS && (transactions % MOST_PER_PLAN === 0 || Number.isInteger(Math.log2(transactions)))
 
-const limitsOf = ({ statementMs, lockMs, answerMs }: Deadlines): Record<string, number> => ({
+const limitsOf = ({ statementMs, lockMs, idleMs }: Deadlines): Record<string, number> => ({
   statement_timeout: statementMs,
   lock_timeout: lockMs,
-  // for the server's side of a connection that was cut
-  idle_in_transaction_session_timeout: 2 * answerMs,
+  idle_in_transaction_session_timeout: idleMs,
 })
 
 /** Runs one text; `values` are its parameters. `count`: the rows that it returned or changed. */
@@ -180,6 +185,8 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
      */
     transaction: <Result>(work: () => Promise<Result>, flush?: () => void): Promise<Result> =>
       begin('ISOLATION LEVEL READ COMMITTED', work, flush),
+    /** To connections that were made before (ms, monotonic). */
+    listen: (madeBefore: number) => pool.listen(madeBefore, (connection) => runsOn(connection).run('SELECT 1', [])),
     close: pool.close,
   }
 }
@@ -236,7 +243,7 @@ function openTransaction(here: Runs, { beginning, flush, answerMs, commitMs }: O
       isOver = true
       const answer = await inTime(here.run('COMMIT', []), commitMs).catch(noteFailure)
       // what the server refused before, or the commit itself
-      const refused = failures.find((reason) => !isLostConnection(reason))
+      const refused = failures.find((reason) => !isLostConnection(reason) || isEndedAlone(reason))
       if (refused !== undefined) throw refused
       if (failures.length > 0) throw new UnknownCommit('PostgreSQL did not confirm a commit', { cause: failures[0] })
       if (answer?.command === 'ROLLBACK') throw new Error('PostgreSQL rolled a transaction back')

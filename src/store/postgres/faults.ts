@@ -28,6 +28,8 @@ const UNIQUE = '23505'
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', UNIQUE])
 /** The server ended the connection, or has none. */
 const LOST = /^(08\w{3}|57P0[1-5]|25P0[34])$/
+/** The server ended a connection whose transaction stood still: nothing of it is stored. */
+const STOOD_STILL = '25P03'
 /** A standby, or a server that was the primary before. */
 const READ_ONLY = '25006'
 const NO_CONNECTION = '53300'
@@ -68,7 +70,10 @@ const isDuplicate = (error: unknown): boolean => stateOf(error) === UNIQUE
 
 export const isUnanswered = (error: unknown): boolean => sourceOf(error) instanceof NoAnswer
 
-/** At a commit, whether anything was stored is unknown. */
+/** Not because of the server or the way to it. */
+export const isEndedAlone = (error: unknown): boolean => stateOf(error) === STOOD_STILL
+
+/** At a commit, whether anything was stored is unknown, unless the connection ended alone. */
 export const isLostConnection = (error: unknown): boolean =>
   isUnanswered(error) || CONNECTION_CODES.test(codeOf(error)) || LOST.test(stateOf(error))
 
@@ -77,6 +82,7 @@ export function mostTries(error: unknown): number {
   // may be there for good
   if (isDuplicate(error)) return 3
   if (isConflict(error)) return 6
+  if (isEndedAlone(error)) return 3
   // the server may have closed a connection that was idle
   return isLostConnection(error) && !isUnanswered(error) ? 2 : 1
 }

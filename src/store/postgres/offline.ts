@@ -4,13 +4,14 @@ import { StoreError } from '../engine/errors.ts'
 import { createSecrets } from '../engine/sealed-columns.ts'
 import { createSealer } from '../engine/sealing.ts'
 import { holdAll, type Restored } from '../restores.ts'
-import { connectPostgres, type Postgres } from './connection.ts'
+import { connectPostgres, DEADLINES, type Postgres } from './connection.ts'
 import { DATABASE_NOW } from './instance.ts'
 import { isEmpty } from './migrations.ts'
 
 /** @throws StoreError `missing` or `folder_in_use` */
 async function whileStopped<T>(location: PostgresLocation, work: (postgres: Postgres) => Promise<T>): Promise<T> {
-  const postgres = connectPostgres({ ...location, connections: 2 })
+  // nobody waits for its locks
+  const postgres = connectPostgres({ ...location, connections: 2 }, { ...DEADLINES, idleMs: 60_000 })
   const name = describeLocation(location)
   try {
     if (await isEmpty(postgres)) throw new StoreError('missing', `There is no Eventpost data in ${name}.`)

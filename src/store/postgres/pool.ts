@@ -3,7 +3,8 @@
  * lead to a server that is gone.
  */
 import type { SQL } from 'bun'
-import { isLostConnection, NoAnswer } from './faults.ts'
+import { isEndedAlone, isLostConnection, NoAnswer } from './faults.ts'
+import type { Listening } from './heartbeat.ts'
 import { inTime } from './in-time.ts'
 
 type Waiting = { lend: (connection: SQL) => void; timer: ReturnType<typeof setTimeout> }
@@ -24,16 +25,18 @@ const OPEN_AGAIN_MS = 50
 
 export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptions) {
   const idle: SQL[] = []
-  const all = new Set<SQL>()
+  /** when each was made (ms, monotonic) */
+  const all = new Map<SQL, number>()
   const opened = new WeakSet<SQL>()
   const waiting: Waiting[] = []
+  const listeners = new Set<(connection: SQL) => void>()
   let isClosed = false
   /** since the server takes no connections (ms, monotonic) */
   let refusedAt: number | null = null
 
   const make = (): SQL => {
     const connection = connect(() => discard(connection))
-    all.add(connection)
+    all.set(connection, performance.now())
     return connection
   }
 
@@ -53,6 +56,7 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
 
   const give = (connection: SQL): void => {
     if (!all.has(connection)) return
+    for (const listener of listeners) listener(connection)
     const next = waiting.shift()
     if (next === undefined) return void idle.push(connection)
     clearTimeout(next.timer)
@@ -108,14 +112,36 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
         give(connection)
         return result
       } catch (error) {
-        if (isBroken(error)) for (const one of [connection, ...idle]) discard(one)
+        if (isEndedAlone(error)) discard(connection)
+        else if (isBroken(error)) for (const one of [connection, ...idle]) discard(one)
         else give(connection)
         throw error
       }
     },
+    /** To connections that were made before (ms, monotonic). Idle ones are asked; the others are in use. */
+    listen(madeBefore: number, ask: (connection: SQL) => Promise<unknown>): Listening {
+      const old = [...all].filter(([, madeAt]) => madeAt < madeBefore).map(([connection]) => connection)
+      const [silent, asked] = [new Set(old), new Set(idle.filter((connection) => old.includes(connection)))]
+      for (const connection of asked) {
+        idle.splice(idle.indexOf(connection), 1)
+        void ask(connection).then(
+          () => give(connection),
+          () => discard(connection),
+        )
+      }
+      const hear = (connection: SQL): void => void silent.delete(connection)
+      listeners.add(hear)
+      return {
+        hasHeard: () => silent.size < old.length,
+        end(isGone) {
+          listeners.delete(hear)
+          for (const connection of silent) if (isGone || asked.has(connection)) discard(connection)
+        },
+      }
+    },
     async close(): Promise<void> {
       isClosed = true
-      for (const connection of all) end(connection)
+      for (const connection of all.keys()) end(connection)
       all.clear()
     },
   }

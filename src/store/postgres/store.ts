@@ -1,14 +1,18 @@
 import type { ReadEvent } from '../event-texts.ts'
 import { createSealer } from '../engine/sealing.ts'
+import { reportBrokenJob } from '../engine/engine.ts'
 import { StoreError } from '../engine/errors.ts'
+import { createInstallWrites } from '../install.ts'
 import { createSecrets } from '../engine/sealed-columns.ts'
 import { describeLocation, type PostgresLocation, userOf } from '../../core/data-location.ts'
 import { MARK, readMark, refuseMarked } from '../move/mark.ts'
 import type { Rules } from '../plan-types.ts'
 import { assembleStore, type Store } from '../store.ts'
-import { connectPostgres, type Deadlines, type Postgres } from './connection.ts'
+import type { Outcome } from '../writes.ts'
+import { connectPostgres, DEADLINES, type Deadlines, type Postgres } from './connection.ts'
 import { createPostgresEngine } from './engine.ts'
-import { describeFault, isDenied } from './faults.ts'
+import { describeFault, isDenied, isPassingFault } from './faults.ts'
+import { startHeartbeat } from './heartbeat.ts'
 import { joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
@@ -28,15 +32,19 @@ type OpenOptions = {
 
 /** Of their own, so that no lease waits for a busy pool. */
 const LEASE_CONNECTIONS = 2
+/** For each step of the heartbeat. */
+const BEAT_MS = 1_000
 
 /** @throws StoreError with the reason and the remedy */
 export async function openPostgresStore(location: PostgresLocation, options: OpenOptions): Promise<Store> {
   const { now = Date.now, readEvent, rules, masterKey = null, mayCreate = true, onCreate = () => {} } = options
   const postgres = connectPostgres(location, options.deadlines)
   const leases = connectPostgres({ ...location, connections: LEASE_CONNECTIONS }, options.deadlines)
+  const soon = { ...DEADLINES, answerMs: BEAT_MS, openMs: BEAT_MS, waitMs: BEAT_MS, graceMs: 0 }
+  const heart = connectPostgres({ ...location, connections: 1 }, soon)
   const sealer = createSealer(masterKey)
   const disconnect = async (): Promise<void> => {
-    await Promise.all([postgres.close(), leases.close()])
+    await Promise.all([postgres, leases, heart].map((one) => one.close()))
   }
   const join = async () => {
     try {
@@ -59,17 +67,20 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
   }
   const instance = await join()
   instance.start()
+  const beat = () => heart.run('SELECT 1', [])
+  const stopHeartbeat = startHeartbeat({ beat, listenTo: [postgres.listen, leases.listen] })
   // beside the first requests, because it may take a minute; it only affects speed
   void analyzeUnknown(postgres).catch(() => {})
   const sizes = createSizes(postgres)
   const channel = createPostgresEngine(postgres, { instance, sealer, readEvent, rules })
   const close = async (): Promise<void> => {
+    stopHeartbeat()
     // its leases end by themselves, too
     await instance.leave().catch(() => {})
     await disconnect()
   }
   return assembleStore(
-    { ...channel, close },
+    { ...channel, touch: createTouch(leases), close },
     {
       instances: instance,
       sql: postgres.sql,
@@ -111,6 +122,20 @@ const unreachable = (error: unknown, location: PostgresLocation): StoreError => 
 }
 
 const withStop = (error: unknown): string => describeFault(error).replace(/\.?$/, '.')
+
+/** Beside the groups of writes, which may wait for another instance. */
+function createTouch({ sql }: Postgres): () => Promise<Outcome<'touch'>> {
+  const { touch } = createInstallWrites(sql)
+  return async () => {
+    try {
+      return await touch({})
+    } catch (error) {
+      if (isPassingFault(error)) return { refusal: 'unavailable', reason: describeFault(error) }
+      reportBrokenJob('touch', error)
+      return { refusal: 'internal_error' }
+    }
+  }
+}
 
 const SIZE_EVERY_MS = 60_000
 

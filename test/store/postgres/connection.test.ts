@@ -7,6 +7,7 @@ import type { Sql } from '../../../src/store/engine/sql.ts'
 import type { NewOutcome } from '../../../src/store/idempotency.ts'
 import { createLiveMessages } from '../../../src/store/live-messages.ts'
 import { connectPostgres, DEADLINES, type Postgres } from '../../../src/store/postgres/connection.ts'
+import { mostTries, UnknownCommit } from '../../../src/store/postgres/faults.ts'
 import { isEmpty, migrate } from '../../../src/store/postgres/migrations.ts'
 import { createPostgresParts } from '../../../src/store/postgres/parts.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
@@ -125,7 +126,29 @@ test.each([true, false])(
     const seconds = (ms: number): string => `${ms / 1_000}s`
     expect(await limitOf('statement_timeout')).toBe(seconds(DEADLINES.statementMs))
     expect(await limitOf('lock_timeout')).toBe(seconds(DEADLINES.lockMs))
+    expect(await limitOf('idle_in_transaction_session_timeout')).toBe(seconds(DEADLINES.idleMs))
     await one.close()
+  },
+)
+
+test.each([true, false])(
+  'a transaction that stands still is ended, and certainly not stored, prepared: %p',
+  async (prepares) => {
+    const place = { url: server.url('postgres'), connections: 1, prepares }
+    const impatient = connectPostgres(place, { ...DEADLINES, idleMs: 50 })
+    const isEnded = async (): Promise<boolean> =>
+      (await postgres.run("SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction'", [])).length === 0
+    const ended = await impatient
+      .transaction(async () => {
+        await impatient.run("INSERT INTO written VALUES ('stood still')", [])
+        while (!(await isEnded())) await Bun.sleep(5)
+      })
+      .catch((error: unknown) => error)
+    expect(ended).not.toBeInstanceOf(UnknownCommit)
+    expect(mostTries(ended)).toBeGreaterThan(1)
+    expect(await listWritten()).toEqual([])
+    expect((await impatient.run('SELECT 1 AS one', []))[0]).toEqual({ one: 1 })
+    await impatient.close()
   },
 )
 

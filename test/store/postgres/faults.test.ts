@@ -5,11 +5,12 @@ import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { readEventText } from '../../../src/events/event-input.ts'
 import { Unavailable } from '../../../src/store/engine/errors.ts'
 import { connectPostgres, DEADLINES, type Postgres } from '../../../src/store/postgres/connection.ts'
+import { startHeartbeat } from '../../../src/store/postgres/heartbeat.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
 import { type Proxy, startProxy } from '../../cluster/proxy.ts'
-import { contactWrite, done, eventWrite, idempotency, newAccount } from '../samples.ts'
+import { contactWrite, done, eventWrite, HOUR, idempotency, newAccount } from '../samples.ts'
 
 const CONNECTIONS = 4
 const FAULTS = isLong ? 200 : 30
@@ -238,6 +239,175 @@ test('the store works again within 2 seconds after a restart of the server', asy
   expect(performance.now() - upAt).toBeLessThan(2_000)
   expect(await store.findContact(1, newEmail())).toBeNull()
 }, 240_000)
+
+/** Until `isOver`. @returns the longest time without an accepted event (ms), and how many were accepted */
+async function sendUntil(
+  isOver: () => boolean,
+  record: () => Promise<object>,
+): Promise<{ gapMs: number; count: number }> {
+  let [lastMs, gapMs, count] = [performance.now(), 0, 0]
+  while (!isOver()) {
+    const outcome = await record()
+    if (!('refusal' in outcome)) {
+      gapMs = Math.max(gapMs, performance.now() - lastMs)
+      lastMs = performance.now()
+      count += 1
+    }
+    await Bun.sleep(20)
+  }
+  return { gapMs: Math.max(gapMs, performance.now() - lastMs), count }
+}
+
+describe('an instance that stands still in its transactions', () => {
+  const limitOf = (key: string) => [{ bucket: `events:${key}`, max: 1_000_000, windowMs: HOUR }]
+  const STAND_STILL_MS = 4_000
+  let other: Store
+  let frozen: Postgres
+  beforeAll(async () => {
+    other = await openPostgresStore({ ...locationOf(server.port), connections: 10 }, OPTIONS)
+    done(await other.createAccount(newAccount(2)))
+  })
+  afterAll(async () => {
+    await frozen?.close()
+    await other?.close()
+  })
+
+  test('stops others for about 2 seconds at most, and leaves them ready', async () => {
+    const [first, second] = [newEmail(), newEmail()]
+    const ofFirst = () => other.recordEvent(eventWrite({ email: first, limits: limitOf('key_1') }))
+    const ofSecond = () =>
+      other.recordEvent(eventWrite({ email: second, appId: 2, accountId: 'acc_2', limits: limitOf('key_2') }))
+    done(await ofFirst())
+    done(await ofSecond())
+    frozen = connectPostgres(locationOf(server.port))
+    const standStill = () =>
+      frozen
+        .transaction(async () => {
+          await frozen.run("SELECT 1 FROM limit_windows WHERE bucket = 'events:key_1' FOR UPDATE", [])
+          await new Promise(() => {})
+        })
+        .catch(() => {})
+    // both of its lanes: the second one's lock follows that of the first
+    void standStill()
+    void standStill()
+    while ((await countOf("FROM pg_stat_activity WHERE state = 'idle in transaction'")) === 0) await Bun.sleep(5)
+    const until = performance.now() + STAND_STILL_MS
+    const isOver = (): boolean => performance.now() > until
+    const readiness = sendUntil(isOver, async () => ((await other.canCommit()) ? {} : { refusal: 'unavailable' }))
+    const noise = Array.from({ length: 8 }, () => sendUntil(isOver, ofFirst))
+    const [ofOther, ready, ...ofSame] = await Promise.all([sendUntil(isOver, ofSecond), readiness, ...noise])
+    console.log(
+      'FIG frozen',
+      Math.round(ofOther.gapMs),
+      ready.gapMs,
+      ofSame.map(({ gapMs }) => Math.round(gapMs)).join(),
+    )
+    expect(ofOther.gapMs).toBeLessThan(2_500)
+    for (const { gapMs } of ofSame) expect(gapMs).toBeLessThan(3_000)
+    expect(ready.gapMs).toBeLessThan(500)
+  }, 60_000)
+})
+
+describe('connections that fall silent while new ones work', () => {
+  test('are replaced, also those in use, and nothing that was acknowledged is lost', async () => {
+    const silent = await openPostgresStore({ ...locationOf(proxy.port), connections: 10 }, OPTIONS)
+    const acknowledged = new Set<string>()
+    const send = async (): Promise<object> => {
+      const email = newEmail()
+      const write = eventWrite({ email, idempotency: idempotency({ key: `silent-${email}` }) })
+      let outcome = await silent.recordEvent(write)
+      while ('refusal' in outcome) outcome = (await Bun.sleep(20), await silent.recordEvent(write))
+      acknowledged.add(email)
+      return outcome
+    }
+    let isOver = false
+    const load = Array.from({ length: 12 }, () => sendUntil(() => isOver, send))
+    const reads = sendUntil(
+      () => isOver,
+      async () => (await silent.findContact(1, 'nobody@example.com').catch(() => ({ refusal: 'unavailable' }))) ?? {},
+    )
+    const current = sendUntil(
+      () => isOver,
+      async () => (silent.isCurrent() ? {} : { refusal: 'unavailable' }),
+    )
+    await Bun.sleep(500)
+    proxy.silence()
+    await Bun.sleep(5_000)
+    isOver = true
+    const gaps = await Promise.all([...load, reads, current])
+    await silent.close()
+    console.log('FIG silent', gaps.map(({ gapMs }) => Math.round(gapMs)).join())
+    for (const { gapMs } of gaps) expect(gapMs).toBeLessThan(3_000)
+    const stored = await admin.run(
+      'SELECT email, count(*) AS n FROM events JOIN contacts ON contacts.id = contact_id GROUP BY 1',
+      [],
+    )
+    const counts = new Map(stored.map(({ email, n }) => [String(email), Number(n)]))
+    expect([...acknowledged].filter((email) => counts.get(email) !== 1)).toEqual([])
+    expect(acknowledged.size).toBeGreaterThan(100)
+  }, 60_000)
+})
+
+describe('a statement that takes long', () => {
+  const place = () => ({ ...locationOf(proxy.port), connections: 2 })
+  const isBeat = (text: string): boolean => text.includes('SELECT 2')
+  /** Beside a heartbeat. @returns whether it answered */
+  async function sleepOn(
+    one: Postgres,
+    { seconds, heart, during }: { seconds: number; heart: Postgres; during: () => unknown },
+  ): Promise<boolean> {
+    await one.run('SELECT 1', [])
+    const beat = () => heart.run('SELECT 2', [])
+    await beat()
+    const stop = startHeartbeat({ beat, listenTo: [one.listen] })
+    // an idle connection is beside the one that is in use
+    const [slept] = await Promise.allSettled([
+      one.run('SELECT pg_sleep($1::float8)', [seconds]),
+      one.run('SELECT 1', []),
+      Bun.sleep(100).then(during),
+    ])
+    stop()
+    return slept.status === 'fulfilled'
+  }
+  const hearts: Postgres[] = []
+  const openBoth = () => {
+    const [one, heart] = [
+      connectPostgres(place(), { ...DEADLINES, statementMs: 20_000, answerMs: 20_000 }),
+      connectPostgres({ ...place(), connections: 1 }, { ...DEADLINES, answerMs: 500 }),
+    ]
+    hearts.push(one, heart)
+    return { one, heart }
+  }
+  afterAll(async () => {
+    for (const one of hearts) await one.close()
+  })
+
+  test('goes on while only the connection of the heartbeat is silent', async () => {
+    const { one, heart } = openBoth()
+    let beats = 0
+    const during = () => proxy.onRequest((text) => (isBeat(text) && (beats += 1) === 1 ? 'swallow' : 'pass'))
+    expect(await sleepOn(one, { seconds: 3, heart, during })).toBe(true)
+    expect(beats).toBeGreaterThan(5)
+  }, 30_000)
+
+  test('goes on while the process is busy for seconds', async () => {
+    const { one, heart } = openBoth()
+    const during = async () => {
+      for (let time = 0; time < 3; time += 1) {
+        Bun.sleepSync(1_500)
+        await Bun.sleep(50)
+      }
+    }
+    expect(await sleepOn(one, { seconds: 6, heart, during })).toBe(true)
+  }, 30_000)
+
+  test('ends when all connections are silent', async () => {
+    const { one, heart } = openBoth()
+    const startedAt = performance.now()
+    expect(await sleepOn(one, { seconds: 15, heart, during: proxy.silence })).toBe(false)
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
+  }, 30_000)
+})
 
 test(`no connection is left behind by ${FAULTS} faults`, async () => {
   for (let fault = 0; fault < FAULTS; fault += 1) {
