@@ -1,10 +1,11 @@
 /** Instances and databases that fail, on real servers. `bun run test:cluster` runs it in its long form. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
+import { eventpostJson } from '../cli/process.ts'
 import { report } from '../faults/figures.ts'
-import { type Cluster, FROM, prepare, startCluster } from './instances.ts'
+import { type Cluster, FROM, type Instance, prepare, startCluster } from './instances.ts'
 import { type Databases, startDatabases } from './databases.ts'
-import { type Ledger, readStored, startLoad } from './load.ts'
+import { type Ledger, readStored, startLoad, startSenders } from './load.ts'
 
 /** Only on request: it takes minutes. */
 const IS_ON = process.env.CLUSTER !== undefined
@@ -14,6 +15,7 @@ const DUE = IS_LONG ? 10_000 : 500
 const EVENT = 'results_ready'
 const DUE_EVENT = 'due'
 const LEASE_MS = 31_000
+const FROZEN_MS = 6_000
 const LONG_MS = 300_000
 
 let databases: Databases
@@ -55,6 +57,12 @@ async function until(isReached: () => Promise<boolean> | boolean, what: string, 
   }
 }
 
+/** An account with limits. */
+async function createLimited(name: string): Promise<{ apiKey: string; appId: string }> {
+  const words = ['account', 'create', '--email', `${name}@example.com`, '--app', 'Limited']
+  return await eventpostJson(words, { env: { EVENTPOST_DATABASE_URL: databases.url() } })
+}
+
 const NUMBERS_PER_CASE = 1_000_000
 let cases = 0
 async function underLoad(work: () => Promise<void>): Promise<{ ledger: Ledger; stored: Map<number, number> }> {
@@ -84,10 +92,7 @@ describe.skipIf(!IS_ON)('three instances on a primary with a synchronous replica
   test(
     'accept exactly 6,000 events in an hour',
     async () => {
-      const env = { EVENTPOST_DATABASE_URL: databases.url() }
-      const { eventpostJson } = await import('../cli/process.ts')
-      const words = ['account', 'create', '--email', 'limited@example.com', '--app', 'Limited']
-      const other = await eventpostJson<{ apiKey: string; appId: string }>(words, { env })
+      const other = await createLimited('limited')
       let [accepted, refused] = [0, 0]
       const body = JSON.stringify({ app: other.appId, email: 'one@example.com', event: 'e', createContact: true })
       const headers = { Authorization: `Bearer ${other.apiKey}`, 'Content-Type': 'application/json' }
@@ -195,23 +200,67 @@ describe.skipIf(!IS_ON)('three instances on a primary with a synchronous replica
     LONG_MS,
   )
 
-  test(
-    'lose nothing when the primary is killed and the replica promoted',
+  test.skipIf(!IS_LONG)(
+    'go on while one of them is frozen in its transactions',
     async () => {
+      const [first, ...others] = cluster.instances as [Instance, Instance, Instance]
+      const [one, two] = [await createLimited('one'), await createLimited('two')]
+      const { host } = new URL(cluster.url)
+      const send = (instances: Instance[], begun: { apiKey: string; appId: string }) =>
+        startSenders(
+          instances.map(({ url }) => url),
+          { ...begun, host },
+        )
+      const frozen = send([first], one)
+      const [same, other] = [send(others, one), send(others, two)]
+      await Bun.sleep(LOAD_MS)
+      first.signal('SIGSTOP')
+      let wereReady = true
+      const until = performance.now() + FROZEN_MS
+      while (performance.now() < until) {
+        await Bun.sleep(20)
+        wereReady &&= others.every(({ isUp }) => isUp)
+      }
+      const gaps = { same: await same.stop(), other: await other.stop() }
+      first.signal('SIGCONT')
+      await frozen.stop()
+      for (const [whose, gapMs, mostMs] of [
+        ['of the same key', gaps.same, 3_000],
+        ['of another key', gaps.other, 2_500],
+      ] as const) {
+        report({
+          target: `An instance frozen: longest time without an event ${whose} on the others`,
+          asked: `${mostMs} ms at most`,
+          measured: `${Math.round(gapMs)} ms`,
+          isReached: gapMs <= mostMs,
+        })
+      }
+      expect(gaps.same).toBeLessThanOrEqual(3_000)
+      expect(gaps.other).toBeLessThanOrEqual(2_500)
+      expect(wereReady).toBe(true)
+    },
+    LONG_MS,
+  )
+
+  test.each([false, true])(
+    'lose nothing when the primary fails and the replica is promoted; without a sign of it: %p',
+    async (isSilent) => {
       let answeredAt = 0
       const found = await underLoad(async () => {
-        answeredAt = await databases.failOver()
+        answeredAt = await databases.failOver({ isSilent })
       })
       const lastMs = Math.max(0, ...found.ledger.failedAt.filter((at) => at > answeredAt)) - answeredAt
       const ms = Math.max(0, Math.round(lastMs))
+      const what = isSilent ? 'The primary silent' : 'The primary killed'
       report({
-        target: 'Errors after the new primary answers',
+        target: `${what}: errors after the new one answers`,
         asked: '2,000 ms at most',
         measured: `${ms} ms`,
         isReached: ms <= 2_000,
       })
-      expectComplete('The primary killed', found)
+      expectComplete(what, found)
       expect(ms).toBeLessThanOrEqual(2_000)
+      await databases.replace()
     },
     LONG_MS,
   )

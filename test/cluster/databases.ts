@@ -1,4 +1,4 @@
-/** A primary and a synchronous replica. */
+/** A primary and a synchronous replica, which takes its place when it fails. */
 import { type PostgresServer, startPostgres, startReplica } from '../postgres/server.ts'
 import { type Proxy, startProxy, type Target } from './proxy.ts'
 
@@ -14,11 +14,17 @@ const targetOf = ({ port }: PostgresServer): Target => ({ host: '127.0.0.1', por
 export async function startDatabases() {
   const primary = await startPostgres(SETTINGS)
   await runOn(primary, 'postgres', `CREATE DATABASE ${NAME}`)
-  const replica = await startReplica(primary, SETTINGS)
-  // only now: without a replica, each commit would wait for one
-  await runOn(primary, 'postgres', "ALTER SYSTEM SET synchronous_standby_names = '*'")
-  await runOn(primary, 'postgres', 'SELECT pg_reload_conf()')
+  const servers = [primary]
   let current = primary
+  const addReplica = async (): Promise<PostgresServer> => {
+    const replica = await startReplica(current, SETTINGS)
+    servers.push(replica)
+    // only now: without a replica, each commit would wait for one
+    await runOn(current, 'postgres', "ALTER SYSTEM SET synchronous_standby_names = '*'")
+    await runOn(current, 'postgres', 'SELECT pg_reload_conf()')
+    return replica
+  }
+  let replica = await addReplica()
   const proxies: Proxy[] = []
 
   return {
@@ -29,18 +35,26 @@ export async function startDatabases() {
       return { url: `postgres://postgres@127.0.0.1:${way.port}/${NAME}`, way }
     },
     url: (): string => current.url(NAME),
-    /** Kills the primary, promotes the replica, and leads everyone to it. @returns when it accepted writes (ms, monotonic) */
-    async failOver(): Promise<number> {
-      await primary.kill()
-      proxies.forEach((one) => one.cut())
+    /**
+     * Kills the primary, promotes the replica, and leads everyone to it. `isSilent`: no connection ends, as if the primary's
+     * machine lost power. @returns when it accepted writes (ms, monotonic)
+     */
+    async failOver({ isSilent }: { isSilent: boolean }): Promise<number> {
+      if (isSilent) proxies.forEach((one) => one.darken())
+      await current.kill()
+      if (!isSilent) proxies.forEach((one) => one.cut())
       await replica.promote()
       current = replica
       proxies.forEach((one) => one.heal())
       return await answeredAt(replica)
     },
+    /** For the next failure. */
+    async replace(): Promise<void> {
+      replica = await addReplica()
+    },
     async stop(): Promise<void> {
       for (const one of proxies) await one.stop()
-      for (const one of [replica, primary]) await one.stop()
+      for (const one of servers.toReversed()) await one.stop()
     },
   }
 }

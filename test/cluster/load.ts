@@ -80,6 +80,45 @@ export function startLoad(
   }
 }
 
+const SENDERS = 4
+
+/** Clients that send events of a few people to the instances, in turn. `stop`: the longest time without an accepted one (ms). */
+export function startSenders(
+  urls: readonly string[],
+  { apiKey, appId, host }: { apiKey: string; appId: string; host: string },
+) {
+  let [isOver, turn, lastMs, gapMs] = [false, 0, performance.now(), 0]
+  const send = async (email: string): Promise<boolean> => {
+    const response = await fetch(`${urls[turn++ % urls.length]}/api/v1/events`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json', Host: host },
+      body: JSON.stringify({ app: appId, email, event: 'seen', createContact: true }),
+      signal: AbortSignal.timeout(ANSWER_MS),
+    }).catch(() => null)
+    await response?.arrayBuffer().catch(() => {})
+    return response?.ok ?? false
+  }
+  const noteGap = (): void => void (gapMs = Math.max(gapMs, performance.now() - lastMs))
+  const work = async (index: number): Promise<void> => {
+    for (let time = 0; !isOver; time += 1) {
+      if (await send(`sender${index}.${time % 20}@example.com`)) {
+        noteGap()
+        lastMs = performance.now()
+      }
+      await Bun.sleep(WAIT_MS)
+    }
+  }
+  const running = Promise.all(Array.from({ length: SENDERS }, (_, index) => work(index)))
+  return {
+    async stop(): Promise<number> {
+      noteGap()
+      isOver = true
+      await running
+      return gapMs
+    },
+  }
+}
+
 /** How often each number from `first` on is in the database. */
 export async function readStored(url: string, first: number): Promise<Map<number, number>> {
   const sql = new Bun.SQL(url, { max: 1 })

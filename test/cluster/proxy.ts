@@ -18,9 +18,18 @@ export async function startProxy(targets: () => readonly Target[]) {
   let isCut = false
   /** connections of an earlier one are silent */
   let generation = 0
+  let isDark = false
   let decide: (text: string) => Fate = () => 'pass'
 
+  /** Answers nothing, ever. */
+  const hold = (client: Socket): void => {
+    open.add(client)
+    client.on('error', () => {})
+    client.on('close', () => open.delete(client))
+    client.resume()
+  }
   const server = createServer((client) => {
+    if (isDark) return hold(client)
     const all = targets()
     const target = all[turn++ % Math.max(1, all.length)]
     if (isCut || target === undefined) return client.destroy()
@@ -73,10 +82,16 @@ export async function startProxy(targets: () => readonly Target[]) {
     },
     heal(): void {
       isCut = false
+      isDark = false
     },
     /** What is connected hears nothing any more, not even an end; what connects from now on works. */
     silence(): void {
       generation += 1
+    },
+    /** What is connected, and what connects until it heals, hears nothing any more. */
+    darken(): void {
+      generation += 1
+      isDark = true
     },
     async stop(): Promise<void> {
       closeAll()

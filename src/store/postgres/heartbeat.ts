@@ -4,11 +4,14 @@
  */
 const BEAT_MS = 500
 const AGAIN_MS = 100
-/** How long, and by how many answers of a new connection, the old ones have time to answer. */
+/** How long, and for how many answers of a new connection, the old ones have time to answer. */
 const LISTEN_MS = 400
 const LISTENS = 4
 
-/** `end`: closes those that said nothing; only the idle ones unless `isGone`. */
+/** For each beat. A slow server costs no more than a new connection for the next beat. */
+export const BEAT_DEADLINES = { answerMs: 500, openMs: 1_000, waitMs: 1_000, graceMs: 0 }
+
+/** `end`: closes those that said nothing, if they are gone. */
 export type Listening = { hasHeard: () => boolean; end: (isGone: boolean) => void }
 
 type Parts = {

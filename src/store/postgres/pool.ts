@@ -121,8 +121,8 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
     /** To connections that were made before (ms, monotonic). Idle ones are asked; the others are in use. */
     listen(madeBefore: number, ask: (connection: SQL) => Promise<unknown>): Listening {
       const old = [...all].filter(([, madeAt]) => madeAt < madeBefore).map(([connection]) => connection)
-      const [silent, asked] = [new Set(old), new Set(idle.filter((connection) => old.includes(connection)))]
-      for (const connection of asked) {
+      const silent = new Set(old)
+      for (const connection of idle.filter((one) => silent.has(one))) {
         idle.splice(idle.indexOf(connection), 1)
         void ask(connection).then(
           () => give(connection),
@@ -135,7 +135,7 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
         hasHeard: () => silent.size < old.length,
         end(isGone) {
           listeners.delete(hear)
-          for (const connection of silent) if (isGone || asked.has(connection)) discard(connection)
+          if (isGone) silent.forEach(discard)
         },
       }
     },

@@ -12,7 +12,7 @@ import type { Outcome } from '../writes.ts'
 import { connectPostgres, DEADLINES, type Deadlines, type Postgres } from './connection.ts'
 import { createPostgresEngine } from './engine.ts'
 import { describeFault, isDenied, isPassingFault } from './faults.ts'
-import { startHeartbeat } from './heartbeat.ts'
+import { BEAT_DEADLINES, startHeartbeat } from './heartbeat.ts'
 import { joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
@@ -32,16 +32,13 @@ type OpenOptions = {
 
 /** Of their own, so that no lease waits for a busy pool. */
 const LEASE_CONNECTIONS = 2
-/** For each step of the heartbeat. */
-const BEAT_MS = 1_000
 
 /** @throws StoreError with the reason and the remedy */
 export async function openPostgresStore(location: PostgresLocation, options: OpenOptions): Promise<Store> {
   const { now = Date.now, readEvent, rules, masterKey = null, mayCreate = true, onCreate = () => {} } = options
   const postgres = connectPostgres(location, options.deadlines)
   const leases = connectPostgres({ ...location, connections: LEASE_CONNECTIONS }, options.deadlines)
-  const soon = { ...DEADLINES, answerMs: BEAT_MS, openMs: BEAT_MS, waitMs: BEAT_MS, graceMs: 0 }
-  const heart = connectPostgres({ ...location, connections: 1 }, soon)
+  const heart = connectPostgres({ ...location, connections: 1 }, { ...DEADLINES, ...BEAT_DEADLINES })
   const sealer = createSealer(masterKey)
   const disconnect = async (): Promise<void> => {
     await Promise.all([postgres, leases, heart].map((one) => one.close()))
