@@ -39,7 +39,7 @@ export async function startDatabases() {
      * Kills the primary, promotes the replica, and leads everyone to it. `isSilent`: no connection ends, as if the primary's
      * machine lost power. @returns when it accepted writes (ms, monotonic)
      */
-    async failOver({ isSilent }: { isSilent: boolean }): Promise<number> {
+    async failOver({ isSilent = false } = {}): Promise<number> {
       if (isSilent) proxies.forEach((one) => one.darken())
       await current.kill()
       if (!isSilent) proxies.forEach((one) => one.cut())
