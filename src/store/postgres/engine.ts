@@ -156,11 +156,15 @@ type LaneOptions = Required<EngineOptions> & { lane: number; noteUses: (uses: Li
 /** One group at a time. What it caches is its own, as if it were another instance. */
 function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rules, noteUses }: LaneOptions) {
   /** of the settings that `live` holds; null: unknown */
-  let version: number | null = null
+  let version: string | null = null
+  /** of the database whose ids are cached */
+  let life = ''
   const look = async (appIds: readonly number[], locks: boolean): Promise<readonly AppLook[]> => {
     const found = await instance.lookAround(postgres.run, { lane, appIds, locks })
     if (found.version !== version) live.forget()
+    if (found.life !== life) parts.forget()
     version = found.version
+    life = found.life
     return found.apps
   }
   const parts = createPostgresParts(postgres, {

@@ -55,7 +55,9 @@ const LEAVE_DUTY = `UPDATE duties SET held_until = 0 WHERE holder = $1`
 const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis" FROM instances WHERE held_until > ${DATABASE_NOW}
   ORDER BY held_since, number`
 
-const VERSIONS = '(SELECT version FROM settings_version) AS settings, (SELECT version FROM schema_version) AS schema'
+/** `life`: another one after a failover, when the last moments may be lost. */
+const VERSIONS = `CAST(pg_postmaster_start_time() AS text) AS life, (SELECT version FROM schema_version) AS schema,
+  (SELECT concat(version, ' ', stamp, ' ', pg_postmaster_start_time()) FROM settings_version) AS settings`
 
 /** The order lets PostgreSQL take the first row of an index. With EXISTS, it reads the whole table for an app without rows. */
 const hasRow = (table: string, { order, and = 'true' }: { order: string; and?: string }): string =>
@@ -71,7 +73,8 @@ const LOCK_SETTINGS = 'SELECT 1 FROM settings_version FOR UPDATE'
 
 /** What an app has, which decides what is read of its people. `hasUnsure`: emails that wait to know whether somebody left. */
 export type AppLook = { app: number; hasDeliveries: boolean; hasUnsure: boolean; hasSuppressions: boolean }
-export type GroupLook = { version: number; apps: AppLook[] }
+/** `version`: of the settings. `life`: while it stays the same, no stored row was lost. */
+export type GroupLook = { version: string; life: string; apps: AppLook[] }
 
 type LookOptions = { lane: number; appIds: readonly number[]; locks: boolean }
 type Given = { run: Run; now: () => number; monotonicMs?: () => number }
@@ -121,31 +124,30 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   let lastEpoch: number | null = null
 
   const listeners: (() => void)[] = []
-  let [version, confirmedMs, isLooking] = [-1, Number.NEGATIVE_INFINITY, false]
+  let [version, confirmedMs, isLooking] = ['', Number.NEGATIVE_INFINITY, false]
   /** Of the settings. @throws StoreError if a newer executable has changed the schema meanwhile */
-  const toVersion = ([row]: Awaited<ReturnType<Run>>): number => {
+  const toVersion = ([row]: Awaited<ReturnType<Run>>): Pick<GroupLook, 'version' | 'life'> => {
     refuseNewer(Number(row?.schema))
-    return Number(row?.settings)
+    return { version: String(row?.settings), life: String(row?.life) }
   }
-  const readVersion = async (by: Run): Promise<number> => toVersion(await by(`SELECT ${VERSIONS}`, []))
   /**
    * Of a group of writes, which stores its counts in a part of its own, so that it waits for no other. `locks`: nobody else
-   * changes the settings until its end. `version`: of the settings.
+   * changes the settings until its end.
    */
   const lookAround = async (by: Run, { lane, appIds, locks }: LookOptions): Promise<GroupLook> => {
     const part = String(partOf({ number: held.number, lane }))
     if (locks) await by(LOCK_SETTINGS, [])
     const rows = await by(LOOK, [part, JSON.stringify(appIds)])
-    return { version: toVersion(rows), apps: rows.filter(({ app }) => app !== null).map(toAppLook) }
+    return { ...toVersion(rows), apps: rows.filter(({ app }) => app !== null).map(toAppLook) }
   }
   const look = async (): Promise<void> => {
     if (isLooking) return
     isLooking = true
     const askedMs = monotonicMs()
     try {
-      const found = await readVersion(run)
-      if (found !== version) for (const listener of listeners) listener()
-      version = found
+      const found = toVersion(await run(`SELECT ${VERSIONS}`, []))
+      if (found.version !== version) for (const listener of listeners) listener()
+      version = found.version
       confirmedMs = askedMs
     } finally {
       isLooking = false

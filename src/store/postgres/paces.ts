@@ -10,9 +10,10 @@ export type OpenPace = { appId: number; pace: Pace; room: number }
 
 export function createPaces(db: Sql, rules: PaceRules) {
   const { numbersOf } = db.dialect
-  const add = db.prepare(
-    `INSERT INTO mail_paces (app_id) SELECT value FROM ${numbersOf('?1', 'apps')} ORDER BY value
-     ON CONFLICT (app_id) DO NOTHING`,
+  const addMissing = db.prepare<{ appId: number }, [string]>(
+    `INSERT INTO mail_paces (app_id) SELECT value FROM ${numbersOf('?1', 'apps')}
+     WHERE NOT EXISTS (SELECT 1 FROM mail_paces WHERE app_id = value) ORDER BY value
+     ON CONFLICT (app_id) DO NOTHING RETURNING app_id AS "appId"`,
   )
   const lock = db.prepare<Found, [string]>(
     `WITH now AS MATERIALIZED (SELECT ${DATABASE_NOW} AS ms)
@@ -25,17 +26,19 @@ export function createPaces(db: Sql, rules: PaceRules) {
     `UPDATE mail_paces SET tokens = rows.tokens, refilled_at = rows.at
      FROM ${rowsAs({ app_id: 'bigint', tokens: 'double precision', at: 'bigint' })} WHERE mail_paces.app_id = rows.app_id`,
   )
-  /** apps whose row exists, as far as is known */
-  const known = new Set<number>()
+  const lockFound = async (appIds: readonly number[]): Promise<Found[]> => lock.all(JSON.stringify(appIds))
+  /** A row that isn't found is missing, or another instance has locked it. */
+  const lockAll = async (appIds: readonly number[]): Promise<Found[]> => {
+    const found = await lockFound(appIds)
+    const others = appIds.filter((id) => found.every(({ appId }) => appId !== id))
+    const added = others.length === 0 ? [] : await addMissing.all(JSON.stringify(others))
+    return added.length === 0 ? found : [...found, ...(await lockFound(added.map(({ appId }) => appId)))]
+  }
 
   return {
     /** Of the apps for which no other instance claims right now. */
     async lock(appIds: readonly number[]): Promise<OpenPace[]> {
-      const unknown = appIds.filter((appId) => !known.has(appId))
-      if (unknown.length > 0) await add.run(JSON.stringify(unknown))
-      const found = await lock.all(JSON.stringify(appIds))
-      for (const { appId } of found) known.add(appId)
-      return found.map(({ appId, perSecond, now, tokens, at }) => {
+      return (await lockAll(appIds)).map(({ appId, perSecond, now, tokens, at }) => {
         const stored = tokens === null || at === null ? rules.openPace(perSecond, now) : { tokens, at }
         const pace = rules.refillPace(stored, perSecond, now)
         return { appId, pace, room: rules.paceRoom(pace, perSecond) }

@@ -84,6 +84,8 @@ export function createPostgresParts(
     },
     listUses: windows.listUses,
     settle: names.settle,
+    /** What the database may have lost. */
+    forget: names.forget,
   }
 }
 
@@ -165,9 +167,10 @@ type Names = {
   idOf(appId: number, name: string): number
   settle(): void
   undo(): void
+  forget(): void
 }
 
-/** Ids of names never change, so they are cached. */
+/** Ids of names never change, so they are cached, until another server may have given one to another name. */
 function createNames(run: Run): Names {
   const MOST = 10_000
   const cache = new Map<string, number>()
@@ -210,6 +213,10 @@ function createNames(run: Run): Names {
       found.clear()
     },
     undo: () => found.clear(),
+    forget() {
+      cache.clear()
+      found.clear()
+    },
   }
 }
 

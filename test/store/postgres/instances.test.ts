@@ -223,6 +223,22 @@ test('what is cached does not count while the database gives no answer', async (
   expect([instance.isCurrent(), notices]).toEqual([true, 1])
 })
 
+test('a change is noticed by an instance that saw another one of the same number, which the database has lost', async () => {
+  done(await (await open()).createAccount(newAccount()))
+  const instance = await joinInstances({ run: database.run, now: () => AT })
+  let notices = 0
+  instance.onForeignWrite(() => (notices += 1))
+  await instance.look()
+  await instance.look()
+  expect(notices).toBe(1)
+  await database.transaction(async () => {
+    await database.run('UPDATE settings_version SET version = version - 1', [])
+    await database.run("UPDATE apps SET name = 'Renamed'", [])
+  })
+  await instance.look()
+  expect(notices).toBe(2)
+})
+
 test('a cached key is looked up again while it may be outdated', async () => {
   const store = await open()
   const key = makeApiKey()

@@ -77,6 +77,13 @@ test('an app that was quiet for long may send one second of emails at once', asy
   expect(await claim(1)).toBe(PER_SECOND)
 })
 
+test('an app whose row the database has lost is claimed again', async () => {
+  await setPace(PER_SECOND, -HOUR)
+  expect(await claim(2, 1)).toBe(1)
+  await database.run('DELETE FROM mail_paces', [])
+  expect(await claim(2, 1)).toBe(1)
+})
+
 test('a claim takes no more than it asks for, and the rest is left to others', async () => {
   await setPace(PER_SECOND, -HOUR)
   expect([await claim(0, 1), await claim(1, 2), await claim(2), await claim(0)]).toEqual([1, 2, 1, 0])

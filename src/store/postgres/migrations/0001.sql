@@ -528,10 +528,11 @@ CREATE TABLE duties (
 );
 INSERT INTO duties (name, holder, epoch, held_until) VALUES ('maintenance', '', 0, 0);
 
--- Increased by each change of what instances cache.
+-- Increased by each change of what instances cache. The stamp differs even if a server that took over has lost a change.
 CREATE TABLE settings_version (
   only_row boolean PRIMARY KEY CHECK (only_row),
-  version bigint NOT NULL
+  version bigint NOT NULL,
+  stamp text NOT NULL DEFAULT gen_random_uuid()
 );
 INSERT INTO settings_version (only_row, version) VALUES (true, 0);
 
@@ -1239,7 +1240,7 @@ CREATE TRIGGER contacts_noted AFTER DELETE OR UPDATE OF status, first_name, last
 -- Not for what events, deliveries and timers write: they must not wait for one row.
 CREATE FUNCTION note_settings() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE settings_version SET version = version + 1;
+  UPDATE settings_version SET version = version + 1, stamp = gen_random_uuid();
   RETURN NULL;
 END $$;
 
