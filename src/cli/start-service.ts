@@ -18,7 +18,7 @@ import { isLinkUnreachable } from '../people/unsubscribe.ts'
 import { createCnameResolver, createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
 import { keepServerFacts, type ServerFacts } from '../monitoring/installation.ts'
-import { describeBackupFolder } from '../monitoring/doctor.ts'
+import { aboutRisk, describeBackupFolder } from '../monitoring/doctor.ts'
 import { backupFolderOf, readBackupFolder } from '../monitoring/doctor-facts.ts'
 import { VERSION } from '../core/version.ts'
 import { createWebhook } from '../monitoring/webhook.ts'
@@ -101,6 +101,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
     sender,
     stopMailMs: config.stopMailMs,
   })
+  for (const risk of await store.listRisks()) log.write('warn', aboutRisk(risk).text, risk)
   warnOfPlainHttp(baseUrl, log)
   logNoticeSender(config, log)
   warnOfBackupFolder(config, log)

@@ -66,6 +66,7 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
       isLocal: 'folder' in location,
       bytes: databaseBytes + logBytes,
       schemaVersion: store.schemaVersion,
+      risks: await store.listRisks(),
     },
     removedCopies,
     exposed: exposed ?? ('folder' in location ? findExposed(location.folder) : []),

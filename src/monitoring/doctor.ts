@@ -9,6 +9,7 @@ import { describeReason } from '../deliveries/describe-reason.ts'
 import type { ServerCheck } from '../messages/mailer.ts'
 import type { Backup } from '../store/backups.ts'
 import type { FolderFault } from '../store/engine/folder.ts'
+import type { ServerRisk } from '../store/postgres/server-facts.ts'
 import {
   type BackupFacts,
   describeBackupFix,
@@ -47,7 +48,7 @@ export type Tried = { name: string; problem: string | null }
 export type DoctorFacts = {
   at: number
   /** `isLocal`: in the data folder, not in PostgreSQL */
-  data: { location: string; isLocal: boolean; bytes: number; schemaVersion: number }
+  data: { location: string; isLocal: boolean; bytes: number; schemaVersion: number; risks: ServerRisk[] }
   /** copies of upgrades that were old and have just been removed */
   removedCopies: string[]
   /** files and folders that other users of the machine can open */
@@ -104,6 +105,7 @@ const unknown = (check: CheckName, text: string, fix: string | null): Finding =>
 export function diagnose(facts: DoctorFacts): Finding[] {
   const found = [
     aboutData(facts),
+    ...facts.data.risks.map(aboutRisk),
     ...(facts.data.isLocal ? [aboutPermissions(facts), aboutDisk(facts)] : []),
     ...aboutCopies(facts),
     aboutClock(facts),
@@ -151,6 +153,23 @@ function aboutData({ data: { location, isLocal, bytes, schemaVersion } }: Doctor
   return isLocal
     ? good('Data folder', `${location} contains a database of ${what}`)
     : good('Database', `${location} contains ${what}`)
+}
+
+const OF_STORAGE = 'unless your provider says that its storage needs no such setting, as with Amazon Aurora and Neon'
+
+export function aboutRisk({ setting, value }: ServerRisk): Finding {
+  if (setting === 'synchronous_commit')
+    return caution(
+      'Database',
+      `synchronous_commit is ${value} by default. Eventpost turns it on whenever it saves what it has accepted.`,
+      'Set synchronous_commit to on for the server, the database and the user.',
+    )
+  const what = setting === 'fsync' ? 'crashes' : 'crashes in the middle of a write'
+  return caution(
+    'Database',
+    `${setting} is off: if the machine of the database ${what}, data can be lost or damaged.`,
+    `Turn ${setting} on in postgresql.conf, ${OF_STORAGE}.`,
+  )
 }
 
 export function aboutPermissions({ exposed }: Pick<DoctorFacts, 'exposed'>): Finding {

@@ -10,6 +10,7 @@ import { createChangeReads } from './contact-changes.ts'
 import { createContactSearch } from './search/contact-search.ts'
 import { createContactReads } from './contacts.ts'
 import { createPostgresContactSearch } from './postgres/contact-search.ts'
+import type { ServerRisk } from './postgres/server-facts.ts'
 import { createCounterReads } from './counters.ts'
 import { type ClaimedDeliveries, unpackClaim } from './delivery-writes.ts'
 import { createDeliveryCounts } from './delivery-counts.ts'
@@ -92,6 +93,8 @@ export type Store = {
     /** Makes and drops parts of large tables, where the engine has them. */
     arrangePartitions(now: number): Promise<void>
     schemaVersion: number
+    /** Settings of a database server by which a crash loses data. */
+    listRisks(): Promise<ServerRisk[]>
   }
 
 export const createReads = (db: Sql, { sealer, rules }: Dependencies, deliveries: DeliveryReads) => ({
@@ -181,13 +184,14 @@ function createStore(folder: string, channel: Channel, dependencies: Dependencie
     removeOldCopies: (now) => removeOldCopies(folder, now),
     arrangePartitions: async () => {},
     schemaVersion: schemaVersion(db),
+    listRisks: async () => [],
     instances: createLoneInstance(),
   })
 }
 
 /** What an engine is read with. */
 export type Reading = Dependencies &
-  Pick<Store, 'removeOldCopies' | 'arrangePartitions' | 'schemaVersion'> & {
+  Pick<Store, 'removeOldCopies' | 'arrangePartitions' | 'schemaVersion' | 'listRisks'> & {
     sql: Sql
     close: () => void
     sizes: () => { databaseBytes: number; logBytes: number }
@@ -242,6 +246,7 @@ export function assembleStore(channel: Channel, { sql, ...reading }: Reading): S
     removeOldCopies: reading.removeOldCopies,
     arrangePartitions: reading.arrangePartitions,
     schemaVersion: reading.schemaVersion,
+    listRisks: reading.listRisks,
   }
 }
 

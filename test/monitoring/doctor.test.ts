@@ -9,7 +9,7 @@ const SPF: SenderCheck = { about: 'SPF', state: 'good', sentence: '', record: nu
 const ADDRESS = { baseUrl: 'https://post.example.com', isLocal: false, isServed: true, tried: null }
 const well: DoctorFacts = {
   at: NOW,
-  data: { location: '/data', isLocal: true, bytes: GB, schemaVersion: 54 },
+  data: { location: '/data', isLocal: true, bytes: GB, schemaVersion: 54, risks: [] },
   removedCopies: [],
   exposed: [],
   disk: { freeBytes: 10 * GB, dataBytes: GB },
@@ -71,6 +71,22 @@ const MISTAKES: [
     'bad',
     '256 MB is free, and 512 MB is needed.',
     'Delete files',
+  ],
+  [
+    'a database server that does not wait for its disk',
+    { data: { ...well.data, risks: [{ setting: 'fsync', value: 'off' }] } },
+    'Database',
+    'caution',
+    'fsync is off: if the machine of the database crashes, data can be lost or damaged.',
+    'Turn fsync on in postgresql.conf, unless your provider',
+  ],
+  [
+    'a database whose default is to answer before it has stored',
+    { data: { ...well.data, risks: [{ setting: 'synchronous_commit', value: 'local' }] } },
+    'Database',
+    'caution',
+    'synchronous_commit is local by default. Eventpost turns it on',
+    'Set synchronous_commit to on',
   ],
   [
     'a clock that is behind the data',

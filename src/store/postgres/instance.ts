@@ -63,8 +63,12 @@ const VERSIONS = `CAST(pg_postmaster_start_time() AS text) AS life, (SELECT vers
 const hasRow = (table: string, { order, and = 'true' }: { order: string; and?: string }): string =>
   `(SELECT 1 FROM ${table} WHERE app_id = apps.value AND ${and} ORDER BY ${order} LIMIT 1) IS NOT NULL`
 
+/** A default by which a crash or a failover loses what was answered. It counts at the commit. */
+const COMMIT_SAFELY = `CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
+  THEN set_config('synchronous_commit', 'on', true) END`
+
 /** `$2`: the apps. */
-const LOOK = `SELECT set_config('eventpost.part', $1, true), ${VERSIONS}, apps.value AS app,
+const LOOK = `SELECT set_config('eventpost.part', $1, true), ${COMMIT_SAFELY}, ${VERSIONS}, apps.value AS app,
     ${hasRow('deliveries', { order: 'contact_id', and: USES_DEDUPE_KEY })} AS "hasDeliveries",
     ${hasRow('deliveries', { order: 'contact_id', and: `reason = '${UNSURE}' AND state = 'deferred'` })} AS "hasUnsure",
     ${hasRow('suppressions', { order: 'email_hash' })} AS "hasSuppressions"

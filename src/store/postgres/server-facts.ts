@@ -34,6 +34,19 @@ export async function readServerFacts({ run }: Pick<Postgres, 'run'>): Promise<S
   return { ...(row as ServerFacts), mayCreate: Boolean(row.mayCreate) }
 }
 
+/** A setting by which a crash of the server's machine loses or damages data. Eventpost only overrides the last one. */
+export type ServerRisk = { setting: 'fsync' | 'full_page_writes' | 'synchronous_commit'; value: string }
+
+export async function listServerRisks({ run }: Pick<Postgres, 'run'>): Promise<ServerRisk[]> {
+  const rows = await run(
+    `SELECT setting, current_setting(setting) AS value
+     FROM unnest(ARRAY['fsync', 'full_page_writes', 'synchronous_commit']) AS names (setting)
+     WHERE current_setting(setting) IN ('off', 'local')`,
+    [],
+  )
+  return rows.map((row) => ({ ...(row as ServerRisk) }))
+}
+
 /** Texts must be sorted by their bytes, as SQLite does. @returns null if the database can be used */
 export function findServerFault(
   { version, encoding, provider, collation, icuLocale, schema, mayCreate }: ServerFacts,

@@ -17,7 +17,7 @@ import { joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
 import { analyzeUnknown } from './statistics.ts'
-import { describeDenied, findServerFault, readServerFacts } from './server-facts.ts'
+import { describeDenied, findServerFault, listServerRisks, readServerFacts } from './server-facts.ts'
 
 type OpenOptions = {
   now?: () => number
@@ -88,6 +88,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
       removeOldCopies: async () => [],
       arrangePartitions: (at) => arrangePartitions(postgres, at),
       schemaVersion: POSTGRES_VERSION,
+      listRisks: () => listServerRisks(postgres),
     },
   )
 }

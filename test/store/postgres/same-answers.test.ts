@@ -273,6 +273,7 @@ type Own =
   | 'removeOldCopies'
   | 'arrangePartitions'
   | 'schemaVersion'
+  | 'listRisks'
 type ReadName = Exclude<keyof Store, Own>
 /** The arguments that each read is called with. One that is missing doesn't compile. */
 type Calls = { [Name in ReadName]: Parameters<Store[Name]>[] }
