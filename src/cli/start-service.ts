@@ -83,7 +83,8 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   http.reload({ fetch: handle, error: createUnserved(baseUrl).fault })
   store.onCommit(metrics.countCommit)
   store.onForeignWrite(dependencies.access.forget)
-  store.onBroken((reason) => onFault(log, 'stopped because the disk failed', reason))
+  const stopped = 'folder' in config.location ? 'stopped because the disk failed' : 'stopped because the data was moved'
+  store.onBroken((reason) => onFault(log, stopped, reason))
   const backups =
     config.backups &&
     createBackups({ folder: config.data, store, clock: systemClock, settings: config.backups, note: log.write })

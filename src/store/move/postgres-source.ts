@@ -1,4 +1,5 @@
 import { StoreError } from '../engine/errors.ts'
+import { MOVED } from '../postgres/faults.ts'
 import { MARK, type Mark, readMark } from './mark.ts'
 import { countRows, readRows, sampleRows } from './postgres-rows.ts'
 import { findInstance, type Queries, type Server } from './server.ts'
@@ -31,12 +32,18 @@ export async function findServerMark(queries: Queries): Promise<Mark | null> {
 
 const REFUSE = 'eventpost_refuse_moved'
 
+const describeRefusal = ({ to }: Mark): string =>
+  `The data was moved to ${to}, or is being moved there. Stop this server, and use the data there.`
+
+/** Also in a text between $$. */
+const quote = (text: string): string => `'${text.replaceAll("'", "''").replaceAll('$', "' || chr(36) || '")}'`
+
 /** Also keeps out an instance that was frozen or cut off, and comes back. It waits for transactions that are open. */
 export async function markServer(server: Server, tables: readonly Table[], mark: Mark): Promise<void> {
   await server.begin(async (queries) => {
     await queries.unsafe(
       `CREATE OR REPLACE FUNCTION ${REFUSE}() RETURNS trigger LANGUAGE plpgsql AS
-         $$ BEGIN RAISE EXCEPTION 'The data was moved: see the table install'; END $$`,
+         $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${MOVED}', MESSAGE = ${quote(describeRefusal(mark))}; END $$`,
     )
     for (const name of tables.map(storedName).filter((table) => table !== 'install')) {
       await queries.unsafe(

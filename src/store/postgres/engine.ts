@@ -8,7 +8,7 @@ import type { Rules } from '../plan-types.ts'
 import type { CountedLimit, LimitUse } from '../types.ts'
 import { createWrites, type Job, type Outcome, type WriteName } from '../writes.ts'
 import type { Postgres } from './connection.ts'
-import { describeFault, isPassingFault, mostTries, UnknownCommit } from './faults.ts'
+import { describeFault, isMoved, isPassingFault, mostTries, UnknownCommit } from './faults.ts'
 import type { AppLook, Instance } from './instance.ts'
 import { createLanes } from './lanes.ts'
 import { createPostgresParts } from './parts.ts'
@@ -137,8 +137,10 @@ export function createPostgresEngine(
 ): Channel {
   const useListeners: ((uses: LimitUse[]) => void)[] = []
   const noteUses = (uses: LimitUse[]): void => useListeners.forEach((listener) => listener(uses))
+  const brokenListeners: ((reason: string) => void)[] = []
+  const noteBroken = (reason: string): void => brokenListeners.forEach((listener) => listener(reason))
   const readOnce = rememberRead(readEvent)
-  const open = (lane: number) => createLane(postgres, { ...options, lane, readEvent: readOnce, noteUses })
+  const open = (lane: number) => createLane(postgres, { ...options, lane, readEvent: readOnce, noteUses, noteBroken })
   const [first, second] = [open(0), open(1)]
   return {
     writeNames: first.writeNames,
@@ -146,15 +148,19 @@ export function createPostgresEngine(
     close: async () => {},
     onForeignWrite: options.instance.onForeignWrite,
     onLimitUse: (listener) => void useListeners.push(listener),
-    onBroken: () => {},
+    onBroken: (listener) => void brokenListeners.push(listener),
     gatherMs: GATHER_MS,
   }
 }
 
-type LaneOptions = Required<EngineOptions> & { lane: number; noteUses: (uses: LimitUse[]) => void }
+type LaneOptions = Required<EngineOptions> & {
+  lane: number
+  noteUses: (uses: LimitUse[]) => void
+  noteBroken: (reason: string) => void
+}
 
 /** One group at a time. What it caches is its own, as if it were another instance. */
-function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rules, noteUses }: LaneOptions) {
+function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rules, ...notes }: LaneOptions) {
   /** of the settings that `live` holds; null: unknown */
   let version: string | null = null
   /** of the database whose ids are cached */
@@ -208,7 +214,7 @@ function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rul
         parts.settle()
         live.settle()
         const uses = parts.listUses()
-        if (uses.length > 0) noteUses(uses)
+        if (uses.length > 0) notes.noteUses(uses)
         return outcomes
       } catch (error) {
         // it may hold what was not stored
@@ -226,6 +232,7 @@ function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rul
       return await commitAgain(jobs)
     } catch (error) {
       if (error instanceof UnknownCommit) return jobs.map(() => ({ refusal: 'commit_unconfirmed' }))
+      if (isMoved(error)) notes.noteBroken(describeFault(error))
       if (isPassingFault(error)) return jobs.map(() => ({ refusal: 'unavailable', reason: describeFault(error) }))
       const half = jobs.length >> 1
       if (half > 0) return [...(await runGroup(jobs.slice(0, half))), ...(await runGroup(jobs.slice(half)))]

@@ -33,6 +33,8 @@ const STOOD_STILL = '25P03'
 /** A standby, or a server that was the primary before. */
 const READ_ONLY = '25006'
 const NO_CONNECTION = '53300'
+/** Raised by the triggers on data that was moved elsewhere: this instance stood still meanwhile. */
+export const MOVED = 'MV001'
 /** No room: full disk, no memory, too many connections, a call that took too long. */
 const PASSING = /^(57014|53\w{3}|25006)$/
 /** Node's and OpenSSL's codes. */
@@ -61,6 +63,9 @@ function isNotAdmitted(error: unknown): boolean {
   const source = withoutQuery(error)
   return source instanceof StoreError && ['too_many_instances', 'newer_schema'].includes(source.code)
 }
+
+/** Nothing can be stored here any more. */
+export const isMoved = (error: unknown): boolean => stateOf(error) === MOVED
 
 /** A statement before, in the same transaction, has failed. */
 export const isAborted = (error: unknown): boolean => stateOf(error) === '25P02'
@@ -93,6 +98,7 @@ export const isPassingFault = (error: unknown): boolean =>
   isLostConnection(error) ||
   (isConflict(error) && !isDuplicate(error)) ||
   isNotAdmitted(error) ||
+  isMoved(error) ||
   PASSING.test(stateOf(error))
 
 /** Whether the next transaction needs another connection: it may lead to another server. */

@@ -14,7 +14,8 @@ import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { openStore, type Store } from '../../../src/store/store.ts'
 import { findTemplate, makeFolder } from '../../data-folder.ts'
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
-import { AT, BY, contactWrite, DAY, eventWrite, newAccount, visitReportWrite } from '../samples.ts'
+import { startProxy } from '../../cluster/proxy.ts'
+import { AT, BY, contactWrite, DAY, done, eventWrite, newAccount, visitReportWrite } from '../samples.ts'
 
 let server: PostgresServer
 let admin: Bun.SQL
@@ -391,6 +392,28 @@ describe('the old side', () => {
     await undoMoveToFolder({ folder, server: place })
     await (await openPostgresStore(place, { rules: STORE_RULES })).close()
     expect(await ask('DELETE FROM events')).toEqual([])
+  }, 60_000)
+
+  test('an instance of PostgreSQL that was cut off meanwhile says where the data is, and stops', async () => {
+    await there(source)
+    const proxy = await startProxy(() => [{ host: '127.0.0.1', port: server.port }])
+    const url = place.url.replace(`:${server.port}`, `:${proxy.port}`)
+    const store = await openPostgresStore({ ...place, url }, { rules: STORE_RULES })
+    done(await store.createAccount(newAccount()))
+    const reasons: string[] = []
+    store.onBroken((reason) => reasons.push(reason))
+    proxy.cut()
+    const connections = () => ask("SELECT 1 FROM pg_stat_activity WHERE application_name = 'eventpost'")
+    while ((await connections()).length > 0) await Bun.sleep(5)
+    await ask('UPDATE instances SET held_until = 0')
+    const folder = join(newFolder(), "it's $$")
+    await back(folder)
+    proxy.heal()
+    const moved = expect.stringContaining(`The data was moved to ${folder}`)
+    expect(await store.recordEvent(eventWrite())).toEqual({ refusal: 'unavailable', reason: moved })
+    expect(reasons).toEqual([moved])
+    await store.close()
+    await proxy.stop()
   }, 60_000)
 })
 
