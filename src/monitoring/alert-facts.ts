@@ -146,6 +146,7 @@ export function createAlertFacts({ store, clock, mailer, location, backupEveryMs
         writeFault: isLong && fault ? fault.reason : null,
         backup: await readBackups(store, { everyMs: backupEveryMs, since: startedAt }),
         refused: await readRefused(at),
+        clocks: (await store.listRunning()).map(({ clockAheadMs }) => clockAheadMs),
       }
     },
   }

@@ -1,6 +1,7 @@
 /** Which problems owners are told about, when they are over, and who is told. Times are ms UTC. */
 import { formatCount } from '../core/count.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
+import { describeDifference, isClockNoticed } from '../core/clock-difference.ts'
 import { makeTextId } from '../core/ids.ts'
 import { formatBytes } from '../core/bytes.ts'
 import type { NoticeResult } from '../accounts/notices.ts'
@@ -13,7 +14,7 @@ import type { BrakeCause } from '../store/brake-rules.ts'
 
 export type { Alert, AlertNotice }
 
-export type AlertKind = 'sending' | 'rates' | 'disk' | 'backup' | 'refused'
+export type AlertKind = 'sending' | 'rates' | 'disk' | 'backup' | 'refused' | 'clock'
 
 export type Condition = Pick<Alert, 'subject' | 'accountId' | 'title' | 'detail' | 'fix' | 'path'> & { kind: AlertKind }
 
@@ -49,6 +50,8 @@ export type AlertFacts = {
   backup: BackupFacts
   /** in the last minutes (REFUSED_MS), with a valid key or for a known app */
   refused: { accountId: string; appId: string | null; codes: { code: string; count: number }[] }[]
+  /** of each instance, how far it is ahead of the database server's (ms) */
+  clocks: number[]
 }
 
 /** Two accounts may use the same server, each with a login of its own. */
@@ -63,6 +66,7 @@ export const findConditions = (facts: AlertFacts): Condition[] => [
   ...aboutDisk(facts),
   ...aboutBackup(facts.backup, facts.at),
   ...facts.refused.flatMap(aboutRefused),
+  ...aboutClocks(facts),
 ]
 
 const countOf = (count: number, one: string, many: string): string =>
@@ -241,6 +245,27 @@ function describeLastBackup(lastGood: Backup | null, at: number): string {
   if (lastGood.startedAt > at) return 'The last backup was made while the clock was ahead'
   const hours = Math.floor((at - lastGood.startedAt) / HOUR_MS)
   return `The last backup was made ${countOf(hours, 'an hour', 'hours')} ago`
+}
+
+export const CLOCKS_FIX =
+  'Turn on time synchronization on this machine and on that of the database, such as with timedatectl set-ntp true.'
+
+function aboutClocks({ clocks }: AlertFacts): Condition[] {
+  const wrong = clocks.filter(isClockNoticed).toSorted((a, b) => Math.abs(b) - Math.abs(a))
+  const [most] = wrong
+  if (most === undefined) return []
+  const which = wrong.length === 1 ? 'The clock of an instance is' : `The clocks of ${wrong.length} instances are`
+  return [
+    {
+      kind: 'clock',
+      subject: 'instances',
+      accountId: null,
+      title: `${which} wrong`,
+      detail: `${wrong.length === 1 ? 'It is' : 'One is'} ${describeDifference(most)}. An instance that is off by more than 5 seconds sends no emails, runs no background tasks, and responds to /readyz with 503.`,
+      fix: CLOCKS_FIX,
+      path: SYSTEM,
+    },
+  ]
 }
 
 export const REFUSED_MS = 10 * MINUTE_MS

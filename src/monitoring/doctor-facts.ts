@@ -71,7 +71,7 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
     removedCopies,
     exposed: exposed ?? ('folder' in location ? findExposed(location.folder) : []),
     disk: await readDisk(store, location),
-    clock: { newestAt: await store.findNewestTime(), isSynchronized },
+    clock: { newestAt: await store.findNewestTime(), isSynchronized, aheadMs: store.clockAheadMs() },
     address: { baseUrl: server.baseUrl, isLocal: isLinkUnreachable(server.baseUrl), isServed, tried },
     proxy: { trusted: server.trustedProxies, untrusted: await readUntrustedProxy(store) },
     sender: {

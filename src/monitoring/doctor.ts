@@ -3,6 +3,7 @@ import { nameChecks, type SenderCheck, isMissing, isUnknown } from '../accounts/
 import { formatBytes } from '../core/bytes.ts'
 import { formatCount } from '../core/count.ts'
 import { DAY_MS, MINUTE_MS } from '../core/clock.ts'
+import { describeDifference, isClockNoticed } from '../core/clock-difference.ts'
 import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
 import { upperFirst } from '../core/text.ts'
 import { describeReason } from '../deliveries/describe-reason.ts'
@@ -12,6 +13,7 @@ import type { FolderFault } from '../store/engine/folder.ts'
 import type { ServerRisk } from '../store/postgres/server-facts.ts'
 import {
   type BackupFacts,
+  CLOCKS_FIX,
   describeBackupFix,
   describeRefusalFix,
   type DiskFacts,
@@ -58,6 +60,8 @@ export type DoctorFacts = {
     newestAt: number | null
     /** by the system; null: unknown */
     isSynchronized: boolean | null
+    /** of the database server's, in ms */
+    aheadMs: number
   }
   /** `isServed` null: unknown. `tried` null: it was not asked for */
   address: { baseUrl: string; isLocal: boolean; isServed: boolean; tried: Tried | null }
@@ -134,6 +138,7 @@ const CHECK_OF: ReadonlyMap<string, CheckName> = new Map([
   ['sending', 'Mail server'],
   ['disk', 'Disk'],
   ['backup', 'Backup'],
+  ['clock', 'Clock'],
 ])
 
 export const isProblem = ({ state }: Finding): boolean => state === 'bad'
@@ -193,8 +198,10 @@ function aboutDisk({ disk }: DoctorFacts): Finding {
 /** Rows are stored a little ahead while many come at once. */
 const CLOCK_MS = 2 * MINUTE_MS
 
-function aboutClock({ at, clock: { newestAt, isSynchronized } }: DoctorFacts): Finding {
+function aboutClock({ at, clock: { newestAt, isSynchronized, aheadMs } }: DoctorFacts): Finding {
   const now = formatTimeInZone(at, 'UTC')
+  if (isClockNoticed(aheadMs))
+    return bad('Clock', `The clock says ${now}, which is ${describeDifference(aheadMs)}.`, CLOCKS_FIX)
   if (newestAt !== null && newestAt - at > CLOCK_MS) {
     return bad(
       'Clock',

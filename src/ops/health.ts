@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { describeDifference, isClockOff } from '../core/clock-difference.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
 import { isLoopback } from '../core/mail-addresses.ts'
@@ -14,6 +15,7 @@ export type Health = { isDraining: boolean }
 type Watched = {
   onFault(listener: (reason: string | null) => void): void
   canCommit(): Promise<boolean>
+  clockAheadMs(): number
   stats(): StoreSizes
 }
 
@@ -46,6 +48,16 @@ export function healthRoutes(
       : log.write('error', 'nothing can be saved', { reason }),
   )
   const isLocal = isLoopback(new URL(baseUrl).hostname)
+  let wasClockOff = false
+  /** @returns null if the clock is right */
+  const findClockFault = (): string | null => {
+    const aheadMs = store.clockAheadMs()
+    const isOff = isClockOff(aheadMs)
+    const reason = `This server's clock is ${describeDifference(aheadMs)}. Synchronize both clocks.`
+    if (isOff && !wasClockOff) log.write('error', 'no emails are sent and no background tasks run', { reason })
+    wasClockOff = isOff
+    return isOff ? reason : null
+  }
   let askedAt = Number.NEGATIVE_INFINITY
   let ready = Promise.resolve(false)
   const isReady = (): Promise<boolean> => {
@@ -59,6 +71,8 @@ export function healthRoutes(
     .get('/healthz', () => plain(200, { ok: true }))
     .get('/readyz', async () => {
       if (health.isDraining) return plain(503, { ok: false, reason: 'Eventpost is stopping.' })
+      const clockFault = findClockFault()
+      if (clockFault !== null) return plain(503, { ok: false, reason: clockFault })
       return (await isReady())
         ? plain(200, { ok: true })
         : plain(503, { ok: false, reason: 'Nothing can be saved right now. The log states the cause.' })

@@ -11,12 +11,14 @@ export type Instances = {
    * another one whenever somebody else may have had a turn in between.
    */
   holdDuty(): Promise<number | null>
+  /** How far (ms) this machine's clock is ahead of the database's, at the last look. */
+  clockAheadMs(): number
   /** In the order in which they started; none if others can't be. */
   listRunning(): Promise<RunningInstance[]>
 }
 
-/** `since`: ms UTC */
-export type RunningInstance = { since: number; isThis: boolean }
+/** `since`: ms UTC. `clockAheadMs`: of the database's. */
+export type RunningInstance = { since: number; isThis: boolean; clockAheadMs: number }
 
 /** For a database that one process has at a time. */
 export const createLoneInstance = (): Instances => ({
@@ -24,5 +26,6 @@ export const createLoneInstance = (): Instances => ({
   isShared: false,
   isCurrent: () => true,
   holdDuty: async () => 0,
+  clockAheadMs: () => 0,
   listRunning: async () => [],
 })

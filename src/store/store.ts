@@ -250,11 +250,19 @@ export function assembleStore(channel: Channel, { sql, ...reading }: Reading): S
   }
 }
 
-const pickInstances = ({ instanceId, isShared, isCurrent, holdDuty, listRunning }: Instances): Instances => ({
+const pickInstances = ({
   instanceId,
   isShared,
   isCurrent,
   holdDuty,
+  clockAheadMs,
+  listRunning,
+}: Instances): Instances => ({
+  instanceId,
+  isShared,
+  isCurrent,
+  holdDuty,
+  clockAheadMs,
   listRunning,
 })
 

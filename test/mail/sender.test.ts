@@ -41,6 +41,18 @@ describe('an event', () => {
     expect(sending.server.received).toHaveLength(1)
   })
 
+  test("waits while the clock differs from the database's", async () => {
+    const sending = await start()
+    let aheadMs = 6_000
+    sending.store().clockAheadMs = () => aheadMs
+    await sending.sendEvent('ada@example.com')
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ waiting: 1 })
+    aheadMs = 0
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ sent: 1 })
+  })
+
   test('waits until it is due', async () => {
     const sending = await start({ wait: { minutes: 10 } })
     await sending.sendEvent('ada@example.com')

@@ -33,6 +33,7 @@ const well: AlertFacts = {
   writeFault: null,
   backup: { everyMs: null, since: NOW, lastGood: null, lastFailed: null },
   refused: [],
+  clocks: [0, 1_900],
 }
 
 const only = (facts: Partial<AlertFacts>): Condition => {
@@ -52,6 +53,13 @@ describe('owners are told', () => {
     expect(found).toMatchObject({ kind: 'sending', accountId: null, subject: 'mail.example.com:587' })
     expect(found.title).toBe("The mail server mail.example.com:587 can't be reached")
     expect(found.detail).toContain('No emails are sent, and none are lost. 3 emails are waiting.')
+  })
+
+  test('of instances whose clocks differ from the one of the database', () => {
+    const found = only({ clocks: [0, 2_600, -120_000] })
+    expect(found).toMatchObject({ kind: 'clock', accountId: null, title: 'The clocks of 2 instances are wrong' })
+    expect(found.detail).toStartWith("One is 2 minutes behind the database server's.")
+    expect(only({ clocks: [2_600] }).detail).toStartWith("It is 3 seconds ahead of the database server's.")
   })
 
   test('that it accepts no emails, and why', () => {

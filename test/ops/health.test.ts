@@ -4,12 +4,15 @@ import { createTestServer, type TestServer } from '../helper.ts'
 let server: TestServer
 let canCommit = true
 let asked = 0
+let clockAheadMs = 0
 beforeEach(async () => {
   canCommit = true
   asked = 0
+  clockAheadMs = 0
   server = await createTestServer({
     wrapStore: (store) => ({
       ...store,
+      clockAheadMs: () => clockAheadMs,
       canCommit: async () => {
         asked += 1
         return canCommit && (await store.canCommit())
@@ -74,6 +77,17 @@ describe('/readyz', () => {
     server.clock.tick(1_000)
     await get('/readyz')
     expect(asked).toBe(2)
+  })
+  test("is 503 while the clock differs from the database's, which is logged once", async () => {
+    clockAheadMs = -12_000
+    const reason = "This server's clock is 12 seconds behind the database server's. Synchronize both clocks."
+    expect([await get('/readyz'), await get('/readyz')]).toEqual([
+      [503, { ok: false, reason }],
+      [503, { ok: false, reason }],
+    ])
+    expect(server.logged().split(reason)).toHaveLength(2)
+    clockAheadMs = 4_000
+    expect(await get('/readyz')).toEqual(FINE)
   })
   test('is 503 during shutdown', async () => {
     server.health.isDraining = true

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { formatBytes } from '../../core/bytes.ts'
+import { describeDifference, isClockNoticed } from '../../core/clock-difference.ts'
 import { formatCounted } from '../../core/count.ts'
 import { formatDuration } from '../../core/format-time.ts'
 import { type Finding, summarize } from '../../monitoring/doctor.ts'
@@ -116,10 +117,11 @@ const Installation = ({ viewer: { now }, state }: SystemProps) => {
 
 const Instances = ({ instances, now }: Pick<SystemState, 'instances'> & { now: number }) => (
   <div>
-    {instances.map(({ since, isThis }, index) => (
+    {instances.map(({ since, isThis, clockAheadMs }, index) => (
       <div key={index}>
         Started <Time at={since} now={now} />
         {isThis && ' (this one)'}
+        {isClockNoticed(clockAheadMs) && `, clock ${describeDifference(clockAheadMs)}`}
       </div>
     ))}
   </div>

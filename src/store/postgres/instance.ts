@@ -2,6 +2,7 @@
  * This instance among those that use the database: its number in ids, its turns at what one does at a time, and whether what
  * it caches is still true. Leases end by the database's clock.
  */
+import { compareClock, isClockOff } from '../../core/clock-difference.ts'
 import { createTurns } from '../../core/in-order.ts'
 import { createIdSequence, idAt, type IdSequence, LAST_INSTANCE, timeOfId } from '../../core/ids.ts'
 import { UNSURE, USES_DEDUPE_KEY } from '../delivery-states.ts'
@@ -28,6 +29,9 @@ const LEFT_IDS = idsOf(10_000)
 /** ms UTC */
 export const DATABASE_NOW = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)'
 
+/** The server's own, whatever a test puts in its place. */
+const SERVER_NOW = 'CAST(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000 AS bigint)'
+
 /** For a number that nobody had: rows that were moved here. */
 const LAST_ID = `(SELECT max(id) FROM (SELECT max(id) AS id FROM events UNION ALL SELECT max(id) FROM contacts
   UNION ALL SELECT max(id) FROM snippet_batches UNION ALL SELECT max(id) FROM deliveries
@@ -35,13 +39,13 @@ const LAST_ID = `(SELECT max(id) FROM (SELECT max(id) AS id FROM events UNION AL
 
 /** The number that was given back longest ago, because the clocks of its holders may differ. */
 const TAKE = `UPDATE instances SET holder = $1, held_since = ${DATABASE_NOW}, held_until = ${DATABASE_NOW} + ${NUMBER_LEASE_MS},
-    ids_until = ${RESERVED_IDS} + greatest($2::bigint, ids_until, CASE WHEN ids_until = 0 THEN ${LAST_ID} END)
+    clock_ahead = 0, ids_until = ${RESERVED_IDS} + greatest($2::bigint, ids_until, CASE WHEN ids_until = 0 THEN ${LAST_ID} END)
   WHERE number = (SELECT number FROM instances WHERE held_until <= ${DATABASE_NOW}
     ORDER BY ids_until, number LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING number, ids_until AS "idsUntil"`
 
 const RENEW = `UPDATE instances SET held_until = ${DATABASE_NOW} + ${NUMBER_LEASE_MS}, ids_until = greatest(ids_until, $3::bigint),
-    held_since = CASE WHEN held_until > ${DATABASE_NOW} THEN held_since ELSE ${DATABASE_NOW} END
+    clock_ahead = $4::bigint, held_since = CASE WHEN held_until > ${DATABASE_NOW} THEN held_since ELSE ${DATABASE_NOW} END
   WHERE number = $1 AND holder = $2 RETURNING ids_until AS "idsUntil"`
 
 const LEAVE = `UPDATE instances SET holder = '', held_until = 0, ids_until = $3::bigint WHERE number = $1 AND holder = $2`
@@ -52,7 +56,7 @@ const TAKE_DUTY = `UPDATE duties SET holder = $1, held_until = ${DATABASE_NOW} +
 
 const LEAVE_DUTY = `UPDATE duties SET held_until = 0 WHERE holder = $1`
 
-const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis" FROM instances WHERE held_until > ${DATABASE_NOW}
+const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis", clock_ahead AS "clockAheadMs" FROM instances WHERE held_until > ${DATABASE_NOW}
   ORDER BY held_since, number`
 
 /** `life`: another one after a failover, when the last moments may be lost. */
@@ -81,14 +85,16 @@ export type AppLook = { app: number; hasDeliveries: boolean; hasUnsure: boolean;
 export type GroupLook = { version: string; life: string; apps: AppLook[] }
 
 type LookOptions = { lane: number; appIds: readonly number[]; locks: boolean }
-type Given = { run: Run; now: () => number; monotonicMs?: () => number }
+/** `wallNow`: this machine's clock (ms UTC), also in tests. */
+type Given = { run: Run; now: () => number; monotonicMs?: () => number; wallNow?: () => number }
 type Held = { number: number; ids: IdSequence; lastId: number; until: number; isLost: boolean }
 
 export type Instance = Awaited<ReturnType<typeof joinInstances>>
 
 /** @throws StoreError if too many run */
-export async function joinInstances({ run, now, monotonicMs = () => performance.now() }: Given) {
+export async function joinInstances({ run, now, monotonicMs = () => performance.now(), wallNow = Date.now }: Given) {
   const holder = crypto.randomUUID()
+  let aheadMs = 0
 
   const takeNumber = async (): Promise<Held> => {
     const [row] = await run(TAKE, [holder, idAt(now()) - 1])
@@ -102,7 +108,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   const renew = async (): Promise<void> => {
     const one = held
     const reserved = Math.max(idAt(now()), one.lastId) + RESERVED_IDS
-    const [row] = await run(RENEW, [one.number, holder, reserved])
+    const [row] = await run(RENEW, [one.number, holder, reserved, aheadMs])
     if (row) one.until = Number(row.idsUntil)
     else one.isLost = true
   }
@@ -120,7 +126,9 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     if (held.isLost) held = await takeNumber()
   }
 
+  /** With the wrong time, it leaves them to others. */
   const takeDuty = async (by: Run): Promise<number | null> => {
+    if (isClockOff(aheadMs)) return null
     const [row] = await by(TAKE_DUTY, [holder])
     return row ? Number(row.epoch) : null
   }
@@ -147,9 +155,11 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   const look = async (): Promise<void> => {
     if (isLooking) return
     isLooking = true
-    const askedMs = monotonicMs()
+    const [askedMs, before] = [monotonicMs(), wallNow()]
     try {
-      const found = toVersion(await run(`SELECT ${VERSIONS}`, []))
+      const rows = await run(`SELECT ${VERSIONS}, ${SERVER_NOW} AS now`, [])
+      aheadMs = compareClock(Number(rows[0]?.now), { before, after: wallNow() })
+      const found = toVersion(rows)
       if (found.version !== version) for (const listener of listeners) listener()
       version = found.version
       confirmedMs = askedMs
@@ -180,8 +190,13 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     },
     async listRunning() {
       const rows = await run(LIST_RUNNING, [holder])
-      return rows.map(({ since, isThis }) => ({ since: Number(since), isThis: isThis === 1 }))
+      return rows.map(({ since, isThis, clockAheadMs }) => ({
+        since: Number(since),
+        isThis: isThis === 1,
+        clockAheadMs: Number(clockAheadMs),
+      }))
     },
+    clockAheadMs: () => aheadMs,
   }
   return {
     ...instances,

@@ -51,12 +51,12 @@ describe('System', () => {
       location: { url: 'postgres://db.example.com/eventpost', connections: 1, prepares: true },
     })
     pages.store.listRunning = async () => [
-      { since: NOW - 7_200_000, isThis: true },
-      { since: NOW - 60_000, isThis: false },
+      { since: NOW - 7_200_000, isThis: true, clockAheadMs: 40 },
+      { since: NOW - 60_000, isThis: false, clockAheadMs: 3_000 },
     ]
     const browser = await pages.signedIn()
     const text = await bodyOf((await browser.get(pages.at('system'))).html)
-    expect(text).toMatch(/Started 2 hours ago ?\(this one\) ?Started 1 minute ago/)
+    expect(text).toMatch(/Started 2 hours ago ?\(this one\) ?Started 1 minute ago, clock 3 seconds ahead/)
     expect(text.match(/Started/g)).toHaveLength(2)
     expect(text).toContain("Made with PostgreSQL's own tools. How to back up PostgreSQL")
     for (const words of ['No backup yet', 'Free disk space', 'write-ahead log']) expect(text).not.toContain(words)

@@ -239,6 +239,32 @@ test('a change is noticed by an instance that saw another one of the same number
   expect(notices).toBe(2)
 })
 
+test("an instance whose clock differs from the database's takes no duties, and others see it", async () => {
+  const { run } = database
+  let offMs = 0
+  const wrong = await joinInstances({ run, now: () => AT, wallNow: () => Date.now() + offMs })
+  const other = await joinInstances({ run, now: () => AT })
+  const see = async () => {
+    await wrong.look()
+    await wrong.renew()
+    return (await other.listRunning()).map(({ clockAheadMs }) => clockAheadMs)
+  }
+  expect([await see(), wrong.clockAheadMs()]).toEqual([[0, 0], 0])
+  expect(await wrong.holdDuty()).toBe(1)
+  offMs = 60_000
+  const [seen] = await see()
+  expect(seen).toBeGreaterThan(0)
+  expect(seen).toBeLessThanOrEqual(60_000)
+  expect(seen).toBe(wrong.clockAheadMs())
+  expect([await wrong.holdDuty(), await wrong.takeDuty(run)]).toEqual([null, null])
+  offMs = -60_000
+  expect((await see())[0]).toBeLessThan(0)
+  expect(await wrong.holdDuty()).toBeNull()
+  offMs = 0
+  await wrong.look()
+  expect(await wrong.holdDuty()).toBe(1)
+})
+
 test('a cached key is looked up again while it may be outdated', async () => {
   const store = await open()
   const key = makeApiKey()
@@ -471,5 +497,5 @@ test('each lists those that run', async () => {
   expect((await first.listRunning()).map(({ isThis }) => isThis)).toEqual([true, false])
   expect((await second.listRunning()).map(({ isThis }) => isThis)).toEqual([false, true])
   await second.close()
-  expect(await first.listRunning()).toEqual([{ since: expect.any(Number), isThis: true }])
+  expect(await first.listRunning()).toEqual([{ since: expect.any(Number), isThis: true, clockAheadMs: 0 }])
 })

@@ -513,10 +513,12 @@ CREATE TABLE instances (
   held_since bigint NOT NULL,
   held_until bigint NOT NULL,
   -- no id with this number is larger, so that whoever has it next goes on after it
-  ids_until bigint NOT NULL
+  ids_until bigint NOT NULL,
+  -- ms by which its clock is ahead of the database's
+  clock_ahead bigint NOT NULL
 );
-INSERT INTO instances (number, holder, held_since, held_until, ids_until)
-SELECT number, '', 0, 0, 0 FROM generate_series(0, 15) AS number;
+INSERT INTO instances (number, holder, held_since, held_until, ids_until, clock_ahead)
+SELECT number, '', 0, 0, 0, 0 FROM generate_series(0, 15) AS number;
 
 -- What one instance does at a time. Each holder has an epoch of its own.
 CREATE TABLE duties (
