@@ -211,9 +211,11 @@ describe('the documentation', () => {
       return `${max.toLocaleString('en')} in any ${window}`
     }
     expect(said('events, per key')).toBe(quote(RATE_LIMITS.events))
-    expect(said('contact adds, per key')).toBe(quote(RATE_LIMITS.contactAdds))
-    expect(said("contact adds with a visitor's `ip`, per app and IP address")).toBe(quote(RATE_LIMITS.addsPerVisitor))
-    expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
+    expect(said('calls to add people, per key')).toBe(quote(RATE_LIMITS.contactAdds))
+    expect(said("calls to add people with a visitor's `ip`, per app and IP address")).toBe(
+      quote(RATE_LIMITS.addsPerVisitor),
+    )
+    expect(said('calls to change people, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
     expect(said('simulations, and test emails, per key')).toBe(quote(COSTLY_CALL_LIMIT))
     expect(said('refused requests, per key')).toBe(quote(ABUSE_LIMITS.key))
     expect(said('requests without a valid key, per IP address')).toBe(quote(ABUSE_LIMITS.address))

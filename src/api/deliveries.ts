@@ -195,7 +195,7 @@ const UNTIL = Type.String({
 /** POST /deliveries/resend-failed. */
 export const FailedEmails = ofBody(
   {
-    messageId: Type.Optional({ ...messageIdField(NAMES), description: 'Only emails of this message, `msg_...`.' }),
+    messageId: Type.Optional({ ...messageIdField(NAMES), description: 'Only emails from this message, `msg_...`.' }),
     email: Type.Optional({ ...EMAIL, description: 'Only emails to this person.' }),
     reason: Type.Optional(shortText(MAX_REASON_CHARACTERS, 'a reason', 'Only emails with this `reason`.')),
     until: Type.Optional(UNTIL),

@@ -22,7 +22,7 @@ const text = (description: string) => Type.String({ description })
 const counts = (description: string) => Type.Record(Type.String(), Type.Integer(), { description })
 
 const MESSAGE_ID = text('The ID of the message, `msg_...`.')
-const STATUS = oneOf(MESSAGE_STATUSES, 'Only a `live` message sends emails.')
+const STATUS = oneOf(MESSAGE_STATUSES, 'A `live` message sends emails when it is triggered.')
 const VERSION = Type.Integer({ description: 'The version, from 1.', minimum: 1 })
 const UPDATED_AT = time('When it last changed. Send it as `basedOn` to change the message.')
 
@@ -55,7 +55,7 @@ const share = (description: string) =>
 
 const Compared = Type.Object(
   {
-    emailed: share('People who were emailed.'),
+    emailed: share('People whom the message decided to email.'),
     heldBack: share('People who were held back.'),
     extra: orNull(
       Type.Integer(),
@@ -165,7 +165,7 @@ const SimulationSummary = Type.Object(
     estimated: count('How many results are based on page views only.'),
     notes: Type.Array(Type.String(), { description: 'How the simulation differs from sending.' }),
   },
-  { title: 'SimulationSummary', description: 'All triggers of the period.' },
+  { title: 'SimulationSummary', description: 'The triggers in the period, at most the newest 10,000.' },
 )
 
 const SimulatedEmail = Type.Object(
@@ -176,7 +176,7 @@ const SimulatedEmail = Type.Object(
     dueAt: time('When it would have been due.'),
     outcome: text('`send`, `waiting`, `joined`, or the reason why not.'),
     why: text('Why the person would have got it or not, in one sentence.'),
-    rules: Type.Array(ExplainedRule, { description: 'Every check, in order.' }),
+    rules: Type.Array(ExplainedRule, { description: 'The checks that were recorded, in order.' }),
   },
   { title: 'SimulatedEmail', description: 'What would have happened for one trigger.' },
 )
@@ -200,10 +200,10 @@ export const ExplanationAnswer = Type.Object(
     serverReply: Type.Optional(text("The mail server's refusal, explained; absent if it didn't refuse the email.")),
     message: ExplainedMessage,
     delivery: Type.Union([DeliveryRecord, Type.Null()], {
-      description: "The person's last delivery of the message; null if there is none.",
+      description: "The person's last delivery from the message; null if there is none.",
     }),
     decidedAt: timeOrNull('When the rules were checked; null if they were not checked yet.'),
-    rules: Type.Array(ExplainedRule, { description: 'Every check, in order.' }),
+    rules: Type.Array(ExplainedRule, { description: 'The checks that were recorded, in order.' }),
   },
   { title: 'Explanation' },
 )

@@ -71,7 +71,7 @@ export const REFUSALS = {
   message_on_its_way: {
     status: 409,
     message:
-      'Another email of this message was already sent to this person or is being sent, so this one was not sent.',
+      'Another email from this message was already sent to this person or is being sent, so this one was not sent.',
   },
   event_deleted: {
     status: 409,
@@ -216,9 +216,9 @@ export type Limited = {
 
 export const LIMIT_NAMES = {
   events_per_hour: 'events per hour',
-  contact_adds_per_hour: 'contact adds per hour',
-  contact_updates_per_hour: 'contact updates per hour',
-  contact_adds_per_ip: 'contact adds per 10 minutes in this app',
+  contact_adds_per_hour: 'calls to add people per hour',
+  contact_updates_per_hour: 'calls to change people per hour',
+  contact_adds_per_ip: 'calls to add people per 10 minutes in this app',
   mcp_calls_per_minute: 'MCP calls per minute',
   costly_calls_per_minute: 'calls of this kind per minute',
   refused_requests_per_minute: 'refused requests per minute',

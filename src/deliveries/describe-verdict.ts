@@ -8,6 +8,7 @@ import {
   describeEvery,
   formatValue,
   displayName,
+  PERSON_STATUSES,
   triggerNoun,
   type DescribedSubject,
 } from '../messages/describe-message.ts'
@@ -71,8 +72,9 @@ const BY_RULE = {
     return isPass(verdict) ? `${found}.` : `${found}, but this message requires ${describeAsked(rule, subject)}.`
   },
   status: (verdict, subject) => {
-    const found = `${displayName(subject.person)} was ${String(verdict.value)}`
-    return isPass(verdict) ? `${found}.` : `${found}, but this message goes only to people who are ${verdict.about}.`
+    const found = `${displayName(subject.person)} ${PAST_STATUSES.get(verdict.value) ?? `was ${String(verdict.value)}`}`
+    const wanted = WANTED_STATUSES.get(verdict.about) ?? `are ${verdict.about}`
+    return isPass(verdict) ? `${found}.` : `${found}, but this message goes only to people who ${wanted}.`
   },
   again: describeAgain,
   window: (verdict, subject) =>
@@ -137,6 +139,14 @@ const SUPPRESSIONS = new Map<unknown, string>([
   ['bounced', "can't be reached: an email to this address bounced"],
   ['complained', 'reported an email as spam'],
 ])
+
+const PAST_STATUSES = new Map<unknown, string>([
+  ['pending', "hadn't confirmed their email address"],
+  ['bounced', 'had an address that bounced'],
+  ['complained', 'had reported an email as spam'],
+])
+
+const WANTED_STATUSES = new Map<unknown, string>(Object.entries(PERSON_STATUSES))
 
 const withTag = ({ value }: Verdict): string => (value === true ? 'without' : 'with')
 

@@ -16,7 +16,7 @@ export const oneOf = <T extends string>(values: readonly T[], description: strin
   )
 
 const ISSUE = {
-  field: Type.String({ description: 'The top-level name of the field.' }),
+  field: Type.String({ description: 'The name or path of the field, such as `email` or `mail.subject`.' }),
   code: Type.String({ description: 'A stable code for programs.' }),
   message: Type.String({
     description: 'An explanation for people. About people and events, it never repeats the values that you sent.',
@@ -36,7 +36,7 @@ export const FieldErrorItem = Type.Object(ISSUE, {
 export const WARNINGS = Type.Optional(
   Type.Array(WarningItem, {
     description:
-      'Absent if there are no warnings. `unknown_field`: the field is unknown and was ignored. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: a key is in the JSON more than once; the last value was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person already has a different name. `unknown_timezone`: `fields.timezone` is not a timezone, so the timezone of the app is used. `not_a_date`: the date in this field triggers a live message, but it is not a date, so it triggers nothing. `url_missing`: `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails do not link to this `url`. `url_trimmed`: emails link to `url` without the whitespace around it. `url_shared`: another person has this `url` with a different query. `no_email_sent`: this app has no record of an email to `email`, for example because the person was erased, so the report does not count in the rates. `still_sending`: the mail server already has emails of this message or to this person, which may still arrive.',
+      'Absent if there are no warnings. `unknown_field`: the field is unknown and was ignored. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: a key is in the JSON more than once; the last value was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person already has a different name. `unknown_timezone`: `fields.timezone` is not a timezone, so the timezone of the app is used. `not_a_date`: the date in this field triggers a live message, but it is not a date, so it triggers nothing. `url_missing`: `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails do not link to this `url`. `url_trimmed`: emails link to `url` without the whitespace around it. `url_shared`: another person has this `url` with a different query. `no_email_sent`: this app has no record of an email to `email`, for example because the person was erased, so the report does not count in the rates. `still_sending`: the mail server already has emails from this message or to this person, which may still arrive.',
   }),
 )
 export const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })
@@ -106,10 +106,10 @@ export const DeliveryRecord = Type.Object(
     openedAt: timeOrNull('When the person opened the result after the email.'),
     mayHaveArrivedTwice: Type.Boolean({ description: 'Whether it was sent again after an unknown outcome.' }),
     joinedTo: orNull(Type.String(), 'The ID of the delivery whose email lists the event.'),
-    keyId: orNull(Type.String(), 'The ID of the API key that sent it with POST /send; null if it was triggered.'),
-    subject: orNull(Type.String(), 'The `subject` of POST /send; null for emails of messages.'),
+    keyId: orNull(Type.String(), 'The ID of the API key that sent it with POST /send; null for all others.'),
+    subject: orNull(Type.String(), 'The `subject` of POST /send; null for emails from messages.'),
   },
-  { title: 'Delivery', description: 'An email that was triggered, or sent with POST /send.' },
+  { title: 'Delivery', description: 'An email to a person, sent or not.' },
 )
 
 const CREATED = Type.Boolean({ description: 'Whether this call added the person.' })
@@ -169,7 +169,7 @@ export const ResentAnswer = Type.Object(
     sent: emails(
       'How many were queued. They go out in a moment, except to suppressed people. Lifecycle emails wait while the brake is on.',
     ),
-    refused: emails('How many stay failed, because another email of the same message was sent or is waiting.'),
+    refused: emails('How many stay failed, because another email from the same message was sent or is waiting.'),
     gone: emails('How many were no longer failed.'),
     next: orNull(Type.String(), 'If more are left: the newest of them. Send it as `until`.'),
     warnings: WARNINGS,
@@ -197,7 +197,7 @@ export const DeliveryFoundAnswer = Type.Object(
       Type.String({ description: "The mail server's refusal, explained; absent if it didn't refuse the email." }),
     ),
     decidedAt: timeOrNull('When the rules were checked; null if they were not checked yet.'),
-    rules: Type.Array(ExplainedRule, { description: 'Every check, in order.' }),
+    rules: Type.Array(ExplainedRule, { description: 'The checks that were recorded, in order.' }),
   },
   { title: 'DeliveryFound' },
 )
@@ -273,7 +273,7 @@ export const PersonExport = Type.Object(
           'The email itself, if it was captured instead of sent.',
         ),
       }),
-      { description: 'Every triggered email, newest first.' },
+      { description: 'Emails to the person, sent or not, newest first.' },
     ),
     pageReports: Type.Array(
       Type.Object({ type: Type.String(), path: Type.String(), at: time('When it was reported.') }),

@@ -113,7 +113,7 @@ export const EventQuery = Type.Object(
 )
 
 const MESSAGE_ID = Type.String({
-  description: 'Only deliveries of this message, `msg_...`.',
+  description: 'Only deliveries from this message, `msg_...`.',
   say: 'Send a message ID from GET /messages.',
 })
 

@@ -11,6 +11,7 @@ import type {
   Trigger,
   Wait,
 } from '../store/message-types.ts'
+import type { ContactStatus } from '../store/types.ts'
 import { groupAlternatives } from './conditions.ts'
 
 const MINUTES: [unit: string, minutes: number][] = [
@@ -97,6 +98,15 @@ export function describeCollect({ wait, again }: Pick<MessageContent, 'wait' | '
     : `Until it is sent, the email collects events within ${formatMinutes(minutes)} of the first.`
 }
 
+/** After "they", or "people who". */
+export const PERSON_STATUSES: Record<ContactStatus, string> = {
+  subscribed: 'are subscribed',
+  pending: "haven't confirmed their email address",
+  unsubscribed: 'are unsubscribed',
+  bounced: 'have an address that bounced',
+  complained: 'reported an email as spam',
+}
+
 export function describeRule(rule: Rule): string {
   switch (rule.rule) {
     case 'away':
@@ -114,7 +124,7 @@ export function describeRule(rule: Rule): string {
     case 'field':
       return describeAlternatives([nameField(rule)])
     case 'status':
-      return `they are ${rule.is}`
+      return `they ${PERSON_STATUSES[rule.is]}`
   }
 }
 
@@ -272,7 +282,7 @@ export function describeFrom(trigger: Trigger): string {
   if ('page' in trigger) return 'It applies to new page views only.'
   if ('tag' in trigger) return `It applies to people who get the tag “${trigger.tag}” from now on.`
   if ('contact' in trigger) return 'It applies to people who are added from now on.'
-  if ('message' in trigger) return `It applies to emails of “${trigger.message}” that are sent from now on.`
+  if ('message' in trigger) return `It applies to emails from “${trigger.message}” that are sent from now on.`
   if ('date' in trigger) return "It applies to people who haven't reached this time yet."
   if ('inactiveDays' in trigger)
     return `It applies to people who reach ${countUnits(trigger.inactiveDays, 'day')} without activity from now on.`

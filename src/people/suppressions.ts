@@ -63,7 +63,7 @@ export function describeCause(cause: Cause, nameMember: (actor: string) => strin
     case 'member':
       return `By ${nameMember(cause.actor)}${quote(cause.text)}`
     case 'link':
-      return 'With the link in an email'
+      return 'By the person, from an email'
     case 'import':
       return 'Imported with the person'
   }

@@ -66,8 +66,13 @@ describe('describes a rule', () => {
     [fail('field', 'plan', null), 'Ada had no value in the field plan, but this message requires pro.'],
     [
       fail('status', 'subscribed', 'bounced'),
-      'Ada was bounced, but this message goes only to people who are subscribed.',
+      'Ada had an address that bounced, but this message goes only to people who are subscribed.',
     ],
+    [
+      fail('status', 'pending', 'subscribed'),
+      "Ada was subscribed, but this message goes only to people who haven't confirmed their email address.",
+    ],
+    [pass('status', 'pending', 'pending'), "Ada hadn't confirmed their email address."],
     [pass('again', '24', null), 'Ada had not received this message before.'],
     [
       fail('again', '24', NOW),

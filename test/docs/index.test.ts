@@ -73,10 +73,12 @@ describe('the pages are correct about', () => {
     const rows = rowsOf('limits')
     const inHour = ({ max }: { max: number }): string => `${max.toLocaleString('en')} in any hour`
     expect(rows.get('events, per key')).toBe(inHour(RATE_LIMITS.events))
-    expect(rows.get('contact adds, per key')).toBe(inHour(RATE_LIMITS.contactAdds))
-    expect(rows.get('contact updates, per key')).toBe(inHour(RATE_LIMITS.contactUpdates))
+    expect(rows.get('calls to add people, per key')).toBe(inHour(RATE_LIMITS.contactAdds))
+    expect(rows.get('calls to change people, per key')).toBe(inHour(RATE_LIMITS.contactUpdates))
     const { max } = RATE_LIMITS.addsPerVisitor
-    expect(rows.get("contact adds with a visitor's `ip`, per app and IP address")).toBe(`${max} in any 10 minutes`)
+    expect(rows.get("calls to add people with a visitor's `ip`, per app and IP address")).toBe(
+      `${max} in any 10 minutes`,
+    )
     const none = { newPeoplePerMonth: null, eventsPerHour: null, addsPerHour: null, updatesPerHour: null }
     const { mcpCallsPerMinute } = effectivePlan({ ...none, mcpCallsPerMinute: null, snippetLimits: true })
     const inMinute = (most: number): string => `${most.toLocaleString('en')} in any minute`

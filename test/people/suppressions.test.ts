@@ -48,7 +48,7 @@ test.each<[Cause, string]>([
   [{ by: 'list', provider: 'postmark', text: 'HardBounce' }, "On Postmark's suppression list: “HardBounce”"],
   [{ by: 'list', provider: null }, "On the email provider's suppression list"],
   [{ by: 'member', actor: 'mem_1', text: 'They asked' }, 'By mem_1: “They asked”'],
-  [{ by: 'link' }, 'With the link in an email'],
+  [{ by: 'link' }, 'By the person, from an email'],
 ])('%j is described', (cause, text) => expect(describeCause(cause, (actor) => actor)).toBe(text))
 
 test.each([

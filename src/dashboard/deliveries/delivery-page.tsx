@@ -236,7 +236,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
     <h2>Email</h2>
     {mail === null ? (
       <>
-        <p>Another email of this message includes this event.</p>
+        <p>Another email from this message includes this event.</p>
         {shown.work.lead && (
           <ButtonLink href={`${deliveryPath(viewer.app.publicId, shown.work.lead.id)}#mail`}>
             Open that email

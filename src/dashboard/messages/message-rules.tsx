@@ -10,6 +10,7 @@ import {
   PROPERTY_NAMES,
 } from './message-when.tsx'
 import { CONTACT_STATUSES } from '../../store/types.ts'
+import { STATUSES as PERSON_STATUSES } from '../people/person-labels.tsx'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
@@ -157,7 +158,7 @@ function FieldAlternatives({ ask, path, rows }: PartProps & { rows: number[] }) 
   )
 }
 
-const STATUSES = CONTACT_STATUSES.map((value) => ({ value, label: value }))
+const STATUSES = CONTACT_STATUSES.map((value) => ({ value, label: PERSON_STATUSES[value].word }))
 
 const FIELDS: Record<Exclude<RuleKind, 'field'>, (props: RuleProps) => preact.JSX.Element> = {
   away: Away,

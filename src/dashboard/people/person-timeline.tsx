@@ -273,15 +273,15 @@ const CausingEmail = ({ appId, cause }: { appId: string; cause: Cause }) => {
   )
 }
 
-/** Only people themselves unsubscribe without a member: by a link in an email, or a button of their mail program. */
+/** Without a member, people unsubscribe by a link in an email or a button of their mail app, and confirm by a link. */
 function describeActor(
   nameMember: TimelineProps['nameMember'],
   { actor, change }: Pick<ContactChangeRow, 'actor' | 'change'>,
 ): string | undefined {
   if (actor !== null) return `By ${nameMember(actor)}`
   const [before, after] = change.status ?? []
-  const isByLink = after === 'unsubscribed' || (before === 'pending' && after === 'subscribed') || change.topics
-  return isByLink ? 'With the link in an email' : undefined
+  if (before === 'pending' && after === 'subscribed') return 'With the link in an email'
+  return after === 'unsubscribed' || change.topics ? 'By the person, from an email' : undefined
 }
 
 type Difference = { name: string; text: string }

@@ -66,7 +66,7 @@ describe('the deliveries', () => {
     for (const url of ['/1', '/2']) await sendEvent(pages, { app, email: BOB, properties: { url } })
     const [joined, lead] = (await pathsIn(await see())).map(String) as [string, string]
     const { html } = await browser.get(joined)
-    expect(await textOf(html, '#mail p')).toEqual(['Another email of this message includes this event.'])
+    expect(await textOf(html, '#mail p')).toEqual(['Another email from this message includes this event.'])
     expect(await attributesOf(html, '#mail a, aside .values a[href*=dlv_]', 'href')).toEqual([`${lead}#mail`, lead])
     expect(await textOf(html, '[data-mail-part], iframe, #mail .mail')).toEqual([])
     expect((await browser.get(`${joined}/mail`)).status).toBe(404)

@@ -139,7 +139,7 @@ test('is refused while another email of the message is on its way', async () => 
   const { status, html } = await browser.post(`${path}/resend`)
   expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([
     409,
-    expect.stringContaining('Another email of this message was already sent to this person'),
+    expect.stringContaining('Another email from this message was already sent to this person'),
   ])
 })
 

@@ -469,7 +469,7 @@ describe('the timeline', () => {
     await withSql(pages.folder, async (sql) => await sql.prepare(comeBack).run(handedAt + 47_000))
     await pages.store.unsubscribe({ contactId: contact?.id ?? 0, at: pages.clock.now() + MINUTE })
     const hints = await textOf((await browser.get(path)).html, '.timeline > li > .hint')
-    expect(hints).toEqual(expect.arrayContaining(['With the link in an email', 'Came back 47 s later.']))
+    expect(hints).toEqual(expect.arrayContaining(['By the person, from an email', 'Came back 47 s later.']))
   })
 
   describe('shows when pages were left and returned to', () => {
