@@ -44,7 +44,7 @@ export const OptInPage = ({ facts, refused, sample, language, languages, wrong }
 const State = ({ settings: { optIn } }: SenderFacts) => (
   <>
     {optIn?.isOn
-      ? `People with consent pending get a link that works for ${countDays(daysOf(optIn))}.`
+      ? `People added with "consent": "pending" get a link that works for ${countDays(daysOf(optIn))}.`
       : 'Off: nobody is asked to confirm their address.'}{' '}
     <a href="/docs/opt-in">How it works</a>
   </>
@@ -58,7 +58,7 @@ const OptInFields = ({ text }: { text: OptInForm }) => (
     <Toggle
       name="isOn"
       label="Ask people to confirm their address"
-      hint="Only those who are added with consent pending."
+      hint='Only those who are added with "consent": "pending".'
       isOn={text.isOn}
     />
     <Toggle
