@@ -217,7 +217,9 @@ describe('sending all captured emails', () => {
     }
     const notices = (await Promise.all([sendAs(browser), sendAs(other)])).flat()
     // PostgreSQL may run both at the same time, so each sends some
-    const counts = notices.map((text) => /^Done: (\d+|One) emails? goe?s? out/.exec(text)?.[1]?.replace('One', '1') ?? 0)
+    const counts = notices.map(
+      (text) => /^Done: (\d+|One) emails? goe?s? out/.exec(text)?.[1]?.replace('One', '1') ?? '0',
+    )
     expect(counts.reduce((sum, count) => sum + Number(count), 0)).toBe(3)
     expect(await sendAs(other)).toEqual(['Done: These emails were already sent or removed.'])
   })

@@ -515,7 +515,8 @@ test('new people and what instances note about requests never wait for each othe
   const keys = ['key_1', 'key_2']
   const note = (store: Store, turn: number): Promise<unknown>[] => {
     const [mine = '', other = ''] = turn % 2 === 0 ? keys : keys.toReversed()
-    const event = (name: string) => store.recordEvent(eventWrite({ email: `${name}${turn}@example.com`, at: AT + turn }))
+    const event = (name: string) =>
+      store.recordEvent(eventWrite({ email: `${name}${turn}@example.com`, at: AT + turn }))
     const person = (name: string): Promise<unknown> => event(`${store.instanceId}-${name}`)
     const requests = () => store.addRequests([mine, other].map((caller) => ({ ...REQUEST, caller })))
     const uses = () => store.noteKeyUse(keys.map((keyId) => ({ keyId, lastUsedAt: AT + turn, seenInBrowserAt: null })))
