@@ -211,6 +211,8 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     renew,
     look,
     lookAround,
+    /** @throws StoreError if a newer executable has changed the schema */
+    checkSchema: async (): Promise<void> => void toVersion(await run(`SELECT ${VERSIONS}`, [])),
     /** In a transaction: until its end, no other instance takes over. */
     takeDuty,
     onForeignWrite: (listener: () => void): void => void listeners.push(listener),

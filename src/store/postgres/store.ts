@@ -13,7 +13,7 @@ import { connectPostgres, DEADLINES, type Deadlines, type Postgres } from './con
 import { createPostgresEngine } from './engine.ts'
 import { describeFault, isDenied, isPassingFault } from './faults.ts'
 import { BEAT_DEADLINES, startHeartbeat } from './heartbeat.ts'
-import { joinInstances } from './instance.ts'
+import { type Instance, joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
 import { analyzeUnknown } from './statistics.ts'
@@ -77,7 +77,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
     await disconnect()
   }
   return assembleStore(
-    { ...channel, touch: createTouch(leases), close },
+    { ...channel, touch: createTouch(leases, instance), close },
     {
       instances: instance,
       sql: postgres.sql,
@@ -122,10 +122,14 @@ const unreachable = (error: unknown, location: PostgresLocation): StoreError => 
 const withStop = (error: unknown): string => describeFault(error).replace(/\.?$/, '.')
 
 /** Beside the groups of writes, which may wait for another instance. */
-function createTouch({ sql }: Postgres): () => Promise<Outcome<'touch'>> {
+function createTouch(
+  { sql }: Postgres,
+  { checkSchema }: Pick<Instance, 'checkSchema'>,
+): () => Promise<Outcome<'touch'>> {
   const { touch } = createInstallWrites(sql)
   return async () => {
     try {
+      await checkSchema()
       return await touch({})
     } catch (error) {
       if (isPassingFault(error)) return { refusal: 'unavailable', reason: describeFault(error) }

@@ -4,7 +4,7 @@ import { createDeliveryPages } from '../../../src/store/deliveries.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { createDeliveryQueue } from '../../../src/store/delivery-queue.ts'
 import { createPostgresContactSearch } from '../../../src/store/postgres/contact-search.ts'
-import { connectPostgres, type Postgres } from '../../../src/store/postgres/connection.ts'
+import { connectPostgres, DEADLINES, type Postgres } from '../../../src/store/postgres/connection.ts'
 import { migrate } from '../../../src/store/postgres/migrations.ts'
 import { PEOPLE_SORTS, type PeopleFilter } from '../../../src/store/search/contact-search.ts'
 import { createSimulationReads } from '../../../src/store/simulation.ts'
@@ -24,7 +24,9 @@ let server: PostgresServer
 let postgres: Postgres
 beforeAll(async () => {
   server = await startPostgres({ fsync: 'off' })
-  postgres = connectPostgres({ url: server.url('postgres'), connections: 3, prepares: true })
+  // a transaction of these tests waits for another one
+  const patient = { ...DEADLINES, idleMs: 60_000 }
+  postgres = connectPostgres({ url: server.url('postgres'), connections: 3, prepares: true }, patient)
   await migrate(postgres)
   await postgres.runScript(`
     INSERT INTO accounts (id, name, snippet_limits, created_at) VALUES ('a', 'A', 0, 0);
@@ -105,7 +107,8 @@ test('deliveries are listed and counted by each kind of query', async () => {
 
 test('two transactions claim different deliveries, those of an app one after the other', async () => {
   const { listDue } = createDeliveryQueue(postgres.sql, STORE_RULES)
-  // both are within the pace of the app
+  // both are within the pace of the app, which has been claimed for before
+  await postgres.run('INSERT INTO mail_paces (app_id) VALUES (1)', [])
   const query = { now: 1_000, most: 50, skipApps: [] }
   const claim = `UPDATE deliveries SET state = 'claimed', claimed_until = 9000 WHERE ${postgres.sql.dialect.isOneOf('id')}`
   const { promise: isListed, resolve: noteListed } = Promise.withResolvers<number[]>()
