@@ -30,7 +30,7 @@ const LEFT_IDS = idsOf(10_000)
 export const DATABASE_NOW = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)'
 
 /** The server's own, whatever a test puts in its place. */
-const SERVER_NOW = 'CAST(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000 AS bigint)'
+const SERVER_NOW = 'CAST(floor(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000) AS bigint)'
 
 /** For a number that nobody had: rows that were moved here. */
 const LAST_ID = `(SELECT max(id) FROM (SELECT max(id) AS id FROM events UNION ALL SELECT max(id) FROM contacts
@@ -60,8 +60,9 @@ const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis", clock
   ORDER BY held_since, number`
 
 /** `life`: another one after a failover, when the last moments may be lost. */
-const VERSIONS = `CAST(pg_postmaster_start_time() AS text) AS life, (SELECT version FROM schema_version) AS schema,
-  (SELECT concat(version, ' ', stamp, ' ', pg_postmaster_start_time()) FROM settings_version) AS settings`
+const LIFE = 'CAST(extract(epoch FROM pg_postmaster_start_time()) AS text)'
+const VERSIONS = `${LIFE} AS life, (SELECT version FROM schema_version) AS schema,
+  (SELECT concat(version, ' ', stamp, ' ', ${LIFE}) FROM settings_version) AS settings`
 
 /** The order lets PostgreSQL take the first row of an index. With EXISTS, it reads the whole table for an app without rows. */
 const hasRow = (table: string, { order, and = 'true' }: { order: string; and?: string }): string =>
