@@ -16,6 +16,7 @@ import {
   isUnanswered,
   UnknownCommit,
 } from './faults.ts'
+import type { Silence } from './heartbeat.ts'
 import { inTime } from './in-time.ts'
 import { createPool } from './pool.ts'
 import { toStorable } from './storable-text.ts'
@@ -88,6 +89,7 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
     })
   const pool = createPool({ connect, size: connections, ...deadlines })
   const runsOn = createRuns(deadlines)
+  const runsOf = (connection: SQL, queries: Queries = connection): Runs => runsOn(queries, () => pool.hear(connection))
   const transactions = new WeakMap<SQL, number>()
   const arePlansOld = (connection: SQL): boolean => {
     const count = (transactions.get(connection) ?? 0) + 1
@@ -113,7 +115,7 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
   const useAny = <Result>(work: (runs: Runs) => Promise<Result>): Promise<Result> =>
     read(() =>
       prepares
-        ? pool.use((connection) => work(runsOn(connection)), isBroken)
+        ? pool.use((connection) => work(runsOf(connection)), isBroken)
         : begin('ISOLATION LEVEL READ COMMITTED', () => work(inTransaction())).catch(throwLost),
     )
   const runs = (): Runs => open.getStore() ?? alone
@@ -121,7 +123,7 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
     run: (text, values) => useAny((one) => one.run(text, values)),
     runForValues: (text, values) => useAny((one) => one.runForValues(text, values)),
     // only its own limits end it
-    runScript: (text) => read(() => pool.use((connection) => runsOn(connection).runScript(text), isBroken)),
+    runScript: (text) => read(() => pool.use((connection) => runsOf(connection).runScript(text), isBroken)),
   }
   const run: Run = (text, values) => runs().run(text, values)
   const inTransaction = (): Transaction => {
@@ -136,7 +138,7 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
     const onReserved = async (connection: SQL): Promise<Result> => {
       const reserved = await inTime(connection.reserve(), deadlines.answerMs)
       try {
-        const runs = runsOn(reserved)
+        const runs = runsOf(connection, reserved)
         if (arePlansOld(connection)) await runs.run('DISCARD PLANS', [])
         return await runTransaction(runs, prepares ? `BEGIN ${mode}` : [`BEGIN ${mode}`, ...setLimits])
       } finally {
@@ -185,8 +187,7 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
      */
     transaction: <Result>(work: () => Promise<Result>, flush?: () => void): Promise<Result> =>
       begin('ISOLATION LEVEL READ COMMITTED', work, flush),
-    /** To connections that were made before (ms, monotonic). */
-    listen: (madeBefore: number) => pool.listen(madeBefore, (connection) => runsOn(connection).run('SELECT 1', [])),
+    listen: (silence: Silence) => pool.listen(silence, (connection) => runsOf(connection).run('SELECT 1', [])),
     close: pool.close,
   }
 }
@@ -261,18 +262,21 @@ const mapValues = <Value, Result>(from: Record<string, Value>, map: (value: Valu
 
 const createRuns =
   ({ answerMs }: Deadlines) =>
-  (queries: Queries): Runs => ({
+  (queries: Queries, hear: () => void): Runs => ({
     runScript: async (text, ms) => {
       const answer = queries.unsafe(text).simple()
       await (ms === undefined ? answer : inTime(answer, ms))
+      hear()
     },
     run: async (text, values) => {
       const rows = (await inTime(queries.unsafe(text, values.map(toStorable)), answerMs)) as Rows
+      hear()
       for (const row of rows) for (const name in row) row[name] = toStored(row[name])
       return rows
     },
     runForValues: async (text, values) => {
       const rows = (await inTime(queries.unsafe(text, values.map(toStorable)).values(), answerMs)) as unknown[][]
+      hear()
       return rows.map((row) => row.map(toStored))
     },
   })

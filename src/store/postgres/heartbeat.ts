@@ -2,23 +2,27 @@
  * Notices connections that fall silent without being closed, as when the server's machine loses power: what waits for their
  * answers would wait until its own time limit.
  */
+import { isUnanswered } from './faults.ts'
+
 const BEAT_MS = 500
 const AGAIN_MS = 100
-/** How long, and for how many answers of a new connection, the old ones have time to answer. */
-const LISTEN_MS = 400
-const LISTENS = 4
+/** How often a new connection must answer while all old ones stay silent; more often if all old ones are in use. */
+const LISTEN_EVERY_MS = 100
+const LISTENS = { idle: 4, inUse: 15 }
 
 /** For each beat. A slow server costs no more than a new connection for the next beat. */
 export const BEAT_DEADLINES = { answerMs: 500, openMs: 1_000, waitMs: 1_000, graceMs: 0 }
 
-/** `end`: closes those that said nothing, if they are gone. */
-export type Listening = { hasHeard: () => boolean; end: (isGone: boolean) => void }
+/** When the first beat without an answer began, and the last one (ms, monotonic). */
+export type Silence = { firstMs: number; lastMs: number }
+/** `hasAsked`: whether idle connections were asked. `end`: closes those that said nothing, if they are gone. */
+export type Listening = { hasAsked: boolean; hasHeard: () => boolean; end: (isGone: boolean) => void }
 
 type Parts = {
   /** Asks on a connection of its own, which is replaced if it doesn't answer in time. */
   beat: () => Promise<unknown>
-  /** To the connections of a pool that were made before (ms, monotonic). */
-  listenTo: readonly ((madeBefore: number) => Listening)[]
+  /** To the connections of a pool that are older than the silence. */
+  listenTo: readonly ((silence: Silence) => Listening)[]
 }
 
 /**
@@ -26,34 +30,38 @@ type Parts = {
  * answers while all of them stay silent, and a long statement goes on as long as any other connection answers.
  */
 export function startHeartbeat({ beat, listenTo }: Parts): () => void {
-  let [isChecking, isStopped] = [false, false]
-  const isAnswered = (): Promise<boolean> =>
+  let [isChecking, isStopped, isAlive] = [false, false, false]
+  /** @returns null if it was answered */
+  const ask = (): Promise<unknown> =>
     beat().then(
-      () => true,
-      () => false,
+      () => null,
+      (error: unknown) => error,
     )
-  /** @returns when the last beat without an answer began (ms, monotonic); null: the first one was answered */
-  const findSilence = async (): Promise<number | null> => {
-    let silentAt: number | null = null
-    for (;;) {
-      const askedAt = performance.now()
-      if (isStopped || (await isAnswered())) return silentAt
-      silentAt = askedAt
-      await Bun.sleep(AGAIN_MS)
+  /** @returns null if a connection that had answered before is not silent: others have ended by themselves */
+  const findSilence = async (): Promise<Silence | null> => {
+    const [firstMs, wasAlive] = [performance.now(), isAlive]
+    const error = await ask()
+    isAlive = error === null
+    if (!wasAlive || !isUnanswered(error)) return null
+    for (let lastMs = firstMs; ; await Bun.sleep(AGAIN_MS)) {
+      const askedMs = performance.now()
+      isAlive = (await ask()) === null
+      if (isAlive || isStopped) return { firstMs, lastMs }
+      lastMs = askedMs
     }
   }
   const check = async (): Promise<void> => {
-    const silentAt = await findSilence()
-    if (silentAt === null || isStopped) return
-    const listening = listenTo.map((listen) => listen(silentAt))
-    let isGone = true
-    for (let time = 0; time < LISTENS; time += 1) {
-      await Bun.sleep(LISTEN_MS / LISTENS)
+    const silence = await findSilence()
+    if (silence === null || isStopped) return
+    const listening = listenTo.map((listen) => listen(silence))
+    const times = listening.some(({ hasAsked }) => hasAsked) ? LISTENS.idle : LISTENS.inUse
+    const hasHeard = (): boolean => listening.some((one) => one.hasHeard())
+    for (let time = 0; time < times && isAlive && !hasHeard(); time += 1) {
+      await Bun.sleep(LISTEN_EVERY_MS)
       // what has arrived on old connections is read before it
-      isGone = (await isAnswered()) && isGone
+      isAlive = (await ask()) === null
     }
-    isGone &&= !listening.some(({ hasHeard }) => hasHeard())
-    for (const { end } of listening) end(isGone)
+    for (const { end } of listening) end(isAlive && !hasHeard())
   }
   const timer = setInterval(async () => {
     if (isChecking) return

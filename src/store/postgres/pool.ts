@@ -4,7 +4,7 @@
  */
 import type { SQL } from 'bun'
 import { isEndedAlone, isLostConnection, NoAnswer } from './faults.ts'
-import type { Listening } from './heartbeat.ts'
+import type { Listening, Silence } from './heartbeat.ts'
 import { inTime } from './in-time.ts'
 
 type Waiting = { lend: (connection: SQL) => void; timer: ReturnType<typeof setTimeout> }
@@ -56,7 +56,6 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
 
   const give = (connection: SQL): void => {
     if (!all.has(connection)) return
-    for (const listener of listeners) listener(connection)
     const next = waiting.shift()
     if (next === undefined) return void idle.push(connection)
     clearTimeout(next.timer)
@@ -118,23 +117,29 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
         throw error
       }
     },
-    /** To connections that were made before (ms, monotonic). Idle ones are asked; the others are in use. */
-    listen(madeBefore: number, ask: (connection: SQL) => Promise<unknown>): Listening {
-      const old = [...all].filter(([, madeAt]) => madeAt < madeBefore).map(([connection]) => connection)
+    /** Each answer on a connection. */
+    hear: (connection: SQL): void => listeners.forEach((listener) => listener(connection)),
+    /** Idle connections are asked; the others are in use, or connect since before the last beat. */
+    listen({ firstMs, lastMs }: Silence, ask: (connection: SQL) => Promise<unknown>): Listening {
+      const isOld = ([connection, madeMs]: [SQL, number]): boolean =>
+        madeMs < (opened.has(connection) ? firstMs : lastMs)
+      const old = [...all].filter(isOld).map(([connection]) => connection)
       const silent = new Set(old)
-      for (const connection of idle.filter((one) => silent.has(one))) {
+      const asked = idle.filter((one) => silent.has(one))
+      for (const connection of asked) {
         idle.splice(idle.indexOf(connection), 1)
         void ask(connection).then(
           () => give(connection),
           () => discard(connection),
         )
       }
-      const hear = (connection: SQL): void => void silent.delete(connection)
-      listeners.add(hear)
+      const note = (connection: SQL): void => void silent.delete(connection)
+      listeners.add(note)
       return {
+        hasAsked: asked.length > 0,
         hasHeard: () => silent.size < old.length,
         end(isGone) {
-          listeners.delete(hear)
+          listeners.delete(note)
           if (isGone) silent.forEach(discard)
         },
       }
