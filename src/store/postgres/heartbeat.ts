@@ -8,7 +8,7 @@ const BEAT_MS = 500
 const AGAIN_MS = 100
 /** How often a new connection must answer while all old ones stay silent; more often if all old ones are in use. */
 const LISTEN_EVERY_MS = 100
-const LISTENS = { idle: 4, inUse: 15 }
+const LISTENS = { idle: 4, inUse: 8 }
 
 /** For each beat. A slow server costs no more than a new connection for the next beat. */
 export const BEAT_DEADLINES = { answerMs: 500, openMs: 1_000, waitMs: 1_000, graceMs: 0 }
@@ -63,12 +63,15 @@ export function startHeartbeat({ beat, listenTo }: Parts): () => void {
     }
     for (const { end } of listening) end(isAlive && !hasHeard())
   }
-  const timer = setInterval(async () => {
+  const tick = async (): Promise<void> => {
     if (isChecking) return
     isChecking = true
     await check()
     isChecking = false
-  }, BEAT_MS)
+  }
+  // at once, so that it is known to answer
+  void tick()
+  const timer = setInterval(tick, BEAT_MS)
   timer.unref()
   return () => {
     isStopped = true
