@@ -245,6 +245,8 @@ describe.skipIf(!IS_ON)('three instances on a primary with a synchronous replica
   test.each([false, true])(
     'lose nothing when the primary fails and the replica is promoted; without a sign of it: %p',
     async (isSilent) => {
+      // the case before has used up the replica
+      if (isSilent) await databases.replace()
       let answeredAt = 0
       const found = await underLoad(async () => {
         answeredAt = await databases.failOver({ isSilent })
@@ -260,7 +262,6 @@ describe.skipIf(!IS_ON)('three instances on a primary with a synchronous replica
       })
       expectComplete(what, found)
       expect(ms).toBeLessThanOrEqual(2_000)
-      await databases.replace()
     },
     LONG_MS,
   )
