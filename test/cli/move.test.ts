@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
 import { createProgressReport } from '../../src/cli/move.ts'
 import { type PostgresServer, startPostgres } from '../postgres/server.ts'
 import { eventpost, eventpostJson, makeFolder, MANY_MS, setUp, startServer } from './process.ts'
@@ -55,6 +56,25 @@ test(
       refused('Another Eventpost server is using'),
     )
     await running.stop()
+  },
+  MOVE_MS,
+)
+
+test(
+  'no server and no command uses a folder that a move into it is not finished',
+  async () => {
+    const data = `${folder}/unfinished`
+    await Bun.write(`${data}/eventpost.db.moving`, 'copied')
+    const unfinished = refused(`To continue: eventpost move --to ${data}. To undo the move: eventpost move --undo --to`)
+    const env = { EVENTPOST_DATABASE_URL: undefined }
+    for (const words of [
+      ['serve', '--port', '0'],
+      ['init', '--email', 'owner@example.com', '--app', 'Demo'],
+      ['app', 'list'],
+    ])
+      expect(await eventpost([...words, '--data', data], { env })).toEqual(unfinished)
+    expect(await eventpost(['backup', `${folder}/copy.db`, '--data', data], { env })).toEqual(unfinished)
+    expect(readdirSync(data)).toEqual(['eventpost.db.moving'])
   },
   MOVE_MS,
 )

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { diskFull, isDamage, isOutOfRoom, StoreError } from './errors.ts'
 import { ensureFolder, folderFault, requireAccess } from './folder.ts'
 import { MIGRATIONS } from './migrations/index.ts'
-import { dropProgress, findMark, folderPlace, refuseMarked } from '../move/mark.ts'
+import { describeDraft, dropProgress, findMark, folderPlace, refuseMarked } from '../move/mark.ts'
 import { prepareLazily } from './statements.ts'
 import { applyMigrations, type OnUpgrade, upgrade } from './upgrades.ts'
 
@@ -21,8 +21,19 @@ const CACHE_KIB = 2_048
 export const databasePath = (folder: string): string => join(folder, DATABASE_FILE)
 export const logPath = (folder: string): string => `${databasePath(folder)}-wal`
 
-/** @throws StoreError `folder_unwritable` if the folder cannot be read */
+/** Of a move into the folder that is not finished. */
+export const draftPath = (folder: string): string => `${databasePath(folder)}.moving`
+
+export const hasDraft = (folder: string): boolean => existsSync(draftPath(folder))
+
+/** @throws StoreError `folder_unwritable` if the folder cannot be read, `moved` if a move into it is not finished */
 export function hasDatabase(folder: string): boolean {
+  if (hasDraft(folder)) throw new StoreError('moved', describeDraft(folder))
+  return hasDatabaseFile(folder)
+}
+
+/** For a move into the folder. @throws StoreError `folder_unwritable` */
+export function hasDatabaseFile(folder: string): boolean {
   try {
     return statSync(databasePath(folder), { throwIfNoEntry: false }) !== undefined
   } catch (error) {
@@ -92,7 +103,7 @@ export function openDatabase(
 ): Database {
   ensureFolder(folder)
   const path = databasePath(folder)
-  if (!existsSync(path)) createDatabase(path, migrations)
+  if (!hasDatabase(folder)) createDatabase(path, migrations)
   const db = openFile(path)
   try {
     upgrade(db, path, migrations, onUpgrade)

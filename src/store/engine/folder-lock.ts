@@ -12,7 +12,7 @@ const ADDRESS_FILE = 'serve.url'
 
 export type FolderLock = {
   release(): void
-  /** Releases the lock, and removes the folder if the lock created it and it is otherwise empty. */
+  /** Releases the lock, and removes what it created: its file, and the folder if that is otherwise empty. */
   abandon(): void
   /** `listensOn`: such as 127.0.0.1:8080 */
   noteAddress(address: { baseUrl: string; listensOn: string }): void
@@ -27,14 +27,15 @@ export function lockFolder(folder: string): FolderLock {
   const created = ensureFolder(folder)
   const lockFile = join(folder, LOCK_FILE)
   requireAccess([lockFile])
+  const isNew = !existsSync(lockFile)
   const db = takeLock(lockFile)
   return {
     release: () => db.close(),
     abandon() {
+      // before others can take it
+      if (isNew) rmSync(lockFile, { force: true })
       db.close()
-      if (created === null) return
-      rmSync(lockFile, { force: true })
-      removeEmpty(folder, created)
+      if (created !== null) removeEmpty(folder, created)
     },
     noteAddress: ({ baseUrl, listensOn }) =>
       writeFileSync(join(folder, ADDRESS_FILE), `${baseUrl}\n${listensOn}\n`, { mode: 0o600 }),

@@ -1,16 +1,12 @@
 import type { Database } from 'bun:sqlite'
-import { existsSync, renameSync, rmSync } from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
 import { truncateLog } from '../engine/checkpoints.ts'
-import { databasePath, makeDatabase, openDatabase, openFile } from '../engine/database.ts'
+import { databasePath, draftPath, hasDraft, makeDatabase, openDatabase, openFile } from '../engine/database.ts'
 import { createContactIndex } from '../search/contact-index.ts'
 import { readFields, storedFields } from './lines.ts'
 import { sampleLines } from './samples.ts'
 import { NO_PROGRESS, type Target, type TableProgress, type Writer } from './sides.ts'
 import { isStored, namesOf, type Table } from './tables.ts'
-
-const draftPath = (folder: string): string => `${databasePath(folder)}.moving`
-
-export const hasDraft = (folder: string): boolean => existsSync(draftPath(folder))
 
 const CACHE_KIB = 262_144
 const SORTING_THREADS = 2

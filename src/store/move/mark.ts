@@ -40,8 +40,19 @@ export function refuseMarked(mark: Mark | null, place: Place): void {
   if (mark !== null) throw new StoreError('moved', describeMark(mark, place))
 }
 
-export function describeMark({ state, to, at }: Mark, { place, options }: Place): string {
-  const undo = `eventpost move --undo --to ${to}${options}`
+export const undoCommand = ({ to }: Pick<Mark, 'to'>, { options }: Pick<Place, 'options'>): string =>
+  `eventpost move --undo --to ${to}${options}`
+
+export const describeOther = (mark: Mark, place: Pick<Place, 'options'>): string =>
+  `The data is being moved to ${mark.to}, or was moved there. Undo that move first: ${undoCommand(mark, place)}`
+
+/** Of a folder that a move is not finished into. */
+export const describeDraft = (folder: string): string =>
+  `${folder} has an unfinished copy of the data in PostgreSQL. Set EVENTPOST_DATABASE_URL to that database. To continue: eventpost move --to ${folder}. To undo the move: ${undoCommand({ to: folder }, { options: '' })}`
+
+export function describeMark(mark: Mark, { place, options }: Place): string {
+  const { state, to, at } = mark
+  const undo = undoCommand(mark, { options })
   return state === 'moving'
     ? `The data in ${place} is being moved to ${to}. To continue: eventpost move --to ${to}${options}. To undo the move: ${undo}`
     : `The data in ${place} was moved to ${to} at ${new Date(at).toISOString()}. Use it there. To use the old data again: ${undo}`

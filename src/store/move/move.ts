@@ -3,17 +3,17 @@ import type { Database } from 'bun:sqlite'
 import { resolve } from 'node:path'
 import { describeLocation, type PostgresLocation } from '../../core/data-location.ts'
 import { truncateLog } from '../engine/checkpoints.ts'
-import { hasDatabase, openDatabase, openMarked } from '../engine/database.ts'
+import { hasDatabase, hasDatabaseFile, hasDraft, openDatabase, openMarked } from '../engine/database.ts'
 import { StoreError } from '../engine/errors.ts'
-import { lockFolder } from '../engine/folder-lock.ts'
+import { type FolderLock, lockFolder } from '../engine/folder-lock.ts'
 import { SCHEMA_VERSION } from '../engine/migrations/index.ts'
 import { schemaVersion } from '../engine/upgrades.ts'
 import { migrate } from '../postgres/migrations.ts'
 import { findServerFault, readServerFacts } from '../postgres/server-facts.ts'
 import { copyTables, type Copied, type Copying } from './copy.ts'
 import { createFolderSource, findFirstEventTime, fingerprintFolder } from './folder-source.ts'
-import { createFolderTarget, fillIndex, findDraftId, hasDraft, openDraft, removeDraft } from './folder-target.ts'
-import { describeMark, findMark, folderPlace, type Mark, MARK } from './mark.ts'
+import { createFolderTarget, fillIndex, findDraftId, openDraft, removeDraft } from './folder-target.ts'
+import { describeMark, describeOther, findMark, folderPlace, type Mark, MARK, undoCommand } from './mark.ts'
 import { createPostgresSource, findServerMark, markServer, saveMark, unmarkServer } from './postgres-source.ts'
 import { clearPostgresTarget, findTargetState, openPostgresTarget, refuseOther } from './postgres-target.ts'
 import { atServer, connectForMove, findInstance, runOn, type Server } from './server.ts'
@@ -21,14 +21,18 @@ import { listTables } from './tables.ts'
 
 export type Moving = Copying & { folder: string; server: PostgresLocation; at: number }
 
-const SOURCE_CHANGED =
-  "The data changed after the move began, so the copy can't be used. Undo the move with --undo, then start again."
+const sourceChanged = (mark: Mark, folder: string): StoreError =>
+  new StoreError(
+    'differs',
+    `The data changed after the move began, so the copy can't be used. Undo the move, then start again: ${undoCommand(mark, folderPlace(folder))}`,
+  )
 
 /** From the folder. @throws StoreError; Stopped */
 export async function moveToPostgres({ folder, server: location, at, ...copying }: Moving): Promise<Copied> {
   if (!hasDatabase(folder)) throw missing(folder)
   const lock = lockFolder(folder)
   const server = connectForMove(location, 1)
+  let isBegun = false
   try {
     return await atServer(location, async () => {
       await refuseUnfit(server, location)
@@ -36,12 +40,13 @@ export async function moveToPostgres({ folder, server: location, at, ...copying 
       const mark = markFolder(folder, { to: describeLocation(location), at }, () => {
         if (state.kind !== 'empty') throw refuseOther(location)
       })
+      isBegun = true
       if (mark.state === 'moved' && state.kind !== 'receiving')
         throw new StoreError('moved', describeMark(mark, folderPlace(folder)))
       if (state.kind === 'other' || (state.kind === 'receiving' && state.id !== mark.id)) throw refuseOther(location)
       const fingerprint = fingerprintFolder(folder)
       if (state.kind === 'receiving' && state.fingerprint !== fingerprint && mark.state === 'moving')
-        throw new StoreError('differs', SOURCE_CHANGED)
+        throw sourceChanged(mark, folder)
       const db = openMarked(folder)
       const marker = openMarked(folder)
       const source = createFolderSource(db, fingerprint)
@@ -59,7 +64,7 @@ export async function moveToPostgres({ folder, server: location, at, ...copying 
           const copied = await copyTables({ source, target, tables }, copying)
           marker
             .transaction(() => {
-              if (dataVersion(marker) !== version) throw new StoreError('differs', SOURCE_CHANGED)
+              if (dataVersion(marker) !== version) throw sourceChanged(mark, folder)
               writeMark(marker, { ...mark, state: 'moved', at })
             })
             .immediate()
@@ -75,7 +80,7 @@ export async function moveToPostgres({ folder, server: location, at, ...copying 
     })
   } finally {
     await server.close({ timeout: 0 })
-    lock.release()
+    release(lock, isBegun)
   }
 }
 
@@ -101,7 +106,7 @@ function markFolder(folder: string, { to, at }: Pick<Mark, 'to' | 'at'>, beforeF
   const there = peekMark(folder)
   if (there !== null) {
     if (there.to === to) return there
-    throw new StoreError('moved', `The data is being moved to ${there.to}, or was moved there. Undo that move first.`)
+    throw new StoreError('moved', describeOther(there, folderPlace(folder)))
   }
   beforeFirst()
   const db = openDatabase(folder)
@@ -131,16 +136,20 @@ function peekMark(folder: string): Mark | null {
   }
 }
 
+/** A refused move leaves nothing behind. */
+const release = (lock: FolderLock, isBegun: boolean): void => (isBegun ? lock.release() : lock.abandon())
+
 /** Into a folder without a database. @throws StoreError; Stopped */
 export async function moveToFolder({ folder, server: location, at, ...copying }: Moving): Promise<Copied> {
-  if (hasDatabase(folder))
+  if (hasDatabaseFile(folder))
     throw new StoreError('file_exists', `${folder} already has a database. Choose an empty folder with --to.`)
   const lock = lockFolder(folder)
   const server = connectForMove(location, 2)
+  const wasBegun = hasDraft(folder)
+  let isBegun = wasBegun
   try {
     return await atServer(location, async () => {
       await refuseUnfit(server, location)
-      const isBegun = hasDraft(folder)
       const db = openDraft(folder)
       const tables = listTables(db)
       try {
@@ -148,7 +157,8 @@ export async function moveToFolder({ folder, server: location, at, ...copying }:
         const mark = await markSource(server, location, { tables, to: resolve(folder), at })
         const draftId = findDraftId(db)
         if (draftId !== null && draftId !== mark.id) throw otherDraft(folder)
-        if (mark.state === 'moved' && !(isBegun && draftId !== null)) throw describeEnd(mark, location)
+        if (mark.state === 'moved' && !(wasBegun && draftId !== null)) throw describeEnd(mark, location)
+        isBegun = true
         const source = await createPostgresSource(server)
         const target = createFolderTarget(db, { id: mark.id, folder })
         try {
@@ -165,7 +175,8 @@ export async function moveToFolder({ folder, server: location, at, ...copying }:
     })
   } finally {
     await server.close({ timeout: 0 })
-    lock.release()
+    if (!isBegun) removeDraft(folder)
+    release(lock, isBegun)
   }
 }
 
@@ -185,8 +196,7 @@ async function markSource(
 ): Promise<Mark> {
   const there = await findServerMark(server)
   if (there?.to === to) return there
-  if (there !== null)
-    throw new StoreError('moved', `The data is being moved to ${there.to}, or was moved there. Undo that move first.`)
+  if (there !== null) throw new StoreError('moved', describeOther(there, { options: '' }))
   const state = await findTargetState(server)
   const [ours] = (await server.unsafe("SELECT to_regclass('schema_version') IS NOT NULL AS has")) as { has: boolean }[]
   if (ours?.has !== true)

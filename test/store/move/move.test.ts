@@ -5,7 +5,13 @@ import { join } from 'node:path'
 import { idAt } from '../../../src/core/ids.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { COUNTERS, partsOf } from '../../../src/store/engine/counter-tables.ts'
-import { APPLICATION_ID, databasePath, openDatabase, openMarked } from '../../../src/store/engine/database.ts'
+import {
+  APPLICATION_ID,
+  databasePath,
+  hasDatabase,
+  openDatabase,
+  openMarked,
+} from '../../../src/store/engine/database.ts'
 import { lockFolder } from '../../../src/store/engine/folder-lock.ts'
 import { Stopped } from '../../../src/store/move/copy.ts'
 import { moveToFolder, moveToPostgres, undoMoveToFolder, undoMoveToPostgres } from '../../../src/store/move/move.ts'
@@ -346,6 +352,33 @@ describe('a stopped move', () => {
     expect(await ask('SELECT count(*)::int AS count FROM events')).toEqual([{ count: EVENTS }])
   }, 60_000)
 
+  test('protects the folder that it moves into: nothing creates, opens or replaces a database there', async () => {
+    addEvents(source, EVENTS)
+    await there(source)
+    const folder = newFolder()
+    await back(folder, stopAfter(2)).catch(() => {})
+    const commands = `To continue: eventpost move --to ${folder}. To undo the move: eventpost move --undo --to ${folder}`
+    expect(() => hasDatabase(folder)).toThrow(commands)
+    expect(() => openDatabase(folder)).toThrow(commands)
+    await expect(openStore(folder, { rules: STORE_RULES, threads: true })).rejects.toThrow(commands)
+    expect(readdirSync(folder)).not.toContain('eventpost.db')
+    await undoMoveToFolder({ folder, server: place })
+    openDatabase(folder).close()
+  }, 60_000)
+
+  test('names the whole command that undoes it, if a move goes elsewhere', async () => {
+    await there(source, stopAfter(1)).catch(() => {})
+    const other = { ...place, url: server.url('postgres') }
+    await expect(there(source, { server: other })).rejects.toThrow(
+      `Undo that move first: eventpost move --undo --to ${place.url.replace('postgres@', '')} --data ${source}`,
+    )
+    await there(source)
+    const [first, second] = [newFolder(), newFolder()]
+    await back(first, stopAfter(1)).catch(() => {})
+    await expect(back(second)).rejects.toThrow(`Undo that move first: eventpost move --undo --to ${first}`)
+    expect(readdirSync(second)).toEqual([])
+  }, 60_000)
+
   test('does not go on after the source changed', async () => {
     addEvents(source, EVENTS)
     await there(source, stopAfter(2)).catch(() => {})
@@ -421,6 +454,7 @@ describe('refused', () => {
   test('a target with tables', async () => {
     await ask('CREATE TABLE other (id int)')
     await expect(there(source)).rejects.toThrow('already has tables')
+    expect(readdirSync(source)).not.toContain('serve.lock')
     openDatabase(source).close()
   })
 
@@ -438,7 +472,10 @@ describe('refused', () => {
     await there(source)
     const store = await openPostgresStore(place, { rules: STORE_RULES })
     await store.canCommit()
-    await expect(back(newFolder())).rejects.toThrow('A server is using it')
+    const folder = newFolder()
+    await expect(back(folder)).rejects.toThrow('A server is using it')
+    await expect(back(`${folder}/new/one`)).rejects.toThrow('A server is using it')
+    expect(readdirSync(folder)).toEqual([])
     await store.close()
   }, 60_000)
 
