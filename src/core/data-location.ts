@@ -20,4 +20,16 @@ export function describeLocation(location: DataLocation): string {
 export const userOf = ({ url }: PostgresLocation): string =>
   String((new Bun.SQL(url, { max: 1 }).options as { username?: string }).username ?? '')
 
+/** In the client's order. */
+const USER_VARIABLES = ['PGUSERNAME', 'PGUSER', 'USER', 'USERNAME']
+
+/** Where the user comes from if the URL has none; null: it has one. */
+export function describeTakenUser(location: PostgresLocation): string | null {
+  if (new URL(location.url).username !== '') return null
+  const user = userOf(location)
+  const variable = USER_VARIABLES.find((name) => process.env[name] === user)
+  const from = variable === undefined ? "PostgreSQL's default" : `from the environment variable ${variable}`
+  return `The address has no user, so it is ${user} (${from}). Add the right one: postgres://USER@HOST/DATABASE.`
+}
+
 export const databaseOf = ({ url }: PostgresLocation): string => decodeURIComponent(new URL(url).pathname.slice(1))

@@ -1,5 +1,11 @@
 /** Connections for a move, without the short deadlines of a server, and what can be wrong with a database. */
-import { databaseOf, describeLocation, type PostgresLocation, userOf } from '../../core/data-location.ts'
+import {
+  databaseOf,
+  describeLocation,
+  describeTakenUser,
+  type PostgresLocation,
+  userOf,
+} from '../../core/data-location.ts'
 import { StoreError } from '../engine/errors.ts'
 import type { Postgres } from '../postgres/connection.ts'
 import { describeUntrusted } from '../postgres/faults.ts'
@@ -60,10 +66,13 @@ export function runOn(server: Server): Pick<Postgres, 'run' | 'runScript' | 'tra
 const valueOf = (error: Error, name: 'code' | 'errno'): string =>
   name in error ? String((error as unknown as Record<string, unknown>)[name]) : ''
 
+const withUser = (fault: string, location: PostgresLocation): string =>
+  [fault, describeTakenUser(location) ?? []].flat().join(' ')
+
 /** By the server's code (postgresql.org/docs/current/errcodes-appendix.html) or the client's. */
 const FAULTS: readonly [RegExp, (message: string, location: PostgresLocation) => string][] = [
-  [/^28P01$/, (_message, location) => `the password of the user ${userOf(location)} is wrong.`],
-  [/^28000$/, (message) => `the server refuses this user: ${message}.`],
+  [/^28P01$/, (_message, location) => withUser(`the password of the user ${userOf(location)} is wrong.`, location)],
+  [/^28000$/, (message, location) => withUser(`the server refuses this user: ${message}.`, location)],
   [
     /^3D000$/,
     (_message, location) =>
@@ -93,14 +102,32 @@ function describeFault(error: unknown, location: PostgresLocation): string | nul
   return known?.[1](error.message, location) ?? describeUntrusted(error)
 }
 
-/** Of an instance that uses the database: by its lease, else by its connections. @returns null if there is none */
+const CONNECTED = "datname = current_database() AND application_name = 'eventpost'"
+const END_CONNECTIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${CONNECTED}`
+
+/** `until`: ms UTC, when the last lease ends if nobody renews it. `hosts`: of the connections, as PostgreSQL sees them. */
+type Uses = { instances: number; until: number; connections: number; hosts: string }
+
+/** Of instances that use the database: by their leases, else by their connections. @returns null if there is none */
 export async function findInstance(server: Queries): Promise<string | null> {
   const [there] = (await server.unsafe("SELECT to_regclass('instances') IS NOT NULL AS has")) as { has: boolean }[]
   const leases = there?.has
-    ? `UNION ALL SELECT 1 FROM instances WHERE holder <> '' AND held_until > extract(epoch FROM clock_timestamp()) * 1000`
-    : ''
-  const rows = (await server.unsafe(
-    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'eventpost' ${leases} LIMIT 1`,
-  )) as unknown[]
-  return rows.length === 0 ? null : 'A server is using it. Stop all servers, then try again.'
+    ? `SELECT count(*)::int AS instances, coalesce(max(held_until), 0)::float8 AS until FROM instances
+       WHERE holder <> '' AND held_until > extract(epoch FROM clock_timestamp()) * 1000`
+    : 'SELECT 0 AS instances, 0::float8 AS until'
+  const [uses] = (await server.unsafe(
+    `SELECT * FROM (${leases}) AS leases, (SELECT count(*)::int AS connections,
+       string_agg(DISTINCT coalesce(host(client_addr), 'a local socket'), ', ') AS hosts
+       FROM pg_stat_activity WHERE ${CONNECTED}) AS connected`,
+  )) as Uses[]
+  return uses === undefined ? null : describeUses(uses)
+}
+
+function describeUses({ instances, until, connections, hosts }: Uses): string | null {
+  const from = connections > 0 ? `, connected from ${hosts}` : ''
+  if (instances > 0)
+    return `${instances === 1 ? '1 instance is' : `${instances} instances are`} using it${from}. Stop all servers, then try again. If the machine of one is down, wait until ${new Date(until).toISOString()}; if its machine still runs, end its process there, even if it is frozen.`
+  if (connections > 0)
+    return `Connections of Eventpost are still open (${connections})${from}. If the machine there still runs, stop Eventpost on it. If it is down, end its connections in this database: ${END_CONNECTIONS}`
+  return null
 }

@@ -473,8 +473,20 @@ describe('refused', () => {
     const store = await openPostgresStore(place, { rules: STORE_RULES })
     await store.canCommit()
     const folder = newFolder()
-    await expect(back(folder)).rejects.toThrow('A server is using it')
-    await expect(back(`${folder}/new/one`)).rejects.toThrow('A server is using it')
+    const [held] = await ask<{ until: number }>('SELECT max(held_until)::float8 AS until FROM instances')
+    await expect(back(folder)).rejects.toThrow('1 instance is using it, connected from 127.0.0.1. Stop all servers')
+    const { message } = await back(`${folder}/new/one`).then(
+      () => new Error('moved'),
+      (error: Error) => error,
+    )
+    const [, until = ''] = /wait until ([\d-]+T[\d:.]+Z);/.exec(message) ?? []
+    // it may have been renewed meanwhile
+    expect(Date.parse(until)).toBeWithin(held?.until ?? Infinity, (held?.until ?? 0) + 30_000)
+    // its process is frozen, so that it has connections but no lease
+    await ask("UPDATE instances SET held_until = 1 WHERE holder <> ''")
+    await expect(back(folder)).rejects.toThrow(
+      /Connections of Eventpost are still open \(\d+\), connected from 127\.0\.0\.1\..*pg_terminate_backend/,
+    )
     expect(readdirSync(folder)).toEqual([])
     await store.close()
   }, 60_000)

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { atServer } from '../../../src/store/move/server.ts'
 import { describeFault } from '../../../src/store/postgres/faults.ts'
 import { describeDenied, findServerFault, type ServerFacts } from '../../../src/store/postgres/server-facts.ts'
@@ -45,4 +45,27 @@ test.each([
   const remedy = `(${message}). Use the host name in the certificate. If your own CA issued it, add sslrootcert=FILE to the URL.`
   expect(describeFault(error)).toEndWith(remedy)
   await expect(atServer(LOCATION, () => Promise.reject(error))).rejects.toThrow(remedy)
+})
+
+const ENVIRONMENT = { ...process.env }
+afterEach(() => void Object.assign(process.env, ENVIRONMENT))
+
+test.each([
+  ['postgres://ada@db.example.com/eventpost', {}, 'the password of the user ada is wrong.'],
+  [
+    'postgres://db.example.com/eventpost',
+    { PGUSER: 'grace' },
+    'the password of the user grace is wrong. The address has no user, so it is grace (from the environment variable PGUSER). Add the right one: postgres://USER@HOST/DATABASE.',
+  ],
+  [
+    'postgres://db.example.com/eventpost',
+    { PGUSERNAME: '', PGUSER: '', USER: '', USERNAME: '' },
+    "the password of the user postgres is wrong. The address has no user, so it is postgres (PostgreSQL's default). Add the right one: postgres://USER@HOST/DATABASE.",
+  ],
+])('a wrong password at %s, with %p', async (url, variables, reason) => {
+  Object.assign(process.env, variables)
+  const error = Object.assign(new Error('password authentication failed'), { errno: '28P01' })
+  await expect(atServer({ ...LOCATION, url }, () => Promise.reject(error))).rejects.toThrow(
+    `postgres://db.example.com/eventpost: ${reason}`,
+  )
 })
