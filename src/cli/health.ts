@@ -1,4 +1,4 @@
-import { hostAndPort, readConfig } from '../config.ts'
+import { hostAndPort, readConfig, SETTINGS } from '../config.ts'
 import { readListening } from '../store/engine/folder-lock.ts'
 import {
   type Command,
@@ -15,11 +15,24 @@ const ANSWER_MS = 5_000
 /** Addresses that mean every address of the machine, and the one that reaches the server from the machine itself. */
 const LOCAL: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-const KNOWN = "that of the data folder's server"
+/** A server on PostgreSQL has no folder that says where it listens. */
+const known = (fallback: string): string => `that of the data folder's server; with PostgreSQL, ${fallback}`
 
 const SERVER: Options = {
-  host: { type: 'string', value: 'ADDRESS', meaning: 'Address of the server.', default: KNOWN, env: 'EVENTPOST_HOST' },
-  port: { type: 'string', value: 'PORT', meaning: 'Port of the server.', default: KNOWN, env: 'EVENTPOST_PORT' },
+  host: {
+    type: 'string',
+    value: 'ADDRESS',
+    meaning: 'Address of the server.',
+    default: known(SETTINGS.host.default),
+    env: 'EVENTPOST_HOST',
+  },
+  port: {
+    type: 'string',
+    value: 'PORT',
+    meaning: 'Port of the server.',
+    default: known(SETTINGS.port.default),
+    env: 'EVENTPOST_PORT',
+  },
 }
 
 export const health: Command = {

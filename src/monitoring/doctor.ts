@@ -154,10 +154,10 @@ export function summarize(findings: readonly Finding[]): string {
 }
 
 function aboutData({ data: { location, isLocal, bytes, schemaVersion } }: DoctorFacts): Finding {
-  const what = `${formatBytes(bytes)}, schema version ${schemaVersion}.`
+  // each engine counts its own versions
   return isLocal
-    ? good('Data folder', `${location} contains a database of ${what}`)
-    : good('Database', `${location} contains ${what}`)
+    ? good('Data folder', `${location} contains a database of ${formatBytes(bytes)}, schema version ${schemaVersion}.`)
+    : good('Database', `${location} contains ${formatBytes(bytes)}, PostgreSQL schema ${schemaVersion}.`)
 }
 
 const OF_STORAGE = 'unless your provider says that its storage needs no such setting, as with Amazon Aurora and Neon'

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readArguments } from '../../src/cli/command.ts'
+import { SETTINGS } from '../../src/config.ts'
 import { lockFolder, readAddress } from '../../src/store/engine/folder-lock.ts'
 import { makeFolder } from '../store/samples.ts'
 import { health } from '../../src/cli/health.ts'
@@ -77,6 +78,17 @@ test('health asks the server itself, whatever proxy the environment has', async 
       else process.env[name] = value
     }
   }
+})
+
+test('the help says where it looks, also with PostgreSQL', async () => {
+  for (const [name, fallback] of [
+    ['host', SETTINGS.host.default],
+    ['port', SETTINGS.port.default],
+  ] as const)
+    expect(health.options[name]?.default).toBe(`that of the data folder's server; with PostgreSQL, ${fallback}`)
+  await expect(
+    run([], { EVENTPOST_DATABASE_URL: 'postgres://127.0.0.1:1/eventpost', EVENTPOST_HOST: '::1' }),
+  ).rejects.toThrow(`No server responds at http://[::1]:${SETTINGS.port.default}/`)
 })
 
 test('health is refused without a server', async () => {

@@ -84,7 +84,7 @@ const Installation = ({ viewer: { now }, state }: SystemProps) => {
       <h2>Installation</h2>
       <Values isCompact>
         <Fact name="Version">
-          {server.version}, schema {schemaVersion}
+          {server.version}, {isLocal ? 'schema' : 'PostgreSQL schema'} {schemaVersion}
         </Fact>
         {instances.length === 0 && (
           <Fact name="Started">

@@ -114,6 +114,7 @@ export function describeFault(error: unknown): string {
     return `PostgreSQL has no connections left (${reason}). Raise max_connections, or lower EVENTPOST_DATABASE_CONNECTIONS.`
   if (reason.includes('unsupported startup parameter'))
     return `This is a pooler (${reason}). Set EVENTPOST_DATABASE_POOLER=transaction.`
+  if (CONNECTION_CODES.test(codeOf(error))) return `PostgreSQL can't be reached: ${reason}`
   return describeUntrusted(error) ?? reason
 }
 

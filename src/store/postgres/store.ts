@@ -4,7 +4,7 @@ import { reportBrokenJob } from '../engine/engine.ts'
 import { StoreError } from '../engine/errors.ts'
 import { createInstallWrites } from '../install.ts'
 import { createSecrets } from '../engine/sealed-columns.ts'
-import { describeLocation, type PostgresLocation, userOf } from '../../core/data-location.ts'
+import { describeLocation, type PostgresLocation, describeTakenUser, userOf } from '../../core/data-location.ts'
 import { MARK, readMark, refuseMarked } from '../move/mark.ts'
 import type { Rules } from '../plan-types.ts'
 import { assembleStore, type Store } from '../store.ts'
@@ -115,7 +115,12 @@ const describeMissing = (location: PostgresLocation): string =>
 const unreachable = (error: unknown, location: PostgresLocation): StoreError => {
   const reason = isDenied(error)
     ? describeDenied(describeFault(error), location)
-    : `${withStop(error)} Check EVENTPOST_DATABASE_URL (user ${userOf(location)}) and the database server.`
+    : [
+        `${withStop(error)} Check EVENTPOST_DATABASE_URL (user ${userOf(location)}) and the database server.`,
+        describeTakenUser(location) ?? [],
+      ]
+        .flat()
+        .join(' ')
   return new StoreError('unreachable', `${describeLocation(location)} can't be used: ${reason}`)
 }
 
