@@ -33,6 +33,7 @@ const FENCES = new Map([
   ['browser', 'js'],
   ['yaml', 'yaml'],
   ['ini', 'ini'],
+  ['haproxy', 'haproxy'],
 ])
 
 /** Of many languages, Markdown has the two that others are easily written from. */

@@ -20,7 +20,9 @@ import pythonIdentity from '#samples/python/identity.py' with { type: 'text' }
 import rubyEvents from '#samples/ruby/events.rb' with { type: 'text' }
 import rubyIdentity from '#samples/ruby/identity.rb' with { type: 'text' }
 import compose from '#samples/install/compose.yaml' with { type: 'text' }
+import scaleOutCompose from '#samples/scale-out/compose.yaml' with { type: 'text' }
 import haproxy from '#samples/scale-out/haproxy.cfg' with { type: 'text' }
+import kubernetes from '#samples/scale-out/kubernetes.yaml' with { type: 'text' }
 import systemd from '#samples/install/eventpost.service' with { type: 'text' }
 import environment from '#samples/start/environment.sh' with { type: 'text' }
 import { type CodeSample, requestSamples, type SampleBlock } from './request-samples.ts'
@@ -133,6 +135,8 @@ export const PAGE_SAMPLES: ReadonlyMap<string, CodeSample[]> = new Map(
     }),
     compose: single('yaml', 'src/docs/samples/install/compose.yaml', compose),
     haproxy: single('haproxy', 'src/docs/samples/scale-out/haproxy.cfg', haproxy),
+    'scale-out-compose': single('yaml', 'src/docs/samples/scale-out/compose.yaml', scaleOutCompose),
+    kubernetes: single('yaml', 'src/docs/samples/scale-out/kubernetes.yaml', kubernetes),
     systemd: single('ini', 'src/docs/samples/install/eventpost.service', systemd),
     'save-message': requestSamples({
       method: 'POST',

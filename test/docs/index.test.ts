@@ -34,6 +34,18 @@ test('every page has a title, a summary and the address of the installation', ()
   }
 })
 
+test('files are on their page whole, also in Markdown', () => {
+  const files = [...PAGE_SAMPLES].filter(([, languages]) => languages.length === 1)
+  for (const [name, [file]] of files) {
+    const page = DOC_PAGES.find(({ source }) => source.includes(`{samples:${name}}`))
+    expect([name, page?.markdown.replaceAll(/^ +/gm, '')]).toEqual([
+      name,
+      expect.stringContaining(fillSample(file?.blocks[0]?.code ?? '', EXAMPLE_VALUES).replaceAll(/^ +/gm, '')),
+    ])
+  }
+  expect(files.map(([name]) => name)).toContain('haproxy')
+})
+
 test('code samples are filled in, at the indentation of their list', () => {
   const blocksOf = (slug: string): string[] => markdownOf(slug).match(/^ *```(?:js|sh)\n[^]*?\n *```$/gm) ?? []
   const codeOf = (name: string, id: string) =>

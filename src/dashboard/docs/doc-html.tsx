@@ -46,14 +46,26 @@ const fillLanguages = (languages: CodeSample[], texts: Record<string, string>): 
     blocks: one.blocks.map(({ label, code }) => ({ label, code: fillSample(code, texts) })),
   }))
 
+/** They would make their page too tall. */
+const FOLDED_SAMPLES: ReadonlySet<string> = new Set(['scale-out-compose', 'kubernetes'])
+
 function sampleHtml(name: string, languages: CodeSample[], language: string | null): string {
   const [only, ...others] = languages
   const [block, ...further] = only?.blocks ?? []
   if (block && others.length === 0 && further.length === 0) {
-    return render(
+    const code = (
       <CodeBlock id={`sample-${name}`} label={block.label}>
         {block.code}
-      </CodeBlock>,
+      </CodeBlock>
+    )
+    if (!FOLDED_SAMPLES.has(name)) return render(code)
+    return render(
+      <details>
+        <summary>
+          {block.label.split('/').at(-1)}, {block.code.split('\n').length} lines
+        </summary>
+        {code}
+      </details>,
     )
   }
   return render(<CodeTabs name={`sample-${name}`} label="Language" languages={languages} chosen={language} />)

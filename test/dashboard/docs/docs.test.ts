@@ -49,6 +49,16 @@ test('each page has a title, a summary, its Markdown, and links to all pages', a
   }
 })
 
+test('long files are folded', async () => {
+  const { html } = await get('/docs/orchestration')
+  expect(await textOf(html, '.docs > details > summary')).toEqual([
+    expect.stringMatching(/^compose\.yaml, \d+ lines$/),
+    expect.stringMatching(/^kubernetes\.yaml, \d+ lines$/),
+  ])
+  const { html: install } = await get('/docs/install')
+  expect([install.includes('eventpost.service'), install.includes('<details>')]).toEqual([true, false])
+})
+
 test('names and short commands in text stay on one line, and every code block names its language', async () => {
   const { html } = await get('/docs/scale-out')
   expect(html).toContain('With <code class="unbroken">EVENTPOST_DATABASE_URL</code>')
