@@ -4,10 +4,12 @@ import { timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
 import { isLoopback } from '../core/mail-addresses.ts'
 import type { Log } from './log.ts'
-import type { Metrics, StoreSizes } from './metrics.ts'
+import type { EmailQueue, Metrics, StoreSizes } from './metrics.ts'
 
 /** At most one commit a second. */
 const ASK_EVERY_MS = 1_000
+/** Less than a scraper waits. Without the database, the other metrics are still there. */
+const QUEUE_MS = 2_000
 
 export type Health = { isDraining: boolean }
 
@@ -17,6 +19,7 @@ type Watched = {
   canCommit(): Promise<boolean>
   clockAheadMs(): number
   stats(): StoreSizes
+  summarizeQueue(now: number): Promise<EmailQueue>
 }
 
 /** Hashed, so that comparing takes constant time. */
@@ -77,14 +80,16 @@ export function healthRoutes(
         ? plain(200, { ok: true })
         : plain(503, { ok: false, reason: 'Nothing can be saved right now. The log states the cause.' })
     })
-    .get('/metrics', ({ request }) => {
+    .get('/metrics', async ({ request }) => {
       if (metricsToken === null && !isLocal) {
         return plain(401, { ok: false, reason: 'Set EVENTPOST_METRICS_TOKEN to use /metrics.' })
       }
       if (metricsToken !== null && !isSame(request.headers.get('authorization') ?? '', `Bearer ${metricsToken}`)) {
         return plain(401, { ok: false, reason: 'Send the metrics token as a bearer token.' })
       }
-      const text = metrics.print(store.stats())
+      const now = clock.now()
+      const queue = Promise.race([store.summarizeQueue(now).catch(() => null), Bun.sleep(QUEUE_MS).then(() => null)])
+      const text = metrics.print(store.stats(), await queue, now)
       return new Response(text, {
         headers: { ...NO_STORE, 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
       })

@@ -1,3 +1,5 @@
+import { MOST_COUNTED } from '../core/count.ts'
+
 const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5]
 const ROWS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
@@ -36,6 +38,22 @@ function findSeries(requests: Map<string, Series>, labels: Omit<Series, 'count'>
   return series
 }
 
+/** `oldestDueAt`: ms UTC; null: no email is due. */
+export type EmailQueue = { waiting: number; due: number; oldestDueAt: number | null }
+
+/** Of the whole database, so instances that share it have the same values. */
+const printQueue = ({ waiting, due, oldestDueAt }: EmailQueue, now: number): string[] => [
+  printGauge('eventpost_emails_waiting', `Emails that wait to be sent, ${COUNTED}.`, waiting),
+  printGauge('eventpost_emails_due', `Emails that should have been sent by now, ${COUNTED}.`, due),
+  printGauge(
+    'eventpost_emails_oldest_due_seconds',
+    'How long the oldest email has been due; 0 if none is.',
+    oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt) / 1000,
+  ),
+]
+
+const COUNTED = `counted up to ${MOST_COUNTED + 1}`
+
 export type StoreSizes = { waiting: number; databaseBytes: number; logBytes: number }
 export type Metrics = ReturnType<typeof createMetrics>
 
@@ -58,7 +76,8 @@ export function createMetrics() {
       observe(commitSeconds, ms / 1000)
       observe(commitRows, rows)
     },
-    print({ waiting, databaseBytes, logBytes }: StoreSizes): string {
+    /** `queue` null: the database doesn't say. `now`: ms UTC. */
+    print({ waiting, databaseBytes, logBytes }: StoreSizes, queue: EmailQueue | null, now: number): string {
       const counted = Array.from(requests, ([labels, { count }]) => `eventpost_requests_total{${labels}} ${count}`)
       return [
         '# HELP eventpost_requests_total Responses sent.',
@@ -67,6 +86,7 @@ export function createMetrics() {
         printHistogram('eventpost_request_seconds', 'Duration of a request.', requestSeconds),
         printHistogram('eventpost_commit_seconds', 'Duration of a group commit.', commitSeconds),
         printHistogram('eventpost_commit_rows', 'Writes in a group commit.', commitRows),
+        ...(queue === null ? [] : printQueue(queue, now)),
         printGauge('eventpost_writes_waiting', 'Writes waiting for their commit.', waiting),
         printGauge('eventpost_database_bytes', 'Size of the database file.', databaseBytes),
         printGauge('eventpost_wal_bytes', 'Size of the write-ahead log.', logBytes),

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { assetUrl } from '../../src/assets.ts'
+import { DOC_PAGES } from '../../src/docs/index.ts'
 import { createMetrics } from '../../src/ops/metrics.ts'
-import { API, createTestServer, EVENTS, type TestServer } from '../helper.ts'
+import type { Store } from '../../src/store/store.ts'
+import { API, createTestServer, EVENTS, NOW, type TestServer } from '../helper.ts'
 
 const LINE = /^([a-z_]+)(?:\{([^{}]*)\})? (-?[\d.e+-]+|\+Inf|NaN)$/
 const LABELS = /^[a-z]+="[^"\\\n]*"(,[a-z]+="[^"\\\n]*")*$/
@@ -71,6 +73,47 @@ describe('/metrics', () => {
   })
 })
 
+describe('emails', () => {
+  const EMAILS = ['waiting', 'due', 'oldest_due_seconds'].map((name) => `eventpost_emails_${name}`)
+  const readWith = async (summarizeQueue: Store['summarizeQueue']) => {
+    const server = await createTestServer({ wrapStore: (store) => ({ ...store, summarizeQueue }) })
+    const samples = parseMetrics((await server.call('GET', '/metrics', { key: null })).text)
+    await server.close()
+    return samples
+  }
+
+  test('that wait and are due', async () => {
+    const asked: number[] = []
+    const samples = await readWith(async (now) => {
+      asked.push(now)
+      return { waiting: 7, due: 2, oldestDueAt: now - 90_500 }
+    })
+    expect([asked, EMAILS.map((name) => samples.get(name))]).toEqual([[NOW], [7, 2, 90.5]])
+    const idle = await readWith(async () => ({ waiting: 1, due: 0, oldestDueAt: null }))
+    expect(EMAILS.map((name) => idle.get(name))).toEqual([1, 0, 0])
+  })
+
+  test('are left out while the database fails, unlike the other metrics', async () => {
+    const failed = await readWith(() => Promise.reject(new Error('unavailable')))
+    const silent = await readWith(() => new Promise(() => {}))
+    for (const samples of [failed, silent]) {
+      expect(EMAILS.map((name) => samples.get(name))).toEqual(EMAILS.map(() => undefined))
+      expect(samples.get('eventpost_writes_waiting')).toBe(0)
+    }
+  })
+})
+
+test('every metric is in the documentation', async () => {
+  const server = await createTestServer()
+  const { text } = await server.call('GET', '/metrics', { key: null })
+  await server.close()
+  const names = Array.from(text.matchAll(/^# TYPE (\w+)/gm), ([, name]) => name)
+  const page = DOC_PAGES.find(({ slug }) => slug === 'monitoring')?.markdown ?? ''
+  expect(Array.from(page.matchAll(/^\| `((?:eventpost|process)_\w+)` /gm), ([, name]) => name).toSorted()).toEqual(
+    names.toSorted(),
+  )
+})
+
 describe('the metrics token', () => {
   test('is required when others can reach the service, not on this machine', async () => {
     for (const [baseUrl, status] of [
@@ -109,7 +152,7 @@ test('interleaved requests are counted by method, route and status', () => {
   ] as const
   for (const [method, route, status] of [...calls, ...calls, calls[0]])
     metrics.countRequest(method, route, status, 0.001)
-  const samples = parseMetrics(metrics.print({ waiting: 0, databaseBytes: 0, logBytes: 0 }))
+  const samples = parseMetrics(metrics.print({ waiting: 0, databaseBytes: 0, logBytes: 0 }, null, NOW))
   const counts = calls.map(([method, route, status]) =>
     samples.get(`eventpost_requests_total{method="${method}",route="${route}",status="${status}"}`),
   )
@@ -119,7 +162,7 @@ test('interleaved requests are counted by method, route and status', () => {
 test('a histogram is cumulative', () => {
   const metrics = createMetrics()
   for (const seconds of [0.0005, 0.001, 0.0011, 4, 60]) metrics.countRequest('GET', '/', 200, seconds)
-  const samples = parseMetrics(metrics.print({ waiting: 1, databaseBytes: 2, logBytes: 3 }))
+  const samples = parseMetrics(metrics.print({ waiting: 1, databaseBytes: 2, logBytes: 3 }, null, NOW))
   const bucket = (le: string) => samples.get(`eventpost_request_seconds_bucket{le="${le}"}`)
   expect(['0.001', '0.002', '2', '5', '+Inf'].map(bucket)).toEqual([2, 3, 3, 4, 5])
   expect(samples.get('eventpost_request_seconds_sum')).toBeCloseTo(64.0026)
