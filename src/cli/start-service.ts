@@ -26,7 +26,7 @@ import { startMaintenance } from '../ops/maintenance.ts'
 import { drainOnSignals, onFault, type Stopping } from '../ops/drain.ts'
 import type { Health } from '../ops/health.ts'
 import { createLog, type Log, type LogFields } from '../ops/log.ts'
-import { createMetrics } from '../ops/metrics.ts'
+import { createMetrics, type Metrics } from '../ops/metrics.ts'
 import { createServer, createUnserved } from '../server.ts'
 import { describeExposed, type ExposedFile, hasDatabase, restrictDatabase } from '../store/engine/database.ts'
 import { type FolderLock, lockFolder } from '../store/engine/folder-lock.ts'
@@ -76,8 +76,8 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
   const log = createLog(systemClock.now)
   for (const one of exposed) log.write('warn', describeExposed(one), one)
-  const { sender, dependencies } = await createAll(store, { ...config, baseUrl }, log)
   const metrics = createMetrics()
+  const { sender, dependencies } = await createAll(store, { ...config, baseUrl }, { log, metrics })
   const health: Health = { isDraining: false }
   const { handle } = await createServer({ ...dependencies, ...config, baseUrl, log, metrics, health })
   http.reload({ fetch: handle, error: createUnserved(baseUrl).fault })
@@ -116,13 +116,16 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   await announce(store, { baseUrl, listensOn: config.baseUrl === null ? null : listensOn })
 }
 
-async function createAll(store: Store, { location, ...config }: Open & { baseUrl: string }, log: Log) {
+type Watching = { log: Log; metrics: Metrics }
+
+async function createAll(store: Store, { location, ...config }: Open & { baseUrl: string }, watching: Watching) {
+  const { log } = watching
   const [clock, { baseUrl }] = [systemClock, config]
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
   const templates = createTemplateWorker()
   const dns = { resolveTxt: createTxtResolver(), resolveCname: createCnameResolver() }
   const making = { store, clock, baseUrl, unsubscribeKey, templates, ...dns }
-  const sender = createSender({ ...making, claimedBy: store.instanceId, ...sending(config, log) })
+  const sender = createSender({ ...making, claimedBy: store.instanceId, ...sending(config, watching) })
   await keepInstallation(store, sender.senders.installation)
   const server = factsOf({ location, ...config })
   await keepServerFacts(store, server)
@@ -163,10 +166,13 @@ const factsOf = (config: Open & { baseUrl: string }): ServerFacts => {
 }
 
 type MailConfig = Pick<Config, 'smtpUrl' | 'mailFrom' | 'mailPrivateHosts' | 'alertSmtpUrl'>
-const sending = ({ smtpUrl, mailFrom, mailPrivateHosts, alertSmtpUrl }: MailConfig, log: Log) => ({
+const sending = ({ smtpUrl, mailFrom, mailPrivateHosts, alertSmtpUrl }: MailConfig, { log, metrics }: Watching) => ({
   defaults: { smtpUrl, from: mailFrom, alertSmtpUrl },
   privateHosts: mailPrivateHosts,
-  note: (line: LogFields) => log.write('info', 'delivery', line),
+  note: (line: LogFields & { state: string }): void => {
+    log.write('info', 'delivery', line)
+    metrics.countEmail(line.state)
+  },
   noteServer: (line: LogFields) => log.write('warn', 'a mail server refused', line),
   onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: describeError(error) }),
 })

@@ -63,6 +63,7 @@ export function createMetrics() {
   const requestSeconds = createHistogram(SECONDS)
   const commitSeconds = createHistogram(SECONDS)
   const commitRows = createHistogram(ROWS)
+  const emails = new Map<string, number>()
   return {
     /** The pattern, not the path: callers can't create series. */
     countRequest(method: string, route: string, status: number, seconds: number): void {
@@ -76,9 +77,12 @@ export function createMetrics() {
       observe(commitSeconds, ms / 1000)
       observe(commitRows, rows)
     },
+    /** `state`: of an email after the server tried to send it. */
+    countEmail: (state: string): void => void emails.set(state, (emails.get(state) ?? 0) + 1),
     /** `queue` null: the database doesn't say. `now`: ms UTC. */
     print({ waiting, databaseBytes, logBytes }: StoreSizes, queue: EmailQueue | null, now: number): string {
       const counted = Array.from(requests, ([labels, { count }]) => `eventpost_requests_total{${labels}} ${count}`)
+      const tried = Array.from(emails, ([state, count]) => `eventpost_email_attempts_total{state="${state}"} ${count}`)
       return [
         '# HELP eventpost_requests_total Responses sent.',
         '# TYPE eventpost_requests_total counter',
@@ -86,6 +90,9 @@ export function createMetrics() {
         printHistogram('eventpost_request_seconds', 'Duration of a request.', requestSeconds),
         printHistogram('eventpost_commit_seconds', 'Duration of a group commit.', commitSeconds),
         printHistogram('eventpost_commit_rows', 'Writes in a group commit.', commitRows),
+        '# HELP eventpost_email_attempts_total Attempts to send an email, by the state of the email after it.',
+        '# TYPE eventpost_email_attempts_total counter',
+        ...tried,
         ...(queue === null ? [] : printQueue(queue, now)),
         printGauge('eventpost_writes_waiting', 'Writes waiting for their commit.', waiting),
         printGauge('eventpost_database_bytes', 'Size of the database file.', databaseBytes),

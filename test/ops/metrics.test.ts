@@ -159,6 +159,16 @@ test('interleaved requests are counted by method, route and status', () => {
   expect(counts).toEqual([3, 2, 2, 2])
 })
 
+test('attempts to send are counted by the state of the email', () => {
+  const metrics = createMetrics()
+  for (const state of ['sent', 'unknown', 'sent', 'failed']) metrics.countEmail(state)
+  const samples = parseMetrics(metrics.print({ waiting: 0, databaseBytes: 0, logBytes: 0 }, null, NOW))
+  const counts = ['sent', 'unknown', 'failed'].map((state) =>
+    samples.get(`eventpost_email_attempts_total{state="${state}"}`),
+  )
+  expect(counts).toEqual([2, 1, 1])
+})
+
 test('a histogram is cumulative', () => {
   const metrics = createMetrics()
   for (const seconds of [0.0005, 0.001, 0.0011, 4, 60]) metrics.countRequest('GET', '/', 200, seconds)
