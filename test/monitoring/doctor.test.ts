@@ -367,7 +367,5 @@ test('says which schema the data has, because each engine counts its own version
   const textOf = (data: Partial<DoctorFacts['data']>) => diagnose({ ...well, data: { ...well.data, ...data } })[0]?.text
   expect(textOf({})).toBe('/data contains a database of 1 GB, schema version 54.')
   const location = 'postgres://db.example.com/eventpost'
-  expect(textOf({ location, isLocal: false, schemaVersion: 1 })).toBe(
-    `${location} contains 1 GB, PostgreSQL schema 1.`,
-  )
+  expect(textOf({ location, isLocal: false, schemaVersion: 1 })).toBe(`${location} contains 1 GB, PostgreSQL schema 1.`)
 })

@@ -56,6 +56,9 @@ test('the error of a statement on a server that is gone is a passing fault', asy
     .select()
     .from(install)
     .catch((error: unknown) => error)
-  expect([isPassingFault(failed), describeFault(failed)]).toEqual([true, "PostgreSQL can't be reached: Failed to connect"])
+  expect([isPassingFault(failed), describeFault(failed)]).toEqual([
+    true,
+    "PostgreSQL can't be reached: Failed to connect",
+  ])
   await gone.close()
 }, 60_000)
