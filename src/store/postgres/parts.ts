@@ -14,7 +14,7 @@ import type { Postgres, Run, Send } from './connection.ts'
 import { createCounterMerge } from './counter-parts.ts'
 import type { AppLook } from './instance.ts'
 import { createPostgresUsage, LIMIT_TABLES } from './limit-usage.ts'
-import { keyOfPerson, listOf, lockAddresses, lockPeople, PEOPLE_BY_ADDRESS } from './people-locks.ts'
+import { keyOfPerson, listOf, lockNewcomers, lockPeople, PEOPLE_BY_ADDRESS } from './people-locks.ts'
 import { type Columns, type Row, rowsAs } from './rows.ts'
 import { toStorable } from './storable-text.ts'
 
@@ -118,12 +118,6 @@ function createPeople(
   }
 
   const appsOf = (keys: readonly PersonKey[]): number[] => [...new Set(keys.map(({ appId }) => appId))]
-  /** Whether there are suppressions must be read after that. */
-  const lookAgain = async (newcomers: PersonKey[]): Promise<readonly AppLook[]> => {
-    if (newcomers.length === 0) return []
-    const [, apps] = await Promise.all([lockAddresses(run, newcomers, 'SHARE'), lookAt(appsOf(newcomers))])
-    return apps
-  }
 
   return {
     async load(keys) {
@@ -131,12 +125,11 @@ function createPeople(
       people.clear()
       const wanted = [...new Map(keys.map((key) => [keyOfPerson(key), key])).values()]
       const locked = wanted.length === 0 ? [] : run(text, [listOf(wanted)])
+      const addresses = wanted.length === 0 ? [] : lockNewcomers(run, wanted)
       const looked = lookAt(appsOf(wanted))
-      const [rows, apps] = await Promise.all([locked, looked, opened()])
-      const known = new Set(rows.map(({ app, email }) => keyOf(app as number, email as string)))
-      const newcomers = wanted.filter((key) => !known.has(keyOfPerson(key)))
-      const [unsureUntil, later] = await Promise.all([listUnsure(apps, wanted), lookAgain(newcomers)])
-      for (const { app, hasDeliveries, hasSuppressions } of [...apps, ...later]) {
+      const [rows, apps] = await Promise.all([locked, looked, addresses, opened()])
+      const unsureUntil = await listUnsure(apps, wanted)
+      for (const { app, hasDeliveries, hasSuppressions } of apps) {
         if (hasDeliveries) onDeliveries(app)
         if (hasSuppressions) suppressing.add(app)
       }

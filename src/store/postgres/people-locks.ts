@@ -83,11 +83,20 @@ const ADDRESS_LOCKS = 4_096
 /** The same on each instance, whatever its version. */
 const lockOf = (one: PersonKey): number => Bun.hash.crc32(keyOfPerson(one)) % ADDRESS_LOCKS
 
-/** Those of a person who isn't there. `SHARE`: to add the person. What is read of the address comes after it. */
-export const lockAddresses = (run: Run, people: readonly PersonKey[], mode: 'SHARE' | 'UPDATE') =>
-  run(`SELECT 1 FROM address_locks WHERE ${POSTGRES.isOneOf('number', '$1')} ORDER BY number FOR ${mode}`, [
-    JSON.stringify(people.map(lockOf)),
+/** Of the addresses without a person, so that they can be added. What is read of an address comes after it. */
+const LOCK_NEWCOMERS = `SELECT 1 FROM address_locks WHERE number = ANY (ARRAY(
+    SELECT rows.number FROM ${rowsAs({ ...PERSON_COLUMNS, number: 'bigint' })}
+    WHERE (SELECT 1 FROM contacts WHERE contacts.app_id = rows.app_id AND contacts.email = rows.email LIMIT 1) IS NULL))
+  ORDER BY number FOR SHARE`
+export const lockNewcomers = (run: Run, people: readonly PersonKey[]) =>
+  run(LOCK_NEWCOMERS, [
+    JSON.stringify(people.map((one) => ({ app_id: one.appId, email: one.email, number: lockOf(one) }))),
   ])
+
+/** To change what is stored for addresses without a person. */
+const LOCK_ADDRESSES = `SELECT 1 FROM address_locks WHERE ${POSTGRES.isOneOf('number', '$1')} ORDER BY number FOR UPDATE`
+const lockAddresses = (run: Run, people: readonly PersonKey[]) =>
+  run(LOCK_ADDRESSES, [JSON.stringify(people.map(lockOf))])
 
 const LOCK_NAMED = lockPeople(
   'id, app_id AS "appId", email',
@@ -124,5 +133,5 @@ export async function lockPeopleOf(run: Run, jobs: readonly Job[], readEvent: Re
   const unknown = changed.filter((one) => !known.has(keyOfPerson(one)))
   if (unknown.length === 0) return
   // the second time for people who were added meanwhile
-  await Promise.all([lockAddresses(run, unknown, 'UPDATE'), run(LOCK_NAMED, [listOf(unknown), '[]', '[]'])])
+  await Promise.all([lockAddresses(run, unknown), run(LOCK_NAMED, [listOf(unknown), '[]', '[]'])])
 }
