@@ -13,7 +13,7 @@ async function make({ source, place: given, access, name }: ToBackup): Promise<M
   const place = openPlace(given, source.folder, access)
   place.prepare()
   place.removeLeft()
-  const bytes = await writeBackup(source, place.fileOf(name), yieldToServer)
+  const bytes = await writeBackup(source, place.fileOf(name), () => yieldToServer('little'))
   await place.take(name)
   return { bytes }
 }

@@ -43,7 +43,7 @@ export const backup: Command = {
       throw new StoreError('missing', `There is no database in ${folder}. Set --data to the folder of the database.`)
     }
     const startedAt = Date.now()
-    const bytes = await writeBackup({ folder, descriptor: openSource(folder) }, file, yieldToServer)
+    const bytes = await writeBackup({ folder, descriptor: openSource(folder) }, file, () => yieldToServer('little'))
     try {
       await recordBackupIn(folder, {
         kind: 'manual',

@@ -11,7 +11,7 @@ const THREAD = `
   import { yieldToServer } from ${JSON.stringify(PRIORITY)}
   const nicenessOf = ${nicenessOf}
   const before = nicenessOf('/proc/thread-self/stat')
-  yieldToServer()
+  yieldToServer('little')
   postMessage([before, nicenessOf('/proc/thread-self/stat')])`
 
 test.skipIf(process.platform !== 'linux')('only the thread that yields gets a lower priority', async () => {

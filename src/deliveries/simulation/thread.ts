@@ -12,7 +12,7 @@ export type FromSimulation = { progress: Progress } | { simulation: Simulation }
 
 const post = (message: FromSimulation): void => self.postMessage(message)
 
-yieldToServer()
+yieldToServer('some')
 
 self.onmessage = async ({ data: { location, input, most } }: MessageEvent<ToSimulation>) => {
   try {
