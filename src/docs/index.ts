@@ -13,6 +13,7 @@ import accounts from './accounts.md' with { type: 'text' }
 import backups from './backups.md' with { type: 'text' }
 import masterKey from './master-key.md' with { type: 'text' }
 import releases from './releases.md' with { type: 'text' }
+import failures from './failures.md' with { type: 'text' }
 import orchestration from './orchestration.md' with { type: 'text' }
 import postgresql from './postgresql.md' with { type: 'text' }
 import benchmarks from './benchmarks.md' with { type: 'text' }
@@ -151,6 +152,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       postgresql,
       move,
       orchestration,
+      failures,
       sizes,
       monitoring,
       alerts,

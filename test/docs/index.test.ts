@@ -25,7 +25,7 @@ const rowsOf = (slug: string) =>
 
 test('every page has a title, a summary and the address of the installation', () => {
   const slugs = `start events retries contacts opt-in sends manage snippet calls script consent privacy retention connections mcp tools messages emails triggers conditions rules frequency content filters layout html languages texts topics results holdback sending delivery states bounces
-    rates senders domains providers ses install docker docker-production hosting settings command-line backups restore replication master-key upgrades scale-out postgresql move orchestration sizes monitoring alerts accounts limits errors requests http security threats vulnerabilities sessions data cryptography asvs asvs-v8 development commands benchmarks releases`
+    rates senders domains providers ses install docker docker-production hosting settings command-line backups restore replication master-key upgrades scale-out postgresql move orchestration failures sizes monitoring alerts accounts limits errors requests http security threats vulnerabilities sessions data cryptography asvs asvs-v8 development commands benchmarks releases`
   expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(slugs.split(/\s+/))
   for (const page of DOC_PAGES) {
     expect([page.title, page.summary]).toEqual([expect.stringMatching(/^\w/), expect.stringMatching(/\.$/)])

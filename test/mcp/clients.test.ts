@@ -64,7 +64,7 @@ describe('the MCP server of the executable', () => {
       const { messages } = await client.getPrompt({ name, arguments: { app, email: 'ada@example.com' } })
       expect(messages).toHaveLength(1)
     }
-    expect([tools.length, resources.length, prompts.length]).toEqual([21, 77, 2])
+    expect([tools.length, resources.length, prompts.length]).toEqual([21, 78, 2])
     await client.close()
   })
 
