@@ -203,17 +203,23 @@ export function assembleStore(channel: Channel, { sql, ...reading }: Reading): S
   const listeners: ((commit: { rows: number; ms: number }) => void)[] = []
   const damageListeners: ((reason: string) => void)[] = []
   const faults = createFaultWatch()
+  const monotonicMs = (): number => performance.now()
   const writer = createWriter({
     commit: faults.watch(channel.commit),
-    monotonicMs: () => performance.now(),
+    monotonicMs,
     onCommit: (commit) => listeners.forEach((listener) => listener(commit)),
     gatherMs: channel.gatherMs,
   })
-  const overdue = setInterval(writer.answerOverdue, 250)
+  const { apart } = channel
+  const apartWriter = apart ? createWriter({ commit: apart.commit, monotonicMs, onCommit: () => {} }) : null
+  const writers = apartWriter ? [writer, apartWriter] : [writer]
+  const submit: Submit = (name, input) =>
+    (apartWriter && apart?.names.has(name) ? apartWriter : writer).submit(name, input)
+  const overdue = setInterval(() => writers.forEach((one) => one.answerOverdue()), 250)
   overdue.unref()
 
   const closeAll = async (): Promise<void> => {
-    await writer.stop()
+    await Promise.all(writers.map((one) => one.stop()))
     clearInterval(overdue)
     reading.close()
     await channel.close()
@@ -222,7 +228,7 @@ export function assembleStore(channel: Channel, { sql, ...reading }: Reading): S
 
   return {
     ...pickInstances(reading.instances),
-    ...writesOf(channel.writeNames, writer.submit),
+    ...writesOf(channel.writeNames, submit),
     claimDeliveries: async (input) => {
       const claimed = await writer.submit('claimDeliveries', input)
       return 'refusal' in claimed ? claimed : unpackClaim(claimed)

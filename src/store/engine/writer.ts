@@ -26,6 +26,8 @@ export type Channel = {
   close: () => Promise<void>
   onForeignWrite: (listener: () => void) => void
   onBroken: (listener: (reason: string) => void) => void
+  /** Of these, the commits are apart from those of all others. */
+  apart?: { names: ReadonlySet<WriteName>; commit: (jobs: Job[]) => Promise<Outcome[]> }
   /** A commit of its own; left out: it is one of a group. */
   touch?: () => Promise<Outcome<'touch'>>
   /** of limits that several instances share; absent if this process counts alone */

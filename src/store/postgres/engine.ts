@@ -1,6 +1,6 @@
 import type { EventText, ReadEvent } from '../event-texts.ts'
 import { NO_READER } from '../event-texts.ts'
-import { mapInOrder } from '../../core/in-order.ts'
+import { createTurns, mapInOrder } from '../../core/in-order.ts'
 import { createJobs, isPlanned, reportBrokenJob } from '../engine/engine.ts'
 import type { Sealer } from '../engine/sealing.ts'
 import type { Channel } from '../engine/writer.ts'
@@ -102,7 +102,7 @@ const changesSettings = (job: Job): boolean => !isPlanned(job) && !CONCURRENT.ha
 
 /**
  * What instances note about keys, requests and themselves: rows that all of them change. Each has a transaction of its own,
- * after its group, so that none holds such a row while it waits for what a group of another instance has locked.
+ * so that none holds such a row while it waits for what a group of another instance has locked, and no group waits for it.
  */
 const NOTES: ReadonlySet<WriteName> = new Set([
   'addCalls',
@@ -112,17 +112,6 @@ const NOTES: ReadonlySet<WriteName> = new Set([
   'saveLimitWaits',
   'touch',
 ])
-const isNote = ({ name }: Job): boolean => NOTES.has(name)
-
-const withNotesApart =
-  (commit: (jobs: Job[]) => Promise<Outcome[]>) =>
-  async (jobs: Job[]): Promise<Outcome[]> => {
-    if (!jobs.some(isNote)) return await commit(jobs)
-    const [notes, others] = [jobs.filter(isNote), jobs.filter((job) => !isNote(job))]
-    const stored = others.length > 0 ? await commit(others) : []
-    const noted = (await mapInOrder(notes, (note) => commit([note]))).flat()
-    return jobs.map((job) => (isNote(job) ? noted : stored).shift() as Outcome)
-  }
 
 export type EngineOptions = { instance: Instance; sealer: Sealer; readEvent?: ReadEvent; rules: Rules }
 
@@ -142,9 +131,15 @@ export function createPostgresEngine(
   const readOnce = rememberRead(readEvent)
   const open = (lane: number) => createLane(postgres, { ...options, lane, readEvent: readOnce, noteUses, noteBroken })
   const [first, second] = [open(0), open(1)]
+  // it counts nothing, so it shares a part of the counts
+  const notes = open(0)
   return {
     writeNames: first.writeNames,
-    commit: withNotesApart(createLanes([first.run, second.run], (jobs) => listPeople(jobs, readOnce))),
+    commit: createLanes([first.run, second.run], (jobs) => listPeople(jobs, readOnce)),
+    apart: {
+      names: NOTES,
+      commit: createTurns(async (jobs: Job[]) => (await mapInOrder(jobs, (job) => notes.run([job]))).flat()),
+    },
     close: async () => {},
     onForeignWrite: options.instance.onForeignWrite,
     onLimitUse: (listener) => void useListeners.push(listener),
