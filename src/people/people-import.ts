@@ -1,6 +1,7 @@
 /** Imports people from files as exports write them: CSV with a line of names, or JSON with one object per line. */
 import type { AppRow } from '../accounts/access.ts'
 import type { Clock } from '../core/clock.ts'
+import { mapInOrder } from '../core/in-order.ts'
 import { parseCsvPieces, readCsvText } from '../core/csv.ts'
 import { type FieldError, REFUSALS, type RefusalCode } from '../core/refusals.ts'
 import type { SuppressionReason } from '../store/message-types.ts'
@@ -9,6 +10,7 @@ import { CONTACT_STATUSES, type ContactStatus, type ContactWrite, type Refused }
 import { type ContactFields, readContactInput } from './contact-input.ts'
 import { contactWrite } from './contacts.ts'
 import type { ExportFormat } from './people-lists.ts'
+import { listParts } from './suppressions.ts'
 
 /** A person with all limits used, in CSV with doubled quotes. */
 const MOST_CHARACTERS = 100_000
@@ -287,10 +289,10 @@ async function stopEmails(
     first && topics.length > 0 ? [{ email: first.email, topics }] : [],
   )
   const outcomes = await Promise.all([
-    suppressed.length > 0 && store.suppressMany({ appId, at, noted: null, rows: suppressed }),
-    ended.length > 0 && store.importTopicEnds({ appId, at, actor, rows: ended }),
+    mapInOrder(listParts(store, suppressed), (rows) => store.suppressMany({ appId, at, noted: null, rows })),
+    mapInOrder(listParts(store, ended), (rows) => store.importTopicEnds({ appId, at, actor, rows })),
   ])
-  return outcomes.find((outcome) => outcome !== false && 'refusal' in outcome) ?? null
+  return outcomes.flat().find((outcome) => 'refusal' in outcome) ?? null
 }
 
 async function savePeople(deps: Deps, app: AppRow, { people, plan, actor }: Saving): Promise<Saved[]> {

@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts'
 import type { SuppressionReason } from '../store/message-types.ts'
 import type { SuppressionSync } from '../store/suppressions.ts'
 import type { AppRow } from '../store/types.ts'
-import { COMMIT_ADDRESSES, mergeReasons } from './suppressions.ts'
+import { listParts, mergeReasons } from './suppressions.ts'
 
 export type { SuppressionSync }
 
@@ -51,8 +51,7 @@ export function createSuppressionSyncs({ store, clock, sleep = Bun.sleep }: Give
     })
     progress.unread += rows.length - found.length
     const all = mergeReasons(found)
-    for (let start = 0; start < all.length; start += COMMIT_ADDRESSES) {
-      const some = all.slice(start, start + COMMIT_ADDRESSES)
+    for (const some of listParts(store, all)) {
       const listed = some.map(({ text, ...row }) => ({
         ...row,
         cause: { by: 'list', provider: progress.provider, text } as const,

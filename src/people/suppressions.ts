@@ -240,8 +240,14 @@ const TOO_MANY_WRONG: FieldError = {
 
 type Changing<Input> = { input: Input; actor: string }
 
-/** Addresses per commit, so that other writes are not kept waiting. */
-export const COMMIT_ADDRESSES = 200
+/**
+ * The parts of a list that are each saved in a commit, so that other writes are not kept waiting: few addresses where
+ * several instances may add people with the same locks.
+ */
+export function* listParts<Row>({ isShared }: Pick<Store, 'isShared'>, rows: readonly Row[]): Generator<Row[]> {
+  const most = isShared ? 20 : 200
+  for (let start = 0; start < rows.length; start += most) yield rows.slice(start, start + most)
+}
 
 /** Ends their email at once; audited. Waits for the mail servers' replies only with a single address. */
 export async function addSuppressions(
@@ -259,17 +265,12 @@ export async function addSuppressions(
     return { added: isKnown ? 0 : 1, ...(await settleAddress(deps, appId, first.email)) }
   }
   let added = 0
-  for (let start = 0; start < rows.length; start += COMMIT_ADDRESSES) {
-    const some = rows.slice(start, start + COMMIT_ADDRESSES)
-    const outcome = await store.suppressMany({
-      appId,
-      rows: some,
-      at: clock.now(),
-      by,
-      noted: start === 0 ? rows.length : null,
-    })
+  let noted: number | null = rows.length
+  for (const some of listParts(store, rows)) {
+    const outcome = await store.suppressMany({ appId, rows: some, at: clock.now(), by, noted })
     if ('refusal' in outcome) return outcome
     added += outcome.added
+    noted = null
   }
   return { added, stillSending: 0 }
 }

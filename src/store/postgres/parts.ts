@@ -12,6 +12,7 @@ import { VISIT_REPORT_MS } from '../visit-reports.ts'
 import type { EngineParts } from '../writes.ts'
 import type { Postgres, Run, Send } from './connection.ts'
 import { createCounterMerge } from './counter-parts.ts'
+import { Outdated } from './faults.ts'
 import type { AppLook } from './instance.ts'
 import { createPostgresUsage, LIMIT_TABLES } from './limit-usage.ts'
 import { keyOfPerson, listOf, lockNewcomers, lockPeople, PEOPLE_BY_ADDRESS } from './people-locks.ts'
@@ -92,6 +93,8 @@ export function createPostgresParts(
 type PeopleParts = Pick<PartOptions, 'lookAt' | 'onDeliveries'> & { opened: () => Promise<unknown> }
 type LockedPerson = { id: number; app: number; email: string; lacksName: number }
 
+const MOST_KNOWN = 100_000
+
 /** Locks the people, so that what follows is planned with facts that stay. */
 function createPeople(
   { run, perTransaction }: Pick<Postgres, 'run' | 'perTransaction'>,
@@ -118,6 +121,14 @@ function createPeople(
   }
 
   const appsOf = (keys: readonly PersonKey[]): number[] => [...new Set(keys.map(({ appId }) => appId))]
+  /** People who were there, whose addresses need no lock. */
+  const known = new Set<string>()
+  const noteKnown = (keys: readonly string[], people: ReadonlyMap<string, Person>): void => {
+    if (known.size > MOST_KNOWN) known.clear()
+    const gone = keys.filter((key) => !people.has(key) && known.delete(key))
+    for (const key of people.keys()) known.add(key)
+    if (gone.length > 0) throw new Outdated('People were erased meanwhile')
+  }
 
   return {
     async load(keys) {
@@ -125,7 +136,8 @@ function createPeople(
       people.clear()
       const wanted = [...new Map(keys.map((key) => [keyOfPerson(key), key])).values()]
       const locked = wanted.length === 0 ? [] : run(text, [listOf(wanted)])
-      const addresses = wanted.length === 0 ? [] : lockNewcomers(run, wanted)
+      const unknown = wanted.filter((key) => !known.has(keyOfPerson(key)))
+      const addresses = unknown.length === 0 ? [] : lockNewcomers(run, unknown)
       const looked = lookAt(appsOf(wanted))
       const [rows, apps] = await Promise.all([locked, looked, addresses, opened()])
       const unsureUntil = await listUnsure(apps, wanted)
@@ -137,6 +149,7 @@ function createPeople(
         const { id, app, email, lacksName } = row as LockedPerson
         people.set(keyOf(app, email), { id, lacksName: lacksName === 1, unsureUntil: unsureUntil.get(id) ?? null })
       }
+      noteKnown(wanted.map(keyOfPerson), people)
     },
     find: (appId, email) => open().people.get(keyOf(appId, email)) ?? null,
     hasSuppressions: (appId) => open().suppressing.has(appId),
