@@ -256,6 +256,14 @@ describe('a person has the status of their address', () => {
     expect([await statusOf(), await count('suppressions')]).toEqual(['bounced', 1])
   })
 
+  test('that is suppressed while they are added again after they were erased', async () => {
+    for (let time = 0; time < 4; time += 1) await record()
+    done(await second.eraseContact({ ...BY, appId: 1, email: ADA }))
+    await closeGate('INSERT ON contacts FOR EACH ROW')
+    await race({ early: record, late: suppress })
+    expect([await statusOf(), await count('suppressions')]).toEqual(['bounced', 1])
+  })
+
   test('that is freed while they are added', async () => {
     await suppress()
     await closeGate('INSERT ON contacts FOR EACH ROW')
