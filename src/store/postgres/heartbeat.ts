@@ -2,13 +2,15 @@
  * Notices connections that fall silent without being closed, as when the server's machine loses power: what waits for their
  * answers would wait until its own time limit.
  */
-import { isUnanswered } from './faults.ts'
+import { describeFault, isUnanswered } from './faults.ts'
 
 const BEAT_MS = 500
 const AGAIN_MS = 100
 /** How often a new connection must answer while all old ones stay silent; more often if all old ones are in use. */
 const LISTEN_EVERY_MS = 100
 const LISTENS = { idle: 4, inUse: 8 }
+/** Then old connections are left to the deadlines of their statements. */
+const LISTEN_MS = 10_000
 
 /** For each beat. A slow server costs no more than a new connection for the next beat. */
 export const BEAT_DEADLINES = { answerMs: 500, openMs: 1_000, waitMs: 1_000, graceMs: 0 }
@@ -30,44 +32,56 @@ type Parts = {
  * answers while all of them stay silent, and a long statement goes on as long as any other connection answers.
  */
 export function startHeartbeat({ beat, listenTo }: Parts): () => void {
-  let [isChecking, isStopped, isAlive] = [false, false, false]
+  let [isChecking, isStopped, hasAnswered] = [false, false, false]
   /** @returns null if it was answered */
   const ask = (): Promise<unknown> =>
     beat().then(
       () => null,
       (error: unknown) => error,
     )
-  /** @returns null if a connection that had answered before is not silent: others have ended by themselves */
+  /** @returns null if nothing is silent that had answered before: other connections have ended by themselves */
   const findSilence = async (): Promise<Silence | null> => {
-    const [firstMs, wasAlive] = [performance.now(), isAlive]
+    const firstMs = performance.now()
     const error = await ask()
-    isAlive = error === null
-    if (!wasAlive || !isUnanswered(error)) return null
+    hasAnswered ||= error === null
+    if (!hasAnswered || !isUnanswered(error)) return null
     for (let lastMs = firstMs; ; await Bun.sleep(AGAIN_MS)) {
       const askedMs = performance.now()
-      isAlive = (await ask()) === null
-      if (isAlive || isStopped) return { firstMs, lastMs }
+      if ((await ask()) === null || isStopped) return { firstMs, lastMs }
       lastMs = askedMs
     }
+  }
+  /** @returns whether a new connection has answered often enough, and no old one; beats without an answer only delay it */
+  const areGone = async (listening: readonly Listening[]): Promise<boolean> => {
+    const untilMs = performance.now() + LISTEN_MS
+    const times = listening.some(({ hasAsked }) => hasAsked) ? LISTENS.idle : LISTENS.inUse
+    const hasHeard = (): boolean => listening.some((one) => one.hasHeard())
+    for (let answers = 0; answers < times;) {
+      if (isStopped || hasHeard() || performance.now() > untilMs) return false
+      await Bun.sleep(LISTEN_EVERY_MS)
+      // what has arrived on old connections is read before it
+      if ((await ask()) === null) answers += 1
+    }
+    return !hasHeard()
   }
   const check = async (): Promise<void> => {
     const silence = await findSilence()
     if (silence === null || isStopped) return
     const listening = listenTo.map((listen) => listen(silence))
-    const times = listening.some(({ hasAsked }) => hasAsked) ? LISTENS.idle : LISTENS.inUse
-    const hasHeard = (): boolean => listening.some((one) => one.hasHeard())
-    for (let time = 0; time < times && isAlive && !hasHeard(); time += 1) {
-      await Bun.sleep(LISTEN_EVERY_MS)
-      // what has arrived on old connections is read before it
-      isAlive = (await ask()) === null
-    }
-    for (const { end } of listening) end(isAlive && !hasHeard())
+    const isGone = await areGone(listening)
+    for (const { end } of listening) end(isGone)
   }
   const tick = async (): Promise<void> => {
     if (isChecking) return
     isChecking = true
-    await check()
-    isChecking = false
+    try {
+      await check()
+    } catch (error) {
+      // the next one tries again
+      console.error(JSON.stringify({ level: 'error', message: 'a heartbeat failed', reason: describeFault(error) }))
+    } finally {
+      isChecking = false
+    }
   }
   // at once, so that it is known to answer
   void tick()
