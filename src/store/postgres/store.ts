@@ -16,6 +16,7 @@ import { BEAT_DEADLINES, startHeartbeat } from './heartbeat.ts'
 import { type Instance, joinInstances } from './instance.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
+import { watchProgress } from './progress.ts'
 import { analyzeUnknown } from './statistics.ts'
 import { describeDenied, findServerFault, listServerRisks, readServerFacts } from './server-facts.ts'
 
@@ -70,6 +71,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
   void analyzeUnknown(postgres).catch(() => {})
   const sizes = createSizes(postgres)
   const channel = createPostgresEngine(postgres, { instance, sealer, readEvent, rules })
+  const { commit, isStuck } = watchProgress(channel.commit)
   const close = async (): Promise<void> => {
     stopHeartbeat()
     // its leases end by themselves, too
@@ -77,7 +79,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
     await disconnect()
   }
   return assembleStore(
-    { ...channel, touch: createTouch(leases, instance), close },
+    { ...channel, commit, touch: createTouch(leases, { checkSchema: instance.checkSchema, isStuck }), close },
     {
       instances: instance,
       sql: postgres.sql,
@@ -126,13 +128,14 @@ const unreachable = (error: unknown, location: PostgresLocation): StoreError => 
 
 const withStop = (error: unknown): string => describeFault(error).replace(/\.?$/, '.')
 
-/** Beside the groups of writes, which may wait for another instance. */
+/** Beside the groups of writes, which may wait for another instance for a while. */
 function createTouch(
   { sql }: Postgres,
-  { checkSchema }: Pick<Instance, 'checkSchema'>,
+  { checkSchema, isStuck }: Pick<Instance, 'checkSchema'> & { isStuck: () => boolean },
 ): () => Promise<Outcome<'touch'>> {
   const { touch } = createInstallWrites(sql)
   return async () => {
+    if (isStuck()) return { refusal: 'unavailable' }
     try {
       await checkSchema()
       return await touch({})

@@ -305,6 +305,43 @@ describe('an instance that stands still in its transactions', () => {
     for (const { gapMs } of ofSame) expect(gapMs).toBeLessThan(3_000)
     expect(ready.gapMs).toBeLessThan(500)
   }, 60_000)
+
+  test('makes others not ready if no writes end for 3 seconds, until they do', async () => {
+    const email = newEmail()
+    const record = () => other.recordEvent(eventWrite({ email, limits: limitOf('key_3') }))
+    done(await record())
+    const holder = connectPostgres(locationOf(server.port), { ...DEADLINES, idleMs: 60_000 })
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const { promise: locked, resolve: noteLocked } = Promise.withResolvers<void>()
+    const held = holder.transaction(async () => {
+      await holder.run("SELECT 1 FROM limit_windows WHERE bucket = 'events:key_3' FOR UPDATE", [])
+      noteLocked()
+      await released
+    })
+    await locked
+    let isOver = false
+    // longer than the tries of a group take
+    const load = Array.from({ length: 80 }, () => sendUntil(() => isOver, record))
+    const startedAt = performance.now()
+    while (await other.canCommit()) await Bun.sleep(20)
+    const noticedMs = performance.now() - startedAt
+    const until = startedAt + 10_000
+    const ready = await sendUntil(
+      () => performance.now() > until,
+      async () => ((await other.canCommit()) ? {} : { refusal: 'unavailable' }),
+    )
+    release()
+    await held
+    const releasedAt = performance.now()
+    while (!(await other.canCommit())) await Bun.sleep(20)
+    const readyMs = performance.now() - releasedAt
+    isOver = true
+    await Promise.all(load)
+    await holder.close()
+    expect(noticedMs).toBeLessThan(4_000)
+    expect(ready.count).toBe(0)
+    expect(readyMs).toBeLessThan(4_000)
+  }, 60_000)
 })
 
 describe('connections that fall silent while new ones work', () => {
