@@ -97,8 +97,8 @@ export function fillEvents(db: Database, appId: number, now: number): void {
     // what is older was deleted
     if (path !== null && at > now - VISIT_REPORT_MS) report(contactId, index, path, at)
   }
-  fillTimeline(db)
   db.run('COMMIT')
+  fillTimeline(db)
 }
 
 function fillPeople(db: Database, appId: number, at: number, count: number): void {
