@@ -8,8 +8,8 @@ const NOTICED_MS = 2_000
 const MOST_MS = 5_000
 
 export const isClockNoticed = (aheadMs: number): boolean => Math.abs(aheadMs) > NOTICED_MS
-/** What depends on the order of ids and on due times would go wrong. */
-export const isClockOff = (aheadMs: number): boolean => Math.abs(aheadMs) > MOST_MS
+/** Between two clocks. What depends on the order of ids and on due times would go wrong. */
+export const isTooFar = (differenceMs: number): boolean => Math.abs(differenceMs) > MOST_MS
 
 /** "3 seconds ahead of the database server's" */
 export function describeDifference(aheadMs: number): string {

@@ -52,6 +52,11 @@ const LATE_MS = 15_000
 /** How far an id may be below one of another instance that was committed before it. */
 export const LATE_IDS = LATE_MS * PER_MS
 
+/** Ids further ahead are of an instance with the wrong time, or of a number whose ids were reserved. */
+const AHEAD_MS = 2_000
+/** Rows with ids up to this one may be stored already. */
+export const newestIdAt = (now: number): number => idAt(now + AHEAD_MS)
+
 /** When an id was made (ms UTC); slightly later than that while many are made. */
 export const timeOfId = (id: number): number => EPOCH_MS + Math.floor(id / PER_MS)
 

@@ -1,6 +1,5 @@
 /** The loop that claims and sends due deliveries. */
 import { MINUTE_MS } from '../core/clock.ts'
-import { isClockOff } from '../core/clock-difference.ts'
 import { createDnsChecks, type DnsChecks, readReceived } from '../accounts/dns-checks.ts'
 import { type CheckedSender, type Dns, listCheckedSenders } from '../accounts/sender-checks.ts'
 import type { Decided, DeliveryWork } from '../deliveries/deliveries.ts'
@@ -193,7 +192,7 @@ type Claimed = { work: DeliveryWork; decision: Decided | null }
 async function claim(deps: Sending, lanes: Lanes): Promise<number> {
   const { store, clock, claimedBy, stopping, routes, lostClaims } = deps
   const { installation } = routes
-  if (isClockOff(store.clockAheadMs())) return 0
+  if (store.isClockOff()) return 0
   await lostClaims.giveBack()
   const due = await store.listDueApps({ now: clock.now() })
   let count = 0

@@ -254,14 +254,15 @@ function aboutClocks({ clocks }: AlertFacts): Condition[] {
   const wrong = clocks.filter(isClockNoticed).toSorted((a, b) => Math.abs(b) - Math.abs(a))
   const [most] = wrong
   if (most === undefined) return []
-  const which = wrong.length === 1 ? 'The clock of an instance is' : `The clocks of ${wrong.length} instances are`
+  const which =
+    wrong.length === 1 ? 'The clock of an instance differs' : `The clocks of ${wrong.length} instances differ`
   return [
     {
       kind: 'clock',
       subject: 'instances',
       accountId: null,
-      title: `${which} wrong`,
-      detail: `${wrong.length === 1 ? 'It is' : 'One is'} ${describeDifference(most)}. An instance that is off by more than 5 seconds sends no emails, runs no background tasks, and responds to /readyz with 503.`,
+      title: `${which} from the database server's`,
+      detail: `${wrong.length === 1 ? 'It is' : 'One is'} ${describeDifference(most)}. An instance that differs from the database server and another instance by more than 5 seconds sends no emails, runs no background tasks, and responds to /readyz with 503.`,
       fix: CLOCKS_FIX,
       path: SYSTEM,
     },

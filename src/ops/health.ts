@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import { describeDifference, isClockOff } from '../core/clock-difference.ts'
+import { describeDifference } from '../core/clock-difference.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
 import { isLoopback } from '../core/mail-addresses.ts'
@@ -18,6 +18,7 @@ type Watched = {
   onFault(listener: (reason: string | null) => void): void
   canCommit(): Promise<boolean>
   clockAheadMs(): number
+  isClockOff(): boolean
   stats(): StoreSizes
   summarizeQueue(now: number): Promise<EmailQueue>
 }
@@ -54,9 +55,8 @@ export function healthRoutes(
   let wasClockOff = false
   /** @returns null if the clock is right */
   const findClockFault = (): string | null => {
-    const aheadMs = store.clockAheadMs()
-    const isOff = isClockOff(aheadMs)
-    const reason = `This server's clock is ${describeDifference(aheadMs)}. Synchronize both clocks.`
+    const isOff = store.isClockOff()
+    const reason = `This server's clock is ${describeDifference(store.clockAheadMs())}. Synchronize both clocks.`
     if (isOff && !wasClockOff) log.write('error', 'no emails are sent and no background tasks run', { reason })
     wasClockOff = isOff
     return isOff ? reason : null

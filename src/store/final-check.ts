@@ -1,4 +1,5 @@
 import type { Dialect, Sql } from './engine/sql.ts'
+import { newestIdAt } from '../core/ids.ts'
 import { mapInOrder } from '../core/in-order.ts'
 import type { createDeliveryReads } from './deliveries.ts'
 import { createHistoryReads, createUnindexedViews, createViewReads } from './events.ts'
@@ -61,13 +62,19 @@ export function createDeciding(db: Sql, deliveries: DeliveryReads, { decide, dec
   const { lateIds } = db.dialect
   const newerRows = db.prepare<object, [number, number]>(IS_NEW)
 
+  /** An id of another instance that is far ahead would hide new rows. */
+  const findLastId = async (at: number): Promise<number> => {
+    const lastId = (await last.get())?.id ?? 0
+    return lateIds === 0 ? lastId : Math.min(lastId, newestIdAt(at))
+  }
+
   const isUnchanged = async (work: DeliveryWork, { lastId, person }: Basis): Promise<boolean> =>
     hashPerson(work) === person && (await newerRows.get(lastId - lateIds, work.contact.id)) === null
 
   return {
     async decideDelivery(work: DeliveryWork, at: number): Promise<Decided> {
       // before reading the facts, so that events that arrive meanwhile count as new
-      const lastId = (await last.get())?.id ?? 0
+      const lastId = await findLastId(at)
       return { ...(await decide(reads(), work, at)), basis: basisOf(work, lastId) }
     },
 
@@ -77,7 +84,7 @@ export function createDeciding(db: Sql, deliveries: DeliveryReads, { decide, dec
      * when it is sent, without failing the whole claim.
      */
     async decideAll(works: readonly DeliveryWork[], at: number): Promise<(Decided | null)[]> {
-      const lastId = (await last.get())?.id ?? 0
+      const lastId = await findLastId(at)
       const reading = works.length > 1 ? await readsOfGroup(works) : reads()
       return await mapInOrder(works, async (work) => {
         try {

@@ -13,6 +13,8 @@ export type Instances = {
   holdDuty(): Promise<number | null>
   /** How far (ms) this machine's clock is ahead of the database's, at the last look. */
   clockAheadMs(): number
+  /** It differs from the database's and from another instance's, so that it is this one that is wrong. */
+  isClockOff(): boolean
   /** In the order in which they started; none if others can't be. */
   listRunning(): Promise<RunningInstance[]>
 }
@@ -27,5 +29,6 @@ export const createLoneInstance = (): Instances => ({
   isCurrent: () => true,
   holdDuty: async () => 0,
   clockAheadMs: () => 0,
+  isClockOff: () => false,
   listRunning: async () => [],
 })

@@ -262,6 +262,7 @@ const pickInstances = ({
   isCurrent,
   holdDuty,
   clockAheadMs,
+  isClockOff,
   listRunning,
 }: Instances): Instances => ({
   instanceId,
@@ -269,6 +270,7 @@ const pickInstances = ({
   isCurrent,
   holdDuty,
   clockAheadMs,
+  isClockOff,
   listRunning,
 })
 

@@ -57,7 +57,11 @@ describe('owners are told', () => {
 
   test('of instances whose clocks differ from the one of the database', () => {
     const found = only({ clocks: [0, 2_600, -120_000] })
-    expect(found).toMatchObject({ kind: 'clock', accountId: null, title: 'The clocks of 2 instances are wrong' })
+    expect(found).toMatchObject({
+      kind: 'clock',
+      accountId: null,
+      title: "The clocks of 2 instances differ from the database server's",
+    })
     expect(found.detail).toStartWith("One is 2 minutes behind the database server's.")
     expect(only({ clocks: [2_600] }).detail).toStartWith("It is 3 seconds ahead of the database server's.")
   })

@@ -2,7 +2,7 @@
 import { render } from 'preact-render-to-string'
 import { readCounts } from '../../events/counts.ts'
 import type { EventRow } from '../../events/events.ts'
-import { LATE_IDS, publicId, readPublicId } from '../../core/ids.ts'
+import { LATE_IDS, newestIdAt, publicId, readPublicId } from '../../core/ids.ts'
 import { CountsChart, NamesList } from './counts-section.tsx'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { State } from './events-page.tsx'
@@ -64,7 +64,12 @@ export function followFeed(deps: PageDependencies, request: Request, viewer: Vie
   const { searchParams } = new URL(request.url)
   const given = request.headers.get('last-event-id') ?? searchParams.get('after') ?? ''
   const view = readView(searchParams)
-  const newRows = createNewRows({ ...deps, newest: readPublicId('evt', given) ?? 0, lateIds: LATE_IDS })
+  const newRows = createNewRows({
+    ...deps,
+    newest: readPublicId('evt', given) ?? 0,
+    lateIds: LATE_IDS,
+    newestNow: () => newestIdAt(deps.clock.now()),
+  })
   let countsDueAt: number | null = null
   let countedAt = -Infinity
   return streamChanges(deps, request, viewer, async (send) => {

@@ -15,7 +15,7 @@ const RETURN_MS = 30_000
  * somebody else has by now: it may come back with another number.
  */
 export const IS_CLAIMER_RUNNING = `(EXISTS (SELECT 1 FROM instances WHERE holder = claimed_by AND held_until > ${DATABASE_NOW})
-  OR EXISTS (SELECT 1 FROM instances AS own WHERE own.holder = ?1 AND own.held_since > ${DATABASE_NOW} - ${RETURN_MS}))`
+  OR NOT EXISTS (SELECT 1 FROM instances AS own WHERE own.holder = ?1 AND own.held_since <= ${DATABASE_NOW} - ${RETURN_MS}))`
 
 type Due = { id: number; dueAt: number; app: number }
 

@@ -2,7 +2,7 @@
  * This instance among those that use the database: its number in ids, its turns at what one does at a time, and whether what
  * it caches is still true. Leases end by the database's clock.
  */
-import { compareClock, isClockOff } from '../../core/clock-difference.ts'
+import { compareClock, isTooFar } from '../../core/clock-difference.ts'
 import { createTurns } from '../../core/in-order.ts'
 import { createIdSequence, idAt, type IdSequence, LAST_INSTANCE, timeOfId } from '../../core/ids.ts'
 import { UNSURE, USES_DEDUPE_KEY } from '../delivery-states.ts'
@@ -18,6 +18,8 @@ const NUMBER_LEASE_MS = 30_000
 const RENEW_MS = 5_000
 const DUTY_LEASE_MS = 15_000
 const LOOK_MS = 500
+/** A slower answer says too little about the clock. */
+const SLOW_LOOK_MS = 1_000
 /** What is cached counts for so long after the last answer. */
 const CURRENT_MS = 1_500
 
@@ -59,6 +61,9 @@ const LEAVE_DUTY = `UPDATE duties SET held_until = 0 WHERE holder = $1`
 const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis", clock_ahead AS "clockAheadMs" FROM instances WHERE held_until > ${DATABASE_NOW}
   ORDER BY held_since, number`
 
+const LIST_OTHERS = `SELECT holder, held_until AS "until", clock_ahead AS "aheadMs" FROM instances
+  WHERE held_until > ${DATABASE_NOW} AND holder <> $1`
+
 /** `life`: another one after a failover, when the last moments may be lost. */
 const LIFE = 'CAST(extract(epoch FROM pg_postmaster_start_time()) AS text)'
 const VERSIONS = `${LIFE} AS life, (SELECT version FROM schema_version) AS schema,
@@ -96,6 +101,10 @@ export type Instance = Awaited<ReturnType<typeof joinInstances>>
 export async function joinInstances({ run, now, monotonicMs = () => performance.now(), wallNow = Date.now }: Given) {
   const holder = crypto.randomUUID()
   let aheadMs = 0
+  let differsFromOther = false
+  /** The others whose clocks differ from this one's, with their leases when that was found. */
+  let differing = new Map<unknown, number>()
+  const isClockOff = (): boolean => differsFromOther && isTooFar(aheadMs)
 
   const takeNumber = async (): Promise<Held> => {
     const [row] = await run(TAKE, [holder, idAt(now()) - 1])
@@ -112,6 +121,20 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     const [row] = await run(RENEW, [one.number, holder, reserved, aheadMs])
     if (row) one.until = Number(row.idsUntil)
     else one.isLost = true
+    await compareWithOthers()
+  }
+
+  /**
+   * If all differ from the database alike, its clock is wrong. Another one counts once it has renewed its lease since:
+   * until then, it may have died, or not know yet that the database's clock jumped.
+   */
+  const compareWithOthers = async (): Promise<void> => {
+    const others = isTooFar(aheadMs) ? await run(LIST_OTHERS, [holder]) : []
+    const found = others
+      .filter((other) => isTooFar(aheadMs - Number(other.aheadMs)))
+      .map((other) => [other.holder, Number(other.until)] as const)
+    differsFromOther = found.some(([other, until]) => (differing.get(other) ?? until) !== until)
+    differing = new Map(found.map(([other, until]) => [other, differing.get(other) ?? until]))
   }
 
   /** Ids that were not reserved may be those of another instance. */
@@ -129,7 +152,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
 
   /** With the wrong time, it leaves them to others. */
   const takeDuty = async (by: Run): Promise<number | null> => {
-    if (isClockOff(aheadMs)) return null
+    if (isClockOff()) return null
     const [row] = await by(TAKE_DUTY, [holder])
     return row ? Number(row.epoch) : null
   }
@@ -159,7 +182,8 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     const [askedMs, before] = [monotonicMs(), wallNow()]
     try {
       const rows = await run(`SELECT ${VERSIONS}, ${SERVER_NOW} AS now`, [])
-      aheadMs = compareClock(Number(rows[0]?.now), { before, after: wallNow() })
+      if (monotonicMs() - askedMs <= SLOW_LOOK_MS)
+        aheadMs = compareClock(Number(rows[0]?.now), { before, after: wallNow() })
       const found = toVersion(rows)
       if (found.version !== version) for (const listener of listeners) listener()
       version = found.version
@@ -198,6 +222,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
       }))
     },
     clockAheadMs: () => aheadMs,
+    isClockOff,
   }
   return {
     ...instances,
@@ -218,7 +243,11 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     takeDuty,
     onForeignWrite: (listener: () => void): void => void listeners.push(listener),
     start(): void {
-      every(RENEW_MS, renew)
+      every(RENEW_MS, () =>
+        look()
+          .catch(() => {})
+          .then(renew),
+      )
       every(LOOK_MS, look)
     },
     async leave(): Promise<void> {

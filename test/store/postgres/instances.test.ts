@@ -1,6 +1,6 @@
 /** What several instances on one database share. Each store here is an instance. */
 import { isLong } from '../../long-form.ts'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createAccess } from '../../../src/accounts/access.ts'
 import { hashApiKey, makeApiKey } from '../../../src/accounts/api-keys.ts'
 import { systemClock } from '../../../src/core/clock.ts'
@@ -239,30 +239,99 @@ test('a change is noticed by an instance that saw another one of the same number
   expect(notices).toBe(2)
 })
 
-test("an instance whose clock differs from the database's takes no duties, and others see it", async () => {
-  const { run } = database
-  let offMs = 0
-  const wrong = await joinInstances({ run, now: () => AT, wallNow: () => Date.now() + offMs })
-  const other = await joinInstances({ run, now: () => AT })
-  const see = async () => {
-    await wrong.look()
-    await wrong.renew()
-    return (await other.listRunning()).map(({ clockAheadMs }) => clockAheadMs)
+describe('a clock', () => {
+  type Instance = Awaited<ReturnType<typeof joinInstances>>
+  type Skewed = Instance & { offMs: number; slowMs: number }
+
+  async function join(): Promise<Skewed> {
+    const host = { offMs: 0, slowMs: 0 }
+    let slept = 0
+    const run: Postgres['run'] = async (text, values) => {
+      const rows = await database.run(text, values)
+      slept += host.slowMs
+      return rows
+    }
+    const wallNow = () => Date.now() + host.offMs
+    const joined = await joinInstances({ run, now: () => AT, monotonicMs: () => slept, wallNow })
+    return Object.assign(host, joined)
   }
-  expect([await see(), wrong.clockAheadMs()]).toEqual([[0, 0], 0])
-  expect(await wrong.holdDuty()).toBe(1)
-  offMs = 60_000
-  const [seen] = await see()
-  expect(seen).toBeGreaterThan(0)
-  expect(seen).toBeLessThanOrEqual(60_000)
-  expect(seen).toBe(wrong.clockAheadMs())
-  expect([await wrong.holdDuty(), await wrong.takeDuty(run)]).toEqual([null, null])
-  offMs = -60_000
-  expect((await see())[0]).toBeLessThan(0)
-  expect(await wrong.holdDuty()).toBeNull()
-  offMs = 0
-  await wrong.look()
-  expect(await wrong.holdDuty()).toBe(1)
+  const renew = async (...instances: Instance[]): Promise<void> => {
+    for (const instance of instances) {
+      await instance.look()
+      await instance.renew()
+    }
+  }
+  /** The leases end by the ms. */
+  const renewTwice = async (...instances: Instance[]): Promise<void> => {
+    await renew(...instances)
+    const at = Date.now()
+    while (Date.now() < at + 2) await Bun.sleep(1)
+    await renew(...instances)
+    await renew(...instances)
+  }
+  const areOff = (...instances: Instance[]): boolean[] => instances.map(({ isClockOff }) => isClockOff())
+
+  test("that differs from the database's and another's keeps its instance from duties, and others see it", async () => {
+    const [wrong, other] = [await join(), await join()]
+    const { run } = database
+    await renewTwice(wrong, other)
+    expect([await wrong.holdDuty(), wrong.clockAheadMs()]).toEqual([1, 0])
+    wrong.offMs = 60_000
+    await renew(wrong, other)
+    expect(areOff(wrong, other)).toEqual([false, false])
+    await renewTwice(wrong, other)
+    expect(areOff(wrong, other)).toEqual([true, false])
+    expect([await wrong.holdDuty(), await wrong.takeDuty(run)]).toEqual([null, null])
+    const [seen] = await other.listRunning()
+    expect(seen?.clockAheadMs).toBeGreaterThan(0)
+    expect(seen?.clockAheadMs).toBeLessThanOrEqual(60_000)
+    expect(seen?.clockAheadMs).toBe(wrong.clockAheadMs())
+    wrong.offMs = -60_000
+    await renewTwice(wrong, other)
+    expect(wrong.clockAheadMs()).toBeLessThan(0)
+    expect(await wrong.holdDuty()).toBeNull()
+    wrong.offMs = 0
+    await wrong.look()
+    expect(await wrong.holdDuty()).toBe(1)
+  })
+
+  test('of the database that is wrong takes no instance down', async () => {
+    const one = await join()
+    one.offMs = 60_000
+    await renewTwice(one)
+    expect([areOff(one), await one.holdDuty()]).toEqual([[false], 1])
+    const [second, third] = [await join(), await join()]
+    second.offMs = 62_000
+    third.offMs = 58_000
+    await renewTwice(one, second, third)
+    expect(areOff(one, second, third)).toEqual([false, false, false])
+    expect((await one.listRunning()).filter(({ clockAheadMs }) => clockAheadMs > 50_000)).toHaveLength(3)
+  })
+
+  test('of an instance that died before the clock of the database jumped says nothing', async () => {
+    const [one, dead] = [await join(), await join()]
+    await renew(one, dead)
+    one.offMs = 60_000
+    await renewTwice(one)
+    expect(areOff(one)).toEqual([false])
+    await renewTwice(dead)
+    await renew(one)
+    expect(areOff(one)).toEqual([true])
+  })
+
+  test('is not compared by an answer that took long', async () => {
+    const one = await join()
+    one.offMs = 60_000
+    await one.look()
+    const before = one.clockAheadMs()
+    expect(before).toBeGreaterThan(50_000)
+    Object.assign(one, { offMs: 0, slowMs: 1_001 })
+    await one.look()
+    expect(one.clockAheadMs()).toBe(before)
+    one.slowMs = 1_000
+    await one.look()
+    expect(one.clockAheadMs()).toBe(0)
+  })
 })
 
 test('a cached key is looked up again while it may be outdated', async () => {
@@ -426,7 +495,10 @@ test('claims are released only if their instance has stopped', async () => {
   await endLeases(first)
   // after a gap, others have time to renew their leases
   expect(await release()).toEqual({ released: 0, unconfirmed: 0 })
-  await database.run('UPDATE instances SET held_since = 0 WHERE holder = $1', [second.instanceId])
+  // it may have been away itself
+  await database.run("UPDATE instances SET held_since = 0, holder = 'lost' WHERE holder = $1", [second.instanceId])
+  expect(await release()).toEqual({ released: 0, unconfirmed: 0 })
+  await database.run("UPDATE instances SET holder = $1 WHERE holder = 'lost'", [second.instanceId])
   expect(await release()).toEqual({ released: 1, unconfirmed: 1 })
   expect((await list(app)).map(({ state, reason }) => [state, reason])).toEqual([
     ['deferred', 'stopped'],
