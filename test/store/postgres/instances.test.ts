@@ -427,6 +427,31 @@ test('an event cancels the first email of an app that another instance has queue
   expect((await deliveriesOf(first)).map(({ state }) => state)).toEqual(['skipped'])
 })
 
+test('an id from the future does not hide that somebody comes back before their email is handed over', async () => {
+  const [first, second] = await openTwo()
+  done(await first.createAccount(newAccount()))
+  await goLive(first, { ...LIVE, onlyIf: [{ rule: 'away', ifUnknown: 'send' }] })
+  done(await second.recordEvent(eventWrite({ name: 'other', email: 'early@example.com' })))
+  await database.run('UPDATE events SET id = $1', [idAt(AT + HOUR)])
+  expect(await valueOf('SELECT max(id) FROM events')).toBe(idAt(AT + HOUR))
+  done(await first.recordEvent(eventWrite()))
+  const at = AT + 1_000
+  const claiming = { claimedBy: first.instanceId, now: at, leaseMs: HOUR, most: 9, skipApps: [] }
+  const { works, decisions } = done(await first.claimDeliveries(claiming))
+  const [work, decision] = [works[0], decisions[0]]
+  done(
+    await second.recordVisitReport(
+      visitReportWrite({ at, items: [{ type: 'page', name: null, path: '/', occurredAt: at }] }),
+    ),
+  )
+  const { id = 0, attempt = 0 } = work?.delivery ?? {}
+  const claim = { id, attempt, claimedBy: first.instanceId, at, record: JSON.stringify(decision?.record) }
+  expect(await first.markHanded({ ...claim, basis: decision?.basis })).toEqual({
+    isMarked: false,
+    because: 'not_away',
+  })
+})
+
 test('one instance has the duties, and another one takes over', async () => {
   const [first, second] = await openTwo()
   done(await first.createAccount(newAccount()))
