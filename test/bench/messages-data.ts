@@ -131,8 +131,8 @@ export function fillStrangers(db: Database, appId: number, now: number): void {
     appId,
     now,
   ])
-  fillTimeline(db)
   db.run('COMMIT')
+  fillTimeline(db)
 }
 
 /** Of each view two batches of its page load: that it was opened, and that it was left a minute later. */
