@@ -300,7 +300,6 @@ describe('an instance that stands still in its transactions', () => {
     const readiness = sendUntil(isOver, async () => ((await other.canCommit()) ? {} : { refusal: 'unavailable' }))
     const noise = Array.from({ length: 8 }, () => sendUntil(isOver, ofFirst))
     const [ofOther, ready, ...ofSame] = await Promise.all([sendUntil(isOver, ofSecond), readiness, ...noise])
-    console.log(Math.round(ofOther.gapMs), ready.gapMs, ofSame.map(({ gapMs }) => Math.round(gapMs)).join())
     expect(ofOther.gapMs).toBeLessThan(2_500)
     for (const { gapMs } of ofSame) expect(gapMs).toBeLessThan(3_000)
     expect(ready.gapMs).toBeLessThan(500)
