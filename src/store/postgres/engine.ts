@@ -101,17 +101,10 @@ const CONCURRENT: ReadonlySet<WriteName> = new Set([
 const changesSettings = (job: Job): boolean => !isPlanned(job) && !CONCURRENT.has(job.name)
 
 /**
- * What instances note about keys, requests and themselves: rows that all of them change. Each has a transaction of its own,
+ * What instances note about keys and requests: rows that all of them change. Each has a transaction of its own,
  * so that none holds such a row while it waits for what a group of another instance has locked, and no group waits for it.
  */
-const NOTES: ReadonlySet<WriteName> = new Set([
-  'addCalls',
-  'addNotes',
-  'addRequests',
-  'noteKeyUse',
-  'saveLimitWaits',
-  'touch',
-])
+const NOTES: ReadonlySet<WriteName> = new Set(['addCalls', 'addNotes', 'addRequests', 'noteKeyUse', 'saveLimitWaits'])
 
 export type EngineOptions = { instance: Instance; sealer: Sealer; readEvent?: ReadEvent; rules: Rules }
 

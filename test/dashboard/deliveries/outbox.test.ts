@@ -5,6 +5,7 @@ import { startMailServer } from '../../mail/mail-server.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
 import { putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
+import { isOnPostgres } from '../../postgres/test-databases.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -216,11 +217,12 @@ describe('sending all captured emails', () => {
       return textOf((await member.get(location ?? '')).html, '[role=status]')
     }
     const notices = (await Promise.all([sendAs(browser), sendAs(other)])).flat()
-    // PostgreSQL may run both at the same time, so each sends some
     const counts = notices.map(
       (text) => /^Done: (\d+|One) emails? goe?s? out/.exec(text)?.[1]?.replace('One', '1') ?? '0',
     )
     expect(counts.reduce((sum, count) => sum + Number(count), 0)).toBe(3)
+    // PostgreSQL may run both at the same time, so each sends some
+    if (!isOnPostgres) expect(counts).toEqual(['3', '0'])
     expect(await sendAs(other)).toEqual(['Done: These emails were already sent or removed.'])
   })
 
