@@ -12,7 +12,7 @@ import { describeFault, isMoved, isPassingFault, mostTries, UnknownCommit } from
 import type { AppLook, Instance } from './instance.ts'
 import { createLanes } from './lanes.ts'
 import { createPostgresParts } from './parts.ts'
-import { lockPeopleOf, personOf } from './people-locks.ts'
+import { keyOfPerson, lockPeopleOf, personOf } from './people-locks.ts'
 
 const RETRY_MS = 5
 /** Much less than a group takes under load. */
@@ -46,7 +46,7 @@ function listPeople(jobs: readonly Job[], readEvent: ReadEvent): Set<string> | n
     for (const job of jobs) {
       if (!isPlanned(job)) return null
       const person = personOf(job, readEvent)
-      if (person) people.add(`${person.appId}:${person.email}`)
+      if (person) people.add(keyOfPerson(person))
     }
   } catch {
     return null

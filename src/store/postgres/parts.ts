@@ -47,8 +47,9 @@ export function createPostgresParts(
 ) {
   const { run, send, perTransaction } = postgres
   const names = createNames(run)
+  const done = createDone()
   const rows = createWaitingRows(send, perTransaction)
-  const counts = perTransaction(createCounts)
+  const counts = perTransaction(() => createCounts(done))
   const { usage, ...windows } = createPostgresUsage(postgres)
   /** what the open transaction needs before anything is planned */
   let opening: Promise<unknown> = Promise.resolve()
@@ -69,6 +70,7 @@ export function createPostgresParts(
     async open(limits: readonly CountedLimit[], others: Promise<unknown> | null): Promise<void> {
       windows.forget()
       names.undo()
+      done.undo()
       const all = Promise.all([others, windows.load(limits)])
       opening = all
       all.catch(() => {})
@@ -84,9 +86,15 @@ export function createPostgresParts(
       rows.flush()
     },
     listUses: windows.listUses,
-    settle: names.settle,
+    settle(): void {
+      names.settle()
+      done.settle()
+    },
     /** What the database may have lost. */
-    forget: names.forget,
+    forget(): void {
+      names.forget()
+      done.forget()
+    },
   }
 }
 
@@ -123,20 +131,24 @@ function createPeople(
   const appsOf = (keys: readonly PersonKey[]): number[] => [...new Set(keys.map(({ appId }) => appId))]
   /** People who were there, whose addresses need no lock. */
   const known = new Set<string>()
-  const noteKnown = (keys: readonly string[], people: ReadonlyMap<string, Person>): void => {
+  const noteKnown = (keys: Iterable<string>, people: ReadonlyMap<string, Person>): void => {
     if (known.size > MOST_KNOWN) known.clear()
-    const gone = keys.filter((key) => !people.has(key) && known.delete(key))
-    for (const key of people.keys()) known.add(key)
-    if (gone.length > 0) throw new Outdated('People were erased meanwhile')
+    let isAnyGone = false
+    for (const key of keys) {
+      if (people.has(key)) known.add(key)
+      else if (known.delete(key)) isAnyGone = true
+    }
+    if (isAnyGone) throw new Outdated('People were erased meanwhile')
   }
 
   return {
     async load(keys) {
       const { people, suppressing } = open()
       people.clear()
-      const wanted = [...new Map(keys.map((key) => [keyOfPerson(key), key])).values()]
+      const byKey = new Map(keys.map((key) => [keyOfPerson(key), key]))
+      const wanted = [...byKey.values()]
       const locked = wanted.length === 0 ? [] : run(text, [listOf(wanted)])
-      const unknown = wanted.filter((key) => !known.has(keyOfPerson(key)))
+      const unknown = [...byKey].flatMap(([key, person]) => (known.has(key) ? [] : person))
       const addresses = unknown.length === 0 ? [] : lockNewcomers(run, unknown)
       const looked = lookAt(appsOf(wanted))
       const [rows, apps] = await Promise.all([locked, looked, addresses, opened()])
@@ -149,7 +161,7 @@ function createPeople(
         const { id, app, email, lacksName } = row as LockedPerson
         people.set(keyOf(app, email), { id, lacksName: lacksName === 1, unsureUntil: unsureUntil.get(id) ?? null })
       }
-      noteKnown(wanted.map(keyOfPerson), people)
+      noteKnown(byKey.keys(), people)
     },
     find: (appId, email) => open().people.get(keyOf(appId, email)) ?? null,
     hasSuppressions: (appId) => open().suppressing.has(appId),
@@ -409,15 +421,14 @@ function createRows(rows: ReturnType<typeof createWaitingRows>, { names, counts,
     async addEvents(events) {
       if (events.length === 0) return
       await names.load(events.map(({ event }) => event))
-      rows.add(
-        'events',
-        events.map((one) => toEventRow(one, names)),
-      )
-      for (const { id, contactId, event } of events) {
-        const nameId = names.idOf(event.appId, event.name)
-        counts().countEvent({ appId: event.appId, nameId, eventId: id, receivedAt: event.at })
-        counts().noteActivity(contactId, nameId, event)
+      const { countEvent, noteActivity } = counts()
+      const add = (one: NewEvent): Row => {
+        const nameId = names.idOf(one.event.appId, one.event.name)
+        countEvent(one, nameId)
+        noteActivity(one, nameId)
+        return toEventRow(one, nameId)
       }
+      rows.add('events', events.map(add))
     },
   }
 }
@@ -460,11 +471,11 @@ const toReportRow = (report: NewReport): Row => ({
   is_here: report.code,
 })
 
-const toEventRow = ({ id, contactId, event }: NewEvent, names: Names): Row => ({
+const toEventRow = ({ id, contactId, event }: NewEvent, nameId: number): Row => ({
   id,
   app_id: event.appId,
   contact_id: contactId,
-  name_id: names.idOf(event.appId, event.name),
+  name_id: nameId,
   type: EVENT_TYPES.indexOf(event.type),
   via: VIAS.indexOf(event.via),
   properties: event.properties,
@@ -480,47 +491,76 @@ function createRepeatCheck(run: Run): IsRepeated {
     person.id !== null && (await run(text, [person.id, batch, at - VISIT_REPORT_MS])).length > 0
 }
 
-type Counted = { appId: number; nameId: number; eventId: number; receivedAt: number }
-type Active = Pick<NewEvent['event'], 'appId' | 'type' | 'at' | 'occurredAt'>
-
 /** Sums of a transaction. */
-function createCounts() {
-  const hours = new Map<string, Row & { count: number }>()
-  const days = new Map<string, Row & { count: number }>()
+function createCounts(done: ReturnType<typeof createDone>) {
+  const hours = new Map<string, HourCount>()
   const seen = new Map<number, Row & { seen_at: number }>()
-  const done = new Map<string, Row>()
-
-  const add = (to: Map<string, Row & { count: number }>, key: string, row: Row): Row & { count: number } => {
-    const known = to.get(key) ?? { ...row, count: 0 }
-    known.count += 1
-    to.set(key, known)
-    return known
-  }
 
   return {
-    countEvent({ appId, nameId, eventId, receivedAt }: Counted): void {
-      const hour = Math.floor(receivedAt / HOUR_MS)
-      const row = { app_id: appId, name_id: nameId, hour, first_event_id: eventId, last_event_id: eventId }
-      add(hours, `${appId}:${nameId}:${hour}`, row).last_event_id = eventId
-      const day = Math.floor(hour / DAY_HOURS)
-      add(days, `${appId}:${nameId}:${day}`, { app_id: appId, day, name_id: nameId })
+    countEvent({ id, event: { appId, at } }: NewEvent, nameId: number): void {
+      const hour = Math.floor(at / HOUR_MS)
+      const key = `${nameId}:${hour}`
+      const counted = hours.get(key)
+      if (counted) {
+        counted.count += 1
+        counted.last_event_id = id
+      } else hours.set(key, { app_id: appId, name_id: nameId, hour, first_event_id: id, last_event_id: id, count: 1 })
     },
     /** For the filters of People. */
-    noteActivity(contactId: number, nameId: number, { appId, type, at, occurredAt }: Active): void {
-      if (type !== 'page') {
-        done.set(`${nameId}:${contactId}`, { app_id: appId, name_id: nameId, contact_id: contactId })
-        return
-      }
+    noteActivity({ contactId, event: { appId, type, at, occurredAt } }: NewEvent, nameId: number): void {
+      if (type !== 'page') return done.add({ app_id: appId, name_id: nameId, contact_id: contactId })
       const seenAt = Math.max(occurredAt ?? at, seen.get(contactId)?.seen_at ?? 0)
       seen.set(contactId, { contact_id: contactId, app_id: appId, seen_at: seenAt })
     },
     list(): [Table, Row[]][] {
       return [
-        ['contact_events', [...done.values()]],
+        ['contact_events', done.list()],
         ['contact_activity', [...seen.values()]],
         ['rollups', [...hours.values()]],
-        ['daily_rollups', [...days.values()]],
+        ['daily_rollups', sumDays(hours.values())],
       ]
     },
+  }
+}
+
+type HourCount = Row & { app_id: number; name_id: number; hour: number; count: number }
+
+function sumDays(hours: Iterable<HourCount>): Row[] {
+  const days = new Map<string, Row & { count: number }>()
+  for (const { app_id, name_id, hour, count } of hours) {
+    const day = Math.floor(hour / DAY_HOURS)
+    const key = `${name_id}:${day}`
+    days.set(key, { app_id, day, name_id, count: count + (days.get(key)?.count ?? 0) })
+  }
+  return [...days.values()]
+}
+
+/** Retention removes a row when no event of its name is left, and keeps each event for days. */
+const DONE_KNOWN_MS = HOUR_MS
+
+/** Who had an event of which name. Rows that were stored a short time ago are not stored again. */
+function createDone() {
+  const known = new Set<string>()
+  let knownSince = performance.now()
+  /** of the open transaction */
+  const found = new Map<string, Row>()
+  const forget = (): void => {
+    known.clear()
+    found.clear()
+    knownSince = performance.now()
+  }
+  return {
+    add(row: { app_id: number; name_id: number; contact_id: number }): void {
+      const key = `${row.name_id}:${row.contact_id}`
+      if (!known.has(key)) found.set(key, row)
+    },
+    list: (): Row[] => [...found.values()],
+    settle(): void {
+      if (known.size > MOST_KNOWN || performance.now() - knownSince > DONE_KNOWN_MS) forget()
+      else for (const key of found.keys()) known.add(key)
+      found.clear()
+    },
+    undo: (): void => found.clear(),
+    forget,
   }
 }
