@@ -88,22 +88,17 @@ export async function handOver(
   if (!outcome) throw new Error('a login without a provider')
   // the next process takes over the claim
   if (stopping.aborted && marked === null) return done('claimed', 'stopped')
-  const limited = turn.place.note(outcome, { to: composed.to, wasRefused: wasRefused(decided) })
-  if (limited) attempts.login.succeed()
+  const limitedUntil = turn.place.note(outcome, { id: work.delivery.id, to: composed.to, reply: decided.reply })
+  if (limitedUntil !== null) attempts.login.succeed()
   else updateBreakers(attempts, { outcome, isLoggedIn })
   const about = publicId('dlv', work.delivery.id)
   noteAnswer(deps, { about, appId: work.app.publicId, server: login.server, outcome })
-  if (limited) {
-    const dueAt = limited.isFirst ? work.delivery.dueAt : deps.clock.now() + limited.waitMs
-    return waitForServer(deps, work, { dueAt, record: { ...record, reply: replyOf(outcome) } })
-  }
+  if (limitedUntil !== null)
+    return waitForServer(deps, work, { dueAt: limitedUntil, record: { ...record, reply: replyOf(outcome) } })
   if (obstacle === 'pause') return waitForPause(deps, work, breakers, decided)
   if (obstacle) return retry(deps, work, { reason: obstacle.code, isServerFault: true, record: decided })
   return conclude(deps, work, { outcome, marked, record, turn })
 }
-
-/** A 421 ends the connection and says nothing about the email (RFC 5321, 3.8). */
-const wasRefused = ({ reply }: DecisionRecord): boolean => reply !== undefined && !reply.startsWith('421')
 
 /** Another account, or the same one after a day, would take a repeated email for a new one. */
 function isTooLate({ delivery }: DeliveryWork, provider: Provider | null, at: number): boolean {

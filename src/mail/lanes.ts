@@ -59,8 +59,11 @@ export type Turn = { breaker: Breaker; place: Place; waitedMs: number; onSlow: (
 type Sendable = { prepare: () => Promise<void>; send: (turn: Turn) => Promise<void> }
 type Waiting = { lane: Lane; begin: () => void; prepare: () => void }
 
-/** These apps may claim so many emails together. */
-export type ClaimPlan = { apps: number[]; most: number }
+/** `tries`: an email that tries whether the server accepts more. */
+type Free = { appId: number; lane: Lane; tries: number | null }
+
+/** These apps may claim so many emails together. `first`: emails that come before others. */
+export type ClaimPlan = { apps: number[]; most: number; first: number[] }
 
 type Options = {
   store: { mailSettings(appId: number): Promise<Settings> }
@@ -155,12 +158,12 @@ export function createLanes({ store, clock, routes }: Options) {
     freed = Promise.withResolvers()
   }
 
-  /** `apps`: due ones of the same login, which take turns if it has a limit. */
-  const findRoom = (lane: Lane, apps: number): number => {
+  /** `apps`: due ones of the same login, which take turns if it has a limit. `given`: to those before. */
+  const findRoom = (lane: Lane, { apps, given }: { apps: number; given: number }): number => {
     const { window } = lane.login
     const ofLogin = Math.min(window.room(), room())
     const share = window.isLimited() ? Math.max(1, Math.floor(ofLogin / apps)) : ofLogin
-    return Math.min(lane.rate.room(), share)
+    return Math.min(lane.rate.room(), share, window.room() - given)
   }
 
   return {
@@ -177,29 +180,39 @@ export function createLanes({ store, clock, routes }: Options) {
 
     /**
      * What the apps in `due` may claim now: together, or alone if a rate leaves less than a usual claim. Of a login with a
-     * limit, those that waited longest come first.
+     * limit, those with an email that was refused come first while it tries, and then those that waited longest.
      */
     async planClaims(due: readonly number[]): Promise<ClaimPlan[]> {
-      const together: ClaimPlan = { apps: [], most: room() }
-      const alone: { lane: Lane; plan: ClaimPlan }[] = []
-      const free: { appId: number; lane: Lane }[] = []
+      const together: ClaimPlan = { apps: [], most: room(), first: [] }
+      const alone: ClaimPlan[] = []
+      const free: Free[] = []
       rateMs = 0
+      for (const lane of lanes.values()) if (lane.login.window.isAwaited(lane.mailing)) noteWait(lane)
       for (const appId of due) {
         const lane = await read(appId)
         const limitMs = lane.login.window.waitMs()
         const waitMs = Math.max(lane.rate.waitMs(), limitMs)
         if (limitMs > 0 || (isFull(lane) && hasFewConnections(lane))) noteWait(lane)
         if (waitMs > 0) rateMs = rateMs === 0 ? waitMs : Math.min(rateMs, waitMs)
-        else if (!isFull(lane) && !isBlocked(lane)) free.push({ appId, lane })
+        else if (!isFull(lane) && !isBlocked(lane))
+          free.push({ appId, lane, tries: lane.login.window.findTry(lane.mailing) })
       }
       const apps = Map.groupBy(free, ({ lane }) => lane.login)
-      for (const { appId, lane } of free) {
-        const most = findRoom(lane, apps.get(lane.login)?.length ?? 1)
-        if (most >= together.most) together.apps.push(appId)
-        else alone.push({ lane, plan: { apps: [appId], most } })
+      const given = new Map<Login, number>()
+      for (const { appId, lane, tries } of free.toSorted(compareTurns)) {
+        const givenBefore = given.get(lane.login) ?? 0
+        const most = findRoom(lane, { apps: apps.get(lane.login)?.length ?? 1, given: givenBefore })
+        if (most < 1) continue
+        given.set(lane.login, givenBefore + most)
+        const plan = most >= together.most ? together : { apps: [], most, first: [] }
+        if (plan !== together) alone.push(plan)
+        plan.apps.push(appId)
+        if (tries === null) continue
+        plan.first.push(tries)
+        // it may have been cancelled
+        lane.mailing.refused.delete(tries)
       }
-      const first = alone.toSorted((a, b) => a.lane.servedAt - b.lane.servedAt).map(({ plan }) => plan)
-      return together.apps.length > 0 && together.most > 0 ? [...first, together] : first
+      return together.apps.length > 0 && together.most > 0 ? [...alone, together] : alone
     },
 
     /** Waits for limits of mail servers that are to be saved, at most one a minute and app. */
@@ -214,11 +227,14 @@ export function createLanes({ store, clock, routes }: Options) {
     },
 
     /** Queues a claimed email for its login. */
-    add({ app, settings }: Pick<DeliveryWork, 'app' | 'settings'>, { prepare, send }: Sendable): void {
+    add(
+      { app, settings, delivery }: Pick<DeliveryWork, 'app' | 'settings' | 'delivery'>,
+      { prepare, send }: Sendable,
+    ): void {
       const lane = note(app.id, settings)
       const { login, breaker } = lane
       const claimedAt = clock.monotonicMs()
-      const place = login.window.take(lane.mailing)
+      const place = login.window.take(lane.mailing, delivery.id)
       lane.rate.spend()
       lane.servedAt = claimedAt
       lane.claimed += 1
@@ -285,11 +301,14 @@ export function createLanes({ store, clock, routes }: Options) {
 
 const hasFewConnections = ({ login }: Lane): boolean => login.provider?.connections?.findLearned() != null
 
-const createMailing = (): Mailing => ({ acceptedAt: Number.NEGATIVE_INFINITY })
+const createMailing = (): Mailing => ({ acceptedAt: Number.NEGATIVE_INFINITY, refused: new Map() })
 
 /** Emails at a time, as far as the server accepts so many connections. */
 const sideBySide = ({ provider }: Login): number =>
   Math.min(SIDE_BY_SIDE, provider?.connections?.allowed() ?? SIDE_BY_SIDE)
+
+const compareTurns = (a: Free, b: Free): number =>
+  Number(a.tries === null) - Number(b.tries === null) || a.lane.servedAt - b.lane.servedAt
 
 const countBeside = ({ login, most }: Lane): number => Math.min(sideBySide(login), most)
 

@@ -199,11 +199,11 @@ async function claim(deps: Sending, lanes: Lanes): Promise<number> {
   const plans = await lanes.planClaims(due)
   const waits = lanes.takeWaits()
   if (waits.length > 0) await store.saveLimitWaits({ waits })
-  for (const { apps, most: planned } of plans) {
+  for (const { apps, most: planned, first } of plans) {
     const most = Math.min(planned, lanes.room())
     if (stopping.aborted || most < 1) return count
     const skipApps = apps.length === due.length ? [] : due.filter((appId) => !apps.includes(appId))
-    const claiming = { claimedBy, now: clock.now(), leaseMs: LEASE_MS, most, skipApps, installation }
+    const claiming = { claimedBy, now: clock.now(), leaseMs: LEASE_MS, most, skipApps, first, installation }
     const claimed = await store.claimDeliveries(claiming)
     if ('refusal' in claimed) {
       if (claimed.refusal === 'commit_unconfirmed') lostClaims.note(claiming.now + LEASE_MS)

@@ -19,75 +19,67 @@ import {
 
 /** A server that just accepted an email of this app, and then says 421 or 454, means a limit. */
 const RECENT_MS = 60_000
-/** An email that was refused without mention of a limit is tried first for so long: then others have their turn. */
-const FIRST_IN_LINE_MS = 10 * 60_000
 
-/** The emails of one app at a login. */
-export type Mailing = { acceptedAt: number }
+/** The emails of one app at a login. `refused`: when those that met a limit may be tried again (ms UTC), oldest first. */
+export type Mailing = { acceptedAt: number; refused: Map<number, number> }
 
-/**
- * The server refused the email because of a limit. `isFirst`: its reply didn't say so. Then the email is tried before
- * others, because a server that refuses everyone at first accepts it sooner.
- */
-export type Limited = { waitMs: number; isFirst: boolean }
-
-export type Offering = { to: string; wasRefused: boolean }
+/** `reply`: the server's earlier refusal. */
+export type Offering = { id: number; to: string; reply: string | undefined }
 
 export type Window = ReturnType<typeof createWindow>
 
 /** An email that was claimed for this login. */
 export type Place = ReturnType<Window['take']>
 
-export function createWindow({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
+export function createWindow({ now, monotonicMs }: Pick<Clock, 'now' | 'monotonicMs'>) {
   let rate: SendRate = createSendRate(monotonicMs())
   let run = NO_REFUSALS
   let reply: string | null = null
+  /** The last email that met a limit had not been refused before. */
+  let prefersRefused = false
 
-  const take = (mailing: Mailing) => {
+  const take = (mailing: Mailing, id: number) => {
+    mailing.refused.delete(id)
     const next = begin(rate, monotonicMs())
     const begun: Begun = next.begun
     rate = next.rate
     let [isOpen, isOffered] = [true, false]
 
-    const classify = (
-      outcome: Outcome & { is: 'refused' },
-      offering: Offering,
-      at: number,
-    ): 'named' | 'likely' | null => {
-      if (readLimit(outcome) !== null) return 'named'
-      if (!mayBeLimit(outcome) || outcome.about === 'session') return null
+    const meetsLimit = (outcome: Outcome & { is: 'refused' }, offering: Offering, at: number): boolean => {
+      if (readLimit(outcome) !== null) return true
+      if (!mayBeLimit(outcome) || outcome.about === 'session') return false
       const isAsked = outcome.code === 421 || outcome.code === 454
-      if (isAsked && at - mailing.acceptedAt <= RECENT_MS) return 'named'
-      if (outcome.about === 'sender') return null
+      if (isAsked && at - mailing.acceptedAt <= RECENT_MS) return true
+      if (outcome.about === 'sender') return false
       const before = run
-      run = noteRefusal(run, offering, at)
+      run = noteRefusal(run, { to: offering.to, wasRefused: wasRefused(offering) }, at)
       // it refuses everyone at first, so there was no limit
       if (run.trustedUntil !== before.trustedUntil) rate = createSendRate(at)
-      return isLimit(run) || isNearLimit(rate) ? 'likely' : null
+      return isLimit(run) || isNearLimit(rate)
     }
 
     return {
       /** The server asked to wait after the email was claimed. */
       isOverdue: (): boolean => isOverdue(rate, begun),
-      /** What the outcome says about a limit; null: nothing. Only the first one counts. */
-      note(outcome: Outcome, offering: Offering): Limited | null {
+      /** Only the first outcome counts. @returns when to try again because of a limit (ms UTC); null: there was none */
+      note(outcome: Outcome, offering: Offering): number | null {
         const at = monotonicMs()
         if (outcome.is === 'sent') {
           mailing.acceptedAt = at
-          run = noteAcceptance(run, offering)
+          run = noteAcceptance(run, { wasRefused: wasRefused(offering) })
           if (isOpen) rate = noteAccepted(rate, begun, at)
           isOpen = false
           return null
         }
-        const found = outcome.is === 'refused' ? classify(outcome, offering, at) : null
-        if (found === null) return null
+        if (outcome.is !== 'refused' || !meetsLimit(outcome, offering, at)) return null
         reply = replyOf(outcome) ?? null
-        const isCrowded = outcome.is === 'refused' && outcome.isCrowded === true
-        const pauseMs = (outcome.is === 'refused' && outcome.api?.retryAfterMs) || 0
-        if (isOpen && !isCrowded) rate = noteRefused(rate, begun, at, pauseMs)
-        if (!isCrowded) isOpen = false
-        const sinceMs = rate.closed === null ? 0 : at - rate.closed.since
-        return { waitMs: waitMsAt(rate, at), isFirst: found === 'likely' && sinceMs < FIRST_IN_LINE_MS }
+        if (outcome.isCrowded === true) return now() + waitMsAt(rate, at)
+        if (isOpen) rate = noteRefused(rate, begun, at, outcome.api?.retryAfterMs ?? 0)
+        isOpen = false
+        prefersRefused = offering.reply === undefined
+        const dueAt = now() + waitMsAt(rate, at)
+        mailing.refused.set(offering.id, dueAt)
+        return dueAt
       },
       /** It is being sent. */
       offer(): void {
@@ -109,6 +101,17 @@ export function createWindow({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
     /** The server refused more before. */
     isLimited: (): boolean => rate.limit !== null || rate.closed !== null,
     take,
+    /**
+     * The email of the app that is to try whether the server accepts more: one that it refused before, because a server
+     * that refuses everyone at first accepts no other. After that, it is any, so that one email can't stop the others.
+     */
+    findTry: ({ refused }: Mailing): number | null =>
+      rate.closed !== null && prefersRefused
+        ? (refused.entries().find(([, dueAt]) => dueAt <= now())?.[0] ?? null)
+        : null,
+    /** Emails of the app that were refused wait until they may be tried again. */
+    isAwaited: ({ refused }: Mailing): boolean =>
+      refused.size > 0 && waitMsAt(rate, monotonicMs()) > 0 && refused.values().some((dueAt) => dueAt > now()),
     /** The server refuses more until the end of a period to which it kept before. */
     isUsedUp(): boolean {
       const { limit, closed } = rate
@@ -128,3 +131,6 @@ export function createWindow({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
     },
   }
 }
+
+/** A 421 ends the connection and says nothing about the email (RFC 5321, 3.8). */
+const wasRefused = ({ reply }: Offering): boolean => reply !== undefined && !reply.startsWith('421')

@@ -1,6 +1,6 @@
 import type { Sql } from './engine/sql.ts'
 import { mapInOrder } from '../core/in-order.ts'
-import { type DueQuery, IS_CLAIMED, IS_WAITING, isKeyFree } from './delivery-states.ts'
+import { type DueEmail, type DueQuery, IS_CLAIMED, IS_WAITING, isKeyFree, orderDue } from './delivery-states.ts'
 import type { DeliveryRow } from './message-types.ts'
 import type { PaceRules } from './pace-rules.ts'
 import { createLockedQueue, IS_CLAIMER_RUNNING } from './postgres/delivery-queue.ts'
@@ -15,21 +15,26 @@ const NEXT_BY_APP = `
   SELECT app, (SELECT min(due_at) FROM deliveries WHERE ${IS_WAITING} AND app_id = app) AS "dueAt"
   FROM waiting WHERE app IS NOT NULL`
 
-type Due = { id: number; dueAt: number }
-
 /** Due deliveries by app, so that an app that is paused costs the others nothing. */
 /** `rules`: for claims. */
 export function createDeliveryQueue(db: Sql, rules?: PaceRules) {
   const listLocked = db.dialect.engine === 'postgres' && rules ? createLockedQueue(db, rules) : null
   const byApp = db.prepare<{ app: number; dueAt: number }, []>(NEXT_BY_APP)
-  const ofApp = db.prepare<Due, [number, number, number]>(
-    `SELECT id, due_at AS "dueAt" FROM deliveries WHERE ${IS_WAITING} AND app_id = ? AND due_at <= ?
+  const named = db.prepare<DueEmail, [number, string]>(
+    `SELECT id, due_at AS "dueAt", app_id AS app FROM deliveries
+     WHERE ${IS_WAITING} AND due_at <= ? AND ${db.dialect.isOneOf('id')} ORDER BY due_at, id${db.dialect.skipLocked}`,
+  )
+  const ofApp = db.prepare<DueEmail, [number, number, number]>(
+    `SELECT id, due_at AS "dueAt", app_id AS app FROM deliveries WHERE ${IS_WAITING} AND app_id = ? AND due_at <= ?
      ORDER BY due_at LIMIT ?`,
   )
-  const expired = db.prepare<Due & { app: number }, [number]>(
+  const expired = db.prepare<DueEmail, [number]>(
     `SELECT id, claimed_until AS "dueAt", app_id AS app FROM deliveries
      WHERE ${IS_CLAIMED} AND state = 'claimed' AND claimed_until <= ? ORDER BY claimed_until`,
   )
+
+  const listFirst = async ({ first = [], now }: DueQuery): Promise<DueEmail[]> =>
+    first.length === 0 ? [] : await named.all(now, JSON.stringify(first))
 
   return {
     async listDue(query: DueQuery): Promise<number[]> {
@@ -39,12 +44,12 @@ export function createDeliveryQueue(db: Sql, rules?: PaceRules) {
         .filter(({ app, dueAt }) => dueAt <= now && !skipped.has(app))
         .sort((a, b) => a.dueAt - b.dueAt)
         .map(({ app }) => app)
-      if (listLocked) return await listLocked(query, dueApps)
+      const first = await listFirst(query)
+      if (listLocked) return await listLocked(query, { dueApps, first })
       // the oldest deliveries belong to the apps with the earliest due times
       const due = (await mapInOrder(dueApps.slice(0, most), (app) => ofApp.all(app, now, most))).flat()
       const expiredLeases = (await expired.all(now)).filter(({ app }) => !skipped.has(app))
-      return [...expiredLeases, ...due]
-        .sort((a, b) => a.dueAt - b.dueAt)
+      return orderDue(first, [...expiredLeases, ...due])
         .slice(0, most)
         .map(({ id }) => id)
     },

@@ -46,4 +46,13 @@ export const handOverOf = ({ reason, handedAt }: Pick<DeliveryRow, 'reason' | 'h
 /** The reason of an email that waits because a page was open and nothing shows yet whether its person left. */
 export const UNSURE = 'unsure'
 
-export type DueQuery = { now: number; most: number; skipApps: readonly number[] }
+/** `first`: emails that come before others if they are due, of apps that are not skipped. */
+export type DueQuery = { now: number; most: number; skipApps: readonly number[]; first?: readonly number[] }
+
+export type DueEmail = { id: number; dueAt: number; app: number }
+
+/** Each email once, in the order of their claims. */
+export function orderDue(first: readonly DueEmail[], others: readonly DueEmail[]): DueEmail[] {
+  const ids = new Set(first.map(({ id }) => id))
+  return [...first, ...others.filter(({ id }) => !ids.has(id)).sort((a, b) => a.dueAt - b.dueAt)]
+}

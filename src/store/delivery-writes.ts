@@ -5,7 +5,7 @@ import type { Comparisons } from './compared-people.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { FollowUps } from './follow-ups.ts'
 import { createDeliveryQueue, type ClaimedRow, prepareDeliveryStatements } from './delivery-queue.ts'
-import { UNSURE } from './delivery-states.ts'
+import { type DueQuery, UNSURE } from './delivery-states.ts'
 import type { Finish } from './delivery-rules.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { publicId } from '../core/ids.ts'
@@ -29,12 +29,9 @@ import type { Rules } from './plan-types.ts'
 import type { TopicChange, TopicWrites } from './topics.ts'
 import type { Idempotency, Refused } from './types.ts'
 
-type Claiming = {
+type Claiming = DueQuery & {
   claimedBy: string
-  now: number
   leaseMs: number
-  most: number
-  skipApps: number[]
   /** without it, emails are taken as sent */
   installation?: Installation
 }

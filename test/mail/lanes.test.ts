@@ -1,23 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
-import { createApp } from '../../src/accounts/accounts.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import { PER_SECOND } from '../../src/deliveries/pace.ts'
 import { CLAIMED, createRate, SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
 import { useClosing } from '../closing.ts'
-import { EVENTS, inTurns } from '../helper.ts'
+import { inTurns } from '../helper.ts'
 import { startMailServer } from './mail-server.ts'
-import {
-  CONTENT,
-  countEach,
-  live,
-  MINUTE,
-  findSecondPause,
-  RESULTS,
-  type Sending,
-  startSecond,
-  startSending,
-} from './sending.ts'
+import { addApp, countEach, live, MINUTE, findSecondPause, type Sending, startSecond, startSending } from './sending.ts'
 import { isOnPostgres } from '../postgres/test-databases.ts'
 import { comesTrue } from '../waiting.ts'
 import { isLong } from '../long-form.ts'
@@ -61,8 +50,6 @@ async function startServers() {
 
 type Added = { name: string; mails: number; smtpUrl?: string }
 
-const expectDone = (outcome: object): void => expect(outcome).not.toHaveProperty('refusal')
-
 /** More writes at once wait too long on a busy machine, and are refused. */
 const APPS_AT_ONCE = 20
 
@@ -71,23 +58,11 @@ const APPS_AT_ONCE = 20
 const AT_ONCE = isOnPostgres ? 10 : undefined
 
 async function addSlowApp(
-  { store, first, clock, call, parts }: Sending,
+  sending: Sending,
   { name, mails, smtpUrl = `smtp://slow-${name}.example` }: Added,
-) {
-  const by = { store: store(), now: clock.now(), actor: 'test' }
-  const made = await createApp(by, first.accountId, { name, domains: [`${name}.example`], home: null })
-  if ('refusal' in made) throw new Error(made.refusal)
-  const app = (await store().listApps(first.accountId)).find((one) => one.name === name)
-  if (!app) throw new Error('the app is not there')
-  const change = { accountId: app.accountId, appId: app.id, actor: 'test', at: clock.now() }
-  expectDone(await store().setMailSettings({ ...change, settings: { smtpUrl } }))
-  const drafts = [{ id: null, name: 'M', status: 'live' as const, content: CONTENT }]
-  expectDone(await store().saveMessages({ ...change, drafts }))
-  parts().access.forget()
-  const event = { app: app.publicId, event: 'results_ready', createContact: true, properties: RESULTS }
-  const add = (index: number) => call('POST', EVENTS, { body: { ...event, email: `p${index}@example.com` } })
-  const answers = await inTurns(mails, add, AT_ONCE)
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]))
+): Promise<void> {
+  const sendEvent = await addApp(sending, { name, settings: { smtpUrl } })
+  await inTurns(mails, (index) => sendEvent(`p${index}@example.com`), AT_ONCE)
 }
 
 test('a slow mail server of one account does not delay another', async () => {

@@ -55,6 +55,22 @@ export async function startWithQuota({ count, periodMs, code, words = 'as the te
   return { ...sending, accepted, refused: () => refused }
 }
 
+type Hesitant = { afterMs: number; code: number; words: string }
+
+/** Refuses each recipient until some time after the first attempt, by the moved clock. */
+export async function startHesitant({ afterMs, code, words }: Hesitant) {
+  const askedAt = new Map<string, number>()
+  let now = (): number => 0
+  const recipient = (to: string): Doing => {
+    const firstAt = askedAt.get(to) ?? now()
+    askedAt.set(to, firstAt)
+    return now() - firstAt >= afterMs ? 'accept' : code
+  }
+  const sending = await startSending({}, { recipient, words: () => words })
+  now = sending.clock.now
+  return sending
+}
+
 /** Moves the clock in steps and sends what is due. */
 export async function liveInSteps(sending: Sending, ms: number, stepMs: number): Promise<void> {
   for (let gone = 0; gone < ms; gone += stepMs) {

@@ -1,9 +1,17 @@
 import { describe, expect, test } from 'bun:test'
 import { useClosing } from '../closing.ts'
 import { createTestSender, HOUR } from '../helper.ts'
-import { countIn, findLimits, liveInSteps, startWithConnections, startWithQuota, THROTTLED } from './limited-servers.ts'
+import {
+  countIn,
+  findLimits,
+  liveInSteps,
+  startHesitant,
+  startWithConnections,
+  startWithQuota,
+  THROTTLED,
+} from './limited-servers.ts'
 import { startMailServer } from './mail-server.ts'
-import { countEach, live, MINUTE, startSecond, useSending } from './sending.ts'
+import { addApp, countEach, live, MINUTE, type Sending, startSecond, useSending } from './sending.ts'
 
 const keep = useClosing()
 const start = useSending()
@@ -156,23 +164,78 @@ test('recipients that are refused at first are retried as before, and stop no on
   expect(await sending.states()).toEqual({ sent: 60 })
 })
 
-test('a server that refuses everyone at first without saying why is found out', async () => {
-  const asked = new Map<string, number>()
-  let now = (): number => 0
-  const recipient = (to: string) => {
-    const firstAt = asked.get(to) ?? now()
-    asked.set(to, firstAt)
-    return now() - firstAt >= MINUTE / 2 ? 'accept' : 451
-  }
-  const sending = await start({}, { recipient, words: () => 'Please try again later' })
-  now = sending.clock.now
-  await sending.sendEvents(100)
-  await liveInSteps(sending, 12 * MINUTE, SECOND)
-  expect(await sending.states()).toEqual({ sent: 100 })
-  // the next ones don't wait for it
-  await sending.sendEvents(160)
-  await sending.sendDue()
-  expect(await sending.states()).toEqual({ sent: 100, 'deferred: smtp_451': 60 })
+/** Until all emails are in these states; at most an hour. */
+async function countMinutes(sending: Sending, states: Record<string, number>): Promise<number> {
+  const isDone = async () => Bun.deepEquals(await sending.states(), states)
+  let minutes = 0
+  for (; minutes < 60 && !(await isDone()); minutes += 1) await liveInSteps(sending, MINUTE, SECOND)
+  return minutes
+}
+
+describe('a server that refuses everyone at first, for 30 seconds,', () => {
+  const QUIET = { afterMs: 30 * SECOND, code: 451, words: 'Please try again later' }
+
+  test('without saying why is found out', async () => {
+    const sending = keep(await startHesitant(QUIET))
+    await sending.sendEvents(100)
+    await liveInSteps(sending, 12 * MINUTE, SECOND)
+    expect(await sending.states()).toEqual({ sent: 100 })
+    // the next ones don't wait for it
+    await sending.sendEvents(160)
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ sent: 100, 'deferred: smtp_451': 60 })
+  })
+
+  test.each([
+    ['without saying why', QUIET, 3],
+    ['as if because of a limit', { ...QUIET, words: '4.7.1 Rate limit exceeded' }, 6],
+    ['with 454', { ...QUIET, code: 454 }, 6],
+  ])("gets everyone's email: %s", async (_, hesitant, minutes) => {
+    const sending = keep(await startHesitant(hesitant))
+    // more than two claims, and all due at the same time
+    await sending.sendEvents(60)
+    expect(await countMinutes(sending, { sent: 60 })).toBeWithin(1, minutes + 1)
+    expect(countEach(sending)).toEqual(Array(60).fill(1))
+  })
+
+  test('gets the emails of many apps of a login, and few are claimed in vain', async () => {
+    const sending = keep(await startHesitant({ ...QUIET, words: '4.7.1 Rate limit exceeded' }))
+    for (let app = 0; app < 20; app += 1) {
+      const sendEvent = await addApp(sending, { name: `app${app}` })
+      for (const person of ['p', 'q']) await sendEvent(`${person}${app}@example.com`)
+    }
+    const store = sending.store()
+    const { claimDeliveries } = store
+    let claimed = 0
+    store.claimDeliveries = async (input) => {
+      const found = await claimDeliveries(input)
+      claimed += 'works' in found ? found.works.length : 0
+      return found
+    }
+    await liveInSteps(sending, 8 * MINUTE, SECOND)
+    expect(countEach(sending)).toEqual(Array(40).fill(1))
+    expect(claimed).toBeLessThan(400)
+  })
+})
+
+test('an email that is always refused as if because of a limit delays others by seconds', async () => {
+  const recipient = (to: string) => (to.startsWith('p3@') ? 452 : 'accept')
+  const sending = await start({}, { recipient, words: () => '4.3.1 Message exceeds the limit' })
+  await sending.sendEvents(60)
+  await liveInSteps(sending, 20 * SECOND, SECOND)
+  expect(await sending.states()).toEqual({ sent: 59, 'deferred: server_limited': 1 })
+})
+
+test('the wait of an email for a limit counts, even if no other one waits', async () => {
+  let isOpen = false
+  const recipient = () => (isOpen ? 'accept' : 450)
+  const sending = await start({}, { recipient, words: () => 'Hourly limit exceeded' })
+  await sending.setSettings({ giveUpHours: 1 })
+  await sending.sendEvents(1)
+  await liveInSteps(sending, 3 * HOUR, MINUTE)
+  isOpen = true
+  await liveInSteps(sending, HOUR, MINUTE)
+  expect(await sending.states()).toEqual({ sent: 1 })
 })
 
 test('a limit of one login slows its apps in turn, and no other login', async () => {

@@ -1,3 +1,4 @@
+import { createApp } from '../../src/accounts/accounts.ts'
 import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
 import type { DeliveryRow, MailSettings, MessageContent } from '../../src/store/message-types.ts'
 import type { Dial } from '../../src/mail/dial.ts'
@@ -100,6 +101,29 @@ export async function startSecond({ store, second, clock, call }: Sending, setti
   return async (email: string): Promise<void> => {
     const event = { app: app.publicId, email, event: 'results_ready', createContact: true, properties: RESULTS }
     await call('POST', EVENTS, { key: second.apiKey, body: event })
+  }
+}
+
+type Added = { name: string; settings?: Partial<MailSettings> }
+
+/** Another app of the first account with the same message. */
+export async function addApp({ store, first, clock, call, parts }: Sending, { name, settings = {} }: Added) {
+  const by = { store: store(), now: clock.now(), actor: 'test' }
+  const made = await createApp(by, first.accountId, { name, domains: [`${name}.example`], home: null })
+  const app = (await store().listApps(first.accountId)).find((one) => one.name === name)
+  if ('refusal' in made || !app) throw new Error('the app is not there')
+  const change = { accountId: app.accountId, appId: app.id, actor: 'test', at: clock.now() }
+  const drafts = [{ id: null, name: 'M', status: 'live' as const, content: CONTENT }]
+  const saved = [
+    await store().setMailSettings({ ...change, settings }),
+    await store().saveMessages({ ...change, drafts }),
+  ]
+  if (saved.some((outcome) => 'refusal' in outcome)) throw new Error('the app has no message')
+  parts().access.forget()
+  return async (email: string): Promise<void> => {
+    const event = { app: app.publicId, email, event: 'results_ready', createContact: true, properties: RESULTS }
+    const { status, text } = await call('POST', EVENTS, { body: event })
+    if (status !== 202) throw new Error(`${status}: ${text}`)
   }
 }
 

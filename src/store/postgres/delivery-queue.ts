@@ -1,5 +1,5 @@
 import type { Sql } from '../engine/sql.ts'
-import { type DueQuery, IS_WAITING } from '../delivery-states.ts'
+import { type DueEmail, type DueQuery, IS_WAITING, orderDue } from '../delivery-states.ts'
 import type { PaceRules } from '../pace-rules.ts'
 import { DATABASE_NOW } from './instance.ts'
 import { createPaces } from './paces.ts'
@@ -17,7 +17,7 @@ const RETURN_MS = 30_000
 export const IS_CLAIMER_RUNNING = `(EXISTS (SELECT 1 FROM instances WHERE holder = claimed_by AND held_until > ${DATABASE_NOW})
   OR NOT EXISTS (SELECT 1 FROM instances AS own WHERE own.holder = ?1 AND own.held_since <= ${DATABASE_NOW} - ${RETURN_MS}))`
 
-type Due = { id: number; dueAt: number; app: number }
+type Found = { dueApps: readonly number[]; first: readonly DueEmail[] }
 
 /**
  * Locks the rows, so that instances claim different ones. The locked rows are compared again, because another instance may
@@ -26,7 +26,7 @@ type Due = { id: number; dueAt: number; app: number }
 export function createLockedQueue(db: Sql, rules: PaceRules) {
   const paces = createPaces(db, rules)
   const { isOneOf, numbersOf } = db.dialect
-  const waiting = db.prepare<Due, [string, number, number, number]>(
+  const waiting = db.prepare<DueEmail, [string, number, number, number]>(
     `SELECT deliveries.id, due.due_at AS "dueAt", apps.value AS app FROM ${numbersOf('?1', 'apps')} CROSS JOIN LATERAL
        (SELECT id, due_at FROM deliveries WHERE ${IS_WAITING} AND app_id = apps.value AND due_at <= ?2
         ORDER BY due_at LIMIT ?3) AS due
@@ -34,32 +34,35 @@ export function createLockedQueue(db: Sql, rules: PaceRules) {
      WHERE ${IS_WAITING} AND deliveries.due_at <= ?2
      ORDER BY due.due_at LIMIT ?4 FOR UPDATE OF deliveries SKIP LOCKED`,
   )
-  const expired = db.prepare<Due, [number, string, number]>(
+  const expired = db.prepare<DueEmail, [number, string, number]>(
     `SELECT id, claimed_until AS "dueAt", app_id AS app FROM deliveries
      WHERE state = 'claimed' AND claimed_until <= ?1 AND NOT (${isOneOf('app_id', '?2')})
      ORDER BY claimed_until LIMIT ?3 FOR UPDATE SKIP LOCKED`,
   )
   /** Repeated claims were counted the first time. */
-  const listInPace = async (dueApps: readonly number[], now: number, most: number): Promise<Due[]> => {
-    const open = (await paces.lock(dueApps)).filter(({ room }) => room > 0)
+  const listInPace = async ({ dueApps, first }: Found, now: number, most: number): Promise<DueEmail[]> => {
+    const open = (await paces.lock(dueApps.slice(0, most))).filter(({ room }) => room > 0)
     if (open.length === 0) return []
     const room = new Map(open.map((one) => [one.appId, one.room]))
     const claimed = new Map<number, number>()
     const found = await waiting.all(JSON.stringify([...room.keys()]), now, SHARES * most, most)
-    const due = found.filter(({ app }) => {
-      const count = (claimed.get(app) ?? 0) + 1
-      if (count > (room.get(app) ?? 0)) return false
-      claimed.set(app, count)
-      return true
-    })
+    const due = orderDue(first, found)
+      .slice(0, most)
+      .filter(({ app }) => {
+        const count = (claimed.get(app) ?? 0) + 1
+        if (count > (room.get(app) ?? 0)) return false
+        claimed.set(app, count)
+        return true
+      })
     await paces.spend(open, claimed)
     return due
   }
 
-  return async ({ now, most, skipApps }: DueQuery, dueApps: readonly number[]): Promise<number[]> => {
+  return async ({ now, most, skipApps }: DueQuery, found: Found): Promise<number[]> => {
     const leases = await expired.all(now, JSON.stringify(skipApps), most)
     const left = most - leases.length
-    const due = left === 0 || dueApps.length === 0 ? [] : await listInPace(dueApps.slice(0, most), now, left)
-    return [...leases, ...due].sort((a, b) => a.dueAt - b.dueAt).map(({ id }) => id)
+    const due = left === 0 || found.dueApps.length === 0 ? [] : await listInPace(found, now, left)
+    const first = found.first.filter((one) => due.includes(one))
+    return orderDue(first, [...leases, ...due]).map(({ id }) => id)
   }
 }

@@ -41,6 +41,18 @@ export function testClaims(store: Fresh): void {
     expect(dues.map(([, at]) => at)).toEqual([0, 0, 0, 1_000])
   })
 
+  test('claims those that are named first, if they are due', async () => {
+    const app = await createApp()
+    await queue(app, 6)
+    const [, , third, fourth, fifth, sixth] = await list(app)
+    const first = [third, fourth, fifth, sixth].map((one) => one?.id ?? 0)
+    await claim(app, 1, { first: [first[1] ?? 0], now: AT + 3_000 })
+    const claimed = await claim(app, 3, { first, now: AT + 4_000 })
+    expect(claimed.map(({ delivery }) => delivery.dueAt)).toEqual([AT + 2_000, AT + 4_000, AT])
+    const left = await claim(app, 9, { now: AT + 5_000 })
+    expect(left.map(({ delivery }) => delivery.dueAt)).toEqual([AT + 1_000, AT + 5_000])
+  })
+
   test('does not claim a delivery before it is due', async () => {
     const app = await createApp({ wait: { minutes: 10 } })
     await queue(app, 2)

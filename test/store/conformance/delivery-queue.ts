@@ -44,7 +44,11 @@ export function createQueue(store: Fresh) {
     return (await store().listDeliveries(query)).reverse()
   }
   /** Other tests' deliveries wait too: theirs are skipped over. */
-  const claim = async (app: App, most: number, changes: { claimedBy?: string; now?: number } = {}) => {
+  const claim = async (
+    app: App,
+    most: number,
+    changes: { claimedBy?: string; now?: number; first?: number[] } = {},
+  ) => {
     const skipApps = Array.from({ length: app.appId + 50 }, (_, id) => id).filter((id) => id !== app.appId)
     const claiming = { claimedBy: 'a', now: AT + HOUR, leaseMs: MINUTE, most, skipApps, ...changes }
     return done(await store().claimDeliveries(claiming)).works
