@@ -11,6 +11,32 @@ export type Fate = 'pass' | 'cut' | 'swallow' | 'swallowAnswers' | 'cutAnswers'
 
 export type Proxy = Awaited<ReturnType<typeof startProxy>>
 
+/** Longer messages are none of PostgreSQL's protocol, but HTTP. */
+const MOST_BYTES = 50_000_000
+
+/** What a client says, with the text of each prepared statement that it runs. */
+function createReader(): (data: Buffer) => string {
+  const texts = new Map<string, string>()
+  let rest: Buffer | null = Buffer.alloc(0)
+  return (data) => {
+    let said = data.toString('latin1')
+    rest = rest && Buffer.concat([rest, data])
+    while (rest !== null && rest.length > 4) {
+      // the first messages of a connection have no type
+      const typeLength = rest[0] === 0 ? 0 : 1
+      const end = rest.readUInt32BE(typeLength) + typeLength
+      if (end > MOST_BYTES) rest = null
+      if (rest === null || rest.length < end) break
+      const [first = '', second = ''] = rest.toString('latin1', typeLength + 4, end).split('\0')
+      const type = String.fromCharCode(rest[0] ?? 0)
+      if (type === 'P') texts.set(first, second)
+      if (type === 'B') said += `\n${texts.get(second) ?? ''}`
+      rest = rest.subarray(end)
+    }
+    return said
+  }
+}
+
 /** `targets` is asked for each connection; without one, the connection is closed. */
 export async function startProxy(targets: () => readonly Target[]) {
   const open = new Set<Socket>()
@@ -36,6 +62,7 @@ export async function startProxy(targets: () => readonly Target[]) {
     const behind = connect(target.port, target.host)
     const own = generation
     let [isSilent, isEnding] = [false, false]
+    const readText = createReader()
     const mayPass = (): boolean => !isSilent && own === generation
     for (const [one, other] of [
       [client, behind],
@@ -52,7 +79,7 @@ export async function startProxy(targets: () => readonly Target[]) {
     }
     client.on('data', (data) => {
       if (!mayPass()) return
-      const fate = decide(data.toString('latin1'))
+      const fate = decide(readText(Buffer.from(data)))
       if (fate === 'cut') return void client.destroy()
       isSilent = fate !== 'pass'
       isEnding = fate === 'cutAnswers'

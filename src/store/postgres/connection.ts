@@ -70,7 +70,7 @@ type Runs = { run: Run; runForValues: RunForValues; runScript: (text: string, an
 type Transaction = Runs & { send: Send }
 type Row = Record<string, unknown>
 type Rows = Row[] & { count: number; command?: string }
-type Queries = Pick<ReservedSQL, 'unsafe'>
+type Queries = SQL | ReservedSQL
 
 export type Postgres = ReturnType<typeof connectPostgres>
 
@@ -260,6 +260,12 @@ function openTransaction(here: Runs, { beginning, flush, answerMs, commitMs }: O
 const mapValues = <Value, Result>(from: Record<string, Value>, map: (value: Value) => Result): Record<string, Result> =>
   Object.fromEntries(Object.entries(from).map(([name, value]) => [name, map(value)]))
 
+/** What `unsafe` sends without values waits for all answers before it. */
+function templateOf(text: string): TemplateStringsArray {
+  const template = Object.defineProperty([text], 'raw', { value: [text] })
+  return template as unknown as TemplateStringsArray
+}
+
 const createRuns =
   ({ answerMs }: Deadlines) =>
   (queries: Queries, hear: () => void): Runs => ({
@@ -269,7 +275,8 @@ const createRuns =
       hear()
     },
     run: async (text, values) => {
-      const rows = (await inTime(queries.unsafe(text, values.map(toStorable)), answerMs)) as Rows
+      const query = values.length === 0 ? queries(templateOf(text)) : queries.unsafe(text, values.map(toStorable))
+      const rows = (await inTime(query, answerMs)) as Rows
       hear()
       for (const row of rows) for (const name in row) row[name] = toStored(row[name])
       return rows

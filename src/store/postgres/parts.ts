@@ -131,14 +131,12 @@ function createPeople(
   const appsOf = (keys: readonly PersonKey[]): number[] => [...new Set(keys.map(({ appId }) => appId))]
   /** People who were there, whose addresses need no lock. */
   const known = new Set<string>()
-  const noteKnown = (keys: Iterable<string>, people: ReadonlyMap<string, Person>): void => {
+  const noteKnown = (keys: readonly string[], unknown: Iterable<string>): void => {
+    const { people } = open()
     if (known.size > MOST_KNOWN) known.clear()
-    let isAnyGone = false
-    for (const key of keys) {
-      if (people.has(key)) known.add(key)
-      else if (known.delete(key)) isAnyGone = true
-    }
-    if (isAnyGone) throw new Outdated('People were erased meanwhile')
+    const gone = keys.filter((key) => !people.has(key) && known.delete(key))
+    for (const key of unknown) if (people.has(key)) known.add(key)
+    if (gone.length > 0) throw new Outdated('People were erased meanwhile')
   }
 
   return {
@@ -148,8 +146,8 @@ function createPeople(
       const byKey = new Map(keys.map((key) => [keyOfPerson(key), key]))
       const wanted = [...byKey.values()]
       const locked = wanted.length === 0 ? [] : run(text, [listOf(wanted)])
-      const unknown = [...byKey].flatMap(([key, person]) => (known.has(key) ? [] : person))
-      const addresses = unknown.length === 0 ? [] : lockNewcomers(run, unknown)
+      const unknown = new Map([...byKey].filter(([key]) => !known.has(key)))
+      const addresses = unknown.size === 0 ? [] : lockNewcomers(run, [...unknown.values()])
       const looked = lookAt(appsOf(wanted))
       const [rows, apps] = await Promise.all([locked, looked, addresses, opened()])
       const unsureUntil = await listUnsure(apps, wanted)
@@ -161,7 +159,7 @@ function createPeople(
         const { id, app, email, lacksName } = row as LockedPerson
         people.set(keyOf(app, email), { id, lacksName: lacksName === 1, unsureUntil: unsureUntil.get(id) ?? null })
       }
-      noteKnown(byKey.keys(), people)
+      noteKnown([...byKey.keys()], unknown.keys())
     },
     find: (appId, email) => open().people.get(keyOf(appId, email)) ?? null,
     hasSuppressions: (appId) => open().suppressing.has(appId),
@@ -538,29 +536,38 @@ function sumDays(hours: Iterable<HourCount>): Row[] {
 /** Retention removes a row when no event of its name is left, and keeps each event for days. */
 const DONE_KNOWN_MS = HOUR_MS
 
+type DoneRow = Row & { name_id: number; contact_id: number }
+
 /** Who had an event of which name. Rows that were stored a short time ago are not stored again. */
 function createDone() {
-  const known = new Set<string>()
+  /** people by name */
+  const known = new Map<number, Set<number>>()
+  let knownCount = 0
   let knownSince = performance.now()
   /** of the open transaction */
-  const found = new Map<string, Row>()
+  let found: DoneRow[] = []
+  const undo = (): void => void (found = [])
   const forget = (): void => {
     known.clear()
-    found.clear()
+    knownCount = 0
     knownSince = performance.now()
+    undo()
   }
   return {
-    add(row: { app_id: number; name_id: number; contact_id: number }): void {
-      const key = `${row.name_id}:${row.contact_id}`
-      if (!known.has(key)) found.set(key, row)
+    add(row: DoneRow): void {
+      if (!known.get(row.name_id)?.has(row.contact_id)) found.push(row)
     },
-    list: (): Row[] => [...found.values()],
+    list: (): Row[] => found,
     settle(): void {
-      if (known.size > MOST_KNOWN || performance.now() - knownSince > DONE_KNOWN_MS) forget()
-      else for (const key of found.keys()) known.add(key)
-      found.clear()
+      if (knownCount > MOST_KNOWN || performance.now() - knownSince > DONE_KNOWN_MS) return forget()
+      for (const { name_id, contact_id } of found) {
+        const people = known.get(name_id) ?? new Set()
+        known.set(name_id, people.add(contact_id))
+      }
+      knownCount += found.length
+      undo()
     },
-    undo: (): void => found.clear(),
+    undo,
     forget,
   }
 }

@@ -18,7 +18,8 @@ export function testBatches(store: Fresh): void {
     const commits: number[] = []
     store().onCommit(({ rows }) => commits.push(rows))
     await Promise.all(Array.from({ length: 300 }, (_, index) => record({ email: `g${index}@example.com` })))
-    expect(commits).toEqual([32, 32, 64, 128, 44])
+    // groups that run at the same time may end in another order
+    expect(commits.toSorted((one, other) => one - other)).toEqual([32, 32, 44, 64, 128])
     await record({ email: 'g0@example.com' })
     expect(commits.slice(5)).toEqual([1])
   })
