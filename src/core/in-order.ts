@@ -22,6 +22,15 @@ export function createTurns<Input, Result>(run: (input: Input) => Promise<Result
   }
 }
 
+/** While a call is open, it answers others, too. */
+export function createSharedCall<Result>(run: () => Promise<Result>): () => Promise<Result> {
+  let open: Promise<Result> | null = null
+  return () => {
+    open ??= run().finally(() => (open = null))
+    return open
+  }
+}
+
 export async function filterInOrder<T>(items: Iterable<T>, isWanted: (item: T) => Promise<boolean>): Promise<T[]> {
   const found: T[] = []
   for (const item of items) if (await isWanted(item)) found.push(item)

@@ -17,6 +17,8 @@ import { keyOfPerson, lockPeopleOf, personOf } from './people-locks.ts'
 const RETRY_MS = 5
 /** Much less than a group takes under load. */
 const GATHER_MS = 3
+/** While one is written to disk, the next one is planned. */
+export const GROUPS_IN_FLIGHT = 2
 /** Then the group fails, before those who wait are told that its outcome is unknown. */
 const MOST_MS = 4_000
 
@@ -123,12 +125,15 @@ export function createPostgresEngine(
   const noteBroken = (reason: string): void => brokenListeners.forEach((listener) => listener(reason))
   const readOnce = rememberRead(readEvent)
   const open = (lane: number) => createLane(postgres, { ...options, lane, readEvent: readOnce, noteUses, noteBroken })
-  const [first, second] = [open(0), open(1)]
+  const lanes = Array.from({ length: GROUPS_IN_FLIGHT }, (_, lane) => open(lane))
   // it counts nothing, so it shares a part of the counts
   const notes = open(0)
   return {
-    writeNames: first.writeNames,
-    commit: createLanes([first.run, second.run], (jobs) => listPeople(jobs, readOnce)),
+    writeNames: notes.writeNames,
+    commit: createLanes(
+      lanes.map(({ run }) => run),
+      (jobs) => listPeople(jobs, readOnce),
+    ),
     apart: {
       names: NOTES,
       commit: createTurns(async (jobs: Job[]) => (await mapInOrder(jobs, (job) => notes.run([job]))).flat()),
@@ -148,7 +153,7 @@ type LaneOptions = Required<EngineOptions> & {
 }
 
 /** One group at a time. What it caches is its own, as if it were another instance. */
-function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rules, ...notes }: LaneOptions) {
+function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rules, ...listeners }: LaneOptions) {
   /** of the settings that `live` holds; null: unknown */
   let version: string | null = null
   /** of the database whose ids are cached */
@@ -202,7 +207,7 @@ function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rul
         parts.settle()
         live.settle()
         const uses = parts.listUses()
-        if (uses.length > 0) notes.noteUses(uses)
+        if (uses.length > 0) listeners.noteUses(uses)
         return outcomes
       } catch (error) {
         // it may hold what was not stored
@@ -220,7 +225,7 @@ function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rul
       return await commitAgain(jobs)
     } catch (error) {
       if (error instanceof UnknownCommit) return jobs.map(() => ({ refusal: 'commit_unconfirmed' }))
-      if (isMoved(error)) notes.noteBroken(describeFault(error))
+      if (isMoved(error)) listeners.noteBroken(describeFault(error))
       if (isPassingFault(error)) return jobs.map(() => ({ refusal: 'unavailable', reason: describeFault(error) }))
       const half = jobs.length >> 1
       if (half > 0) return [...(await runGroup(jobs.slice(0, half))), ...(await runGroup(jobs.slice(half)))]

@@ -3,7 +3,7 @@
  * it caches is still true. Leases end by the database's clock.
  */
 import { compareClock, isTooFar } from '../../core/clock-difference.ts'
-import { createTurns } from '../../core/in-order.ts'
+import { createSharedCall, createTurns } from '../../core/in-order.ts'
 import { createIdSequence, idAt, type IdSequence, LAST_INSTANCE, timeOfId } from '../../core/ids.ts'
 import { UNSURE, USES_DEDUPE_KEY } from '../delivery-states.ts'
 import { StoreError } from '../engine/errors.ts'
@@ -115,14 +115,14 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   }
   let held = await takeNumber()
 
-  const renew = async (): Promise<void> => {
+  const renew = createSharedCall(async (): Promise<void> => {
     const one = held
     const reserved = Math.max(idAt(now()), one.lastId) + RESERVED_IDS
     const [row] = await run(RENEW, [one.number, holder, reserved, aheadMs])
     if (row) one.until = Number(row.idsUntil)
     else one.isLost = true
     await compareWithOthers()
-  }
+  })
 
   /**
    * If all differ from the database alike, its clock is wrong. Another one counts once it has renewed its lease since:
@@ -204,7 +204,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     instanceId: holder,
     isShared: true,
     isCurrent: () => monotonicMs() - confirmedMs < CURRENT_MS,
-    async holdDuty() {
+    holdDuty: createSharedCall(async () => {
       try {
         return (lastEpoch = await takeDuty(run))
       } catch (error) {
@@ -212,7 +212,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
         if (isPassingFault(error)) return lastEpoch
         throw error
       }
-    },
+    }),
     async listRunning() {
       const rows = await run(LIST_RUNNING, [holder])
       return rows.map(({ since, isThis, clockAheadMs }) => ({

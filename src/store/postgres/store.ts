@@ -1,4 +1,5 @@
 import type { ReadEvent } from '../event-texts.ts'
+import { createSharedCall } from '../../core/in-order.ts'
 import { createSealer } from '../engine/sealing.ts'
 import { reportBrokenJob } from '../engine/engine.ts'
 import { StoreError } from '../engine/errors.ts'
@@ -10,7 +11,7 @@ import type { Rules } from '../plan-types.ts'
 import { assembleStore, type Store } from '../store.ts'
 import type { Outcome } from '../writes.ts'
 import { connectPostgres, DEADLINES, type Deadlines, type Postgres } from './connection.ts'
-import { createPostgresEngine } from './engine.ts'
+import { createPostgresEngine, GROUPS_IN_FLIGHT } from './engine.ts'
 import { describeFault, isDenied, isPassingFault } from './faults.ts'
 import { BEAT_DEADLINES, startHeartbeat } from './heartbeat.ts'
 import { type Instance, joinInstances } from './instance.ts'
@@ -31,18 +32,21 @@ type OpenOptions = {
   deadlines?: Deadlines
 }
 
-/** Of their own, so that no lease waits for a busy pool. */
-const LEASE_CONNECTIONS = 2
+/** Of their own, so that no write waits for slow reads: groups in flight, and what is noted about requests. */
+const WRITE_CONNECTIONS = GROUPS_IN_FLIGHT + 1
+/** Of their own, so that no lease waits for a busy pool: one each for the number, duties, what changed and `touch`. */
+const LEASE_CONNECTIONS = 4
 
 /** @throws StoreError with the reason and the remedy */
 export async function openPostgresStore(location: PostgresLocation, options: OpenOptions): Promise<Store> {
   const { now = Date.now, readEvent, rules, masterKey = null, mayCreate = true, onCreate = () => {} } = options
   const postgres = connectPostgres(location, options.deadlines)
+  const writing = connectPostgres({ ...location, connections: WRITE_CONNECTIONS }, options.deadlines)
   const leases = connectPostgres({ ...location, connections: LEASE_CONNECTIONS }, options.deadlines)
   const heart = connectPostgres({ ...location, connections: 1 }, { ...DEADLINES, ...BEAT_DEADLINES })
   const sealer = createSealer(masterKey)
   const disconnect = async (): Promise<void> => {
-    await Promise.all([postgres, leases, heart].map((one) => one.close()))
+    await Promise.all([postgres, writing, leases, heart].map((one) => one.close()))
   }
   const join = async () => {
     try {
@@ -66,11 +70,11 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
   const instance = await join()
   instance.start()
   const beat = () => heart.run('SELECT 1', [])
-  const stopHeartbeat = startHeartbeat({ beat, listenTo: [postgres.listen, leases.listen] })
+  const stopHeartbeat = startHeartbeat({ beat, listenTo: [postgres.listen, writing.listen, leases.listen] })
   // beside the first requests, because it may take a minute; it only affects speed
   void analyzeUnknown(postgres).catch(() => {})
   const sizes = createSizes(postgres)
-  const channel = createPostgresEngine(postgres, { instance, sealer, readEvent, rules })
+  const channel = createPostgresEngine(writing, { instance, sealer, readEvent, rules })
   const { commit, isStuck } = watchProgress(channel.commit)
   const close = async (): Promise<void> => {
     stopHeartbeat()
@@ -134,7 +138,8 @@ function createTouch(
   { checkSchema, isStuck }: Pick<Instance, 'checkSchema'> & { isStuck: () => boolean },
 ): () => Promise<Outcome<'touch'>> {
   const { touch } = createInstallWrites(sql)
-  return async () => {
+  // each one needs a connection, while commits may hang
+  return createSharedCall(async () => {
     if (isStuck()) return { refusal: 'unavailable' }
     try {
       await checkSchema()
@@ -144,7 +149,7 @@ function createTouch(
       reportBrokenJob('touch', error)
       return { refusal: 'internal_error' }
     }
-  }
+  })
 }
 
 const SIZE_EVERY_MS = 60_000
