@@ -19,7 +19,7 @@ import type { PersonKey } from './people.ts'
 import { type Cause, forgetCause } from './suppression-causes.ts'
 import type { ContactStatus, Refused } from './types.ts'
 
-/** Key of the address hashes, created on first use. */
+/** Key of the address hashes, created with the database. */
 const KEY_NAME = 'suppression_key'
 
 /** `email`: null once the person was erased. `contactId`: of a person who is still there. */
@@ -42,7 +42,6 @@ export type SuppressionFilter = { reason: SuppressionReason | null; start: strin
 /** Found by keyed hashes, because suppressions outlive a person's erasure, which removes the address. */
 export function createSuppressionList(db: Sql) {
   const readKey = db.prepare<{ value: string }, [string]>('SELECT value FROM install WHERE name = ?')
-  const addKey = db.prepare('INSERT INTO install (name, value) VALUES (?, ?)')
   const select = db.prepare<{ reason: SuppressionReason }, [number, string]>(
     'SELECT reason FROM suppressions WHERE app_id = ? AND email_hash = ?',
   )
@@ -55,44 +54,46 @@ export function createSuppressionList(db: Sql) {
   const forget = db.prepare(
     `UPDATE suppressions SET email = NULL, cause = ${forgetCause(db.dialect)} WHERE app_id = ? AND email_hash = ?`,
   )
-  let key: string | null = null
+  // PostgreSQL may be restored to another installation's backup while instances run
+  const isCached = db.dialect.engine === 'sqlite'
+  let cached: string | null = null
 
-  /** No key means that nothing was ever suppressed. */
-  const hash = async (appId: number, email: string): Promise<string | null> => {
-    key ??= (await readKey.get(KEY_NAME))?.value ?? null
-    return key && new Bun.CryptoHasher('sha256', key).update(`${appId}:${email}`).digest('base64url')
+  const loadKey = async (): Promise<string> => {
+    const key = cached ?? (await readKey.get(KEY_NAME))?.value
+    if (key === undefined) throw new Error('The database has no key for the hashes of addresses')
+    if (isCached) cached = key
+    return key
   }
 
-  const find = async (appId: number, email: string): Promise<SuppressionReason | null> => {
-    const emailHash = await hash(appId, email)
-    return emailHash === null ? null : ((await select.get(appId, emailHash))?.reason ?? null)
+  const hashWith = (key: string, appId: number, email: string): string =>
+    new Bun.CryptoHasher('sha256', key).update(`${appId}:${email}`).digest('base64url')
+
+  const hash = async (appId: number, email: string): Promise<string> => hashWith(await loadKey(), appId, email)
+
+  const hashEach = async (appId: number, emails: readonly string[]): Promise<string[]> => {
+    const key = await loadKey()
+    return emails.map((email) => hashWith(key, appId, email))
   }
+
+  const find = async (appId: number, email: string): Promise<SuppressionReason | null> =>
+    (await select.get(appId, await hash(appId, email)))?.reason ?? null
 
   const findOfApp = async (
     appId: number,
     people: readonly PersonKey[],
   ): Promise<(readonly [PersonKey | undefined, SuppressionReason])[]> => {
-    const byHash = new Map<string, PersonKey>()
-    for (const one of people) {
-      const emailHash = await hash(appId, one.email)
-      if (emailHash === null) return []
-      byHash.set(emailHash, one)
-    }
-    const rows = await selectEach.all(appId, JSON.stringify([...byHash.keys()]))
+    const hashes = await hashEach(
+      appId,
+      people.map(({ email }) => email),
+    )
+    const byHash = new Map(hashes.map((emailHash, index) => [emailHash, people[index]]))
+    const rows = await selectEach.all(appId, JSON.stringify(hashes))
     return rows.map(({ emailHash, reason }) => [byHash.get(emailHash), reason])
   }
 
   return {
     hash,
-    /**
-     * Call in the writer thread before adding an address. The stored key wins over a cached one, which may come from
-     * a transaction that was rolled back.
-     */
-    async ensureKey(): Promise<void> {
-      const stored = (await readKey.get(KEY_NAME))?.value
-      key = stored ?? key ?? Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
-      if (stored === undefined) await addKey.run(KEY_NAME, key)
-    },
+    hashEach,
     /** Of a person who is known again. */
     name: async (appId: number, email: string) => await setEmail.run(email, appId, await hash(appId, email)),
     /** Of a person who is erased. */
@@ -133,7 +134,7 @@ export function createSuppressionReads(db: Sql) {
   const startingWith = select<[number, string, string, number]>(
     'suppressions.email >= ? AND suppressions.email < ? ORDER BY suppressions.email LIMIT ?',
   )
-  const byHash = select<[number, string | null]>('email_hash = ?')
+  const byHash = select<[number, string]>('email_hash = ?')
   const count = <Values extends (number | string)[]>(rest: string) =>
     db.prepare<{ count: number }, [number, ...Values, number]>(
       `SELECT count(*) AS count FROM (SELECT 1 FROM suppressions WHERE app_id = ? ${rest} LIMIT ?) AS counted`,
@@ -282,7 +283,7 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     `UPDATE suppressions SET unsubscribed_at = coalesce(unsubscribed_at, ?)
      WHERE app_id = ? AND email_hash = ? AND reason <> 'unsubscribed'`,
   )
-  const goBack = db.prepare<object, [number, string | null]>(
+  const goBack = db.prepare<object, [number, string]>(
     `UPDATE suppressions SET reason = 'unsubscribed', created_at = unsubscribed_at, cause = NULL, unsubscribed_at = NULL
      WHERE app_id = ? AND email_hash = ? AND unsubscribed_at IS NOT NULL RETURNING 1`,
   )
@@ -318,7 +319,7 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     if (!by) return
     const { why, ...who } = by
     const person = await byEmail.get(appId, email)
-    const about = [(await list.hash(appId, email)) ?? '', ...(person ? [publicId('con', person.id)] : [])].join(' ')
+    const about = [await list.hash(appId, email), ...(person ? [publicId('con', person.id)] : [])].join(' ')
     await audit({ ...who, at }, action, `${about}: ${why}`)
   }
 
@@ -327,7 +328,6 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     const { appId, email, reason, at, by } = suppressing
     const isUnsubscribed = suppressing.isUnsubscribed ?? reason === 'unsubscribed'
     const cause = causeOf(suppressing)
-    await list.ensureKey()
     const before = await list.find(appId, email)
     const isNew = before === null
     if (rules.outweighs(reason, before)) {

@@ -1,5 +1,4 @@
 /** Topics of messages, and which of them people have ended. */
-import { mapInOrder } from '../core/in-order.ts'
 import type { Sql } from './engine/sql.ts'
 import type { IdSequence } from '../core/ids.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
@@ -73,21 +72,18 @@ export function createTopicReads(db: Sql) {
     },
     findTopicByName: async (appId: number, name: string): Promise<Topic | null> => await byName.get(appId, name),
     async listEndedTopics(appId: number, email: string): Promise<EndedTopic[]> {
-      const hash = await list.hash(appId, email)
-      return hash === null ? [] : await ended.all(appId, hash)
+      return await ended.all(appId, await list.hash(appId, email))
     },
     /** Of each email: those that the app still has, by name. */
     async listEndedNames(appId: number, emails: readonly string[]): Promise<string[][]> {
-      // without a key, each email would look for one
       if ((await anyEnded.get(appId)) === null) return emails.map(() => [])
-      const hashes = await mapInOrder(emails, (email) => list.hash(appId, email))
+      const hashes = await list.hashEach(appId, emails)
       const found = Map.groupBy(await endedOf.all(appId, JSON.stringify(hashes)), ({ hash }) => hash)
-      return hashes.map((hash) => (found.get(hash ?? '') ?? []).map(({ topic }) => topic))
+      return hashes.map((hash) => (found.get(hash) ?? []).map(({ topic }) => topic))
     },
     /** When the person ended the topic (ms UTC). */
     async findTopicEnd(appId: number, email: string, topic: string): Promise<number | null> {
-      const hash = await list.hash(appId, email)
-      return hash === null ? null : ((await one.get(appId, hash, topic))?.endedAt ?? null)
+      return (await one.get(appId, await list.hash(appId, email), topic))?.endedAt ?? null
     },
   }
 }
@@ -147,7 +143,6 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
     { appId, email, contactId, topics, at }: Ending,
     actor: string | null,
   ): Promise<string[]> => {
-    await list.ensureKey()
     const hash = await list.hash(appId, email)
     const before = new Set((await reads.listEndedTopics(appId, email)).map(({ topic }) => topic))
     for (const topic of topics) await end.run(appId, hash, topic, at, actor)

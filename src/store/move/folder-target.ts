@@ -6,7 +6,7 @@ import { createContactIndex } from '../search/contact-index.ts'
 import { readFields, storedFields } from './lines.ts'
 import { sampleLines } from './samples.ts'
 import { NO_PROGRESS, type Target, type TableProgress, type Writer } from './sides.ts'
-import { isStored, namesOf, type Table } from './tables.ts'
+import { EMPTY_INSTALL, isStored, namesOf, type Table } from './tables.ts'
 
 const CACHE_KIB = 262_144
 const SORTING_THREADS = 2
@@ -80,6 +80,7 @@ function begin(db: Database, id: string): void {
   db.run('CREATE TABLE move_progress (name TEXT PRIMARY KEY, progress TEXT NOT NULL) STRICT')
   db.run('CREATE TABLE move_later (position INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL) STRICT')
   db.run('INSERT INTO move_state (id) VALUES (?)', [id])
+  db.run(EMPTY_INSTALL)
   const later = db
     .query<{ type: string; name: string; tableName: string; sql: string }, []>(
       `SELECT type, name, tbl_name AS tableName, sql FROM sqlite_schema

@@ -5,7 +5,7 @@ import { addMonths, monthsBetween } from '../postgres/partitions.ts'
 import { countRows, sampleRows } from './postgres-rows.ts'
 import { connectForMove, type Queries, runOn, type Server } from './server.ts'
 import { NO_PROGRESS, type Target, type TableProgress, type Writer } from './sides.ts'
-import { type Key, namesOf, storedName, type Table } from './tables.ts'
+import { EMPTY_INSTALL, type Key, namesOf, storedName, type Table } from './tables.ts'
 
 /** With more, the two cores of a small server have nothing more to do. */
 const LANES = 3
@@ -83,6 +83,7 @@ async function begin(server: Server, { id, fingerprint, tables, firstAt, at }: B
     await queries.unsafe(
       'CREATE TABLE move_later (position bigint GENERATED ALWAYS AS IDENTITY, name text NOT NULL, sql text NOT NULL)',
     )
+    await queries.unsafe(EMPTY_INSTALL)
     await takeAway(queries, tables)
   })
 }

@@ -18,6 +18,9 @@ const CONDITIONS = new Map([
   ['install', `name NOT IN ('${MARK}', 'timeline_until', 'timeline_merged_until')`],
 ])
 
+/** What a new database has is copied, too. */
+export const EMPTY_INSTALL = `DELETE FROM install WHERE ${CONDITIONS.get('install')}`
+
 /** What SQLite finds by another row. */
 const ADDED = new Map<string, Column>([
   [

@@ -44,8 +44,11 @@ export function writeSchema(db: Database): string {
       (name) => `PRAGMA ${name} = ${String(db.query(`PRAGMA ${name}`).values()[0]?.[0])}`,
     ),
   ]
-  return lines.map((line) => `${line};\n`).join('')
+  return lines.map((line) => `${line.replace(RANDOM_KEY, '$1random')};\n`).join('')
 }
+
+/** Another one in each database. */
+const RANDOM_KEY = /('suppression_key' *, *')[0-9a-f]{64}/
 
 const plain = (sql: string): string =>
   sql

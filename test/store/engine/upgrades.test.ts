@@ -269,6 +269,22 @@ describe('an older schema', () => {
     other.remove()
   })
 
+  test.each([
+    ['keeps its key of address hashes', 'k', /^k$/],
+    ['gets a key of address hashes if it has none', null, /^[0-9a-f]{64}$/],
+  ])('%s', (_, stored, expected) => {
+    const before = MIGRATIONS.findIndex((text) => text.includes(`('suppression_key'`))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    if (stored !== null) old.run(`INSERT INTO install (name, value) VALUES ('suppression_key', ?)`, [stored])
+    old.close()
+    const db = openDatabase(other.folder)
+    const keys = db.query(`SELECT value FROM install WHERE name = 'suppression_key'`).values()
+    expect(keys).toEqual([[expect.stringMatching(expected)]])
+    db.close()
+    other.remove()
+  })
+
   test('gets the addresses of suppressed people, but of nobody else', () => {
     const before = MIGRATIONS.findIndex((text) => text.includes('suppressions_by_email'))
     const other = makeFolder()

@@ -283,3 +283,23 @@ test('a secret that is stored while secrets are sealed stays', async () => {
   stores.push(...(await Promise.all(opening)))
   expect((await database`SELECT smtp_url AS url FROM app_mail_settings`)[0].url).toBe('smtp://new.example')
 })
+
+test('an address stays suppressed for all when the database got the key of another backup', async () => {
+  await addAccount()
+  const [one, other] = stores as [Store, Store]
+  const eve = 'eve@example.com'
+  // only one of them knows the key that goes
+  done(await one.suppress({ appId: 1, email: 'ada@example.com', reason: 'bounced', at: AT }))
+  for (const email of ['ada@example.com', 'bob@example.com']) done(await one.recordEvent(eventWrite({ email })))
+  await one.findSuppression(1, 'ada@example.com')
+  await database`UPDATE install SET value = 'restored' WHERE name = 'suppression_key'`
+  done(await other.suppress({ appId: 1, email: eve, reason: 'complained', at: AT }))
+  expect(await Promise.all(stores.map((store) => store.findSuppression(1, eve)))).toEqual(['complained', 'complained'])
+  done(await one.recordEvent(eventWrite({ email: eve })))
+  expect((await one.findContact(1, eve))?.status).toBe('complained')
+})
+
+test('a new database has a key for the hashes of addresses', async () => {
+  const rows = await database`SELECT value FROM install WHERE name = 'suppression_key'`
+  expect(rows.map(({ value }: { value: string }) => value)).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)])
+})

@@ -55,6 +55,7 @@ import weeklySummaries from './0054_weekly_summaries.sql' with { type: 'text' }
 import retention from './0055_retention.sql' with { type: 'text' }
 import moreRetention from './0056_more_retention.sql' with { type: 'text' }
 import appsOfRows from './0057_apps_of_rows.sql' with { type: 'text' }
+import suppressionKey from './0058_suppression_key.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -118,6 +119,7 @@ export const MIGRATIONS: readonly string[] = [
   retention,
   moreRetention,
   appsOfRows,
+  suppressionKey,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

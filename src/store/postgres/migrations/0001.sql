@@ -503,6 +503,9 @@ CREATE TABLE install (
   name text PRIMARY KEY,
   value text NOT NULL
 );
+-- For the hashes of addresses: 244 random bits.
+INSERT INTO install (name, value)
+  VALUES ('suppression_key', replace(concat(gen_random_uuid(), gen_random_uuid()), '-', ''));
 
 -- Those that run, by their number in ids. Times are ms UTC of the database's clock.
 CREATE TABLE instances (
