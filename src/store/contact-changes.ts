@@ -1,4 +1,4 @@
-import type { Sql } from './engine/sql.ts'
+import type { Dialect, Sql } from './engine/sql.ts'
 import type { Cause } from './suppression-causes.ts'
 import type { ContactStatus } from './types.ts'
 
@@ -37,12 +37,15 @@ export type ContactChangeRow = { id: number; at: number; actor: string | null; c
 /** `status`: the one after the change. */
 export type StatusChange = Pick<ContactChangeRow, 'at' | 'actor'> & { status: ContactStatus }
 
+const statusOf = ({ jsonMember }: Dialect): string => jsonMember('change', 'status.1')
+
+export const isStatusChange = (dialect: Dialect): string => `${statusOf(dialect)} IS NOT NULL`
+
 /** The newest change of a person's status. */
 export function createStatusChangeRead(db: Sql) {
-  const status = db.dialect.jsonMember('change', 'status.1')
   const newest = db.prepare<StatusChange, [number]>(
-    `SELECT at, actor, ${status} AS status FROM contact_changes
-     WHERE contact_id = ? AND ${status} IS NOT NULL ORDER BY id DESC LIMIT 1`,
+    `SELECT at, actor, ${statusOf(db.dialect)} AS status FROM contact_changes
+     WHERE contact_id = ? AND ${isStatusChange(db.dialect)} ORDER BY id DESC LIMIT 1`,
   )
   return async (contactId: number): Promise<StatusChange | null> => await newest.get(contactId)
 }
@@ -101,24 +104,25 @@ export function createChangeNote(db: Sql) {
   }
 }
 
-/** Names the member who made a person's change of this time. */
+/** Of each person, the last change, if it is of this time. `?2`: their ids. */
+const lastChanges = ({ isOneOf }: Dialect): string =>
+  `${isOneOf('contact_id', '?2')} AND at = ?3 AND id =
+     (SELECT max(id) FROM contact_changes AS newest WHERE newest.contact_id = contact_changes.contact_id)`
+
+/** Names the member who made people's changes of this time. */
 export function createChangeActor(db: Sql) {
-  const name = db.prepare(
-    `UPDATE contact_changes SET actor = ?1 WHERE contact_id = ?2 AND at = ?3 AND id =
-       (SELECT max(id) FROM contact_changes WHERE contact_id = ?2)`,
-  )
-  return async (contactId: number, at: number, actor: string | null | undefined): Promise<void> => {
-    if (actor) await name.run(actor, contactId, at)
+  const name = db.prepare(`UPDATE contact_changes SET actor = ?1 WHERE ${lastChanges(db.dialect)}`)
+  return async (contactIds: readonly number[], at: number, actor: string | null | undefined): Promise<void> => {
+    if (actor && contactIds.length > 0) await name.run(actor, JSON.stringify(contactIds), at)
   }
 }
 
-/** Says why a person's status changed at this time. */
+/** Says why people's status changed at this time. */
 export function createChangeCause(db: Sql) {
   const set = db.prepare(
-    `UPDATE contact_changes SET change = ${db.dialect.jsonSetJson('change', 'cause', '?1')} WHERE contact_id = ?2 AND at = ?3 AND id =
-       (SELECT max(id) FROM contact_changes WHERE contact_id = ?2)`,
+    `UPDATE contact_changes SET change = ${db.dialect.jsonSetJson('change', 'cause', '?1')} WHERE ${lastChanges(db.dialect)}`,
   )
-  return async (contactId: number, at: number, cause: Cause | undefined): Promise<void> => {
-    if (cause) await set.run(JSON.stringify(cause), contactId, at)
+  return async (contactIds: readonly number[], at: number, cause: Cause | undefined): Promise<void> => {
+    if (cause && contactIds.length > 0) await set.run(JSON.stringify(cause), JSON.stringify(contactIds), at)
   }
 }

@@ -450,7 +450,7 @@ function createApplying({ db, people, live, ends, usage, rows }: Parts) {
     await saveContact.run(firstName, lastName, source, toJson(tags), toJson(fields), at, id)
     for (const tag of removeTags) await removeTag.run(appId, tag, id)
     for (const tag of addTags) await addTag.run(appId, tag, id)
-    await nameActor(id, at, actor)
+    await nameActor([id], at, actor)
   }
 
   const applyDelivery = async (row: NewDelivery): Promise<void> => {

@@ -1,5 +1,5 @@
 import type { Sql } from './engine/sql.ts'
-import { filterInOrder } from '../core/in-order.ts'
+import { mapInOrder } from '../core/in-order.ts'
 import { publicId } from '../core/ids.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { IS_UNCONFIRMED } from './consents.ts'
@@ -8,6 +8,7 @@ import {
   createChangeCause,
   createChangeNote,
   createStatusChangeRead,
+  isStatusChange,
   type StatusChange,
 } from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
@@ -78,6 +79,11 @@ export function createSuppressionList(db: Sql) {
   const find = async (appId: number, email: string): Promise<SuppressionReason | null> =>
     (await select.get(appId, await hash(appId, email)))?.reason ?? null
 
+  const findHashes = async (appId: number, hashes: readonly string[]): Promise<Map<string, SuppressionReason>> => {
+    const rows = await selectEach.all(appId, JSON.stringify(hashes))
+    return new Map(rows.map(({ emailHash, reason }) => [emailHash, reason]))
+  }
+
   const findOfApp = async (
     appId: number,
     people: readonly PersonKey[],
@@ -87,13 +93,13 @@ export function createSuppressionList(db: Sql) {
       people.map(({ email }) => email),
     )
     const byHash = new Map(hashes.map((emailHash, index) => [emailHash, people[index]]))
-    const rows = await selectEach.all(appId, JSON.stringify(hashes))
-    return rows.map(({ emailHash, reason }) => [byHash.get(emailHash), reason])
+    return [...(await findHashes(appId, hashes))].map(([emailHash, reason]) => [byHash.get(emailHash), reason])
   }
 
   return {
     hash,
     hashEach,
+    findHashes,
     /** Of a person who is known again. */
     name: async (appId: number, email: string) => await setEmail.run(email, appId, await hash(appId, email)),
     /** Of a person who is erased. */
@@ -214,21 +220,23 @@ export type SuppressionSync = {
 
 type SyncEnd = Change & { appId: number; sync: SuppressionSync }
 
-type Open = { id: number; messageId: number; version: number; record: string | null }
-type WaitingEmail = { content: MessageContent; record: string | null }
+type Open = { id: number; contactId: number; messageId: number; version: number; record: string | null }
+type WaitingEmail = { contactId: number; content: MessageContent; record: string | null }
 
-/** Cancels a person's emails that wait, as `decide` says of each. */
+/** Cancels people's emails that wait, as `decide` says of each. */
 export function createOpenEmails({ db, live, ends }: Pick<Parts, 'db' | 'live' | 'ends'>) {
-  const open = db.prepare<Open, [number, number]>(
-    `SELECT id, message_id AS "messageId", version, record FROM deliveries
-     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND state IN ('waiting', 'deferred', 'claimed')${db.dialect.lockInOrder('deliveries')}`,
+  const open = db.prepare<Open, [number, string]>(
+    `SELECT id, contact_id AS "contactId", message_id AS "messageId", version, record FROM deliveries
+     WHERE app_id = ? AND ${db.dialect.isOneOf('contact_id')} AND ${USES_DEDUPE_KEY}
+       AND state IN ('waiting', 'deferred', 'claimed')${db.dialect.lockInOrder('deliveries')}`,
   )
   return async (
-    { appId, contactId, at }: { appId: number; contactId: number; at: number },
+    { appId, contactIds, at }: { appId: number; contactIds: readonly number[]; at: number },
     decide: (waiting: WaitingEmail) => Finish | null,
   ): Promise<void> => {
-    for (const { id, messageId, version, record } of await open.all(appId, contactId)) {
-      const cancelled = decide({ content: await live.contentOf(messageId, version), record })
+    if (contactIds.length === 0) return
+    for (const { id, messageId, version, ...waiting } of await open.all(appId, JSON.stringify(contactIds))) {
+      const cancelled = decide({ ...waiting, content: await live.contentOf(messageId, version) })
       if (cancelled) await ends.end(id, at, cancelled)
     }
   }
@@ -242,18 +250,29 @@ type Reasoned = { reason: SuppressionReason; isUnsubscribed?: boolean; cause?: C
 type Suppressing = Person & Reasoned & { at: number; by?: By }
 
 /** `isChanged`: the person's status is another one since. */
-export type SuppressPerson = (suppressing: Suppressing) => Promise<{ isNew: boolean; isChanged: boolean }>
+export type SuppressPerson = (suppressing: Suppressing) => Promise<Added>
 
 const causeOf = ({ by, cause }: Pick<Suppressing, 'by' | 'cause'>): Cause | undefined =>
   cause ?? (by && { by: 'member', actor: by.actor, text: by.why })
 
+type ListedRow = Reasoned & { email: string }
+type List = { appId: number; at: number; by?: By; rows: readonly ListedRow[] }
 /** `noted`: how many addresses the audit entry names; null for none. */
-type ManySuppressed = {
-  appId: number
-  at: number
-  by?: By
-  noted: number | null
-  rows: (Reasoned & { email: string })[]
+type ManySuppressed = Omit<List, 'rows'> & { noted: number | null; rows: ListedRow[] }
+type Added = { isNew: boolean; isChanged: boolean }
+
+const idsOf = (rows: readonly { person: { id: number } | null }[]): number[] =>
+  rows.flatMap(({ person }) => person?.id ?? [])
+
+/** Each list has an address once, in the order of its rows. */
+function withoutRepeats<Row extends { email: string }>(rows: readonly Row[]): Row[][] {
+  const lists: Map<string, Row>[] = []
+  for (const row of rows) {
+    const list = lists.find((one) => !one.has(row.email))
+    if (list) list.set(row.email, row)
+    else lists.push(new Map([[row.email, row]]))
+  }
+  return lists.map((list) => [...list.values()])
 }
 
 /** See people/suppressions.ts. `current`: of the address or the person; null if the address is not suppressed. */
@@ -272,16 +291,20 @@ type Parts = {
 export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const [list, audit, nameActor] = [createSuppressionList(db), createAudit(db), createChangeActor(db)]
   const [noteChange, nameCause] = [createChangeNote(db), createChangeCause(db)]
-  const put = db.prepare(
-    `INSERT INTO suppressions (app_id, email_hash, reason, created_at, email, cause) VALUES (?, ?, ?, ?, ?, ?)
-     ON CONFLICT (app_id, email_hash) DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at, email = excluded.email,
-       cause = excluded.cause,
+  const { isOneOf, isOneOfTexts, itemsOf, numbersOf } = db.dialect
+  /** A row that stays has its own reason. */
+  const put = db.prepare<unknown, [number, number, string]>(
+    `INSERT INTO suppressions (app_id, created_at, email_hash, reason, email, cause, unsubscribed_at)
+     SELECT CAST(?1 AS bigint), CAST(?2 AS bigint), value ->> 0, value ->> 1, value ->> 2, value ->> 3, CAST(value ->> 4 AS bigint)
+     FROM ${itemsOf('?3', 'listed')} WHERE true
+     ON CONFLICT (app_id, email_hash) DO UPDATE SET reason = excluded.reason, email = excluded.email,
+       created_at = CASE WHEN suppressions.reason = excluded.reason THEN suppressions.created_at ELSE excluded.created_at END,
+       cause = CASE WHEN suppressions.reason = excluded.reason THEN suppressions.cause ELSE excluded.cause END,
        unsubscribed_at = coalesce(suppressions.unsubscribed_at,
-         CASE WHEN suppressions.reason = 'unsubscribed' THEN suppressions.created_at END)`,
-  )
-  const noteUnsubscribed = db.prepare(
-    `UPDATE suppressions SET unsubscribed_at = coalesce(unsubscribed_at, ?)
-     WHERE app_id = ? AND email_hash = ? AND reason <> 'unsubscribed'`,
+         CASE WHEN suppressions.reason = 'unsubscribed' AND excluded.reason <> 'unsubscribed' THEN suppressions.created_at END,
+         excluded.unsubscribed_at)
+     WHERE suppressions.reason <> excluded.reason OR suppressions.email IS DISTINCT FROM excluded.email
+       OR suppressions.unsubscribed_at IS NULL AND excluded.unsubscribed_at IS NOT NULL`,
   )
   const goBack = db.prepare<object, [number, string]>(
     `UPDATE suppressions SET reason = 'unsubscribed', created_at = unsubscribed_at, cause = NULL, unsubscribed_at = NULL
@@ -292,7 +315,9 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
      WHERE app_id = ? AND email = ? AND status <> 'unsubscribed' RETURNING id`,
   )
   const remove = db.prepare('DELETE FROM suppressions WHERE app_id = ? AND email_hash = ?')
-  const setStatus = db.prepare('UPDATE contacts SET status = ?, updated_at = ? WHERE id = ?')
+  const setStatus = db.prepare<unknown, [SuppressionReason, number, string]>(
+    `UPDATE contacts SET status = ?, updated_at = ? WHERE ${isOneOf('id')}`,
+  )
   const resubscribe = db.prepare<{ id: number }, [number, number, string]>(
     `UPDATE contacts SET status = CASE WHEN ${IS_UNCONFIRMED} THEN 'pending' ELSE 'subscribed' END, updated_at = ?
      WHERE app_id = ? AND email = ? AND status NOT IN ('subscribed', 'pending')
@@ -303,6 +328,14 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const byEmail = db.prepare<{ id: number; status: ContactStatus }, [number, string]>(
     'SELECT id, status FROM contacts WHERE app_id = ? AND email = ?',
   )
+  const byEmails = db.prepare<{ id: number; email: string; status: ContactStatus }, [number, string]>(
+    `SELECT id, email, status FROM contacts WHERE app_id = ? AND ${isOneOfTexts('email')}`,
+  )
+  const changedByPerson = db.prepare<{ id: number }, [string]>(
+    `SELECT people.value AS id FROM ${numbersOf('?', 'people')} WHERE (
+       SELECT CASE WHEN actor IS NULL THEN 1 END FROM contact_changes
+       WHERE contact_id = people.value AND ${isStatusChange(db.dialect)} ORDER BY id DESC LIMIT 1) = 1`,
+  )
   const saveSync = db.prepare(
     `INSERT INTO suppression_syncs (app_id, provider, at, added, known, unread, fault)
      VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -310,9 +343,6 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
        known = excluded.known, unread = excluded.unread, fault = excluded.fault`,
   )
   const cancelEmails = createOpenEmails({ db, live, ends })
-
-  const cancelOpen = (contactId: number, { appId, reason, at }: Suppressing): Promise<void> =>
-    cancelEmails({ appId, contactId, at }, (waiting) => rules.cancelBySuppression(waiting, reason, at))
 
   /** Stores the hash of the address and the id of its person, because the audit log also outlives the person. */
   const note = async (action: string, { appId, email, at, by }: Person & { at: number; by?: By }): Promise<void> => {
@@ -323,32 +353,80 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     await audit({ ...who, at }, action, `${about}: ${why}`)
   }
 
+  type Listed = ListedRow & { hash: string; before: SuppressionReason | null; person: KnownPerson | null }
+  type KnownPerson = { id: number; status: ContactStatus }
+
+  const load = async (appId: number, rows: readonly ListedRow[]): Promise<Listed[]> => {
+    const emails = rows.map(({ email }) => email)
+    const hashes = await list.hashEach(appId, emails)
+    const [reasons, found] = await Promise.all([
+      list.findHashes(appId, hashes),
+      byEmails.all(appId, JSON.stringify(emails)),
+    ])
+    const people = new Map(found.map((person) => [person.email, person]))
+    return rows.map((row, index) => {
+      const hash = hashes[index] ?? ''
+      return { ...row, hash, before: reasons.get(hash) ?? null, person: people.get(row.email) ?? null }
+    })
+  }
+
+  const toEntry = ({ hash, before, email, ...row }: Listed, { at, by }: Pick<List, 'at' | 'by'>) => {
+    const reason = before === null || rules.outweighs(row.reason, before) ? row.reason : before
+    const isUnsubscribed = row.isUnsubscribed ?? row.reason === 'unsubscribed'
+    const cause = causeOf({ by, cause: row.cause })
+    return [
+      hash,
+      reason,
+      email,
+      cause ? JSON.stringify(cause) : null,
+      isUnsubscribed && reason !== 'unsubscribed' ? at : null,
+    ]
+  }
+
+  /** Of people whose status changes. */
+  const changePeople = async (rows: readonly Listed[], { at, by }: Pick<List, 'at' | 'by'>): Promise<void> => {
+    for (const [reason, some] of Map.groupBy(rows, (row) => row.reason))
+      await setStatus.run(reason, at, JSON.stringify(idsOf(some)))
+    await nameActor(idsOf(rows), at, by?.actor)
+    for (const some of Map.groupBy(rows, ({ cause }) => JSON.stringify(cause)).values())
+      await nameCause(idsOf(some), at, causeOf({ by, cause: some[0]?.cause }))
+  }
+
+  /** So that people can't take back what a member does, too. */
+  const noteAgain = async (rows: readonly Listed[], { appId, at, by }: Omit<List, 'rows'>): Promise<void> => {
+    if (!by || rows.length === 0) return
+    const changed = new Set((await changedByPerson.all(JSON.stringify(idsOf(rows)))).map(({ id }) => id))
+    for (const { person, cause } of rows) {
+      if (!person || !changed.has(person.id)) continue
+      const about = { appId, contactId: person.id, at, status: person.status }
+      await noteChange({ ...about, actor: by.actor, cause: causeOf({ by, cause }) })
+    }
+  }
+
+  /** Each address once. */
+  const addEach = async ({ rows, ...how }: List): Promise<(Added & { email: string })[]> => {
+    const { appId, at } = how
+    const listed = await load(appId, rows)
+    await put.run(appId, at, JSON.stringify(listed.map((row) => toEntry(row, how))))
+    const isChanged = ({ reason, person }: Listed): boolean => person !== null && rules.outweighs(reason, person.status)
+    const known = listed.filter(({ person }) => person !== null)
+    await changePeople(known.filter(isChanged), how)
+    await noteAgain(
+      known.filter((row) => !isChanged(row)),
+      how,
+    )
+    const reasons = new Map(known.map(({ person, reason }) => [person?.id, reason]))
+    await cancelEmails({ appId, contactIds: idsOf(known), at }, ({ contactId, ...waiting }) => {
+      const reason = reasons.get(contactId)
+      return reason === undefined ? null : rules.cancelBySuppression(waiting, reason, at)
+    })
+    return listed.map((row) => ({ email: row.email, isNew: row.before === null, isChanged: isChanged(row) }))
+  }
+
   /** An address without a contact is added to the list only. `isNew`: it was not on the list. */
-  const add: SuppressPerson = async (suppressing) => {
-    const { appId, email, reason, at, by } = suppressing
-    const isUnsubscribed = suppressing.isUnsubscribed ?? reason === 'unsubscribed'
-    const cause = causeOf(suppressing)
-    const before = await list.find(appId, email)
-    const isNew = before === null
-    if (rules.outweighs(reason, before)) {
-      await put.run(appId, await list.hash(appId, email), reason, at, email, cause ? JSON.stringify(cause) : null)
-    } else {
-      await list.name(appId, email)
-    }
-    if (isUnsubscribed) await noteUnsubscribed.run(at, appId, await list.hash(appId, email))
-    const contact = await byEmail.get(appId, email)
-    if (!contact) return { isNew, isChanged: false }
-    const isChanged = rules.outweighs(reason, contact.status)
-    if (isChanged) {
-      await setStatus.run(reason, at, contact.id)
-      await nameActor(contact.id, at, by?.actor)
-      await nameCause(contact.id, at, cause)
-    } else if (by && (await findStatusChange(contact.id))?.actor === null) {
-      // so that the person can't take it back
-      await noteChange({ appId, contactId: contact.id, at, actor: by.actor, status: contact.status, cause })
-    }
-    await cancelOpen(contact.id, suppressing)
-    return { isNew, isChanged }
+  const add: SuppressPerson = async ({ appId, at, by, ...row }) => {
+    const [added] = await addEach({ appId, at, by, rows: [row] })
+    return { isNew: added?.isNew === true, isChanged: added?.isChanged === true }
   }
 
   /** Idempotent. */
@@ -364,14 +442,15 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     const isUnsubscribed = (await goBack.get(appId, emailHash)) !== null
     if (!isUnsubscribed) await remove.run(appId, emailHash)
     const freed = await (isUnsubscribed ? unsubscribeAgain : resubscribe).get(at, appId, email)
-    if (freed) await nameCause(freed.id, at, cause)
+    if (freed) await nameCause([freed.id], at, cause)
   }
 
   const writes = {
     suppress,
 
     async suppressMany({ appId, at, by, noted, rows }: ManySuppressed): Promise<{ added: number }> {
-      const added = (await filterInOrder(rows, async (row) => (await add({ appId, at, by, ...row })).isNew)).length
+      const lists = await mapInOrder(withoutRepeats(rows), (some) => addEach({ appId, at, by, rows: some }))
+      const added = lists.flat().filter(({ isNew }) => isNew).length
       if (by && noted !== null) {
         const { why, ...who } = by
         await audit({ ...who, at }, 'suppression.import', `${noted} (${why})`)
@@ -409,7 +488,7 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       const { appId, email, at } = unsuppressing
       await free(unsuppressing, causeOf(unsuppressing))
       const contact = await byEmail.get(appId, email)
-      if (contact) await nameActor(contact.id, at, unsuppressing.by?.actor)
+      if (contact) await nameActor([contact.id], at, unsuppressing.by?.actor)
       await note('suppression.remove', unsuppressing)
       return DONE
     },

@@ -147,7 +147,7 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
     const before = new Set((await reads.listEndedTopics(appId, email)).map(({ topic }) => topic))
     for (const topic of topics) await end.run(appId, hash, topic, at, actor)
     if (contactId !== null)
-      await cancelOpen({ appId, contactId, at }, (waiting) => rules.cancelByTopic(waiting, topics, at))
+      await cancelOpen({ appId, contactIds: [contactId], at }, (waiting) => rules.cancelByTopic(waiting, topics, at))
     return topics.filter((topic) => !before.has(topic))
   }
 

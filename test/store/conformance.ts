@@ -16,6 +16,7 @@ import { testMembers } from './conformance/members.ts'
 import { testMemberships, testOnlyAccount } from './conformance/memberships.ts'
 import { testPlan } from './conformance/plan.ts'
 import { testRequests } from './conformance/requests.ts'
+import { testSuppressions } from './conformance/suppressions.ts'
 import { testTwoSteps } from './conformance/two-step.ts'
 import type { Fresh, Opened, OpenStore } from './samples.ts'
 
@@ -36,6 +37,7 @@ const GROUPS: Record<string, (store: Fresh) => void> = {
   'the second step of signing in': testTwoSteps,
   'deliveries and their claims': testClaims,
   'what becomes of deliveries': testDeliveries,
+  'lists of suppressed addresses': testSuppressions,
   'calls over MCP': testCalls,
   'the log of requests': testRequests,
   'what is counted by the hour': testCounts,
