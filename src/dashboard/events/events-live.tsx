@@ -32,7 +32,7 @@ async function findNewRows(
   newRows: ReturnType<typeof createNewRows>,
 ): Promise<NewRows> {
   const [after, newest] = [newRows.after(), newRows.newest()]
-  const query = { appId: app.id, contactId: null, name, before: null, after, limit: FEED_ROWS }
+  const query = { appId: app.id, contactId: null, name, before: newRows.before(), after, limit: FEED_ROWS }
   const { rows, next } = await store.listEvents(query)
   const isCut = next !== null && (rows.at(-1)?.id ?? 0) > newest
   return { rows: newRows.take(rows), hasGap: isCut && newest !== 0 }

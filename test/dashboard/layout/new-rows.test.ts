@@ -14,20 +14,29 @@ test('rows are sent once each, also those that another instance stored late', ()
   expect(found.newest()).toBe(103)
 })
 
-test('rows of an instance whose clock is ahead hide no others', () => {
+test('rows of an instance whose clock is ahead hide no others, and come when it is their time', () => {
   let newestNow = 200
   const found = createNewRows({ store: { isShared: true }, newest: 900, lateIds: 10, newestNow: () => newestNow })
-  expect([found.newest(), found.after()]).toEqual([200, 190])
+  expect([found.newest(), found.after(), found.before()]).toEqual([200, 190, 201])
   newestNow = 210
-  expect(found.take(rows(900, 205, 195))).toEqual(rows(900, 205, 195))
+  const stored = [950, 900, 205, 195]
+  const listNew = (limit: number) => {
+    const until = found.before() ?? Infinity
+    const ids = stored.toSorted((a, b) => b - a).filter((id) => id > found.after() && id < until)
+    return found.take(rows(...ids.slice(0, limit)))
+  }
+  expect(listNew(2)).toEqual(rows(205, 195))
   expect([found.newest(), found.after()]).toEqual([205, 195])
-  expect(found.take(rows(901, 900, 206, 205))).toEqual(rows(901, 206))
-  expect(found.after()).toBe(196)
+  stored.push(206)
+  expect(listNew(2)).toEqual(rows(206))
+  newestNow = 900
+  expect(listNew(2)).toEqual(rows(900))
+  expect(found.newest()).toBe(900)
 })
 
 test('where one process writes, rows after the newest are new', () => {
   const found = createNewRows({ store: { isShared: false }, newest: 100, lateIds: 10, newestNow: () => 50 })
-  expect(found.after()).toBe(100)
+  expect([found.after(), found.before()]).toEqual([100, null])
   expect(found.take(rows(103, 101))).toEqual(rows(103, 101))
   expect(found.after()).toBe(103)
 })
