@@ -63,23 +63,30 @@ const isFailure = (outcome: Outcome): boolean =>
  * `isStuck`: groups are in flight, and for a while none has ended, except with failures. With all lanes stuck, the server may
  * still answer everything else.
  */
-export function watchProgress(commit: Channel['commit']): { commit: Channel['commit']; isStuck: () => boolean } {
+export function watchProgress(
+  commit: Channel['commit'],
+  monotonicMs = () => performance.now(),
+): { commit: Channel['commit']; isStuck: () => boolean } {
   let inFlight = 0
   /** of the first group since the last one that was stored (ms, monotonic) */
   let beganMs: number | null = null
+  let endedMs = Number.NEGATIVE_INFINITY
   return {
     async commit(jobs) {
+      // what failed long ago says nothing about now
+      if (inFlight === 0 && monotonicMs() - endedMs > STUCK_MS) beganMs = null
       inFlight += 1
-      beganMs ??= performance.now()
+      beganMs ??= monotonicMs()
       try {
         const outcomes = await commit(jobs)
         // the others in flight have as long as new ones
-        if (!outcomes.every(isFailure)) beganMs = inFlight > 1 ? performance.now() : null
+        if (!outcomes.every(isFailure)) beganMs = inFlight > 1 ? monotonicMs() : null
         return outcomes
       } finally {
         inFlight -= 1
+        endedMs = monotonicMs()
       }
     },
-    isStuck: () => inFlight > 0 && beganMs !== null && performance.now() - beganMs > STUCK_MS,
+    isStuck: () => inFlight > 0 && beganMs !== null && monotonicMs() - beganMs > STUCK_MS,
   }
 }

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mapInOrder } from '../../../src/core/in-order.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { connectPostgres } from '../../../src/store/postgres/connection.ts'
-import { createLanes } from '../../../src/store/postgres/lanes.ts'
+import { createLanes, watchProgress } from '../../../src/store/postgres/lanes.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
-import { AT, eventWrite, newAccount } from '../samples.ts'
+import type { Outcome } from '../../../src/store/writes.ts'
+import { AT, eventWrite, HOUR, newAccount } from '../samples.ts'
 
 type Group = { name: string; people: string[] | null }
 
@@ -45,6 +46,35 @@ test('a group waits for one with the same person, and those behind it keep their
   expect(await listRunning()).toEqual(['a'])
   end('a')
   expect(await listRunning()).toEqual(['b', 'c'])
+})
+
+test('a failure of long ago says nothing about a group that has just begun', async () => {
+  let now = 0
+  let answer = Promise.withResolvers<Outcome[]>()
+  const { commit, isStuck } = watchProgress(
+    () => answer.promise,
+    () => now,
+  )
+  const fail = (): void => answer.resolve([{ refusal: 'unavailable' }])
+  const first = commit([])
+  now = 3_500
+  expect(isStuck()).toBe(true)
+  fail()
+  await first
+  // at once again: it is the same trouble
+  answer = Promise.withResolvers()
+  const second = commit([])
+  expect(isStuck()).toBe(true)
+  fail()
+  await second
+  now += HOUR
+  answer = Promise.withResolvers()
+  const third = commit([])
+  expect(isStuck()).toBe(false)
+  now += 3_500
+  expect(isStuck()).toBe(true)
+  fail()
+  await third
 })
 
 test('a group whose people are not known runs alone', async () => {
