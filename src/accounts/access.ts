@@ -1,3 +1,4 @@
+import { createSharedTurns } from '../core/in-order.ts'
 import type { EventSender } from '../store/event-texts.ts'
 import type { Store } from '../store/store.ts'
 import type { Site, AppRow, KeyRow, Access as StoredAccess } from '../store/types.ts'
@@ -93,12 +94,17 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
       const use = uses.get(key.id)
       return use ? { ...key, ...use, seenInBrowserAt: use.seenInBrowserAt ?? key.seenInBrowserAt } : key
     },
-    async saveUses(): Promise<void> {
+    saveUses: createSharedTurns(async () => {
       if (uses.size === 0) return
       const saved = uses
       uses = new Map()
-      await store.noteKeyUse(Array.from(saved, ([keyId, use]) => ({ keyId, ...use })))
-    },
+      const outcome = await store.noteKeyUse(Array.from(saved, ([keyId, use]) => ({ keyId, ...use })))
+      if (!('refusal' in outcome)) return
+      for (const [keyId, use] of saved) {
+        const since = uses.get(keyId)
+        uses.set(keyId, { ...use, ...since, seenInBrowserAt: since?.seenInBrowserAt ?? use.seenInBrowserAt })
+      }
+    }),
   }
 }
 

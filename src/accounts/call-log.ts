@@ -1,3 +1,4 @@
+import { createSharedTurns } from '../core/in-order.ts'
 import type { CallRow } from '../store/mcp-calls.ts'
 import type { Store } from '../store/store.ts'
 
@@ -16,17 +17,14 @@ export type CallLog = {
 /** Collects calls, so that reads cause no commits of their own. */
 export function createCallLog({ store }: { store: Store }): CallLog {
   let gathered: CallRow[] = []
-  let isSaving = false
 
-  const save = async (): Promise<void> => {
-    if (isSaving || gathered.length === 0) return
-    isSaving = true
+  const save = createSharedTurns(async () => {
+    if (gathered.length === 0) return
     const written = gathered
     gathered = []
     const outcome = await store.addCalls(written)
-    isSaving = false
     if ('refusal' in outcome) gathered = [...written, ...gathered].slice(-MAX_UNSAVED)
-  }
+  })
   return {
     add(call) {
       gathered.push(call)

@@ -31,6 +31,17 @@ export function createSharedCall<Result>(run: () => Promise<Result>): () => Prom
   }
 }
 
+/** One run at a time. Calls that come meanwhile share the next one, so that each has a run that began after it. */
+export function createSharedTurns(run: () => Promise<void>): () => Promise<void> {
+  let [running, next]: (Promise<void> | null)[] = [null, null]
+  const begin = (): Promise<void> => {
+    next = null
+    running = run().finally(() => (running = null))
+    return running
+  }
+  return () => (running ? (next ??= running.catch(() => {}).then(() => running ?? begin())) : begin())
+}
+
 export async function filterInOrder<T>(items: Iterable<T>, isWanted: (item: T) => Promise<boolean>): Promise<T[]> {
   const found: T[] = []
   for (const item of items) if (await isWanted(item)) found.push(item)

@@ -1,3 +1,4 @@
+import { createSharedTurns } from '../core/in-order.ts'
 import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
 import type { NoteKind, NoteRow, RecordedEvent, Refused } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
@@ -31,15 +32,15 @@ export function createNotes({ store, clock, onNote = () => {} }: Noting): Notes 
       gathered.set(key, { appId, kind, count, lastAt: clock.now(), reason, origin })
       onNote()
     },
-    async save() {
-      if (gathered.size === 0 || writing.length > 0) return
+    save: createSharedTurns(async () => {
+      if (gathered.size === 0) return
       writing = [...gathered.values()]
       gathered = new Map()
       const outcome = await store.addNotes(writing)
       if ('refusal' in outcome)
         for (const note of writing) gathered.set(`${note.appId}:${note.kind}`, join(note, gathered))
       writing = []
-    },
+    }),
     pending: (appId) => [...writing, ...gathered.values()].filter((note) => note.appId === appId),
   }
 }

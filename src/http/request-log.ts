@@ -2,6 +2,7 @@
 import { readBearer } from '../accounts/api-keys.ts'
 import type { AppRow, KeyAccess } from '../accounts/access.ts'
 import type { Clock } from '../core/clock.ts'
+import { createSharedTurns } from '../core/in-order.ts'
 import { errorCode, type Refusal, refusedField, REFUSALS } from '../core/refusals.ts'
 import { type NewRequest, NO_ACCOUNT } from '../store/requests.ts'
 import type { Store } from '../store/store.ts'
@@ -36,20 +37,17 @@ type Dependencies = {
 /** Collects rows, so that no request waits for them. */
 export function createRequestLog({ store, clock, access }: Dependencies): RequestLog {
   let gathered: NewRequest[] = []
-  let isSaving = false
   const isSampled = createSampling()
   const repeats = createRepeats()
 
-  const save = async (): Promise<void> => {
-    if (isSaving || gathered.length === 0) return
-    isSaving = true
+  const save = createSharedTurns(async () => {
+    if (gathered.length === 0) return
     const written = gathered
     gathered = []
     repeats.close()
     const outcome = await store.addRequests(written)
-    isSaving = false
     if ('refusal' in outcome) gathered = [...written, ...gathered].slice(-MOST_UNSAVED)
-  }
+  })
   const addRow = (row: NewRequest): void => {
     gathered.push(row)
     if (gathered.length % ROWS_PER_WRITE === 0) void save()

@@ -64,3 +64,32 @@ test('while nobody knows whether keys have changed, those that come at once shar
   await access.find(server.first.apiKey)
   expect(countReads()).toBe(3)
 })
+
+test('uses of keys that the store refuses are saved with those that come later', async () => {
+  let refuses = true
+  const saved: unknown[] = []
+  const server = keep(
+    await createTestServer({
+      wrapStore: (store) => ({
+        ...store,
+        async noteKeyUse(uses) {
+          if (refuses) return { refusal: 'unavailable' }
+          saved.push(...uses)
+          return await store.noteKeyUse(uses)
+        },
+      }),
+    }),
+  )
+  const { access } = server.parts()
+  const found = await access.find(server.first.apiKey)
+  if (!found) throw new Error('the key is not known')
+  const seenAt = server.clock.now()
+  access.noteUse(found, true)
+  const refused = access.saveUses()
+  server.clock.tick(1_000)
+  access.noteUse(found, false)
+  await refused
+  refuses = false
+  await access.saveUses()
+  expect(saved).toEqual([{ keyId: server.first.keyId, lastUsedAt: seenAt + 1_000, seenInBrowserAt: seenAt }])
+})

@@ -57,3 +57,13 @@ test('keeps the last 10,000 unsaved calls, in order', async () => {
   expect(written.at(-1)?.length).toBeLessThanOrEqual(10_000)
   expect(written.at(-1)?.at(-1)).toBe(12_344)
 })
+
+test('what came while a write is open is written before a stop', async () => {
+  const { log, written } = open()
+  log.add(call(1))
+  const timed = log.save()
+  log.add(call(2))
+  await log.save()
+  expect(written).toEqual([[1], [2]])
+  await timed
+})
