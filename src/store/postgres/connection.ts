@@ -1,10 +1,11 @@
 /** Connections to PostgreSQL: a deadline for each call, transactions, and statements as store modules run them. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { ReservedSQL, SQL } from 'bun'
+import type { ReservedSQL } from 'bun'
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import type { PostgresLocation } from '../../core/data-location.ts'
 import { type Orm, POSTGRES, type Sql, type SqlValue, type Statement } from '../engine/sql.ts'
 import { Unavailable } from '../engine/errors.ts'
+import { type Client, createClients } from './client.ts'
 import {
   describeFault,
   isAborted,
@@ -76,22 +77,18 @@ export type Postgres = ReturnType<typeof connectPostgres>
 
 export function connectPostgres({ url, connections, prepares }: PostgresLocation, deadlines = DEADLINES) {
   const limits = limitsOf(deadlines)
-  const connect = (onEnd: () => void): SQL =>
-    new Bun.SQL(url, {
-      max: 1,
-      prepare: prepares,
-      bigint: true,
-      // the pool tries again: the client would wait for longer and longer in between
-      connectionTimeout: 0,
-      onclose: onEnd,
-      // poolers refuse other settings of a session, and give the next transaction another one
-      connection: { application_name: 'eventpost', ...(prepares ? mapValues(limits, String) : {}) },
-    })
+  const connect = createClients(url, {
+    prepare: prepares,
+    openMs: deadlines.openMs,
+    // poolers refuse other settings of a session, and give the next transaction another one
+    connection: { application_name: 'eventpost', ...(prepares ? mapValues(limits, String) : {}) },
+  })
   const pool = createPool({ connect, size: connections, ...deadlines })
   const runsOn = createRuns(deadlines)
-  const runsOf = (connection: SQL, queries: Queries = connection): Runs => runsOn(queries, () => pool.hear(connection))
-  const transactions = new WeakMap<SQL, number>()
-  const arePlansOld = (connection: SQL): boolean => {
+  const runsOf = (connection: Client, queries: Queries = connection): Runs =>
+    runsOn(queries, () => pool.hear(connection))
+  const transactions = new WeakMap<Client, number>()
+  const arePlansOld = (connection: Client): boolean => {
     const count = (transactions.get(connection) ?? 0) + 1
     transactions.set(connection, count)
     return prepares && isTimeToPlan(count)
@@ -135,7 +132,7 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
 
   const begin = <Result>(mode: string, work: () => Promise<Result>, flush = NOTHING): Promise<Result> => {
     // reserved, so that nothing runs outside of the transaction if the connection is lost and made again
-    const onReserved = async (connection: SQL): Promise<Result> => {
+    const onReserved = async (connection: Client): Promise<Result> => {
       const reserved = await inTime(connection.reserve(), deadlines.answerMs)
       try {
         const runs = runsOf(connection, reserved)

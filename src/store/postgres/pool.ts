@@ -2,19 +2,19 @@
  * Connections that are lent to one caller at a time. One that ended is replaced, and the others with it, because they may
  * lead to a server that is gone.
  */
-import type { SQL } from 'bun'
+import type { Client } from './client.ts'
 import { isEndedAlone, isLostConnection, NoAnswer } from './faults.ts'
 import type { Listening, Silence } from './heartbeat.ts'
 import { inTime } from './in-time.ts'
 
-type Waiting = { lend: (connection: SQL) => void; timer: ReturnType<typeof setTimeout> }
+type Waiting = { lend: (connection: Client) => void; timer: ReturnType<typeof setTimeout> }
 
 /**
  * `connect`: a client of one connection, which calls back when it ends. `waitMs`: at most, while all are in use. `openMs`: to
  * open one. `graceMs`: how long callers wait for a server that takes no connections; later ones are refused at once.
  */
 type PoolOptions = {
-  connect: (onEnd: () => void) => SQL
+  connect: (onEnd: () => void) => Client
   size: number
   waitMs: number
   openMs: number
@@ -24,23 +24,23 @@ type PoolOptions = {
 const OPEN_AGAIN_MS = 50
 
 export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptions) {
-  const idle: SQL[] = []
+  const idle: Client[] = []
   /** when each was made (ms, monotonic) */
-  const all = new Map<SQL, number>()
-  const opened = new WeakSet<SQL>()
+  const all = new Map<Client, number>()
+  const opened = new WeakSet<Client>()
   const waiting: Waiting[] = []
-  const listeners = new Set<(connection: SQL) => void>()
+  const listeners = new Set<(connection: Client) => void>()
   let isClosed = false
   /** since the server takes no connections (ms, monotonic) */
   let refusedAt: number | null = null
 
-  const make = (): SQL => {
+  const make = (): Client => {
     const connection = connect(() => discard(connection))
     all.set(connection, performance.now())
     return connection
   }
 
-  const take = (): SQL | Promise<SQL> => {
+  const take = (): Client | Promise<Client> => {
     if (isClosed) throw new NoAnswer('The connections to PostgreSQL are closed')
     const connection = idle.pop() ?? (all.size < size ? make() : null)
     if (connection !== null) return connection
@@ -54,7 +54,7 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
     })
   }
 
-  const give = (connection: SQL): void => {
+  const give = (connection: Client): void => {
     if (!all.has(connection)) return
     const next = waiting.shift()
     if (next === undefined) return void idle.push(connection)
@@ -62,17 +62,17 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
     next.lend(connection)
   }
 
-  const discard = (connection: SQL): void => {
+  const discard = (connection: Client): void => {
     if (!all.delete(connection)) return
     const index = idle.indexOf(connection)
     if (index >= 0) idle.splice(index, 1)
-    end(connection)
+    connection.end()
     if (waiting.length > 0) give(make())
   }
 
   const mayWait = (): boolean => !isClosed && refusedAt !== null && performance.now() - refusedAt < graceMs
 
-  const open = async (connection: SQL): Promise<void> => {
+  const open = async (connection: Client): Promise<void> => {
     if (opened.has(connection)) return
     try {
       await inTime(connection.connect(), openMs)
@@ -85,7 +85,7 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
   }
 
   /** Tries to connect in short steps, so that a server that is back is noticed at once. */
-  const takeOpen = async (): Promise<SQL> => {
+  const takeOpen = async (): Promise<Client> => {
     for (;;) {
       const connection = await take()
       try {
@@ -102,7 +102,7 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
   return {
     /** `isBroken`: of what `work` throws, whether the connection can't be used any more. */
     async use<Result>(
-      work: (connection: SQL) => Promise<Result>,
+      work: (connection: Client) => Promise<Result>,
       isBroken: (error: unknown) => boolean,
     ): Promise<Result> {
       const connection = await takeOpen()
@@ -118,10 +118,10 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
       }
     },
     /** Each answer on a connection. */
-    hear: (connection: SQL): void => listeners.forEach((listener) => listener(connection)),
+    hear: (connection: Client): void => listeners.forEach((listener) => listener(connection)),
     /** Idle connections are asked; the others are in use, or connect since before the last beat. */
-    listen({ firstMs, lastMs }: Silence, ask: (connection: SQL) => Promise<unknown>): Listening {
-      const isOld = ([connection, madeMs]: [SQL, number]): boolean =>
+    listen({ firstMs, lastMs }: Silence, ask: (connection: Client) => Promise<unknown>): Listening {
+      const isOld = ([connection, madeMs]: [Client, number]): boolean =>
         madeMs < (opened.has(connection) ? firstMs : lastMs)
       const old = [...all].filter(isOld).map(([connection]) => connection)
       const silent = new Set(old)
@@ -133,7 +133,7 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
           () => discard(connection),
         )
       }
-      const note = (connection: SQL): void => void silent.delete(connection)
+      const note = (connection: Client): void => void silent.delete(connection)
       listeners.add(note)
       return {
         hasAsked: asked.length > 0,
@@ -146,11 +146,8 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
     },
     async close(): Promise<void> {
       isClosed = true
-      for (const connection of all.keys()) end(connection)
+      for (const connection of all.keys()) connection.end()
       all.clear()
     },
   }
 }
-
-/** Also if the server never answers. */
-const end = (connection: SQL): void => void connection.close({ timeout: 0 }).catch(() => {})

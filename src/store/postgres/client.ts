@@ -1,0 +1,85 @@
+/**
+ * A client of one connection. It looks up the host's address anew, because a failover may change it and Bun caches it for
+ * 30 seconds.
+ */
+import dns from 'node:dns/promises'
+import { isIP } from 'node:net'
+import type { ReservedSQL, SQL } from 'bun'
+import { isLostConnection, NoAnswer } from './faults.ts'
+import { inTime } from './in-time.ts'
+
+export type Client = Pick<ReservedSQL, 'unsafe'> & {
+  reserve: () => Promise<ReservedSQL>
+  connect: () => Promise<void>
+  /** Also if the server never answers. */
+  end: () => void
+}
+
+type ClientOptions = Pick<Bun.SQL.PostgresOrMySQLOptions, 'connection' | 'prepare'> & {
+  /** To connect, for all addresses together. */
+  openMs: number
+}
+/** Of a URL, as Bun reads it. `path`: of a Unix socket. */
+type Place = { hostname: string; path?: string; tls?: object }
+
+/** @returns one that makes a client; `onEnd`: when its connection ends */
+export function createClients(url: string, { openMs, ...options }: ClientOptions): (onEnd: () => void) => Client {
+  const { hostname, path, tls } = new Bun.SQL(url, { max: 1 }).options as unknown as Place
+  const isName = path === undefined && isIP(hostname.replace(/^\[|\]$/g, '')) === 0
+
+  const listAddresses = async (): Promise<string[]> => {
+    if (!isName) return [hostname]
+    const found = await dns.lookup(hostname, { all: true }).catch(() => [])
+    // Bun describes what is wrong with a name, and may know its last address
+    return found.length === 0 ? [hostname] : found.map(({ address }) => address)
+  }
+  /** The certificate must still have the name. */
+  const toOptions = (address: string) => ({
+    ...(isName ? { hostname: address } : {}),
+    ...(isName && tls !== undefined ? { tls: { serverName: hostname } } : {}),
+  })
+
+  return (onEnd) => {
+    let client: SQL | null = null
+    let isEnded = false
+    const close = (): void => void client?.close({ timeout: 0 }).catch(() => {})
+    const connectTo = async (address: string, ms: number): Promise<void> => {
+      if (isEnded) throw new NoAnswer('The connection to PostgreSQL is closed')
+      let isOpen = false
+      client = new Bun.SQL(url, {
+        ...options,
+        ...toOptions(address),
+        max: 1,
+        bigint: true,
+        // the pool tries again: the client would wait for longer and longer in between
+        connectionTimeout: 0,
+        onclose: () => isOpen && onEnd(),
+      })
+      await inTime(client.connect(), ms)
+      isOpen = true
+    }
+    const opened = (): SQL => {
+      if (client === null) throw new NoAnswer('The connection to PostgreSQL is not open')
+      return client
+    }
+    return {
+      unsafe: (text, values) => opened().unsafe(text, values),
+      reserve: () => opened().reserve(),
+      async connect() {
+        const addresses = await listAddresses()
+        for (const [index, address] of addresses.entries()) {
+          try {
+            return await connectTo(address, openMs / addresses.length)
+          } catch (error) {
+            if (isEnded || index === addresses.length - 1 || !isLostConnection(error)) throw error
+            close()
+          }
+        }
+      },
+      end() {
+        isEnded = true
+        close()
+      },
+    }
+  }
+}
