@@ -9,6 +9,7 @@ import {
 import { StoreError } from '../engine/errors.ts'
 import type { Postgres } from '../postgres/connection.ts'
 import { describeUntrusted } from '../postgres/faults.ts'
+import { HAS_ENDED } from '../postgres/instance.ts'
 import { describeCreate, describeDenied } from '../postgres/server-facts.ts'
 
 const CONNECT_SECONDS = 10
@@ -113,7 +114,7 @@ export async function findInstance(server: Queries): Promise<string | null> {
   const [there] = (await server.unsafe("SELECT to_regclass('instances') IS NOT NULL AS has")) as { has: boolean }[]
   const leases = there?.has
     ? `SELECT count(*)::int AS instances, coalesce(max(held_until), 0)::float8 AS until FROM instances
-       WHERE holder <> '' AND held_until > extract(epoch FROM clock_timestamp()) * 1000`
+       WHERE holder <> '' AND NOT ${HAS_ENDED}`
     : 'SELECT 0 AS instances, 0::float8 AS until'
   const [uses] = (await server.unsafe(
     `SELECT * FROM (${leases}) AS leases, (SELECT count(*)::int AS connections,

@@ -31,6 +31,17 @@ const LEFT_IDS = idsOf(10_000)
 /** ms UTC */
 export const DATABASE_NOW = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)'
 
+/**
+ * Of a row with `held_until`: another server's clock, which was ahead, gave the lease. It ends much later than a lease can;
+ * twice, so that a clock that is set back a little ends none.
+ */
+const isAhead = (leaseMs: number): string => `held_until > ${DATABASE_NOW} + ${2 * leaseMs}`
+const hasEnded = (leaseMs: number): string => `(held_until <= ${DATABASE_NOW} OR ${isAhead(leaseMs)})`
+/** Of a row of `instances`. */
+export const IS_AHEAD = isAhead(NUMBER_LEASE_MS)
+export const HAS_ENDED = hasEnded(NUMBER_LEASE_MS)
+const IS_DUTY_FREE = hasEnded(DUTY_LEASE_MS)
+
 /** The server's own, whatever a test puts in its place. */
 const SERVER_NOW = 'CAST(floor(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000) AS bigint)'
 
@@ -42,27 +53,27 @@ const LAST_ID = `(SELECT max(id) FROM (SELECT max(id) AS id FROM events UNION AL
 /** The number that was given back longest ago, because the clocks of its holders may differ. */
 const TAKE = `UPDATE instances SET holder = $1, held_since = ${DATABASE_NOW}, held_until = ${DATABASE_NOW} + ${NUMBER_LEASE_MS},
     clock_ahead = 0, ids_until = ${RESERVED_IDS} + greatest($2::bigint, ids_until, CASE WHEN ids_until = 0 THEN ${LAST_ID} END)
-  WHERE number = (SELECT number FROM instances WHERE held_until <= ${DATABASE_NOW}
+  WHERE number = (SELECT number FROM instances WHERE ${HAS_ENDED}
     ORDER BY ids_until, number LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING number, ids_until AS "idsUntil"`
 
 const RENEW = `UPDATE instances SET held_until = ${DATABASE_NOW} + ${NUMBER_LEASE_MS}, ids_until = greatest(ids_until, $3::bigint),
-    clock_ahead = $4::bigint, held_since = CASE WHEN held_until > ${DATABASE_NOW} THEN held_since ELSE ${DATABASE_NOW} END
+    clock_ahead = $4::bigint, held_since = CASE WHEN ${HAS_ENDED} THEN ${DATABASE_NOW} ELSE held_since END
   WHERE number = $1 AND holder = $2 RETURNING ids_until AS "idsUntil"`
 
 const LEAVE = `UPDATE instances SET holder = '', held_until = 0, ids_until = $3::bigint WHERE number = $1 AND holder = $2`
 
 const TAKE_DUTY = `UPDATE duties SET holder = $1, held_until = ${DATABASE_NOW} + ${DUTY_LEASE_MS},
-    epoch = CASE WHEN holder = $1 AND held_until > ${DATABASE_NOW} THEN epoch ELSE epoch + 1 END
-  WHERE name = 'maintenance' AND (holder = $1 OR held_until <= ${DATABASE_NOW}) RETURNING epoch`
+    epoch = CASE WHEN holder = $1 AND NOT ${IS_DUTY_FREE} THEN epoch ELSE epoch + 1 END
+  WHERE name = 'maintenance' AND (holder = $1 OR ${IS_DUTY_FREE}) RETURNING epoch`
 
 const LEAVE_DUTY = `UPDATE duties SET held_until = 0 WHERE holder = $1`
 
-const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis", clock_ahead AS "clockAheadMs" FROM instances WHERE held_until > ${DATABASE_NOW}
+const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis", clock_ahead AS "clockAheadMs" FROM instances WHERE NOT ${HAS_ENDED}
   ORDER BY held_since, number`
 
 const LIST_OTHERS = `SELECT holder, held_until AS "until", clock_ahead AS "aheadMs" FROM instances
-  WHERE held_until > ${DATABASE_NOW} AND holder <> $1`
+  WHERE NOT ${HAS_ENDED} AND holder <> $1`
 
 /** `life`: another one after a failover, when the last moments may be lost. */
 const LIFE = 'CAST(extract(epoch FROM pg_postmaster_start_time()) AS text)'

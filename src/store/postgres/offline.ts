@@ -5,7 +5,7 @@ import { createSecrets } from '../engine/sealed-columns.ts'
 import { createSealer } from '../engine/sealing.ts'
 import { holdAll, type Restored } from '../restores.ts'
 import { connectPostgres, DEADLINES, type Postgres } from './connection.ts'
-import { DATABASE_NOW } from './instance.ts'
+import { HAS_ENDED } from './instance.ts'
 import { isEmpty } from './migrations.ts'
 
 /** @throws StoreError `missing` or `folder_in_use` */
@@ -17,9 +17,9 @@ async function whileStopped<T>(location: PostgresLocation, work: (postgres: Post
     if (await isEmpty(postgres)) throw new StoreError('missing', `There is no Eventpost data in ${name}.`)
     return await postgres.transaction(async () => {
       // no instance can join until the transaction ends
-      const text = `SELECT number FROM instances WHERE held_until > ${DATABASE_NOW}`
       await postgres.run('LOCK TABLE instances IN EXCLUSIVE MODE', [])
-      if ((await postgres.run(text, [])).length > 0)
+      const running = await postgres.run(`SELECT number FROM instances WHERE NOT ${HAS_ENDED}`, [])
+      if (running.length > 0)
         throw new StoreError(
           'folder_in_use',
           `A server is using ${name}. Stop all servers first. A server that was killed still counts for 30 seconds.`,

@@ -546,6 +546,48 @@ test('claims of an instance whose number another one has by now are released onl
   expect(await release()).toEqual({ released: 0, unconfirmed: 1 })
 })
 
+describe('leases that another server gave, whose clock was ten minutes ahead', () => {
+  const jump = async (): Promise<void> => {
+    const later = 'SET held_since = held_since + 600000, held_until = held_until + 600000'
+    await database.run(`UPDATE instances ${later} WHERE holder <> ''`, [])
+    await database.run("UPDATE duties SET held_until = held_until + 600000 WHERE holder <> ''", [])
+  }
+  const join = () => joinInstances({ run: database.run, now: () => AT })
+
+  test('are those of stopped instances until they are renewed', async () => {
+    const [one, dead] = [await join(), await join()]
+    expect(await dead.holdDuty()).toBe(1)
+    await jump()
+    expect(await one.listRunning()).toEqual([])
+    await one.renew()
+    expect(await one.listRunning()).toMatchObject([{ isThis: true }])
+    expect([await one.holdDuty(), await one.holdDuty()]).toEqual([2, 2])
+    const others = []
+    for (let n = 0; n < NUMBERS - 1; n += 1) others.push(await join())
+    expect(await one.listRunning()).toHaveLength(NUMBERS)
+  })
+
+  test('release no claims before their instances had time to renew them', async () => {
+    const [first, second] = await openTwo()
+    const { createApp, queue, claimOne } = createQueue(Object.assign(() => first, { reopen: async () => {} }))
+    const app = await createApp()
+    await queue(app, 1)
+    await first.markHanded({ ...(await claimOne(app, first.instanceId)), record: RECORD })
+    const release = () => second.releaseClaims({ notOf: second.instanceId, at: AT + HOUR })
+    await database.transaction(async () => {
+      // both have run for long
+      await database.run("UPDATE instances SET held_since = held_since - 3600000 WHERE holder <> ''", [])
+      await jump()
+    })
+    expect(await release()).toEqual({ released: 0, unconfirmed: 0 })
+    await database.run(`UPDATE instances SET held_since = 0, held_until = $1 WHERE holder = $2`, [
+      Date.now() + 30_000,
+      second.instanceId,
+    ])
+    expect(await release()).toEqual({ released: 0, unconfirmed: 1 })
+  })
+})
+
 const DUE = isLong ? 10_000 : 600
 
 /** Without triggers, which count them. */
