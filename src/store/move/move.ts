@@ -30,8 +30,8 @@ const sourceChanged = (mark: Mark, folder: string): StoreError =>
 /** From the folder. @throws StoreError; Stopped */
 export async function moveToPostgres({ folder, server: location, at, ...copying }: Moving): Promise<Copied> {
   if (!hasDatabase(folder)) throw missing(folder)
+  const server = await connectForMove(location, 1)
   const lock = lockFolder(folder)
-  const server = connectForMove(location, 1)
   let isBegun = false
   try {
     return await atServer(location, async () => {
@@ -143,8 +143,8 @@ const release = (lock: FolderLock, isBegun: boolean): void => (isBegun ? lock.re
 export async function moveToFolder({ folder, server: location, at, ...copying }: Moving): Promise<Copied> {
   if (hasDatabaseFile(folder))
     throw new StoreError('file_exists', `${folder} already has a database. Choose an empty folder with --to.`)
+  const server = await connectForMove(location, 2)
   const lock = lockFolder(folder)
-  const server = connectForMove(location, 2)
   const wasBegun = hasDraft(folder)
   let isBegun = wasBegun
   try {
@@ -243,7 +243,7 @@ async function reasonOf(work: () => Promise<void>): Promise<string | null> {
 }
 
 async function clearServer(location: PostgresLocation, id: string): Promise<void> {
-  const server = connectForMove(location, 1)
+  const server = await connectForMove(location, 1)
   try {
     await atServer(location, async () => {
       const state = await findTargetState(server)
@@ -262,7 +262,7 @@ export async function undoMoveToFolder({
   folder,
   server: location,
 }: Pick<Moving, 'folder' | 'server'>): Promise<Undone> {
-  const server = connectForMove(location, 1)
+  const server = await connectForMove(location, 1)
   try {
     await atServer(location, async () => {
       const isMarked = (await findServerMark(server)) !== null

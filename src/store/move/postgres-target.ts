@@ -35,7 +35,7 @@ export async function findTargetState(queries: Queries): Promise<TargetState> {
 
 /** Creates the tables without indexes: those are built faster from all rows. The second time, it goes on. */
 export async function openPostgresTarget(location: PostgresLocation, begun: Begun): Promise<Target> {
-  const server = connectForMove(location, LANES + 1, SETTINGS)
+  const server = await connectForMove(location, LANES + 1, SETTINGS)
   try {
     await begin(server, begun)
     const progress = await readProgress(server)

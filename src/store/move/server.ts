@@ -18,23 +18,36 @@ const LOCK_MS = 10_000
 export type Server = Bun.SQL
 export type Queries = Pick<Bun.SQL, 'unsafe'>
 
-/** `settings`: of PostgreSQL, for each connection. */
-export const connectForMove = (
-  { url, prepares }: PostgresLocation,
+/** A snapshot waits while the folder builds an index. Not every version of PostgreSQL has all of these. */
+const LIMITS = ['statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout']
+
+/** `settings`: of PostgreSQL, for each connection. @throws StoreError for what the user can put right */
+export async function connectForMove(
+  location: PostgresLocation,
   connections: number,
   settings: Record<string, string> = {},
-): Server =>
-  new Bun.SQL(url, {
-    max: connections,
-    prepare: prepares,
-    connectionTimeout: CONNECT_SECONDS,
-    connection: {
-      application_name: 'eventpost move',
-      statement_timeout: '0',
-      lock_timeout: String(LOCK_MS),
-      ...settings,
-    },
-  })
+): Promise<Server> {
+  const open = (max: number, more: Record<string, string>): Server =>
+    new Bun.SQL(location.url, {
+      max,
+      prepare: location.prepares,
+      connectionTimeout: CONNECT_SECONDS,
+      connection: { application_name: 'eventpost move', lock_timeout: String(LOCK_MS), ...more },
+    })
+  const first = open(1, {})
+  try {
+    const known = await atServer(location, () => listSettings(first, LIMITS))
+    return open(connections, { ...Object.fromEntries(known.map((name) => [name, '0'])), ...settings })
+  } finally {
+    await first.close({ timeout: 0 })
+  }
+}
+
+/** @returns those that the server knows */
+async function listSettings(server: Server, names: readonly string[]): Promise<string[]> {
+  const found: { name: string }[] = await server`SELECT name FROM pg_settings WHERE name IN ${server(names)}`
+  return found.map(({ name }) => name)
+}
 
 /** @throws StoreError for what the user can put right */
 export async function atServer<Result>(location: PostgresLocation, work: () => Promise<Result>): Promise<Result> {

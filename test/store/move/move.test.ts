@@ -15,6 +15,7 @@ import {
 import { lockFolder } from '../../../src/store/engine/folder-lock.ts'
 import { Stopped } from '../../../src/store/move/copy.ts'
 import { moveToFolder, moveToPostgres, undoMoveToFolder, undoMoveToPostgres } from '../../../src/store/move/move.ts'
+import { connectForMove } from '../../../src/store/move/server.ts'
 import { isStored, listTables } from '../../../src/store/move/tables.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { openStore, type Store } from '../../../src/store/store.ts'
@@ -448,6 +449,18 @@ describe('the old side', () => {
     await store.close()
     await proxy.stop()
   }, 60_000)
+})
+
+test('no limit of the database ends a move', async () => {
+  const limits = ['statement_timeout', 'idle_in_transaction_session_timeout']
+  for (const limit of limits) await ask(`ALTER DATABASE move${databases} SET ${limit} = '50ms'`)
+  const moving = await connectForMove(place, 1)
+  const found = await moving.unsafe(`SELECT name, setting FROM pg_settings WHERE name LIKE '%\\_timeout'`)
+  await moving.close()
+  const settings = new Map(found.map(({ name, setting }: { name: string; setting: string }) => [name, setting]))
+  expect(limits.map((limit) => settings.get(limit))).toEqual(['0', '0'])
+  // PostgreSQL 17 has it
+  expect(settings.get('transaction_timeout') ?? '0').toBe('0')
 })
 
 describe('refused', () => {
