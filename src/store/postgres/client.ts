@@ -45,7 +45,7 @@ export function createClients(url: string, { openMs, ...options }: ClientOptions
     const close = (): void => void client?.close({ timeout: 0 }).catch(() => {})
     const connectTo = async (address: string, ms: number): Promise<void> => {
       if (isEnded) throw new NoAnswer('The connection to PostgreSQL is closed')
-      let isOpen = false
+      let [isOpen, isGone] = [false, false]
       client = new Bun.SQL(url, {
         ...options,
         ...toOptions(address),
@@ -53,9 +53,13 @@ export function createClients(url: string, { openMs, ...options }: ClientOptions
         bigint: true,
         // the pool tries again: the client would wait for longer and longer in between
         connectionTimeout: 0,
-        onclose: () => isOpen && onEnd(),
+        onclose: () => {
+          isGone = true
+          if (isOpen) onEnd()
+        },
       })
       await inTime(client.connect(), ms)
+      if (isGone) throw new NoAnswer('The connection to PostgreSQL ended at once')
       isOpen = true
     }
     const opened = (): SQL => {
