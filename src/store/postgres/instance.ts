@@ -9,7 +9,7 @@ import { UNSURE, USES_DEDUPE_KEY } from '../delivery-states.ts'
 import { StoreError } from '../engine/errors.ts'
 import { POSTGRES } from '../engine/sql.ts'
 import type { Instances } from '../instances.ts'
-import type { Run } from './connection.ts'
+import type { Postgres, Run } from './connection.ts'
 import { partOf } from './counter-parts.ts'
 import { IdsUsedUp, isPassingFault } from './faults.ts'
 import { refuseNewer } from './migrations.ts'
@@ -87,6 +87,15 @@ const hasRow = (table: string, { order, and = 'true' }: { order: string; and?: s
 /** A default by which a crash or a failover loses what was answered. It counts at the commit. */
 const COMMIT_SAFELY = `CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
   THEN set_config('synchronous_commit', 'on', true) END`
+
+/** For transactions that don't look around. */
+export const commitSafely =
+  ({ send, transaction }: Pick<Postgres, 'send' | 'transaction'>) =>
+  <Result>(work: () => Promise<Result>): Promise<Result> =>
+    transaction(() => {
+      send(`SELECT ${COMMIT_SAFELY}`, [])
+      return work()
+    })
 
 /** `$2`: the apps. */
 const LOOK = `SELECT set_config('eventpost.part', $1, true), ${COMMIT_SAFELY}, ${VERSIONS}, apps.value AS app,

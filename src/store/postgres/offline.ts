@@ -5,7 +5,7 @@ import { createSecrets } from '../engine/sealed-columns.ts'
 import { createSealer } from '../engine/sealing.ts'
 import { holdAll, type Restored } from '../restores.ts'
 import { connectPostgres, DEADLINES, type Postgres } from './connection.ts'
-import { HAS_ENDED } from './instance.ts'
+import { commitSafely, HAS_ENDED } from './instance.ts'
 import { isEmpty } from './migrations.ts'
 
 /** @throws StoreError `missing` or `folder_in_use` */
@@ -15,7 +15,7 @@ async function whileStopped<T>(location: PostgresLocation, work: (postgres: Post
   const name = describeLocation(location)
   try {
     if (await isEmpty(postgres)) throw new StoreError('missing', `There is no Eventpost data in ${name}.`)
-    return await postgres.transaction(async () => {
+    return await commitSafely(postgres)(async () => {
       // no instance can join until the transaction ends
       await postgres.run('LOCK TABLE instances IN EXCLUSIVE MODE', [])
       const running = await postgres.run(`SELECT number FROM instances WHERE NOT ${HAS_ENDED}`, [])

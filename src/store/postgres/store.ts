@@ -14,7 +14,7 @@ import { connectPostgres, DEADLINES, type Deadlines, type Postgres } from './con
 import { createPostgresEngine, GROUPS_IN_FLIGHT } from './engine.ts'
 import { describeFault, isDenied, isPassingFault } from './faults.ts'
 import { BEAT_DEADLINES, startHeartbeat } from './heartbeat.ts'
-import { type Instance, joinInstances } from './instance.ts'
+import { commitSafely, type Instance, joinInstances } from './instance.ts'
 import { watchProgress } from './lanes.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
@@ -57,7 +57,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
       if (isNew && !mayCreate) throw new StoreError('missing', describeMissing(location))
       await migrate(postgres)
       await makeMonths(postgres, now())
-      await createSecrets(postgres.sql, postgres.transaction).seal(sealer)
+      await createSecrets(postgres.sql, commitSafely(postgres)).seal(sealer)
       if (isNew) onCreate()
       const joined = await joinInstances({ run: leases.run, now })
       await joined.look()

@@ -1,6 +1,7 @@
 /** What is stored survives a crash, whatever the server's settings are by default. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
+import { changeMasterKeyIn } from '../../../src/store/postgres/offline.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
 import { done, eventWrite, newAccount } from '../samples.ts'
@@ -49,6 +50,20 @@ test('a group of writes is committed synchronously where the default is less', a
     'remote_write false': 'remote_write',
     'remote_apply false': 'remote_apply',
   })
+}, 60_000)
+
+test('secrets are sealed, and get another key, synchronously', async () => {
+  await admin.unsafe(`CREATE CONSTRAINT TRIGGER noted AFTER INSERT OR UPDATE ON install DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION note_commit()`)
+  await setDefault('off')
+  const location = { url: server.url('postgres'), connections: 1, prepares: true }
+  const takeNoted = async () => [...(await admin.unsafe('DELETE FROM commits RETURNING value'))]
+  const [key, next] = ['a'.repeat(64), 'b'.repeat(64)]
+  await (await openPostgresStore(location, { rules: STORE_RULES, masterKey: key })).close()
+  expect(await takeNoted()).toEqual([{ value: 'on' }])
+  await changeMasterKeyIn(location, key, next)
+  expect(await takeNoted()).toEqual([{ value: 'on' }])
+  await changeMasterKeyIn(location, next, null)
 }, 60_000)
 
 test('settings by which a crash loses data are listed', async () => {
