@@ -11,6 +11,7 @@ import { LOOKED_AT } from '../schedules.ts'
 import type { Job, WriteName } from '../writes.ts'
 import { numberValues, type Run } from './connection.ts'
 import { IS_CLAIMER_RUNNING } from './delivery-queue.ts'
+import { Outdated } from './faults.ts'
 import { rowsAs } from './rows.ts'
 
 /** What a write names. `query`: finds the ids of its people. */
@@ -105,6 +106,9 @@ const LOCK_NAMED = lockPeople(
    UNION SELECT contact_id FROM deliveries WHERE ${POSTGRES.isOneOf('id', '$3')}`,
 )
 
+/** Sent after the locks of addresses, so that nobody is added any more. */
+const FIND_ADDED = `SELECT 1 FROM ${PEOPLE_BY_ADDRESS} LIMIT 1`
+
 /** Whom a planned write is about; null if its text is refused. */
 export function personOf({ name, input }: Job, readEvent: ReadEvent): PersonKey | null {
   const read = name === 'recordEventText' ? readEvent(input as Parameters<ReadEvent>[0]) : { write: input }
@@ -117,7 +121,7 @@ function namedBy(job: Job, readEvent: ReadEvent): Named {
   return person === null ? {} : { people: [person] }
 }
 
-/** Of a group that doesn't only plan: its writes come upon their people one after the other. */
+/** Of a group that doesn't only plan: its writes come upon their people one after the other. @throws Outdated */
 export async function lockPeopleOf(run: Run, jobs: readonly Job[], readEvent: ReadEvent): Promise<void> {
   const named = jobs.map((job) => namedBy(job, readEvent))
   const people = named.flatMap((one) => one.people ?? [])
@@ -129,9 +133,12 @@ export async function lockPeopleOf(run: Run, jobs: readonly Job[], readEvent: Re
   if (people.length + deliveries.length + contacts.length === 0) return
   const locked = await run(LOCK_NAMED, [listOf(people), JSON.stringify(contacts), JSON.stringify(deliveries)])
   const known = new Set(locked.map((row) => keyOfPerson(row as PersonKey)))
-  const changed = named.filter((_, index) => !isPlanned(jobs[index] as Job)).flatMap((one) => one.people ?? [])
-  const unknown = changed.filter((one) => !known.has(keyOfPerson(one)))
-  if (unknown.length === 0) return
-  // the second time for people who were added meanwhile
-  await Promise.all([lockAddresses(run, unknown), run(LOCK_NAMED, [listOf(unknown), '[]', '[]'])])
+  const isUnknown = (one: PersonKey): boolean => !known.has(keyOfPerson(one))
+  const changes = named.filter((_, index) => !isPlanned(jobs[index] as Job)).flatMap((one) => one.people ?? [])
+  if (!changes.some(isUnknown)) return
+  // also those who may be added, because all addresses are locked together
+  const unknown = people.filter(isUnknown)
+  const [, added] = await Promise.all([lockAddresses(run, unknown), run(FIND_ADDED, [listOf(unknown)])])
+  // people come before addresses
+  if (added.length > 0) throw new Outdated('People were added meanwhile')
 }
