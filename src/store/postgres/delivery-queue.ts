@@ -4,9 +4,6 @@ import type { PaceRules } from '../pace-rules.ts'
 import { DATABASE_NOW, HAS_ENDED, IS_AHEAD } from './instance.ts'
 import { createPaces } from './paces.ts'
 
-/** Each app's due rows that are looked at, so that several instances find rows that no other has locked. */
-const SHARES = 4
-
 /** How long instances have to renew their leases once the database is back. */
 const RETURN_MS = 30_000
 
@@ -21,19 +18,19 @@ export const IS_CLAIMER_RUNNING = `(EXISTS (SELECT 1 FROM instances WHERE holder
 type Found = { dueApps: readonly number[]; first: readonly DueEmail[] }
 
 /**
- * Locks the rows, so that instances claim different ones. The locked rows are compared again, because another instance may
- * have claimed them since they were found.
+ * One instance at a time claims an app's rows, by the lock of its pace; rows that other changes hold are left out. The locked
+ * rows are compared again, because another instance may have claimed them since they were found.
  */
 export function createLockedQueue(db: Sql, rules: PaceRules) {
   const paces = createPaces(db, rules)
   const { isOneOf, numbersOf } = db.dialect
-  const waiting = db.prepare<DueEmail, [string, number, number, number]>(
+  const waiting = db.prepare<DueEmail, [string, number, number]>(
     `SELECT deliveries.id, due.due_at AS "dueAt", apps.value AS app FROM ${numbersOf('?1', 'apps')} CROSS JOIN LATERAL
        (SELECT id, due_at FROM deliveries WHERE ${IS_WAITING} AND app_id = apps.value AND due_at <= ?2
         ORDER BY due_at LIMIT ?3) AS due
      JOIN deliveries ON deliveries.id = due.id
      WHERE ${IS_WAITING} AND deliveries.due_at <= ?2
-     ORDER BY due.due_at LIMIT ?4 FOR UPDATE OF deliveries SKIP LOCKED`,
+     ORDER BY due.due_at LIMIT ?3 FOR UPDATE OF deliveries SKIP LOCKED`,
   )
   const expired = db.prepare<DueEmail, [number, string, number]>(
     `SELECT id, claimed_until AS "dueAt", app_id AS app FROM deliveries
@@ -46,7 +43,7 @@ export function createLockedQueue(db: Sql, rules: PaceRules) {
     if (open.length === 0) return []
     const room = new Map(open.map((one) => [one.appId, one.room]))
     const claimed = new Map<number, number>()
-    const found = await waiting.all(JSON.stringify([...room.keys()]), now, SHARES * most, most)
+    const found = await waiting.all(JSON.stringify([...room.keys()]), now, most)
     const due = orderDue(first, found)
       .slice(0, most)
       .filter(({ app }) => {
