@@ -8,8 +8,9 @@ import type { ReservedSQL, SQL } from 'bun'
 import { isLostConnection, NoAnswer } from './faults.ts'
 import { inTime } from './in-time.ts'
 
-export type Client = Pick<ReservedSQL, 'unsafe'> & {
-  reserve: () => Promise<ReservedSQL>
+export type Client = {
+  /** Reserved, so that nothing runs on another connection, or outside of its transaction, if this one is lost. */
+  queries: () => ReservedSQL
   connect: () => Promise<void>
   /** Also if the server never answers. */
   end: () => void
@@ -41,6 +42,7 @@ export function createClients(url: string, { openMs, ...options }: ClientOptions
 
   return (onEnd) => {
     let client: SQL | null = null
+    let reserved: ReservedSQL | null = null
     let isEnded = false
     const close = (): void => void client?.close({ timeout: 0 }).catch(() => {})
     const connectTo = async (address: string, ms: number): Promise<void> => {
@@ -58,17 +60,15 @@ export function createClients(url: string, { openMs, ...options }: ClientOptions
           if (isOpen) onEnd()
         },
       })
-      await inTime(client.connect(), ms)
+      reserved = await inTime(client.reserve(), ms)
       if (isGone) throw new NoAnswer('The connection to PostgreSQL ended at once')
       isOpen = true
     }
-    const opened = (): SQL => {
-      if (client === null) throw new NoAnswer('The connection to PostgreSQL is not open')
-      return client
-    }
     return {
-      unsafe: (text, values) => opened().unsafe(text, values),
-      reserve: () => opened().reserve(),
+      queries() {
+        if (reserved === null) throw new NoAnswer('The connection to PostgreSQL is not open')
+        return reserved
+      },
       async connect() {
         const addresses = await listAddresses()
         for (const [index, address] of addresses.entries()) {

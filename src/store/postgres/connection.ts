@@ -71,7 +71,6 @@ type Runs = { run: Run; runForValues: RunForValues; runScript: (text: string, an
 type Transaction = Runs & { send: Send }
 type Row = Record<string, unknown>
 type Rows = Row[] & { count: number; command?: string }
-type Queries = SQL | ReservedSQL
 
 export type Postgres = ReturnType<typeof connectPostgres>
 
@@ -84,9 +83,7 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
     connection: { application_name: 'eventpost', ...(prepares ? mapValues(limits, String) : {}) },
   })
   const pool = createPool({ connect, size: connections, ...deadlines })
-  const runsOn = createRuns(deadlines)
-  const runsOf = (connection: Client, queries: Queries = connection): Runs =>
-    runsOn(queries, () => pool.hear(connection))
+  const runsOf = (connection: Client): Runs => createRuns(deadlines, connection.queries(), () => pool.hear(connection))
   const transactions = new WeakMap<Client, number>()
   const arePlansOld = (connection: Client): boolean => {
     const count = (transactions.get(connection) ?? 0) + 1
@@ -131,16 +128,10 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
   const send: Send = (text, values) => inTransaction().send(text, values)
 
   const begin = <Result>(mode: string, work: () => Promise<Result>, flush = NOTHING): Promise<Result> => {
-    // reserved, so that nothing runs outside of the transaction if the connection is lost and made again
-    const onReserved = async (connection: Client): Promise<Result> => {
-      const reserved = await inTime(connection.reserve(), deadlines.answerMs)
-      try {
-        const runs = runsOf(connection, reserved)
-        if (arePlansOld(connection)) await runs.run('DISCARD PLANS', [])
-        return await runTransaction(runs, prepares ? `BEGIN ${mode}` : [`BEGIN ${mode}`, ...setLimits])
-      } finally {
-        await reserved.release()
-      }
+    const beginOn = async (connection: Client): Promise<Result> => {
+      const runs = runsOf(connection)
+      if (arePlansOld(connection)) await runs.run('DISCARD PLANS', [])
+      return await runTransaction(runs, prepares ? `BEGIN ${mode}` : [`BEGIN ${mode}`, ...setLimits])
     }
     const runTransaction = async (here: Runs, beginning: string | string[]): Promise<Result> => {
       const transaction = openTransaction(here, { beginning, flush, ...deadlines })
@@ -153,7 +144,7 @@ export function connectPostgres({ url, connections, prepares }: PostgresLocation
         throw error
       }
     }
-    return pool.use(onReserved, isBroken)
+    return pool.use(beginOn, isBroken)
   }
 
   const sql: Sql = {
@@ -257,33 +248,41 @@ function openTransaction(here: Runs, { beginning, flush, answerMs, commitMs }: O
 const mapValues = <Value, Result>(from: Record<string, Value>, map: (value: Value) => Result): Record<string, Result> =>
   Object.fromEntries(Object.entries(from).map(([name, value]) => [name, map(value)]))
 
+/** Of what only the server's own limits end (ms). */
+const NEVER = 0
+
 /** What `unsafe` sends without values waits for all answers before it. */
 function templateOf(text: string): TemplateStringsArray {
   const template = Object.defineProperty([text], 'raw', { value: [text] })
   return template as unknown as TemplateStringsArray
 }
 
-const createRuns =
-  ({ answerMs }: Deadlines) =>
-  (queries: Queries, hear: () => void): Runs => ({
-    runScript: async (text, ms) => {
-      const answer = queries.unsafe(text).simple()
-      await (ms === undefined ? answer : inTime(answer, ms))
+/** `hear`: the server answered, be it with an error. */
+function createRuns({ answerMs }: Deadlines, queries: ReservedSQL, hear: () => void): Runs {
+  const answered = async <Answer>(answer: Promise<Answer>, ms = answerMs): Promise<Answer> => {
+    try {
+      const given = await (ms === NEVER ? answer : inTime(answer, ms))
       hear()
-    },
+      return given
+    } catch (error) {
+      if (!isLostConnection(error)) hear()
+      throw error
+    }
+  }
+  return {
+    runScript: async (text, ms = NEVER) => void (await answered(queries.unsafe(text).simple(), ms)),
     run: async (text, values) => {
       const query = values.length === 0 ? queries(templateOf(text)) : queries.unsafe(text, values.map(toStorable))
-      const rows = (await inTime(query, answerMs)) as Rows
-      hear()
+      const rows = (await answered(query)) as Rows
       for (const row of rows) for (const name in row) row[name] = toStored(row[name])
       return rows
     },
     runForValues: async (text, values) => {
-      const rows = (await inTime(queries.unsafe(text, values.map(toStorable)).values(), answerMs)) as unknown[][]
-      hear()
+      const rows = (await answered(queries.unsafe(text, values.map(toStorable)).values())) as unknown[][]
       return rows.map((row) => row.map(toStored))
     },
-  })
+  }
+}
 
 /** Numbers and truth as SQLite has them. */
 const toStored = (value: unknown): unknown =>

@@ -22,6 +22,7 @@ type PoolOptions = {
 }
 
 const OPEN_AGAIN_MS = 50
+const OUTAGE_MS = 60_000
 
 export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptions) {
   const idle: Client[] = []
@@ -31,8 +32,8 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
   const waiting: Waiting[] = []
   const listeners = new Set<(connection: Client) => void>()
   let isClosed = false
-  /** since the server takes no connections (ms, monotonic) */
-  let refusedAt: number | null = null
+  /** The first and last attempts to connect that failed since the last that succeeded (ms, monotonic). */
+  let refused: { first: number; last: number } | null = null
 
   const make = (): Client => {
     const connection = connect(() => discard(connection))
@@ -70,16 +71,22 @@ export function createPool({ connect, size, waitMs, openMs, graceMs }: PoolOptio
     if (waiting.length > 0) give(make())
   }
 
-  const mayWait = (): boolean => !isClosed && refusedAt !== null && performance.now() - refusedAt < graceMs
+  const mayWait = (): boolean => !isClosed && refused !== null && performance.now() - refused.first < graceMs
+  const noteRefused = (): void => {
+    const now = performance.now()
+    // after a while without attempts, it may be another outage
+    const isSame = refused !== null && now - refused.last < OUTAGE_MS
+    refused = { first: isSame && refused ? refused.first : now, last: now }
+  }
 
   const open = async (connection: Client): Promise<void> => {
     if (opened.has(connection)) return
     try {
       await inTime(connection.connect(), openMs)
       opened.add(connection)
-      refusedAt = null
+      refused = null
     } catch (error) {
-      if (isLostConnection(error)) refusedAt ??= performance.now()
+      if (isLostConnection(error)) noteRefused()
       throw error
     }
   }
