@@ -209,10 +209,13 @@ export function createLanes({ store, clock, routes }: Options) {
         plan.apps.push(appId)
         if (tries === null) continue
         plan.first.push(tries)
-        // it may have been cancelled
-        lane.mailing.refused.delete(tries)
       }
       return together.apps.length > 0 && together.most > 0 ? [...alone, together] : alone
+    },
+
+    /** Emails of these apps were claimed. Those that were to come first and weren't among them may have been cancelled. */
+    noteClaimed({ first }: ClaimPlan, apps: Iterable<number>): void {
+      for (const appId of apps) for (const id of first) lanes.get(appId)?.mailing.refused.delete(id)
     },
 
     /** Waits for limits of mail servers that are to be saved, at most one a minute and app. */

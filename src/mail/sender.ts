@@ -199,7 +199,8 @@ async function claim(deps: Sending, lanes: Lanes): Promise<number> {
   const plans = await lanes.planClaims(due)
   const waits = lanes.takeWaits()
   if (waits.length > 0) await store.saveLimitWaits({ waits })
-  for (const { apps, most: planned, first } of plans) {
+  for (const plan of plans) {
+    const { apps, most: planned, first } = plan
     const most = Math.min(planned, lanes.room())
     if (stopping.aborted || most < 1) return count
     const skipApps = apps.length === due.length ? [] : due.filter((appId) => !apps.includes(appId))
@@ -212,6 +213,7 @@ async function claim(deps: Sending, lanes: Lanes): Promise<number> {
     const { works, decisions } = claimed
     for (const [index, work] of works.entries())
       lanes.add(work, createSending(deps, { work, decision: decisions[index] ?? null }))
+    lanes.noteClaimed(plan, new Set(works.map(({ app }) => app.id)))
     count += works.length
   }
   return count

@@ -78,7 +78,7 @@ export function createWindow({ now, monotonicMs }: Pick<Clock, 'now' | 'monotoni
         isOpen = false
         prefersRefused = offering.reply === undefined
         const dueAt = now() + waitMsAt(rate, at)
-        mailing.refused.set(offering.id, dueAt)
+        noteRefusedEmail(mailing, offering.id, dueAt)
         return dueAt
       },
       /** It is being sent. */
@@ -130,6 +130,15 @@ export function createWindow({ now, monotonicMs }: Pick<Clock, 'now' | 'monotoni
       }
     },
   }
+}
+
+/** Others may claim, cancel or erase them. */
+const MOST_REFUSED = 1_000
+
+function noteRefusedEmail({ refused }: Mailing, id: number, dueAt: number): void {
+  refused.set(id, dueAt)
+  const [oldest = id] = refused.keys()
+  if (refused.size > MOST_REFUSED) refused.delete(oldest)
 }
 
 /** A 421 ends the connection and says nothing about the email (RFC 5321, 3.8). */

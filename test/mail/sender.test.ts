@@ -6,6 +6,7 @@ import { Unavailable } from '../../src/store/engine/errors.ts'
 import type { Again, SendWindow } from '../../src/store/message-types.ts'
 import { useClosing } from '../closing.ts'
 import { createTestSender, EVENTS } from '../helper.ts'
+import { LONG_RUNNING } from '../postgres/test-databases.ts'
 import { startMailServer } from './mail-server.ts'
 import { readMail } from './reading.ts'
 import {
@@ -304,7 +305,10 @@ test('stopping finishes the emails under way and claims no more', async () => {
   expect(taken).toBeWithin(1, SIDE_BY_SIDE + 1)
   expect((await sending.states()).sent).toBe(taken)
   // the next process takes over the claims of this one
-  const next = createTestSender(sending.parts(), { defaults: { smtpUrl: sending.server.url, from: 'a@first.example' } })
+  const next = createTestSender(sending.parts(), {
+    claimedBy: LONG_RUNNING,
+    defaults: { smtpUrl: sending.server.url, from: 'a@first.example' },
+  })
   await next.start()
   while ((await sending.states()).sent !== 100) {
     await Bun.sleep(20)

@@ -4,7 +4,7 @@ import type { Provider } from '../../src/mail/provider.ts'
 import { SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
 import { createSmtpProvider, SMTP_LIMITS, type SmtpLimits } from '../../src/mail/smtp.ts'
 import { createTestSender } from '../helper.ts'
-import { isOnPostgres } from '../postgres/test-databases.ts'
+import { isOnPostgres, LONG_RUNNING } from '../postgres/test-databases.ts'
 import { countEach, findSecondPause, live, MINUTE, type Sending, startSecond, useSending } from './sending.ts'
 import { until } from '../waiting.ts'
 
@@ -138,7 +138,7 @@ describe('while replies to final dots are missing', () => {
     expect(await sending.states()).toEqual({ sent: SIDE_BY_SIDE - 2, claimed: 2 })
     isHanging = false
     const defaults = { smtpUrl: sending.server.url, from: 'a@first.example' }
-    const next = createTestSender(sending.parts(), { defaults })
+    const next = createTestSender(sending.parts(), { claimedBy: LONG_RUNNING, defaults })
     await next.start()
     await until(async () => (await sending.states()).sent === SIDE_BY_SIDE)
     await next.stop()

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { startPostgres } from './server.ts'
-import { FOLDERS, MIGRATED, TEST_CLOCK } from './test-databases.ts'
+import { FOLDERS, LONG_RUNNING, MIGRATED, TEST_CLOCK } from './test-databases.ts'
 
 /** Tests of SQLite itself, of its files, and of what has no data. */
 const NOT_ON_POSTGRES = [
@@ -44,8 +44,7 @@ const location = { url: server.url(MIGRATED), connections: 2, prepares: true }
 await (await openPostgresStore(location, { rules: STORE_RULES })).close()
 const migrated = new Bun.SQL(location.url, { max: 1, prepare: false })
 await migrated.unsafe(TEST_CLOCK(clocks))
-// the name by which tests ask for the claims of others: an instance that has run for long
-await migrated.unsafe("UPDATE instances SET holder = 'test', held_since = 0 WHERE number = 15")
+await migrated.unsafe(`UPDATE instances SET holder = '${LONG_RUNNING}', held_since = 0 WHERE number = 15`)
 await migrated.close()
 await postgres.unsafe(`CREATE TABLE ${FOLDERS} (database text PRIMARY KEY, folder text NOT NULL)`)
 

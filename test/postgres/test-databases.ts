@@ -23,6 +23,9 @@ const LATE_IN_SECOND_MS = 999
 /** How much later than on SQLite a limit returns what was used, at most. Clocks that move by seconds stay at the end of one. */
 export const RETURNED_LATE_MS = isOnPostgres ? 1_000 : 0
 
+/** An instance that has run for long, so that it may release the claims of those that stopped. */
+export const LONG_RUNNING = 'test'
+
 /** A function that goes before the server's own. The wait makes up for the millisecond that is left of the second. */
 export const TEST_CLOCK = (folder: string): string => `CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz
   LANGUAGE sql VOLATILE AS $$ SELECT coalesce(

@@ -26,13 +26,17 @@ type Place = { hostname: string; path?: string; tls?: object }
 /** @returns one that makes a client; `onEnd`: when its connection ends */
 export function createClients(url: string, { openMs, ...options }: ClientOptions): (onEnd: () => void) => Client {
   const { hostname, path, tls } = new Bun.SQL(url, { max: 1 }).options as unknown as Place
+  /** The last one that answered is tried first. */
+  let lastAddress = ''
   const isName = path === undefined && isIP(hostname.replace(/^\[|\]$/g, '')) === 0
 
   const listAddresses = async (): Promise<string[]> => {
     if (!isName) return [hostname]
     const found = await dns.lookup(hostname, { all: true }).catch(() => [])
     // Bun describes what is wrong with a name, and may know its last address
-    return found.length === 0 ? [hostname] : found.map(({ address }) => address)
+    if (found.length === 0) return [hostname]
+    const isLastOne = (address: string): number => Number(address === lastAddress)
+    return found.map(({ address }) => address).toSorted((a, b) => isLastOne(b) - isLastOne(a))
   }
   /** The certificate must still have the name. */
   const toOptions = (address: string) => ({
@@ -70,12 +74,16 @@ export function createClients(url: string, { openMs, ...options }: ClientOptions
         return reserved
       },
       async connect() {
+        const untilMs = performance.now() + openMs
         const addresses = await listAddresses()
         for (const [index, address] of addresses.entries()) {
+          const [isLast, leftMs] = [index === addresses.length - 1, untilMs - performance.now()]
           try {
-            return await connectTo(address, openMs / addresses.length)
+            await connectTo(address, isLast ? leftMs : leftMs / 2)
+            lastAddress = address
+            return
           } catch (error) {
-            if (isEnded || index === addresses.length - 1 || !isLostConnection(error)) throw error
+            if (isEnded || isLast || !isLostConnection(error)) throw error
             close()
           }
         }

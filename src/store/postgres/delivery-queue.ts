@@ -1,7 +1,7 @@
 import type { Sql } from '../engine/sql.ts'
 import { type DueEmail, type DueQuery, IS_WAITING, orderDue } from '../delivery-states.ts'
 import type { PaceRules } from '../pace-rules.ts'
-import { DATABASE_NOW, HAS_ENDED, IS_AHEAD } from './instance.ts'
+import { DATABASE_NOW, HAS_SURELY_ENDED, IS_AHEAD } from './instance.ts'
 import { createPaces } from './paces.ts'
 
 /** How long instances have to renew their leases once the database is back. */
@@ -11,7 +11,7 @@ const RETURN_MS = 30_000
  * `?1`: the instance that asks. It must have run for a while to take another one for stopped, even one whose number
  * somebody else has by now: it may come back with another number. After the clock jumped, it must have renewed its own lease.
  */
-export const IS_CLAIMER_RUNNING = `(EXISTS (SELECT 1 FROM instances WHERE holder = claimed_by AND NOT ${HAS_ENDED})
+export const IS_CLAIMER_RUNNING = `(EXISTS (SELECT 1 FROM instances WHERE holder = claimed_by AND NOT ${HAS_SURELY_ENDED})
   OR NOT EXISTS (SELECT 1 FROM instances AS own WHERE own.holder = ?1 AND own.held_since <= ${DATABASE_NOW} - ${RETURN_MS}
     AND NOT ${IS_AHEAD}))`
 

@@ -154,16 +154,15 @@ type LaneOptions = Required<EngineOptions> & {
 
 /** One group at a time. What it caches is its own, as if it were another instance. */
 function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rules, ...listeners }: LaneOptions) {
-  /** of the settings that `live` holds; null: unknown */
+  /** of the settings and ids that are cached; null: unknown */
   let version: string | null = null
-  /** of the database whose ids are cached */
-  let life = ''
   const look = async (appIds: readonly number[], locks: boolean): Promise<readonly AppLook[]> => {
     const found = await instance.lookAround(postgres.run, { lane, appIds, locks })
-    if (found.version !== version) live.forget()
-    if (found.life !== life) parts.forget()
+    if (found.version !== version) {
+      live.forget()
+      parts.forget()
+    }
     version = found.version
-    life = found.life
     return found.apps
   }
   const parts = createPostgresParts(postgres, {

@@ -35,11 +35,14 @@ export const DATABASE_NOW = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 A
  * Of a row with `held_until`: another server's clock, which was ahead, gave the lease. It ends much later than a lease can;
  * twice, so that a clock that is set back a little ends none.
  */
-const isAhead = (leaseMs: number): string => `held_until > ${DATABASE_NOW} + ${2 * leaseMs}`
-const hasEnded = (leaseMs: number): string => `(held_until <= ${DATABASE_NOW} OR ${isAhead(leaseMs)})`
+const isAhead = (leases: number, leaseMs: number): string => `held_until > ${DATABASE_NOW} + ${leases * leaseMs}`
+const hasEnded = (leaseMs: number, leases = 2): string =>
+  `(held_until <= ${DATABASE_NOW} OR ${isAhead(leases, leaseMs)})`
 /** Of a row of `instances`. */
-export const IS_AHEAD = isAhead(NUMBER_LEASE_MS)
+export const IS_AHEAD = isAhead(2, NUMBER_LEASE_MS)
 export const HAS_ENDED = hasEnded(NUMBER_LEASE_MS)
+/** Later than the lease of an instance that is not ahead itself, whenever each of both was renewed. */
+export const HAS_SURELY_ENDED = hasEnded(NUMBER_LEASE_MS, 3)
 const IS_DUTY_FREE = hasEnded(DUTY_LEASE_MS)
 
 /** The server's own, whatever a test puts in its place. */
@@ -75,9 +78,9 @@ const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis", clock
 const LIST_OTHERS = `SELECT holder, held_until AS "until", clock_ahead AS "aheadMs" FROM instances
   WHERE NOT ${HAS_ENDED} AND holder <> $1`
 
-/** `life`: another one after a failover, when the last moments may be lost. */
+/** Another one after a failover, when the last moments may be lost. */
 const LIFE = 'CAST(extract(epoch FROM pg_postmaster_start_time()) AS text)'
-const VERSIONS = `${LIFE} AS life, (SELECT version FROM schema_version) AS schema,
+const VERSIONS = `(SELECT version FROM schema_version) AS schema,
   (SELECT concat(version, ' ', stamp, ' ', ${LIFE}) FROM settings_version) AS settings`
 
 /** The order lets PostgreSQL take the first row of an index. With EXISTS, it reads the whole table for an app without rows. */
@@ -107,8 +110,8 @@ const LOCK_SETTINGS = 'SELECT 1 FROM settings_version FOR UPDATE'
 
 /** What an app has, which decides what is read of its people. `hasUnsure`: emails that wait to know whether somebody left. */
 export type AppLook = { app: number; hasDeliveries: boolean; hasUnsure: boolean; hasSuppressions: boolean }
-/** `version`: of the settings. `life`: while it stays the same, no stored row was lost. */
-export type GroupLook = { version: string; life: string; apps: AppLook[] }
+/** `version`: of the settings. While it stays the same, no stored row was lost either. */
+export type GroupLook = { version: string; apps: AppLook[] }
 
 type LookOptions = { lane: number; appIds: readonly number[]; locks: boolean }
 /** `wallNow`: this machine's clock (ms UTC), also in tests. */
@@ -182,9 +185,9 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   const listeners: (() => void)[] = []
   let [version, confirmedMs, isLooking] = ['', Number.NEGATIVE_INFINITY, false]
   /** Of the settings. @throws StoreError if a newer executable has changed the schema meanwhile */
-  const toVersion = ([row]: Awaited<ReturnType<Run>>): Pick<GroupLook, 'version' | 'life'> => {
+  const toVersion = ([row]: Awaited<ReturnType<Run>>): Pick<GroupLook, 'version'> => {
     refuseNewer(Number(row?.schema))
-    return { version: String(row?.settings), life: String(row?.life) }
+    return { version: String(row?.settings) }
   }
   /**
    * Of a group of writes, which stores its counts in a part of its own, so that it waits for no other. `locks`: nobody else

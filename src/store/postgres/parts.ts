@@ -133,8 +133,8 @@ function createPeople(
   const known = new Set<string>()
   const noteKnown = (keys: readonly string[], unknown: Iterable<string>): void => {
     const { people } = open()
-    if (known.size > MOST_KNOWN) known.clear()
     const gone = keys.filter((key) => !people.has(key) && known.delete(key))
+    if (known.size > MOST_KNOWN) known.clear()
     for (const key of unknown) if (people.has(key)) known.add(key)
     if (gone.length > 0) throw new Outdated('People were erased meanwhile')
   }
@@ -546,12 +546,15 @@ function createDone() {
   let knownSince = performance.now()
   /** of the open transaction */
   let found: DoneRow[] = []
-  const undo = (): void => void (found = [])
   const forget = (): void => {
     known.clear()
     knownCount = 0
     knownSince = performance.now()
-    undo()
+  }
+  /** Each transaction begins with it. */
+  const undo = (): void => {
+    found = []
+    if (performance.now() - knownSince > DONE_KNOWN_MS) forget()
   }
   return {
     add(row: DoneRow): void {
@@ -559,13 +562,13 @@ function createDone() {
     },
     list: (): Row[] => found,
     settle(): void {
-      if (knownCount > MOST_KNOWN || performance.now() - knownSince > DONE_KNOWN_MS) return forget()
+      if (knownCount > MOST_KNOWN) forget()
       for (const { name_id, contact_id } of found) {
         const people = known.get(name_id) ?? new Set()
         known.set(name_id, people.add(contact_id))
       }
       knownCount += found.length
-      undo()
+      found = []
     },
     undo,
     forget,

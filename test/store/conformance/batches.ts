@@ -19,7 +19,8 @@ export function testBatches(store: Fresh): void {
     store().onCommit(({ rows }) => commits.push(rows))
     await Promise.all(Array.from({ length: 300 }, (_, index) => record({ email: `g${index}@example.com` })))
     // groups that run at the same time may end in another order
-    expect(commits.toSorted((one, other) => one - other)).toEqual([32, 32, 44, 64, 128])
+    const groups = store().isShared ? commits.toSorted((a, b) => a - b) : commits
+    expect(groups).toEqual(store().isShared ? [32, 32, 44, 64, 128] : [32, 32, 64, 128, 44])
     await record({ email: 'g0@example.com' })
     expect(commits.slice(5)).toEqual([1])
   })
