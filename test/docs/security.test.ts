@@ -113,9 +113,9 @@ describe('the page is correct', () => {
     const { pair, address, account, known, code, codes } = SIGN_IN_DELAYS
     says(
       `${PASSWORD_MIN_CHARACTERS} to ${PASSWORD_MAX_CHARACTERS} characters of any kind`,
-      `| one IP address and one account | ${pair.free} | 1 second, doubled with each attempt | ${pair.maxMs / 1_000} seconds |`,
-      `| one IP address, all accounts | ${address.free} | 1 second, doubled with every 2nd attempt | ${address.maxMs / 1_000} seconds |`,
-      `| one account, all IP addresses | ${account.free} | 1 second, doubled with every 5th attempt: a new IP address waits this long before its first attempt | ${account.maxMs / 1_000} seconds |`,
+      `| one IP address and one member | ${pair.free} | 1 second, doubled with each attempt | ${pair.maxMs / 1_000} seconds |`,
+      `| one IP address, all members | ${address.free} | 1 second, doubled with every 2nd attempt | ${address.maxMs / 1_000} seconds |`,
+      `| one member, all IP addresses | ${account.free} | 1 second, doubled with every 5th attempt: a new IP address waits this long before its first attempt | ${account.maxMs / 1_000} seconds |`,
       `| browsers the member has signed in with | ${known.free} | 1 second, doubled with each attempt | ${known.maxMs / 1_000} seconds |`,
       `| codes, one IP address and one member | ${code.free} | 1 second, doubled with each attempt | ${code.maxMs / 1_000} seconds |`,
       `After ${MANY_WRONG_CODES} wrong codes, a browser that the member has not signed in with needs two codes in a row`,
