@@ -216,7 +216,7 @@ describe('the documentation', () => {
       quote(RATE_LIMITS.addsPerVisitor),
     )
     expect(said('calls to change people, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
-    expect(said('simulations, and test emails, per key')).toBe(quote(COSTLY_CALL_LIMIT))
+    expect(said('simulations, per key; test emails, per key')).toBe(quote(COSTLY_CALL_LIMIT))
     expect(said('refused requests, per key')).toBe(quote(ABUSE_LIMITS.key))
     expect(said('requests without a valid key, per IP address')).toBe(quote(ABUSE_LIMITS.address))
     expect(said('page views and actions from the browser script, per person')).toBe(quote(SNIPPET_LIMITS.person))

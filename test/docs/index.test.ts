@@ -95,7 +95,7 @@ describe('the pages are correct about', () => {
     const { mcpCallsPerMinute } = effectivePlan({ ...none, mcpCallsPerMinute: null, snippetLimits: true })
     const inMinute = (most: number): string => `${most.toLocaleString('en')} in any minute`
     expect(rows.get('MCP calls, per key')).toBe(inMinute(mcpCallsPerMinute))
-    const ofCostly = 'simulations, and test emails, per key'
+    const ofCostly = 'simulations, per key; test emails, per key'
     expect(rows.get(ofCostly)).toBe(inMinute(COSTLY_CALL_LIMIT.max))
     expect(rows.get('refused requests, per key')).toBe(inMinute(ABUSE_LIMITS.key.max))
     expect(rows.get('requests without a valid key, per IP address')).toBe(inMinute(ABUSE_LIMITS.address.max))
