@@ -144,7 +144,8 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         parse: 'none',
         detail: describeCall({
           summary: 'Erase a person',
-          description: 'Erases the person and everything stored about them.',
+          description:
+            'Erases the person and everything stored about them. If the address is suppressed or unsubscribed from a topic, a keyed hash of it stays.',
           example: EXAMPLES.deleteContact,
           body: ContactErase,
           answers: { 200: answers.ContactEraseAnswer },

@@ -59,7 +59,8 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
       {
         detail: describeCall({
           summary: 'List deliveries',
-          description: 'Lists triggered emails, newest first: waiting, sent, and not sent, with the reason.',
+          description:
+            'Lists emails, newest first: waiting, sent, and not sent, with the reason. Emails sent with POST /send are included.',
           example: EXAMPLES.getDeliveries,
           query: DeliveryQuery,
           answers: { 200: DeliveryPage },
@@ -83,7 +84,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
         detail: describeCall({
           operationId: 'getDelivery',
           summary: 'Find a delivery',
-          description: "Returns one triggered email, with every check, and why the person got it or didn't.",
+          description: "Returns one email, with every check, and why the person got it or didn't.",
           example: EXAMPLES.getDelivery,
           parameters: [
             {
@@ -138,7 +139,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
       parse: 'none',
       detail: describeCall({
         summary: 'Send failed emails again',
-        description: `Sends the newest ${formatCount(MOST_RESENT)} failed emails that match, with the same version of the message. Rules aren't checked again. Suppressions still apply, and lifecycle emails wait while the brake is on. Sending this again is safe: it finds only emails that are still failed. Needs a key with scope \`manage\`.`,
+        description: `Sends the failed emails that match, up to the newest ${formatCount(MOST_RESENT)}, with the same version of the message. Rules aren't checked again. Suppressions still apply, and lifecycle emails wait while the brake is on. Sending this again is safe: it finds only emails that are still failed. Needs a key with scope \`manage\`.`,
         example: EXAMPLES.resendFailed,
         body: FailedEmails,
         answers: { 200: ResentAnswer },

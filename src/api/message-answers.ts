@@ -55,11 +55,11 @@ const share = (description: string) =>
 
 const Compared = Type.Object(
   {
-    emailed: share('People whom the message decided to email.'),
+    emailed: share('People who passed the rules and were not held back, even if their email failed.'),
     heldBack: share('People who were held back.'),
     extra: orNull(
       Type.Integer(),
-      'How many more people did so than without the email; null if there are too few people to tell.',
+      'How many more of the emailed people came back, opened the result or reached the goal than without the email; null if there are too few people to tell.',
     ),
     margin: Type.Optional(Type.Integer({ description: 'The margin of `extra`, at 95% confidence.' })),
   },

@@ -96,7 +96,8 @@ export const init: Command = {
 
 export const accountCreate: Command = {
   name: 'account create',
-  summary: 'creates another account, with the same options and output as init; its owner can be in other accounts',
+  summary:
+    'creates another account, with the same options and output as init; its owner can already be a member of others',
   options: BEGINNING,
   run: (given, env) => begin(given, env, false),
 }

@@ -16,7 +16,7 @@ const ANSWER_MS = 5_000
 const LOCAL: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 /** A server on PostgreSQL has no folder that says where it listens. */
-const known = (fallback: string): string => `that of the data folder's server; with PostgreSQL, ${fallback}`
+const known = (fallback: string): string => `that of the server that uses the data folder; with PostgreSQL, ${fallback}`
 
 const SERVER: Options = {
   host: {

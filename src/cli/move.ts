@@ -31,7 +31,7 @@ export const move: Command = {
     undo: {
       type: 'boolean',
       meaning:
-        'Undoes a move to the same place, even a finished one. The source can be used again, with the data it had when it was moved.',
+        'Undoes the move to the place in --to, even if it is finished. The source can be used again, with the data it had when it was moved.',
     },
     ...DATA,
     ...JSON_OUTPUT,

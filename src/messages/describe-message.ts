@@ -212,7 +212,7 @@ export function describeMessage({
     describeCollect({ wait, again }),
     ...rules.map((rule) => `Only if ${rule}`),
     describeUnseen(onlyIf),
-    topic === undefined ? null : `Its topic is “${topic}”: people who unsubscribed from it don't get it.`,
+    topic === undefined ? null : `Its topic is “${topic}”: people who unsubscribed from the topic don't get the email.`,
     holdback === undefined ? null : `${holdback}% of people are held back for comparison and don't get it.`,
     goal ? `Its goal is ${describeGoal(goal)}.` : null,
   ]

@@ -30,7 +30,10 @@ export const mayMove = (from: MessageContent, to: MessageContent): boolean =>
 /** Waiting emails have met the trigger's conditions, so these may differ. */
 const bare = (trigger: Trigger): Trigger => ('event' in trigger ? { event: trigger.event } : trigger)
 
-/** A draft without deliveries is overwritten. Any other message gets a new version with new content. */
+/** By new content. Any other message gets a new version. */
+export const isOverwrittenBySaving = ({ status }: Pick<MessageRow, 'status'>, hasDeliveries: () => boolean): boolean =>
+  status === 'draft' && !hasDeliveries()
+
 const planSave: MessageRules['planSave'] = (draft, { old, hasDeliveries, at }) => {
   const status = draft.status ?? old?.status ?? 'draft'
   if (!old) {
@@ -40,7 +43,7 @@ const planSave: MessageRules['planSave'] = (draft, { old, hasDeliveries, at }) =
   const isSameContent = isEqual(draft.content, old.content)
   const isRenamed = draft.name !== old.name
   const isUnchanged = isSameContent && !isRenamed && status === old.status
-  const isOverwritten = isSameContent || (old.status === 'draft' && !hasDeliveries())
+  const isOverwritten = isSameContent || isOverwrittenBySaving(old, hasDeliveries)
   const version = isOverwritten ? old.version : old.version + 1
   const change = isUnchanged ? 'unchanged' : 'changed'
   const updatedAt = isUnchanged ? old.updatedAt : nextUpdate(old, at)

@@ -145,7 +145,7 @@ function aboutServer({ mail, messages, problems: { captured } }: AttentionFacts)
   const items: AttentionItem[] = []
   if (mail.pause) {
     const text = mail.pause.isOwn
-      ? 'The mail server refuses this app. Emails wait'
+      ? "The mail server refuses this app's emails. They wait"
       : 'The mail server is paused. Emails wait'
     items.push({ about: 'pause', isBad: IS_PROBLEM.pause, text, until: mail.pause.until })
   }

@@ -85,7 +85,9 @@ test('the help says where it looks, also with PostgreSQL', async () => {
     ['host', SETTINGS.host.default],
     ['port', SETTINGS.port.default],
   ] as const)
-    expect(health.options[name]?.default).toBe(`that of the data folder's server; with PostgreSQL, ${fallback}`)
+    expect(health.options[name]?.default).toBe(
+      `that of the server that uses the data folder; with PostgreSQL, ${fallback}`,
+    )
   await expect(
     run([], { EVENTPOST_DATABASE_URL: 'postgres://127.0.0.1:1/eventpost', EVENTPOST_HOST: '::1' }),
   ).rejects.toThrow(`No server responds at http://[::1]:${SETTINGS.port.default}/`)

@@ -348,9 +348,7 @@ function ResendForm(props: DeliveryProps) {
   if (isEventDeleted(shown.work)) return <p class="hint">{REFUSALS.event_deleted.message}</p>
   if (!mail || !('html' in mail)) {
     return message.content.isOwnText ? (
-      <p class="hint">
-        This email can't be sent until its values and fallbacks are complete. Send it again over the API.
-      </p>
+      <p class="hint">This email can't be rendered, so it can't be sent. Send a new one over the API.</p>
     ) : (
       <p class="hint">
         This email can't be sent until the message is fixed.{' '}

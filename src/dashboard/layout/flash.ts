@@ -43,7 +43,7 @@ const FLASHES = {
   topics_saved: 'The topics were saved.',
   topic_deleted: 'The topic was deleted.',
   consent_asked: 'The email with the link goes out in a moment.',
-  person_erased: 'The person and all their data were erased.',
+  person_erased: 'The person and their data were erased.',
   sent_on: 'The email was queued. Only suppressions are checked before it is sent.',
   sent_on_paused: 'The email was queued. It waits while sending is paused.',
   resent_none: 'These emails were already sent or removed.',

@@ -121,7 +121,7 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
     </p>
     {perPersonDay !== null && message.content.mail.category !== 'transactional' && (
       <p class="hint">
-        {`A person gets at most ${perPersonDay} ${perPersonDay === 1 ? 'email' : 'emails'} a day from this app. Further emails wait.`}
+        {`A person gets at most ${perPersonDay} lifecycle ${perPersonDay === 1 ? 'email' : 'emails'} a day from this app. Further ones wait.`}
       </p>
     )}
     {checked.sending.isCapturing && (

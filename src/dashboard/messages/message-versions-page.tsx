@@ -20,6 +20,8 @@ type VersionsProps = {
   viewer: Viewer
   message: MessageRow
   versions: ShownVersion[]
+  /** new content replaces the current version */
+  isOverwritten: boolean
   /** the selected version and its predecessor */
   shown: { version: number; content: MessageContent; before: MessageContent | null }
   older: string | null
@@ -36,10 +38,10 @@ export function VersionsPage(props: VersionsProps) {
       page="messages"
       title={message.name}
       tabTitle={`Versions of ${message.name}`}
-      state={describeVersions(message)}
+      state={describeVersions(props)}
       action={
         version !== message.version &&
-        hasRole(viewer.member.role, 'editor') && <RestoreDialog viewer={viewer} message={message} version={version} />
+        hasRole(viewer.member.role, 'editor') && <RestoreDialog {...props} version={version} />
       }
     >
       <MessageTabs viewer={viewer} message={message} page="versions" />
@@ -71,10 +73,10 @@ export function VersionsPage(props: VersionsProps) {
   )
 }
 
-function describeVersions({ status, version }: MessageRow): string {
+function describeVersions({ message: { version }, isOverwritten }: VersionsProps): string {
   const count = version === 1 ? '1 version.' : `${version} versions.`
-  return status === 'draft' && version === 1
-    ? `${count} Saving a draft replaces it. Once the message is live, each change adds a version.`
+  return isOverwritten && version === 1
+    ? `${count} Saving the draft replaces it. Once the message is live, changes add versions.`
     : count
 }
 
@@ -103,14 +105,14 @@ const columnsOf = ({ viewer, message, shown }: VersionsProps, now: number): Colu
   },
 ]
 
-type RestoreProps = Pick<VersionsProps, 'viewer' | 'message'> & { version: number }
+type RestoreProps = Pick<VersionsProps, 'viewer' | 'message' | 'isOverwritten'> & { version: number }
 
-const RestoreDialog = ({ viewer, message, version }: RestoreProps) => (
+const RestoreDialog = ({ viewer, message, isOverwritten, version }: RestoreProps) => (
   <Dialog id="restore" opener="Restore this version" kind="primary" title={`Restore version ${version}?`}>
     <p>
-      {message.status === 'live'
-        ? `It becomes version ${message.version + 1}, and goes live immediately. Waiting emails keep their version.`
-        : `It replaces version ${message.version}.`}
+      {isOverwritten
+        ? `It replaces version ${message.version}.`
+        : `It becomes version ${message.version + 1}${message.status === 'live' ? ', and goes live immediately' : ''}. Waiting emails keep their version.`}
     </p>
     <div class="act">
       <ActionForm

@@ -46,6 +46,7 @@ import { LIVE_CHECKS } from './message-status.tsx'
 import { createTestedEmails } from './tested-emails.ts'
 import { ResultsPage } from './results-page.tsx'
 import { readView } from './results-view.ts'
+import { isOverwrittenBySaving } from '../../messages/message-changes.ts'
 import { VersionsPage } from './message-versions-page.tsx'
 import { listShownVersions } from './version-writers.ts'
 import { MessagesPage } from './messages-page.tsx'
@@ -244,10 +245,11 @@ async function showVersions(deps: PageDependencies, request: Request, viewer: Vi
   const found = await listShownVersions(deps, viewer, { messageId: message.id, before, limit: VERSIONS + 1 })
   const versions = found.slice(0, VERSIONS)
   const number = Number(asked.get('version')) || (versions[0]?.version ?? message.version)
-  const [shown, previous] = [
-    await deps.store.findVersion(message.id, number),
-    await deps.store.findVersion(message.id, number - 1),
-  ]
+  const [shown, previous, hasDeliveries] = await Promise.all([
+    deps.store.findVersion(message.id, number),
+    deps.store.findVersion(message.id, number - 1),
+    deps.store.hasDeliveries(message.id),
+  ])
   if (!shown) return missingAnswer(request, viewer, 'version_unknown')
   const path = new URL(request.url).pathname
   const page = (
@@ -255,6 +257,7 @@ async function showVersions(deps: PageDependencies, request: Request, viewer: Vi
       viewer={viewer}
       message={message}
       versions={versions}
+      isOverwritten={isOverwrittenBySaving(message, () => hasDeliveries)}
       shown={{ version: number, content: shown.content, before: previous?.content ?? null }}
       newest={before === null ? null : path}
       older={found.length > VERSIONS ? `${path}?before=${versions.at(-1)?.version}` : null}

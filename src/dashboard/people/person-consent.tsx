@@ -37,10 +37,12 @@ export function ConsentSection({ viewer, person, consents, isOptInOn }: ConsentP
       {shown ? (
         <Evidence consent={shown} asked={consents.length} />
       ) : (
-        <p class="hint">No email has asked this person yet.</p>
+        <p class="hint">This person hasn't been asked yet.</p>
       )}
       {isPending && isOptInOn && hasRole(viewer.member.role, 'editor') && (
-        <ActionForm action={`${personPath(viewer.app.publicId, person.id)}/ask`}>Ask again</ActionForm>
+        <ActionForm action={`${personPath(viewer.app.publicId, person.id)}/ask`}>
+          {shown ? 'Ask again' : 'Ask'}
+        </ActionForm>
       )}
     </section>
   )

@@ -193,11 +193,12 @@ const EraseSection = ({ viewer, person }: PersonProps) =>
   hasRole(viewer.member.role, 'owner') ? (
     <section>
       <h2>Erase</h2>
-      <p class="hint">Deletes this person and all their data. This can't be undone.</p>
+      <p class="hint">Deletes this person and their data. This can't be undone.</p>
       <Dialog id="erase" opener="Erase this person" kind="danger" title={`Erase ${person.email}?`}>
         <p>
-          This deletes the person and all their data: events, page views, emails, tags and fields. Event counts stay.
-          People counts and message results no longer include this person.
+          This deletes the person and their data: events, page views, emails, tags and fields. Event counts stay. If the
+          address is suppressed or unsubscribed from a topic, a hash of it stays. People counts and message results no
+          longer include this person.
         </p>
         <ActionForm action={`${personPath(viewer.app.publicId, person.id)}/erase`} kind="danger">
           Erase {person.email}

@@ -58,7 +58,7 @@ const OptInFields = ({ text }: { text: OptInForm }) => (
     <Toggle
       name="isOn"
       label="Ask people to confirm their address"
-      hint='Only those who are added with "consent": "pending".'
+      hint='Only people added with "consent": "pending", or asked by a member.'
       isOn={text.isOn}
     />
     <Toggle

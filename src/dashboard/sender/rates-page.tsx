@@ -168,7 +168,7 @@ const BrakeSection = ({ facts, refused, releasedAt, now }: RatesProps) => {
       </p>
       {mail.brake && isOwner(viewer) && (
         <Dialog id="release" opener="Release the brake" title="Release the brake?">
-          <p>Waiting lifecycle emails are sent. From then on, the brake counts only newer emails.</p>
+          <p>Waiting lifecycle emails are checked again and sent. From then on, the brake counts only newer emails.</p>
           <ActionForm action={`${pathOf(viewer.app.publicId, 'sender/rates')}/release`} kind="primary">
             Release the brake
           </ActionForm>

@@ -329,6 +329,23 @@ describe('restoring a version', () => {
     )
   })
 
+  test('says that only a draft without deliveries is replaced', async () => {
+    const said = async () => textOf((await pages.browser.get(`${pages.path}/versions?version=1`)).html, '#restore p')
+    await pages.press(pages.path, 'live', { 'mail.subject': 'One', wait: 'minutes', 'wait.minutes': '30' })
+    await save('Two')
+    await pages.press(pages.path, 'paused')
+    expect(await said()).toEqual(['It becomes version 3. Waiting emails keep their version.'])
+    await pages.press(pages.path, 'draft')
+    expect(await said()).toEqual(['It replaces version 2.'])
+    await pages.press(pages.path, 'live')
+    await pages.event()
+    await pages.press(pages.path, 'paused')
+    await pages.press(pages.path, 'draft')
+    expect(await said()).toEqual(['It becomes version 3. Waiting emails keep their version.'])
+    await pages.press(pages.path, 'restore 1')
+    expect(await pages.draft()).toMatchObject({ version: 3, status: 'draft' })
+  })
+
   test('names the command line as a tool', async () => {
     const { id, name, content, status } = await pages.draft()
     const by = { accountId: pages.begun.accountId, appId: pages.app.id, actor: 'cli', at: pages.clock.now() }

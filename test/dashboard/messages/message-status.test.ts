@@ -196,7 +196,7 @@ describe('going live', () => {
     expect(await textOf(html, '#go-live p')).toEqual([
       "These don't stop you from going live:",
       expect.stringContaining('It applies to new events only'),
-      expect.stringContaining('A person gets at most 1 email a day from this app.'),
+      expect.stringContaining('A person gets at most 1 lifecycle email a day from this app.'),
       expect.stringMatching(/but not as sent.*can send them from the outbox/),
     ])
   })
@@ -283,7 +283,7 @@ describe('going live', () => {
     await pages.set({ perPersonDay: 3 })
     const { html } = await pages.browser.get(pages.path)
     expect((await textOf(html, '#go-live p')).join(' ')).toContain(
-      'A person gets at most 3 emails a day from this app. Further emails wait.',
+      'A person gets at most 3 lifecycle emails a day from this app. Further ones wait.',
     )
   })
 

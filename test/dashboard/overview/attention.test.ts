@@ -129,7 +129,7 @@ describe('each problem has one link', () => {
     [
       'a paused app',
       { mail: { ...mail, pause: { server: 'smtp.example.com', isOwn: true, reason: 'x', until: 5 } } },
-      ['The mail server refuses this app. Emails wait', 'Check the mail server', '/apps/app_1/sender/server'],
+      ["The mail server refuses this app's emails. They wait", 'Check the mail server', '/apps/app_1/sender/server'],
     ],
     [
       'a mail server that does not answer',

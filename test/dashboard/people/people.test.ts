@@ -424,7 +424,7 @@ describe('erasing', () => {
     const { status, location } = await erase(browser)
     expect([status, location]).toEqual([303, pages.at('people')])
     const html = await see()
-    expect(await textOf(html, '[role=status]')).toEqual(['Done: The person and all their data were erased.'])
+    expect(await textOf(html, '[role=status]')).toEqual(['Done: The person and their data were erased.'])
     expect([await emailsOf(html), (await browser.get(path)).status]).toEqual([[], 404])
     expect((await browser.post(`${path}/erase`)).status).toBe(404)
   })
@@ -443,7 +443,7 @@ describe('erasing', () => {
     })
     const before = await read()
     expect(await textOf((await browser.get(await pathOfNewest())).html, 'dialog p')).toEqual([
-      'This deletes the person and all their data: events, page views, emails, tags and fields. Event counts stay. People counts and message results no longer include this person.',
+      'This deletes the person and their data: events, page views, emails, tags and fields. Event counts stay. If the address is suppressed or unsubscribed from a topic, a hash of it stays. People counts and message results no longer include this person.',
     ])
     await erase(browser)
     const after = await read()
