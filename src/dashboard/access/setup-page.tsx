@@ -16,7 +16,7 @@ export function SetupPage({ token, input, errors = [], notice }: SetupPageProps)
   // the page never has the password
   const isAgain = notice !== undefined || (errors.length > 0 && errors.every(({ field }) => field !== 'password'))
   return (
-    <Layout title="Set up Eventpost" lead="This creates your account, your app and its first API key.">
+    <Layout title="Set up Eventpost" lead="This creates your account, your app and your first API key.">
       <Form
         action="/setup"
         hidden={{ token }}

@@ -59,7 +59,7 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
     remedy: (
       <p>
         Browsers send one of them with every form. If you use a browser, a proxy is probably removing them: configure it
-        to forward both. Programs use the <a href="/api/v1/docs">API</a> instead.
+        to forward both. Programs use the <a href="/docs/api">API</a> instead.
       </p>
     ),
   },

@@ -56,7 +56,7 @@ export function MessagesPage({ viewer, mail, all, messages, after, hasMore }: Me
       <MailNotices viewer={viewer} state={mail} />
       {all.length === 0 ? (
         <EmptyState title="No messages" next={isEditor ? write : undefined}>
-          A message is an email that is sent automatically, such as when someone leaves before their results were ready.
+          A message is an email that is sent automatically, such as when someone leaves before their results are ready.
         </EmptyState>
       ) : (
         <>

@@ -370,6 +370,6 @@ const Nobody = ({ viewer }: { viewer: Viewer }) => (
     title="No people yet"
     next={<ButtonLink href={pathOf(viewer.app.publicId, 'activation')}>Send the first event</ButtonLink>}
   >
-    Your server adds people with their first event or through the API. You can also add one here.
+    Your server adds people through the API, alone or with their first event. You can also add one here.
   </EmptyState>
 )

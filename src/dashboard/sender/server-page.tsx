@@ -467,7 +467,7 @@ const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
   <>
     <p class="hint">
       Optional. A script can send bounces from your own mail server, or your provider's reports, to this URL, signed
-      with a secret that you create here. See <a href={REPORT_DOCS}>Report a bounce</a>.
+      with a secret that an owner creates here. See <a href={REPORT_DOCS}>Report a bounce</a>.
     </p>
     <Values>
       <Value id="report-url" name="URL">

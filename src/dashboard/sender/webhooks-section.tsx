@@ -64,7 +64,7 @@ const SecretUrl = ({ facts, provider: { name, hooks } }: Props) => {
   if (!isSet(facts, hooks)) {
     return (
       <>
-        <p>No webhook URL yet, so bounces stay unknown.</p>
+        <p>{`No webhook URL yet, so ${name} can't report bounces.`}</p>
         {isOwner(viewer) && <ActionForm {...form}>Create the webhook URL</ActionForm>}
       </>
     )

@@ -55,7 +55,7 @@ describe('webhooks', () => {
 
   test('of Postmark have a secret URL, which is shown once', async () => {
     await viaPostmark()
-    expect(await textIn(await see())).toContain('No webhook URL yet, so bounces stay unknown.')
+    expect(await textIn(await see())).toContain("No webhook URL yet, so Postmark can't report bounces.")
     const { status, html } = await browser.submit(PAGE(), at('url'))
     const { postmark: token = 'none' } = await secrets()
     expect([status, token.length]).toEqual([200, 22])
