@@ -105,7 +105,9 @@ function describeRule(isRequired: boolean, without: number, isOnlyViewer: boolea
   if (!isRequired && isOnlyViewer) return "You haven't set it up yet. Set it up for yourself before you require it."
   const people = without === 1 ? '1 member has' : `${without} members have`
   if (isRequired)
-    return without === 0 ? 'All members use it.' : `${people} yet to set it up, and can open only Your profile until then.`
+    return without === 0
+      ? 'All members use it.'
+      : `${people} yet to set it up, and can open only Your profile until then.`
   if (without === 0) return 'All members use it already.'
   return `${people} not set it up. Once you require it, they can open only Your profile until they do.`
 }

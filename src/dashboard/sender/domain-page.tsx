@@ -175,8 +175,8 @@ const OtherDomain = ({ settings, mailRoute: { from } }: SenderFacts) => {
   const isAligned = sender === key.domain || sender.endsWith(`.${key.domain}`) || key.domain.endsWith(`.${sender}`)
   return isAligned ? null : (
     <Notice kind="caution">
-      Emails come from {sender}, but the key is for {key.domain}, so its signature doesn't count for DMARC. Create a key for{' '}
-      {sender}.
+      Emails come from {sender}, but the key is for {key.domain}, so its signature doesn't count for DMARC. Create a key
+      for {sender}.
     </Notice>
   )
 }

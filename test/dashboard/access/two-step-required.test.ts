@@ -34,11 +34,11 @@ test('an owner must use it first, and only owners require it', async () => {
   expect(await textOf((await eve.get(pages.at('members'))).html, '#two-step')).toEqual([])
   await turnOn(pages, owner)
   expect(await sectionOf()).toEqual([
-    "1 member has not set it up. Once you require it, they can open only Your profile until they do.",
+    '1 member has not set it up. Once you require it, they can open only Your profile until they do.',
   ])
   expect(await actionOf()).toEqual(['Require it for all members'])
   expect((await rule('yes')).status).toBe(303)
-  expect(await sectionOf()).toEqual(["1 member has yet to set it up, and can open only Your profile until then."])
+  expect(await sectionOf()).toEqual(['1 member has yet to set it up, and can open only Your profile until then.'])
 })
 
 test('a member without it can open only their own page', async () => {
