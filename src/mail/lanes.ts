@@ -62,7 +62,7 @@ type Waiting = { lane: Lane; begin: () => void; prepare: () => void }
 /** `tries`: an email that tries whether the server accepts more. */
 type Free = { appId: number; lane: Lane; tries: number | null }
 
-/** These apps may claim so many emails together. `first`: emails that come before others. */
+/** `most`: emails that these apps may claim together. `first`: emails that are claimed before others. */
 export type ClaimPlan = { apps: number[]; most: number; first: number[] }
 
 type Options = {

@@ -32,8 +32,8 @@ const LEFT_IDS = idsOf(10_000)
 export const DATABASE_NOW = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)'
 
 /**
- * Of a row with `held_until`: another server's clock, which was ahead, gave the lease. It ends much later than a lease can;
- * twice, so that a clock that is set back a little ends none.
+ * Of a row with `held_until`: the lease was given by a database server whose clock was ahead. The limit is at least twice
+ * the lease, so that no lease ends when a clock is set back a little.
  */
 const isAhead = (leases: number, leaseMs: number): string => `held_until > ${DATABASE_NOW} + ${leases * leaseMs}`
 const hasEnded = (leaseMs: number, leases = 2): string =>
@@ -41,7 +41,7 @@ const hasEnded = (leaseMs: number, leases = 2): string =>
 /** Of a row of `instances`. */
 export const IS_AHEAD = isAhead(2, NUMBER_LEASE_MS)
 export const HAS_ENDED = hasEnded(NUMBER_LEASE_MS)
-/** Later than the lease of an instance that is not ahead itself, whenever each of both was renewed. */
+/** For claims, which are taken from an instance only if it stopped. Leases are renewed seconds apart, so the limit is higher. */
 export const HAS_SURELY_ENDED = hasEnded(NUMBER_LEASE_MS, 3)
 const IS_DUTY_FREE = hasEnded(DUTY_LEASE_MS)
 
