@@ -132,7 +132,7 @@ export function createWindow({ now, monotonicMs }: Pick<Clock, 'now' | 'monotoni
   }
 }
 
-/** Other instances may send these emails, and members may cancel them, so that they are never removed here. */
+/** Without a limit, emails that another instance sends, or a member cancels, would stay here. */
 const MOST_REFUSED = 1_000
 
 function noteRefusedEmail({ refused }: Mailing, id: number, dueAt: number): void {
