@@ -70,6 +70,7 @@ describe('a new user', () => {
 
       // Back leads to Activation, not to the form that can't be sent again
       await page.click('nav >> text=API keys')
+      await page.waitForURL('**/keys')
       await page.goBack()
       expect(new URL(page.url()).pathname).toBe(`/apps/${app}/activation`)
       expect(await textOf(page, 'h1')).toBe('Activation')
