@@ -55,6 +55,9 @@ export async function someInOrder<T>(items: Iterable<T>, isWanted: (item: T) => 
 }
 
 /** Starts all, in their order, before it waits for any. */
+export const mapTogether = <T, Result>(items: Iterable<T>, map: (item: T) => Promise<Result>): Promise<Result[]> =>
+  Promise.all(Array.from(items, map))
+
 export async function eachTogether<T>(items: Iterable<T>, run: (item: T) => Promise<void>): Promise<void> {
   const all = Array.from(items, run)
   if (all.length > 0) await Promise.all(all)

@@ -90,7 +90,7 @@ export function prepareDeliveryStatements(db: Sql) {
   return {
     claim: db.prepare(
       `UPDATE deliveries SET state = 'claimed', claimed_by = ?, claimed_until = ?, attempt = attempt + 1, updated_at = ?
-       WHERE id = ?`,
+       WHERE ${dialect.isOneOf('id')}`,
     ),
     extend: db.prepare(
       `UPDATE deliveries SET claimed_until = ? WHERE id = ? AND claimed_by = ? AND attempt = ? AND state = 'claimed'`,

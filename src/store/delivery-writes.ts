@@ -1,5 +1,5 @@
 import type { Sql } from './engine/sql.ts'
-import { mapInOrder } from '../core/in-order.ts'
+import { mapInOrder, mapTogether } from '../core/in-order.ts'
 import { createAudit, type Done, DONE } from './audit.ts'
 import type { Comparisons } from './compared-people.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
@@ -135,11 +135,13 @@ export function createDeliveryWrites({
     await follow(row.id, row, at)
   }
 
-  const take = async (id: number, { claimedBy, now, leaseMs }: Claiming): Promise<DeliveryWork | null> => {
-    await statements.claim.run(claimedBy, now + leaseMs, now, id)
-    const work = await reads.findWork(id)
-    if (work === null) await end(id, now, { state: 'skipped', reason: 'gone' })
-    return work
+  const take = async (ids: number[], { claimedBy, now, leaseMs }: Claiming): Promise<DeliveryWork[]> => {
+    if (ids.length === 0) return []
+    await statements.claim.run(claimedBy, now + leaseMs, now, JSON.stringify(ids))
+    const works = await mapTogether(ids, reads.findWork)
+    for (const [index, id] of ids.entries())
+      if (works[index] === null) await end(id, now, { state: 'skipped', reason: 'gone' })
+    return works.filter((work) => work !== null)
   }
 
   const endUnfit = async (unfit: UnfitEvent[], at: number): Promise<void> => {
@@ -186,8 +188,7 @@ export function createDeliveryWrites({
   return {
     /** Decides here, while the pages are cached; `decisions` has the order of `works`. */
     async claimDeliveries(claiming: Claiming): Promise<PackedClaim> {
-      const ids = await queue.listDue(claiming)
-      const works = (await mapInOrder(ids, (id) => take(id, claiming))).filter((work) => work !== null)
+      const works = await take(await queue.listDue(claiming), claiming)
       const decisions = await decideAll(works, claiming.now)
       for (const [index, work] of works.entries()) {
         const decided = decisions[index]

@@ -1,6 +1,6 @@
 import type { Dialect, Sql } from './engine/sql.ts'
 import { newestIdAt } from '../core/ids.ts'
-import { mapInOrder } from '../core/in-order.ts'
+import { mapTogether } from '../core/in-order.ts'
 import type { createDeliveryReads } from './deliveries.ts'
 import { createHistoryReads, createUnindexedViews, createViewReads } from './events.ts'
 import type { DecisionReads, DeliveryDecision, DeliveryRules } from './delivery-rules.ts'
@@ -86,7 +86,7 @@ export function createDeciding(db: Sql, deliveries: DeliveryReads, { decide, dec
     async decideAll(works: readonly DeliveryWork[], at: number): Promise<(Decided | null)[]> {
       const lastId = await findLastId(at)
       const reading = works.length > 1 ? await readsOfGroup(works) : reads()
-      return await mapInOrder(works, async (work) => {
+      return await mapTogether(works, async (work) => {
         try {
           return { ...(await decide(reading, work, at)), basis: basisOf(work, lastId) }
         } catch {

@@ -1,4 +1,5 @@
 import type { Sql } from './engine/sql.ts'
+import { createTurns } from '../core/in-order.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { StartMessages } from './start-writes.ts'
@@ -29,6 +30,8 @@ export function createFollowUps({ db, live, start, rules }: Parts) {
      FROM deliveries JOIN contacts ON contacts.id = deliveries.contact_id LEFT JOIN events ON events.id = event_id
      WHERE deliveries.id = ? AND handed_at IS NOT NULL`,
   )
+  // emails may end beside each other, but only one batch is planned at a time
+  const startInTurn = createTurns(start)
   return async (deliveryId: number, { appId, messageId }: Sent, at: number): Promise<void> => {
     const messages = (await live.of(appId)).byMessage.get(messageId)
     if (messages === undefined) return
@@ -36,6 +39,6 @@ export function createFollowUps({ db, live, start, rules }: Parts) {
     if (!email || !rules.isFirstSend({ byHand: email.byHand === 1, record: email.record })) return
     const { eventId, properties, handedAt: occurredAt } = email
     const person = { appId, email: email.email, at, idempotency: null }
-    await start([{ ...person, messages, trigger: String(deliveryId), eventId, properties, occurredAt }])
+    await startInTurn([{ ...person, messages, trigger: String(deliveryId), eventId, properties, occurredAt }])
   }
 }

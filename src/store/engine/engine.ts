@@ -127,7 +127,12 @@ const PLANNED: ReadonlySet<WriteName> = new Set([
 /** Whether its people are looked for before all else. */
 export const isPlanned = ({ name }: Pick<Job, 'name'>): boolean => name === 'recordEventText' || PLANNED.has(name)
 
-/** Runs jobs in their order: planned writes that follow each other as one batch. */
+const NONE: ReadonlySet<Job> = new Set()
+
+/**
+ * Runs jobs in their order: planned writes that follow each other as one batch. `apart`: jobs that don't wait for each
+ * other, and aren't planned.
+ */
 export function createJobs({ writes, runPlanned, readEvent }: Parts) {
   const runOne = ({ name, input }: Job): Promise<Outcome> =>
     (writes[name as keyof typeof writes] as (input: Job['input']) => Promise<Outcome>)(input)
@@ -142,12 +147,20 @@ export function createJobs({ writes, runPlanned, readEvent }: Parts) {
     return PLANNED.has(job.name) ? { index, write: job as PlannedWrite, reading: null } : null
   }
 
-  return async (jobs: readonly Job[]): Promise<Outcome[]> => {
+  return async (jobs: readonly Job[], apart = NONE): Promise<Outcome[]> => {
     const outcomes: Outcome[] = []
     let batch: PlannedWrite[] = []
     let reads: Read[] = []
+    let open: Promise<void>[] = []
+    const awaitOpen = async (): Promise<void> => {
+      if (open.length === 0) return
+      await Promise.all(open)
+      open = []
+    }
+    const runAlone = async (job: Job, index: number): Promise<void> => void (outcomes[index] = await runOne(job))
     const runBatch = async (): Promise<void> => {
       if (batch.length === 0) return
+      await awaitOpen()
       const planned = await runPlanned(batch)
       for (const [position, { index, reading }] of reads.entries()) {
         const outcome = planned[position] as PlannedOutcome
@@ -160,13 +173,18 @@ export function createJobs({ writes, runPlanned, readEvent }: Parts) {
       const found = read(job, index)
       if (found === null) {
         await runBatch()
-        outcomes[index] = await runOne(job)
+        if (apart.has(job)) open.push(runAlone(job, index))
+        else {
+          await awaitOpen()
+          await runAlone(job, index)
+        }
       } else if ('write' in found) {
         batch.push(found.write)
         reads.push(found)
       } else outcomes[index] = found
     }
     await runBatch()
+    await awaitOpen()
     return outcomes
   }
 }

@@ -12,7 +12,7 @@ import { describeFault, isMoved, isPassingFault, mostTries, UnknownCommit } from
 import type { AppLook, Instance } from './instance.ts'
 import { createLanes } from './lanes.ts'
 import { createPostgresParts } from './parts.ts'
-import { keyOfPerson, lockPeopleOf, personOf } from './people-locks.ts'
+import { keyOfPerson, listApart, lockPeopleOf, personOf } from './people-locks.ts'
 
 const RETRY_MS = 5
 /** Much less than a group takes under load. */
@@ -175,8 +175,8 @@ function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rul
   const { writes, names, runPlanned, live } = created
   const runAll = createJobs({ writes, runPlanned, readEvent })
 
-  const runInTurn = async (jobs: Job[]): Promise<Outcome[]> => {
-    if (!jobs.some(isDuty)) return await runAll(jobs)
+  const runInTurn = async (jobs: Job[], apart: ReadonlySet<Job>): Promise<Outcome[]> => {
+    if (!jobs.some(isDuty)) return await runAll(jobs, apart)
     const epoch = await instance.takeDuty(postgres.run)
     const isRefused = (job: Job): boolean => isDuty(job) && !isOfTurn(job, epoch)
     const outcomes = await runAll(jobs.filter((job) => !isRefused(job)))
@@ -188,11 +188,10 @@ function createLane(postgres: Postgres, { instance, lane, sealer, readEvent, rul
       // planned writes begin with their people, and look around with them
       const arePlanned = jobs.every(isPlanned)
       await parts.open([...listLimits(jobs)], arePlanned ? null : look([], jobs.some(changesSettings)))
-      if (!arePlanned) {
-        await parts.opened()
-        await lockPeopleOf(postgres.run, jobs, readEvent)
-      }
-      const outcomes = await runInTurn(jobs)
+      if (!arePlanned) await parts.opened()
+      const locked = arePlanned ? null : lockPeopleOf(postgres.run, jobs, readEvent)
+      const [apart] = await Promise.all([listApart(postgres.run, jobs), locked])
+      const outcomes = await runInTurn(jobs, apart)
       await parts.finish()
       return outcomes
     }, parts.flush)

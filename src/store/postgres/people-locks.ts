@@ -121,6 +121,22 @@ function namedBy(job: Job, readEvent: ReadEvent): Named {
   return person === null ? {} : { people: [person] }
 }
 
+const PEOPLE_OF_DELIVERIES = numberValues(
+  `SELECT id, contact_id AS person FROM deliveries WHERE ${POSTGRES.isOneOf('id')}`,
+)
+/** They change nothing but what is of their email and its person. */
+const OF_ONE_EMAIL: ReadonlySet<WriteName> = new Set(['markHanded', 'markSent'])
+
+/** The jobs that are each about an email of another person, which stays the same: they need not wait for each other. */
+export async function listApart(run: Run, jobs: readonly Job[]): Promise<Set<Job>> {
+  const emails = (jobs as readonly Job<'markHanded' | 'markSent'>[]).filter(({ name }) => OF_ONE_EMAIL.has(name))
+  if (emails.length < 2) return new Set()
+  const rows = await run(PEOPLE_OF_DELIVERIES, [JSON.stringify(emails.map(({ input }) => input.id))])
+  const people = new Map(rows.map(({ id, person }) => [Number(id), Number(person)]))
+  const byPerson = Map.groupBy(emails, ({ input }) => people.get(input.id))
+  return new Set([...byPerson].flatMap(([person, all]) => (person === undefined || all.length > 1 ? [] : all)))
+}
+
 /** Of a group that doesn't only plan: its writes come upon their people one after the other. @throws Outdated */
 export async function lockPeopleOf(run: Run, jobs: readonly Job[], readEvent: ReadEvent): Promise<void> {
   const named = jobs.map((job) => namedBy(job, readEvent))

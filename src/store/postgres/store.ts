@@ -18,7 +18,7 @@ import { commitSafely, type Instance, joinInstances } from './instance.ts'
 import { watchProgress } from './lanes.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
-import { analyzeUnknown } from './statistics.ts'
+import { keepAnalyzed } from './statistics.ts'
 import { describeDenied, findServerFault, listServerRisks, readServerFacts } from './server-facts.ts'
 
 type OpenOptions = {
@@ -71,13 +71,13 @@ export async function openPostgresStore(location: PostgresLocation, options: Ope
   instance.start()
   const beat = () => heart.run('SELECT 1', [])
   const stopHeartbeat = startHeartbeat({ beat, listenTo: [postgres.listen, writing.listen, leases.listen] })
-  // beside the first requests, because it may take a minute; it only affects speed
-  void analyzeUnknown(postgres).catch(() => {})
+  const stopAnalyzing = keepAnalyzed(postgres)
   const sizes = createSizes(postgres)
   const channel = createPostgresEngine(writing, { instance, sealer, readEvent, rules })
   const { commit, isStuck } = watchProgress(channel.commit)
   const close = async (): Promise<void> => {
     stopHeartbeat()
+    stopAnalyzing()
     // its leases end by themselves, too
     await instance.leave().catch(() => {})
     await disconnect()

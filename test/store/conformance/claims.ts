@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test'
-import type { MailSettings } from '../../../src/store/message-types.ts'
+import type { Claim, DeliveryRow, MailSettings, MessageContent } from '../../../src/store/message-types.ts'
 import { AT, DAY, done, type Fresh, HOUR } from '../samples.ts'
 import { createQueue, MINUTE, RECORD } from './delivery-queue.ts'
+
+const claimOf = ({ id, attempt }: DeliveryRow): Claim => ({ id, claimedBy: 'a', attempt, at: AT + HOUR })
 
 /** What the sender asks of the store: who sends what, when, and when again. */
 export function testClaims(store: Fresh): void {
@@ -204,5 +206,31 @@ export function testClaims(store: Fresh): void {
     expect(await store().markHanded({ ...first, record: RECORD })).toEqual({ isMarked: true })
     expect(await store().markHanded({ ...second, record: RECORD })).toEqual({ isMarked: false, because: 'perDay' })
     expect((await list(app))[1]).toMatchObject({ state: 'deferred', reason: 'perDay', dueAt: first.at + DAY })
+  })
+  test('of two emails to one person handed over at once with those to others, the second waits for the limit', async () => {
+    const app = await createApp()
+    await store().setMailSettings({ ...app, settings: { perPersonDay: 1 } })
+    await queue(app, 2)
+    const others = ['bob@example.com', 'cy@example.com', 'dora@example.com']
+    for (const email of others) await queue(app, 1, email)
+    const claims = (await claim(app, 9)).map(({ delivery }) => claimOf(delivery))
+    const marked = await Promise.all(
+      claims.map(async (one) => done(await store().markHanded({ ...one, record: RECORD }))),
+    )
+    expect(marked.filter(({ isMarked }) => isMarked)).toHaveLength(4)
+    expect(marked).toContainEqual({ isMarked: false, because: 'perDay' })
+  })
+
+  test('emails that are sent at once each start the messages that follow them', async () => {
+    const app = await createApp()
+    const content: MessageContent = { trigger: { message: 'M' }, mail: { subject: 'S', body: 'B' } }
+    const drafts = [{ id: null, name: 'After', status: 'live', content }] as const
+    done(await store().saveMessages({ ...app, drafts: [...drafts] }))
+    const people = ['ada', 'bob', 'cy', 'dora'].map((name) => `${name}@example.com`)
+    for (const email of people) await queue(app, 1, email)
+    const claims = (await claim(app, 9)).map(({ delivery }) => claimOf(delivery))
+    await Promise.all(claims.map((one) => store().markHanded({ ...one, record: RECORD })))
+    await Promise.all(claims.map((one) => store().markSent(one)))
+    expect((await stateOf(app)).toSorted()).toEqual([...people.map(() => 'sent'), ...people.map(() => 'waiting')])
   })
 }

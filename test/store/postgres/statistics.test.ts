@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { connectPostgres, type Postgres } from '../../../src/store/postgres/connection.ts'
 import { migrate } from '../../../src/store/postgres/migrations.ts'
-import { analyzeUnknown } from '../../../src/store/postgres/statistics.ts'
+import { analyzeUnknown, keepAnalyzed } from '../../../src/store/postgres/statistics.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
 
@@ -45,4 +45,13 @@ test('an instance that starts lets PostgreSQL analyze large tables that it never
   while ((await listKnown()).length < 2) await new Promise(setImmediate)
   expect(await listKnown()).toEqual(['contacts', 'events'])
   await store.close()
+}, 60_000)
+
+test('a table that is filled while an instance runs is analyzed, too', async () => {
+  const end = keepAnalyzed(postgres, 10)
+  expect(await listKnown()).toEqual(['contacts', 'events'])
+  await postgres.runScript(`INSERT INTO topics (id, app_id, name, created_at)
+    SELECT n, 1, 'Topic ' || n, 0 FROM generate_series(2, 2000) AS t (n)`)
+  while ((await listKnown()).length < 3) await new Promise(setImmediate)
+  end()
 }, 60_000)

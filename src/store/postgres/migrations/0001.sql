@@ -1026,8 +1026,9 @@ CREATE FUNCTION was_sent(state text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $
 CREATE FUNCTION is_hard_bounce(state text, bounce text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT state = 'bounced' AND coalesce(bounce, 'hard') = 'hard' $$;
 
+-- Functions that write are in PL/pgSQL, which plans them once per connection: those in SQL are planned with each call.
 -- sign: 1 adds the delivery, -1 takes it away
-CREATE FUNCTION count_delivery(d deliveries, sign bigint) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION count_delivery(d deliveries, sign bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
   INSERT INTO message_days_parts AS old
     (app_id, message_id, day, outcome, reason, part, emails, came_back, opened, reached_goal)
   SELECT d.app_id, d.message_id, day_of_id(d.id), delivery_outcome(d.held_back_at, d.state), delivery_reason(d.state, d.reason),
@@ -1036,21 +1037,21 @@ CREATE FUNCTION count_delivery(d deliveries, sign bigint) RETURNS void LANGUAGE 
   WHERE d.joined_to IS NULL
   ON CONFLICT (message_id, day, outcome, reason, app_id, part) DO UPDATE SET emails = old.emails + excluded.emails,
     came_back = old.came_back + excluded.came_back, opened = old.opened + excluded.opened,
-    reached_goal = old.reached_goal + excluded.reached_goal $$;
+    reached_goal = old.reached_goal + excluded.reached_goal; END $$;
 
 CREATE FUNCTION count_reports(d deliveries, delivered bigint, bounced bigint, complained bigint)
-RETURNS void LANGUAGE sql AS $$
+RETURNS void LANGUAGE plpgsql AS $$ BEGIN
   INSERT INTO message_reports_parts AS old (app_id, message_id, day, part, delivered, bounced, complained)
   VALUES (d.app_id, d.message_id, day_of_id(d.id), own_part(), delivered, bounced, complained)
   ON CONFLICT (message_id, day, app_id, part) DO UPDATE SET delivered = old.delivered + excluded.delivered,
-    bounced = old.bounced + excluded.bounced, complained = old.complained + excluded.complained $$;
+    bounced = old.bounced + excluded.bounced, complained = old.complained + excluded.complained; END $$;
 
 CREATE FUNCTION count_mail(app bigint, on_day bigint, sent bigint, bounced bigint, complained bigint)
-RETURNS void LANGUAGE sql AS $$
+RETURNS void LANGUAGE plpgsql AS $$ BEGIN
   INSERT INTO mail_days_parts AS old (app_id, day, part, sent, bounced, complained)
   VALUES (app, on_day, own_part(), sent, bounced, complained)
   ON CONFLICT (app_id, day, part) DO UPDATE SET sent = old.sent + excluded.sent,
-    bounced = old.bounced + excluded.bounced, complained = old.complained + excluded.complained $$;
+    bounced = old.bounced + excluded.bounced, complained = old.complained + excluded.complained; END $$;
 
 CREATE FUNCTION note_delivery() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -1146,23 +1147,23 @@ BEGIN
   RETURN NULL;
 END $$;
 
-CREATE FUNCTION count_result(r people_results, sign bigint) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION count_result(r people_results, sign bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
   INSERT INTO people_result_days_parts AS old (app_id, kind, day, part, people)
   SELECT r.app_id, kind, at / 86400000, own_part(), sign
   FROM (VALUES (0, r.emailed_at), (1, r.came_back_at), (2, r.seen_at)) AS times (kind, at) WHERE at IS NOT NULL
-  ON CONFLICT (app_id, kind, day, part) DO UPDATE SET people = old.people + excluded.people $$;
+  ON CONFLICT (app_id, kind, day, part) DO UPDATE SET people = old.people + excluded.people; END $$;
 
 CREATE TRIGGER people_results_noted AFTER INSERT OR UPDATE OR DELETE ON people_results
   FOR EACH ROW EXECUTE FUNCTION note_result_days();
 
-CREATE FUNCTION count_comparison(c compared_people, sign bigint) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION count_comparison(c compared_people, sign bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
   INSERT INTO message_comparisons_parts AS old
     (app_id, message_id, day, is_held_back, is_first, part, people, came_back, opened, reached_goal)
   VALUES (c.app_id, c.message_id, c.decided_at / 86400000, c.is_held_back, c.is_first, own_part(), sign,
     sign * (c.came_back_at IS NOT NULL)::int, sign * (c.opened_at IS NOT NULL)::int, sign * (c.goal_at IS NOT NULL)::int)
   ON CONFLICT (message_id, day, is_held_back, is_first, app_id, part) DO UPDATE SET people = old.people + excluded.people,
     came_back = old.came_back + excluded.came_back, opened = old.opened + excluded.opened,
-    reached_goal = old.reached_goal + excluded.reached_goal $$;
+    reached_goal = old.reached_goal + excluded.reached_goal; END $$;
 
 CREATE FUNCTION note_comparison() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -1194,9 +1195,9 @@ CREATE FUNCTION field_changes(before text, after text) RETURNS json LANGUAGE sql
   WHERE old IS DISTINCT FROM new $$;
 
 -- by the whole key, which starts with the app
-CREATE FUNCTION remove_fields(c contacts) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION remove_fields(c contacts) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
   DELETE FROM contact_fields WHERE (app_id, name, value, contact_id) IN (
-    SELECT c.app_id, key, value, c.id FROM json_each_text(c.fields::json)) $$;
+    SELECT c.app_id, key, value, c.id FROM json_each_text(c.fields::json)); END $$;
 
 CREATE FUNCTION note_contact() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
