@@ -143,14 +143,14 @@ const CHECK_OF: ReadonlyMap<string, CheckName> = new Map([
 
 export const isProblem = ({ state }: Finding): boolean => state === 'bad'
 
-/** "2 problems found.", "Everything works." */
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
+/** "2 problems, 1 recommendation.", "No problems found." */
 export function summarize(findings: readonly Finding[]): string {
   const problems = findings.filter(isProblem).length
   const cautions = findings.filter(({ state }) => state === 'caution').length
-  if (problems > 0) return problems === 1 ? '1 problem found.' : `${problems} problems found.`
-  if (cautions > 0)
-    return cautions === 1 ? 'No problems, 1 recommendation.' : `No problems, ${cautions} recommendations.`
-  return 'No problems found.'
+  const about = problems === 0 ? 'No problems' : counted(problems, 'problem')
+  return cautions === 0 ? `${about} found.` : `${about}, ${counted(cautions, 'recommendation')}.`
 }
 
 function aboutData({ data: { location, isLocal, bytes, schemaVersion } }: DoctorFacts): Finding {
