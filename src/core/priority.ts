@@ -7,3 +7,38 @@ const NICENESS = { some: 5, little: 10 }
 export function yieldToServer(share: keyof typeof NICENESS): void {
   if (process.platform === 'linux') setPriority(0, Math.max(getPriority(0), NICENESS[share]))
 }
+
+/** As long as one event may wait. */
+const PART_MS = 5
+/** While others are served, a thread works for a seventh of the time. */
+const REST = 6
+
+/** ms, of one clock and of this thread. */
+export type Times = { monotonicMs: () => number; usedMs: () => number; sleep: (ms: number) => Promise<void> }
+
+const TIMES: Times = {
+  monotonicMs: () => performance.now(),
+  usedMs: () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1_000
+  },
+  sleep: Bun.sleep,
+}
+
+/**
+ * Even at the lowest priority, a thread that never sleeps takes a third of the events that the server could accept.
+ * `isServing`: whether the server was busy with others since the last call.
+ * @returns to be awaited between small steps of work
+ */
+export function createRests(
+  isServing: () => boolean,
+  { monotonicMs, usedMs, sleep }: Times = TIMES,
+): () => Promise<void> {
+  let [beganMs, usedBefore] = [monotonicMs(), usedMs()]
+  return async () => {
+    if (monotonicMs() - beganMs < PART_MS) return
+    if (isServing()) await sleep(REST * (usedMs() - usedBefore))
+    beganMs = monotonicMs()
+    usedBefore = usedMs()
+  }
+}

@@ -13,6 +13,21 @@ export const openStoreAt = (
 ): Promise<Store> => ('folder' in location ? openStore(location.folder, options) : openPostgresStore(location, options))
 
 /** For a thread that only reads. `sql`: its statements; close it after. */
+/** Whether others wrote to a folder's database since the last call. Another connection than the one that reads. */
+export function watchWrites(folder: string): { hasWrites: () => boolean; close: () => void } {
+  const db = openForReading(folder)
+  const version = db.prepare<{ data_version: number }, []>('PRAGMA data_version')
+  let seen = version.get()?.data_version
+  return {
+    hasWrites() {
+      const before = seen
+      seen = version.get()?.data_version
+      return seen !== before
+    },
+    close: () => db.close(),
+  }
+}
+
 export function openForReadingAt(location: DataLocation): { sql: Sql; close: () => Promise<void> } {
   if ('folder' in location) {
     const db = openForReading(location.folder)

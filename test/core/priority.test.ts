@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createRests } from '../../src/core/priority.ts'
 
 /** proc_pid_stat(5): the nineteenth field; the second, a name in parentheses, may contain spaces. */
 const nicenessOf = (file: string): number => Number(readFileSync(file, 'utf8').split(') ').at(-1)?.split(' ')[16])
@@ -25,4 +26,31 @@ test.skipIf(process.platform !== 'linux')('only the thread that yields gets a lo
   thread.terminate()
   expect(message.data).toEqual([before, Math.max(before, 10)])
   expect(nicenessOf('/proc/self/stat')).toBe(before)
+})
+
+test('work rests six times as long as it ran, while the server is busy', async () => {
+  let [now, used, isServing] = [0, 0, false]
+  const slept: number[] = []
+  const sleep = async (ms: number): Promise<void> => {
+    slept.push(ms)
+    now += ms
+  }
+  const rest = createRests(() => isServing, { monotonicMs: () => now, usedMs: () => used, sleep })
+  const work = async (ms: number, ranMs: number): Promise<void> => {
+    now += ms
+    used += ranMs
+    await rest()
+  }
+  await work(10, 10)
+  expect(slept).toEqual([])
+  isServing = true
+  await work(10, 5)
+  expect(slept).toEqual([30])
+  // short steps count together
+  await work(3, 1)
+  await work(3, 1)
+  expect(slept).toEqual([30, 12])
+  isServing = false
+  await work(10, 10)
+  expect(slept).toEqual([30, 12])
 })

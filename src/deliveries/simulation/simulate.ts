@@ -75,17 +75,20 @@ export type Simulation = {
 
 export type Progress = { done: number; of: number }
 
+/** `most`: triggers. `rest`: is awaited between small steps of reads that don't wait for a server. */
+type Simulating = { most: number; onProgress?: (progress: Progress) => void; rest?: () => Promise<void> }
+
 /** Limits per person are ignored, because they depend on other messages. Tag triggers can't be simulated. */
 export async function simulate(
   reads: SimulationReads,
   input: SimulationInput,
-  { most, onProgress = () => {} }: { most: number; onProgress?: (progress: Progress) => void },
+  { most, onProgress = () => {}, rest }: Simulating,
 ): Promise<Simulation> {
   const { appId, hosts, content, days, now, contactId: onlyId } = input
   const [from, timezone] = [now - days * DAY_MS, readTimezone(input.settings.timezone)]
   const { triggers, hasMore } = await takeNewest(
-    readTriggers(reads, { appId, from, now, timezone, contactId: onlyId }, content),
-    most,
+    readTriggers(reads, { appId, from, now, timezone, contactId: onlyId, rest }, content),
+    { most, rest },
   )
   const lines: SimulationLine[] = []
   const trials = await createTrials(reads, input)
@@ -118,6 +121,7 @@ export async function simulate(
       },
       own,
     )
+    await rest?.()
     done += own.length
     if (done - reported < PROGRESS_EVERY) continue
     onProgress({ done, of: triggers.length })
@@ -134,25 +138,34 @@ export async function simulate(
   }
 }
 
-async function takeNewest(newest: AsyncIterable<TriggerHappening>, most: number) {
+async function takeNewest(newest: AsyncIterable<TriggerHappening>, { most, rest }: Simulating) {
   const triggers: TriggerHappening[] = []
   for await (const trigger of newest) {
+    await rest?.()
     if (triggers.length === most) return { triggers: triggers.reverse(), hasMore: true }
     triggers.push(trigger)
   }
   return { triggers: triggers.reverse(), hasMore: false }
 }
 
-type TriggerRange = { appId: number; from: number; now: number; timezone: string; contactId: number | undefined }
+type TriggerRange = {
+  appId: number
+  from: number
+  now: number
+  timezone: string
+  contactId: number | undefined
+  rest: Simulating['rest']
+}
 
 /** With today's dates. */
 async function readTimed(
   reads: SimulationReads,
-  { from, now, timezone, ...range }: TriggerRange,
+  { from, now, timezone, rest, ...range }: TriggerRange,
   trigger: DateTrigger | InactiveTrigger,
 ): Promise<TriggerHappening[]> {
   const found: TriggerHappening[] = []
   for await (const person of reads.listPeople(range)) {
+    await rest?.()
     for (const { dueAt, trigger: name } of await listDue(trigger, {
       ...person,
       timezone,
