@@ -162,7 +162,7 @@ export function createDeliveryReads(db: Sql, findSource: FindMailSource, { locks
   const work = db.prepare<StoredWork, [number]>(`${workOf(dialect)}${locks ? dialect.lock('deliveries') : ''}`)
   const joinedTo = db.prepare<StoredEvent & { deliveryId: number; triggeredAt: number }, [number]>(JOINED)
   const handedSince = db.prepare<{ at: number; category: Mail['category'] | null }, number[]>(
-    `SELECT DISTINCT deliveries.message_id, handed_at AS at, ${dialect.jsonMember('content', 'mail.category')} AS category
+    `SELECT DISTINCT coalesce(joined_to, deliveries.id) AS email, handed_at AS at, ${dialect.jsonMember('content', 'mail.category')} AS category
      FROM deliveries
      JOIN message_versions
        ON message_versions.message_id = deliveries.message_id AND message_versions.version = deliveries.version

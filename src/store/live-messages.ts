@@ -1,3 +1,4 @@
+import { createLoads } from './caches/loads.ts'
 import { DAY_MS } from '../core/clock.ts'
 import type { Sql } from './engine/sql.ts'
 import { UNSURE, USES_DEDUPE_KEY } from './delivery-states.ts'
@@ -98,9 +99,9 @@ export function createLiveMessages(db: Sql, readSource: FindMailSource) {
           const trigger = timed.find(({ id }) => id === schedule.messageId)?.content.trigger
           return trigger && 'date' in trigger ? [{ ...schedule, trigger }] : []
         })
-  const apps = new Map<number, AppRules>()
-  const contents = new Map<string, MessageContent>()
-  const sources = new Map<string, MailSource>()
+  const apps = createLoads<number, AppRules>(CACHED_APPS)
+  const contents = createLoads<string, MessageContent>(CACHED_APPS)
+  const sources = createLoads<string, MailSource>(CACHED_SOURCES)
   /** apps that get deliveries in the open transaction, or that have got some from another instance */
   const appsWithNewDeliveries = new Set<number>()
 
@@ -142,13 +143,12 @@ export function createLiveMessages(db: Sql, readSource: FindMailSource) {
     return rules
   }
 
-  const of = async (appId: number): Promise<AppRules> => {
-    const cached = apps.get(appId)
-    if (cached) return cached
-    if (apps.size >= CACHED_APPS) apps.clear()
-    const rules = await load(appId)
-    apps.set(appId, rules)
-    return rules
+  const of = (appId: number): Promise<AppRules> => apps.find(appId, () => load(appId))
+
+  const loadContent = async (messageId: number, version: number): Promise<MessageContent> => {
+    const row = await oneVersion.get(messageId, version)
+    if (!row) throw new Error('A delivery refers to a message version that does not exist')
+    return JSON.parse(row.content) as MessageContent
   }
 
   return {
@@ -171,29 +171,12 @@ export function createLiveMessages(db: Sql, readSource: FindMailSource) {
       appsWithNewDeliveries.clear()
     },
     /** @throws if the version is missing: a message cannot be deleted while it has deliveries */
-    async contentOf(messageId: number, version: number): Promise<MessageRow['content']> {
-      const key = `${messageId}:${version}`
-      const cached = contents.get(key)
-      if (cached) return cached
-      const row = await oneVersion.get(messageId, version)
-      if (!row) throw new Error('A delivery refers to a message version that does not exist')
-      if (contents.size >= CACHED_APPS) contents.clear()
-      const content = JSON.parse(row.content) as MessageContent
-      contents.set(key, content)
-      return content
-    },
-    async findSource(messageId: number, version: number): Promise<MailSource | null> {
-      const key = `${messageId}:${version}`
-      const cached = sources.get(key)
-      if (cached) return cached
-      const source = await readSource(messageId, version)
-      if (source === null) return null
-      if (sources.size >= CACHED_SOURCES) sources.clear()
-      sources.set(key, source)
-      return source
-    },
+    contentOf: (messageId: number, version: number): Promise<MessageRow['content']> =>
+      contents.find(`${messageId}:${version}`, () => loadContent(messageId, version)),
+    findSource: (messageId: number, version: number): Promise<MailSource | null> =>
+      sources.find(`${messageId}:${version}`, () => readSource(messageId, version)),
     drop(appId: number): void {
-      apps.delete(appId)
+      apps.drop(appId)
       contents.clear()
       sources.clear()
     },

@@ -77,9 +77,12 @@ export function createClients(url: string, { openMs, ...options }: ClientOptions
         const untilMs = performance.now() + openMs
         const addresses = await listAddresses()
         for (const [index, address] of addresses.entries()) {
-          const [isLast, leftMs] = [index === addresses.length - 1, untilMs - performance.now()]
+          const left = addresses.length - index
+          const isLast = left === 1
+          // the first is the likeliest, since it answered last
+          const share = index === 0 ? Math.min(left, 2) : left
           try {
-            await connectTo(address, isLast ? leftMs : leftMs / 2)
+            await connectTo(address, (untilMs - performance.now()) / share)
             lastAddress = address
             return
           } catch (error) {

@@ -207,6 +207,16 @@ export function testClaims(store: Fresh): void {
     expect(await store().markHanded({ ...second, record: RECORD })).toEqual({ isMarked: false, because: 'perDay' })
     expect((await list(app))[1]).toMatchObject({ state: 'deferred', reason: 'perDay', dueAt: first.at + DAY })
   })
+  test('emails of one message that are handed over in one millisecond count for the limit, each', async () => {
+    const app = await createApp()
+    await store().setMailSettings({ ...app, settings: { perPersonDay: 2 } })
+    await queue(app, 3)
+    const marked: boolean[] = []
+    for (const { delivery } of await claim(app, 9))
+      marked.push(done(await store().markHanded({ ...claimOf(delivery), record: RECORD })).isMarked)
+    expect(marked).toEqual([true, true, false])
+  })
+
   test('of two emails to one person handed over at once with those to others, the second waits for the limit', async () => {
     const app = await createApp()
     await store().setMailSettings({ ...app, settings: { perPersonDay: 1 } })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { connectPostgres, type Postgres } from '../../../src/store/postgres/connection.ts'
 import { migrate } from '../../../src/store/postgres/migrations.ts'
-import { analyzeUnknown, keepAnalyzed } from '../../../src/store/postgres/statistics.ts'
+import { createAnalysis, keepAnalyzed } from '../../../src/store/postgres/statistics.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
 
@@ -36,7 +36,7 @@ test('an instance that starts lets PostgreSQL analyze large tables that it never
   const held = connectPostgres({ ...place, connections: 1 })
   await held.transaction(async () => {
     await held.runScript('LOCK TABLE contacts IN SHARE UPDATE EXCLUSIVE MODE')
-    await analyzeUnknown(postgres)
+    await createAnalysis(postgres)()
   })
   await held.close()
   expect(await listKnown()).toEqual(['events'])
@@ -55,3 +55,26 @@ test('a table that is filled while an instance runs is analyzed, too', async () 
   while ((await listKnown()).length < 3) await new Promise(setImmediate)
   end()
 }, 60_000)
+
+test('a table that stays unknown is not analyzed again and again, nor one of another owner', async () => {
+  await postgres.runScript(`CREATE TABLE emptied (id bigint);
+    INSERT INTO emptied SELECT * FROM generate_series(1, 20000);
+    DELETE FROM emptied;
+    CREATE ROLE stranger; CREATE TABLE foreign_rows AS SELECT * FROM generate_series(1, 20000) AS t (id);
+    ALTER TABLE foreign_rows OWNER TO stranger;
+    CREATE ROLE service LOGIN; GRANT ALL ON SCHEMA public TO service; ALTER TABLE emptied OWNER TO service`)
+  const url = server.url('postgres').replace('postgres@', 'service@')
+  const service = connectPostgres({ url, connections: 1, prepares: true })
+  const asked: string[] = []
+  const analyze = createAnalysis({
+    ...service,
+    runScript: async (text) => {
+      asked.push(text)
+      await service.runScript(text)
+    },
+  })
+  for (let check = 0; check < 3; check += 1) await analyze()
+  expect(asked).toHaveLength(1)
+  expect(asked[0]).toEndWith(' emptied')
+  await service.close()
+})
