@@ -2,13 +2,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, mock, spyOn, test } from 'bun:test'
 import dns from 'node:dns/promises'
 import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs'
+import { connect as connectTo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { connectPostgres, DEADLINES, type Postgres } from '../../../src/store/postgres/connection.ts'
 import { describeFault, isPassingFault } from '../../../src/store/postgres/faults.ts'
 import { CA, SIGNED } from '../../mail/certificates.ts'
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts'
 
-const [FIRST, SECOND, NOBODY, SILENT] = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4']
+const [FIRST, SECOND, NOBODY, SILENT, RELAYED] = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5']
 /** The certificate has it, and the first address. */
 const NAME = 'mail.internal'
 
@@ -77,8 +78,42 @@ test('a name that has several addresses leads to the one where something answers
 test('an address where nothing answers takes its share of the time', async () => {
   const silent = Bun.listen({ hostname: SILENT, port: first.port, socket: { data: () => {} } })
   addresses = [SILENT, SECOND]
-  expect(await findServer(connect(NAME, '', { ...DEADLINES, openMs: 1_000 }))).toBe(SECOND)
+  expect(await findServer(connect(NAME))).toBe(SECOND)
   silent.stop(true)
+})
+
+describe('of three addresses', () => {
+  /** Leads to the first server, whose answers take so long. */
+  const relaySlowly = (hostname: string, ms: number): Server =>
+    createServer((socket) => {
+      const there = connectTo({ host: FIRST, port: first.port })
+      for (const side of [socket, there]) side.on('error', () => {})
+      socket.pipe(there)
+      setTimeout(() => there.pipe(socket), ms)
+    }).listen(first.port, hostname)
+
+  test('that all answer slowly, the first one is not given up after a third of the time', async () => {
+    addresses = [RELAYED, NOBODY, SILENT]
+    const relays = addresses.map((hostname) => relaySlowly(hostname, 3_300))
+    expect(await findServer(connect(NAME, '', { ...DEADLINES, openMs: 9_000, waitMs: 9_000 }))).toBe(FIRST)
+    for (const relay of relays) relay.close()
+  })
+
+  test('the one that answered is tried first the next time', async () => {
+    let attempts = 0
+    const silent = Bun.listen({
+      hostname: SILENT,
+      port: first.port,
+      socket: { open: () => void (attempts += 1), data: () => {} },
+    })
+    addresses = [SILENT, NOBODY, SECOND]
+    expect(await findServer(connect(NAME))).toBe(SECOND)
+    // its connection ends
+    await one.run('SELECT pg_terminate_backend(pg_backend_pid())', []).catch(() => {})
+    expect(await findServer(one)).toBe(SECOND)
+    expect(attempts).toBe(1)
+    silent.stop(true)
+  })
 })
 
 test('a name that can not be found may be found later', async () => {

@@ -588,6 +588,28 @@ describe('leases that another server gave, whose clock was ten minutes ahead', (
   })
 })
 
+test('a live instance is not taken for stopped after a clock went back by as much as a lease', async () => {
+  const [first, second] = await openTwo()
+  const { createApp, queue, claimOne } = createQueue(Object.assign(() => first, { reopen: async () => {} }))
+  const app = await createApp()
+  await queue(app, 1)
+  await first.markHanded({ ...(await claimOne(app, first.instanceId)), record: RECORD })
+  const setLease = (store: Store, leftMs: number) =>
+    database.run('UPDATE instances SET held_since = 0, held_until = $1 WHERE holder = $2', [
+      Date.now() + leftMs,
+      store.instanceId,
+    ])
+  const release = () => second.releaseClaims({ notOf: second.instanceId, at: AT + HOUR })
+  await database.transaction(async () => {
+    // before the clock went back by 32 seconds, they had 30 and 26 left
+    await setLease(first, 62_000)
+    await setLease(second, 58_000)
+  })
+  expect(await release()).toEqual({ released: 0, unconfirmed: 0 })
+  await endLeases(first)
+  expect(await release()).toEqual({ released: 0, unconfirmed: 1 })
+})
+
 const DUE = isLong ? 10_000 : 600
 
 /** Without triggers, which count them. */
