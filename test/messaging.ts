@@ -1,5 +1,6 @@
 /** Messages of a test server, and a sender without a mail server: due deliveries are claimed, decided and marked. */
 import { saveMessage, type SavedMessage } from '../src/messages/messages.ts'
+import { CLAIMED } from '../src/mail/lanes.ts'
 import { isRefusal } from '../src/core/refusals.ts'
 import type { DecisionRecord } from '../src/store/decision-records.ts'
 import type { DeliveryRow, DeliveryWork, MailSettings, MessageContent } from '../src/store/message-types.ts'
@@ -35,6 +36,18 @@ export async function createMessaging(server: TestServer) {
       templates: TEMPLATES,
       app,
       senders: createTestSenders({ store: store(), clock: server.clock }),
+    }
+  }
+
+  /** As the sender does: more at once may take PostgreSQL too long. */
+  const claimDue = async (): Promise<DeliveryWork[]> => {
+    const claiming = { claimedBy: 'test', now: server.clock.now(), leaseMs: MINUTE, most: CLAIMED, skipApps: [] }
+    const works: DeliveryWork[] = []
+    for (;;) {
+      const claimed = await store().claimDeliveries(claiming)
+      if (isRefusal(claimed)) throw new Error(claimed.refusal)
+      works.push(...claimed.works)
+      if (claimed.works.length < CLAIMED) return works
     }
   }
 
@@ -88,11 +101,9 @@ export async function createMessaging(server: TestServer) {
     },
     /** What is due now, result. */
     async decide(): Promise<Decided[]> {
-      const claiming = { claimedBy: 'test', now: server.clock.now(), leaseMs: MINUTE, most: 1_000, skipApps: [] }
-      const claimed = await store().claimDeliveries(claiming)
-      if (isRefusal(claimed)) throw new Error(claimed.refusal)
+      const works = await claimDue()
       const result: Decided[] = []
-      for (const work of claimed.works) result.push(await mark(work))
+      for (const work of works) result.push(await mark(work))
       return result
     },
     /** All deliveries of the app, oldest first. */

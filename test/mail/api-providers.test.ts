@@ -21,11 +21,13 @@ import { live, LONG_STEP, startSending, type Sending } from './sending.ts'
 const FROM = 'Demo <hello@first.example>'
 const keep = useClosing()
 
-/** Gives up after a moment. */
+/** Gives up after a second. */
 const impatient = (url: string, dial: Dial): Provider | null => {
   const account = readMailUrl(url)
-  return account && isApi(account) ? createApiProvider(account, { ...API_LIMITS, answerMs: 300 }, dial) : null
+  return account && isApi(account) ? createApiProvider(account, { ...API_LIMITS, answerMs: 1_000 }, dial) : null
 }
+/** Where an answer comes, a busy machine may take long to read it. */
+const waitFor = (doing: ApiDoing): Partial<SenderDependencies> => (doing === 'hang' ? { createProvider: impatient } : {})
 
 type Api = { url: string; calls: { path: string }[]; counts(): Map<string, unknown[]>; stop(): Promise<void> }
 
@@ -35,18 +37,17 @@ async function startVia<A extends Api>(
   mail: Partial<SenderDependencies> = {},
 ) {
   const defaults = { smtpUrl: api.url, from: FROM }
-  const sending = await startSending(content, {}, { defaults, createProvider: impatient, ...mail })
+  const sending = await startSending(content, {}, { defaults, ...mail })
   return keep({ ...sending, api, close: () => sending.close().finally(api.stop) })
 }
 
 const viaPostmark = async (
   behaviour: Parameters<typeof startPostmark>[0] = {},
-  content: Partial<MessageContent> = {},
-) => startVia(await startPostmark(behaviour), content)
-const viaSes = async (behaviour: Parameters<typeof startSes>[0] = {}, content: Partial<MessageContent> = {}) =>
-  startVia(await startSes(behaviour), content)
-const viaResend = async (behaviour: Parameters<typeof startResend>[0] = {}, content: Partial<MessageContent> = {}) =>
-  startVia(await startResend(behaviour), content)
+  content: Partial<MessageContent> = {}, mail: Partial<SenderDependencies> = {}) => startVia(await startPostmark(behaviour), content, mail)
+const viaSes = async (behaviour: Parameters<typeof startSes>[0] = {}, content: Partial<MessageContent> = {}, mail: Partial<SenderDependencies> = {}) =>
+  startVia(await startSes(behaviour), content, mail)
+const viaResend = async (behaviour: Parameters<typeof startResend>[0] = {}, content: Partial<MessageContent> = {}, mail: Partial<SenderDependencies> = {}) =>
+  startVia(await startResend(behaviour), content, mail)
 
 const countEach = ({ api }: { api: Api }): number[] => Array.from(api.counts().values(), (all) => all.length)
 
@@ -155,7 +156,7 @@ describe('an answer of the provider', () => {
     ['cut', 'unknown: econnection'],
     ['hang', 'unknown: etimedout'],
   ])('%j ends as %s at Postmark', async (doing, state) => {
-    const sending = await viaPostmark({ email: () => doing }, { ifUnconfirmed: 'leave' })
+    const sending = await viaPostmark({ email: () => doing }, { ifUnconfirmed: 'leave' }, waitFor(doing))
     await sending.sendEvent('ada@example.com')
     await sending.sendDue()
     expect(await sending.states()).toEqual({ [state]: 1 })
@@ -236,7 +237,7 @@ describe('an answer of the provider', () => {
     ['cut', 'unknown: econnection'],
     ['hang', 'unknown: etimedout'],
   ])('%j ends as %s at Amazon SES', async (doing, state) => {
-    const sending = await viaSes({ email: () => doing }, { ifUnconfirmed: 'leave' })
+    const sending = await viaSes({ email: () => doing }, { ifUnconfirmed: 'leave' }, waitFor(doing))
     await sending.sendEvent('ada@example.com')
     await sending.sendDue()
     expect(await sending.states()).toEqual({ [state]: 1 })
@@ -321,8 +322,8 @@ describe('a provider that is down', () => {
 describe.each(['cut', 'hang'] as const)('an answer that is lost (%s)', (doing) => {
   const losing = { email: () => doing, keepsCut: true }
   test.each([
-    ['Postmark', () => viaPostmark(losing, { ifUnconfirmed: 'leave' })],
-    ['Amazon SES', () => viaSes(losing, { ifUnconfirmed: 'leave' })],
+    ['Postmark', () => viaPostmark(losing, { ifUnconfirmed: 'leave' }, waitFor(doing))],
+    ['Amazon SES', () => viaSes(losing, { ifUnconfirmed: 'leave' }, waitFor(doing))],
   ])('at %s leaves the outcome unknown', async (_, start) => {
     const sending = await start()
     await sending.sendEvent('ada@example.com')
@@ -335,7 +336,8 @@ describe.each(['cut', 'hang'] as const)('an answer that is lost (%s)', (doing) =
   test.each([true, false])(
     'at Resend is asked for again, and one email arrives (accepted before: %p)',
     async (keepsCut) => {
-      const sending = await viaResend({ email: (_, count) => (count < 4 ? doing : 'accept'), keepsCut })
+      const email = (_: unknown, count: number): ApiDoing => (count < 4 ? doing : 'accept')
+      const sending = await viaResend({ email, keepsCut }, {}, waitFor(doing))
       await sending.sendEvents(3)
       await sending.sendDue()
       await live(sending, HOUR)

@@ -23,7 +23,7 @@ describe('a server that fails for ten minutes', () => {
       sender: whenDown(failing.sender),
       dot: whenDown(failing.dot),
     }
-    const sending = await start({}, behaviour, { createProvider: impatient })
+    const sending = await start({}, behaviour)
     await sending.sendEvents(60)
     await sending.sendDue()
     expect(await sending.findPause()).not.toBe(null)

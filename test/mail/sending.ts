@@ -81,12 +81,12 @@ export function useSending() {
   return async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
 }
 
-/** Gives up after a moment instead of a minute. */
+/** Gives up after a few seconds instead of a minute. */
 export const impatient = (url: string, dial: Dial): Provider | null => {
   const server = readSmtpUrl(url)
   return (
     server &&
-    createSmtpProvider(server, { ...SMTP_LIMITS, connectMs: 500, greetingMs: 500, answerMs: 500, mailMs: 10_000 }, dial)
+    createSmtpProvider(server, { ...SMTP_LIMITS, greetingMs: 2_000, answerMs: 2_000 }, dial)
   )
 }
 
