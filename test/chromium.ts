@@ -11,7 +11,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { makeAlone } from './executable.ts'
 
 const DEBIAN = '/usr/bin/chromium'
-const READY_MS = 20_000
+const READY_MS = 60_000
 
 const WORDS = [
   '--headless=new',

@@ -12,6 +12,7 @@ beforeAll(async () => {
   page = editor.page
   await editor.open('messages')
   await page.click('.message-name >> nth=0')
+  await page.waitForURL('**/messages/msg_*')
 }, TRY_MS)
 afterAll(() => editor?.close())
 

@@ -5,8 +5,8 @@ import { isLong } from '../long-form.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 
 const TRY_MS = 120_000
-/** Beside six other tests on two processors it may take longer. */
-const SHOWN_MS = isLong ? 500 : 2_000
+/** Measured in the long form only, because a busy machine may take longer. */
+const SHOWN_MS = isLong ? 500 : Infinity
 const MOST_TIMES = 30
 const named = (name: string): string => `[name="${name}"]`
 

@@ -10,7 +10,7 @@ const BUILT = process.env.EVENTPOST_TEST_PROGRAM
 export const PROGRAM = BUILT === undefined ? [process.execPath, join(ROOT, 'src/main.ts')] : [join(ROOT, BUILT)]
 /** A hanging process must not outlive its test. */
 const PROCESS_MS = 120_000
-const READY_MS = 20_000
+const READY_MS = 60_000
 /** For tests that start many processes. */
 export const MANY_MS = 120_000
 

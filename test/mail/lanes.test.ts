@@ -224,7 +224,7 @@ test('a claimed email that waited uses the settings stored when it starts', asyn
   const { sending, sent, end, waiting } = await startServers()
   await sending.sendEvents(15)
   const going = sending.sendDue()
-  for (let looks = 0; looks < 500 && waiting() < SIDE_BY_SIDE; looks += 1) await Bun.sleep(10)
+  expect(await comesTrue(() => waiting() === SIDE_BY_SIDE)).toBe(true)
   const by = { accountId: sending.app.accountId, appId: sending.app.id, actor: 'test', at: sending.clock.now() }
   const message = await sending.store().findMessageByName(sending.app.id, 'Results ready')
   await sending.store().setMessageStatus({ ...by, id: message?.id ?? 0, status: 'paused' })

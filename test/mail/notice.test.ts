@@ -5,7 +5,7 @@ import { type AccountPages, appOf, createBrowser, openAccount, PASSWORD } from '
 import { DAY } from '../dashboard/pages.ts'
 import { LOOPBACK_HOSTS } from '../helper.ts'
 import { type MailServer, startMailServer } from './mail-server.ts'
-import { comesTrue } from '../waiting.ts'
+import { comesTrue, until } from '../waiting.ts'
 
 let server: MailServer
 let pages: AccountPages
@@ -74,8 +74,9 @@ describe('many wrong passwords', () => {
     await server.stop()
     await guess(MANY_FAILURES.wrong_password)
     expect((await createBrowser(pages, { address: '10.0.1.1' }).signIn('ada@example.com')).status).toBe(303)
-    await Bun.sleep(100)
-    expect(pages.securityLog.filter(({ message }) => message === 'security notice')).toEqual([
+    const notices = () => pages.securityLog.filter(({ message }) => message === 'security notice')
+    await until(() => notices().length > 0)
+    expect(notices()).toEqual([
       expect.objectContaining({ level: 'warn', kind: 'wrong_passwords', outcome: 'failed' }),
     ])
   })

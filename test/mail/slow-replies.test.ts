@@ -4,26 +4,27 @@ import type { Provider } from '../../src/mail/provider.ts'
 import { SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
 import { createSmtpProvider, SMTP_LIMITS, type SmtpLimits } from '../../src/mail/smtp.ts'
 import { createTestSender } from '../helper.ts'
-import { isOnPostgres, LONG_RUNNING } from '../postgres/test-databases.ts'
+import { LONG_RUNNING } from '../postgres/test-databases.ts'
 import { countEach, findSecondPause, live, MINUTE, type Sending, startSecond, useSending } from './sending.ts'
 import { until } from '../waiting.ts'
 
 const start = useSending()
 
-const scale = ({ answerMs, mailMs, dotMs, slowDotMs }: SmtpLimits, by: number) => ({
-  answerMs: answerMs / by,
-  mailMs: mailMs / by,
-  dotMs: dotMs / by,
-  slowDotMs: slowDotMs / by,
-})
-/** After connecting, all waits are this much shorter: a minute is 600 ms. PostgreSQL takes longer for each email. */
-const FASTER = isOnPostgres ? 40 : 100
-const SCALED: SmtpLimits = { ...SMTP_LIMITS, ...scale(SMTP_LIMITS, FASTER) }
-
-const scaled = (url: string): Provider | null => {
-  const server = readSmtpUrl(url)
-  return server && createSmtpProvider(server, SCALED)
+/** Waits for the reply to the final dot are this much shorter: a minute is 1.5 s. */
+const FASTER = 40
+const SCALED: SmtpLimits = {
+  ...SMTP_LIMITS,
+  dotMs: SMTP_LIMITS.dotMs / FASTER,
+  slowDotMs: SMTP_LIMITS.slowDotMs / FASTER,
 }
+
+const createScaled =
+  (limits: SmtpLimits) =>
+  (url: string): Provider | null => {
+    const server = readSmtpUrl(url)
+    return server && createSmtpProvider(server, limits)
+  }
+const scaled = createScaled(SCALED)
 
 /** Answers the dots of "slow" recipients when `answer` is called. */
 function unansweredDots() {
@@ -44,7 +45,8 @@ test('waits for replies over 61 seconds: none of 20 emails arrives twice', async
     await Bun.sleep((61_000 + Math.random() * 40_000) / FASTER)
     return 'accept' as const
   }
-  const sending = await start({}, { dot }, { createProvider: scaled })
+  const createProvider = createScaled({ ...SCALED, answerMs: SMTP_LIMITS.answerMs / FASTER })
+  const sending = await start({}, { dot }, { createProvider })
   await sending.sendEvents(20)
   await sending.sendDue()
   await until(async () => (await sending.states()).sent === 20)
@@ -131,7 +133,7 @@ describe('while replies to final dots are missing', () => {
       .sender()
       .stop()
       .then(() => void (isStopped = true))
-    await Bun.sleep(SCALED.answerMs / 3)
+    await Bun.sleep(200)
     expect(isStopped).toBe(false)
     answer()
     await stopping

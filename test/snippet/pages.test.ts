@@ -169,6 +169,7 @@ describe.each([
     await quiet()
     // a closing page may retry a request that arrived: the same visit report
     expect(bench.collector().kept()).toEqual(['ada page /b', 'ada leave /b'])
+    await page.waitForURL('**/away')
   })
 })
 
