@@ -24,6 +24,11 @@ export async function comesTrue(isTrue: () => boolean | Promise<boolean>): Promi
   return until(isTrue).catch(() => false)
 }
 
+/** Turns of the event loop, in each of which sockets are read. After a long pause, one timer may be due before them. */
+export async function letTurnsPass(count = 20): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await Bun.sleep(3)
+}
+
 /** Linear work takes eight times as long for eight times the size, quadratic work 64 times. */
 const LARGER = 8
 export const MOST_GROWTH = 4 * LARGER

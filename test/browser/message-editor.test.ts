@@ -40,6 +40,11 @@ afterAll(async () => {
 const open = async (path: string): Promise<void> => {
   await page.goto(`${server.url}/apps/${server.first.appId}/${path}`)
 }
+const openMessage = async (nth: number): Promise<void> => {
+  await open('messages')
+  await page.click(`.message-name >> nth=${nth}`)
+  await page.waitForURL('**/messages/msg_*')
+}
 /** Text of the visible preview. */
 const mail = () => page.frameLocator('.screen:visible iframe >> nth=0').locator('body')
 
@@ -53,8 +58,7 @@ describe('the editor', () => {
   test.each(['holdback', 'goal.event'])(
     'opens the part of %s for a link to it, with its label below the buttons',
     async (field) => {
-      await open('messages')
-      await page.click('.message-name >> nth=0')
+      await openMessage(0)
       await page.setViewportSize({ width: 1440, height: 500 })
       const address = `${page.url()}#${field}`
       await page.goto('about:blank')
@@ -69,8 +73,7 @@ describe('the editor', () => {
   test(
     'previews input within half a second on phone, desktop and as text, and Back leaves the page',
     async () => {
-      await open('messages')
-      await page.click('.message-name >> nth=0')
+      await openMessage(0)
       await mail().getByText('Twelve & <b>one</b>').waitFor()
       const times: number[] = []
       // beside other tests the machine may be busy for a while
@@ -102,8 +105,7 @@ describe('the editor', () => {
   test(
     'shows what is missing, and keeps the last preview',
     async () => {
-      await open('messages')
-      await page.click('.message-name >> nth=0')
+      await openMessage(0)
       await mail().getByText('See your results').waitFor()
       await page.fill(named('mail.subject'), '{{ event.total }}')
       await page.waitForSelector('#preview-said .notice')
@@ -152,8 +154,7 @@ describe('the editor', () => {
   test(
     'changes the sentence, the checklist and the count while typing, and fixes with one click',
     async () => {
-      await open('messages')
-      await page.click('.message-name >> nth=0')
+      await openMessage(0)
       await page.waitForSelector(
         '#reach:has-text("Simulated for the last 30 days: the only person who triggered it would get it.")',
       )
@@ -190,8 +191,7 @@ describe('the editor', () => {
   test(
     'closes a part of the sentence with Done, below the sentence and without saving',
     async () => {
-      await open('messages')
-      await page.click('.message-name >> nth=0')
+      await openMessage(0)
       await page.click('#wait > summary')
       const [sentence, fields] = [await page.locator('.sentence').boundingBox(), page.locator('#wait > .part-fields')]
       const top = (await fields.boundingBox())?.y ?? 0
@@ -207,8 +207,7 @@ describe('the editor', () => {
   test(
     'no longer marks a part of the sentence once it is corrected',
     async () => {
-      await open('messages')
-      await page.click('.message-name >> nth=0')
+      await openMessage(0)
       await page.click('#wait > summary')
       await page.fill(named('wait.minutes'), '0.5')
       await page.locator('form:has(#wait)').evaluate((form) => void ((form as HTMLFormElement).noValidate = true))
@@ -225,8 +224,7 @@ describe('the editor', () => {
   test(
     'opens an added language with the focus in its subject, as an unsaved change',
     async () => {
-      await open('messages')
-      await page.click('.message-name >> nth=0')
+      await openMessage(0)
       const unsaved = page.locator('#unsaved')
       expect(await unsaved.isVisible()).toBe(false)
       await page.click('#languages > summary')
@@ -254,8 +252,7 @@ describe('the editor', () => {
   test(
     'brings the list of people into view where its button asks for it',
     async () => {
-      await open('messages')
-      await page.click('.message-name >> nth=0')
+      await openMessage(0)
       await page.click('text=See who')
       await page.waitForSelector('#simulation[open] :is(.outcome, .empty)')
       const { top, covered } = await page.evaluate(() => {
@@ -273,8 +270,7 @@ describe('the editor', () => {
     'saves with Enter and with Ctrl+S, simulates in place, and asks before going live',
     async () => {
       page.once('dialog', (dialog) => void dialog.accept())
-      await open('messages')
-      await page.click('.message-name >> nth=1')
+      await openMessage(1)
       await page.fill(named('mail.preheader'), 'By the keyboard')
       await page.press(named('mail.preheader'), 'Enter')
       await page.waitForSelector('.notice.done')

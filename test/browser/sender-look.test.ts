@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { until } from '../waiting.ts'
 import { openSignedIn, type SignedIn, widthOver } from './chromium.ts'
 
 const TRY_MS = 120_000
@@ -52,8 +53,8 @@ test(
     await open('sender/limits')
     await open('sender')
     const sample = page.frameLocator('.screen.phone iframe').locator('body')
-    const isColoured = async () => (await sample.innerHTML()).includes(COLOUR)
-    expect(await isColoured()).toBe(false)
+    const colouredIs = (is: boolean) => until(async () => (await sample.innerHTML()).includes(COLOUR) === is)
+    await colouredIs(false)
     const heights = await page.evaluate(() => {
       const frame = document.querySelector<HTMLIFrameElement>('.screen.phone iframe')
       return [frame?.contentDocument?.documentElement.scrollHeight, frame?.clientHeight]
@@ -63,10 +64,10 @@ test(
     expect(Math.abs(height - (heights[0] ?? 0))).toBeLessThanOrEqual(2)
     await page.fill('#colour', COLOUR)
     await page.waitForSelector('.screen.phone iframe[src*="%230a7d4f"]')
-    expect(await isColoured()).toBe(true)
+    await colouredIs(true)
     await page.fill('#colour', 'nonsense')
     await page.waitForSelector('.screen.phone iframe[src*="nonsense"]')
-    expect(await isColoured()).toBe(false)
+    await colouredIs(false)
     expect(await page.isVisible('#from [value=preview]')).toBe(false)
     await page.goBack()
     expect(new URL(page.url()).pathname).toEndWith('/sender/limits')

@@ -9,12 +9,13 @@ import { type Served, serveTest, signIn } from '../browser/chromium.ts'
 import { type OpenChromium, openChromium } from '../chromium.ts'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
 import { readMail } from '../mail/reading.ts'
+import { EVENTS } from '../helper.ts'
 import { createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
 import { until } from '../waiting.ts'
 import { tagOf } from '../snippet/site.ts'
 import { startSite } from './site.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const ADA = 'ada@example.com'
 const HEADLINE = 'Your 12 pictures are ready.'
@@ -41,12 +42,12 @@ async function openWhole(mail: MailServer | null) {
   await messaging.store().setMessageStatus({ ...messaging.by, id: draft?.id ?? 0, status: 'live' })
   const { appId, siteId, apiKey, identitySecret } = service.first
   const eventpost = { url: service.url, appId, siteId, apiKey, identitySecret }
-  const job = Promise.withResolvers<void>()
+  const [job, started] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const tag = tagOf(service.url, { siteId, requiresConsent: true })
-  const site = startSite({ eventpost, tag, work: () => job.promise })
+  const site = startSite({ eventpost, tag, work: () => (started.resolve(), job.promise) })
   const context = await browser.browser.newContext()
   ends.push(service.close, site.stop, () => context.close())
-  return { service, messaging, site, context, finishJob: job.resolve }
+  return { service, messaging, site, context, isStarted: started.promise, finishJob: job.resolve }
 }
 
 /** The site of this machine is the customer's own. */
@@ -67,7 +68,7 @@ async function useLocalhost({ first }: Served, messaging: Messaging): Promise<vo
 }
 
 /** Someone signs in at the site, agrees to be seen, and starts a job. */
-async function startJob({ site, context }: Whole): Promise<Page> {
+async function startJob({ site, context, isStarted }: Whole): Promise<Page> {
   const page = await context.newPage()
   await page.goto(site.url)
   await page.fill('[name=email]', ADA)
@@ -78,6 +79,7 @@ async function startJob({ site, context }: Whole): Promise<Page> {
   await page.click('text=Studio >> nth=1')
   await page.click('#views a[href="/studio/make"]')
   await page.click('#make')
+  await isStarted
   return page
 }
 
@@ -98,13 +100,21 @@ async function finishJob(whole: Whole): Promise<void> {
   )
 }
 
+/** All that the page of the job reports while it is open. */
+async function reachJob(whole: Whole): Promise<void> {
+  const path = `${EVENTS}?app=${whole.messaging.app.publicId}&email=${ADA}`
+  const isStored = async () =>
+    (await whole.service.call('GET', path)).body.data?.some(({ event }) => event === 'pictures_started') ?? false
+  await until(
+    async () => (await whereIsAda(whole))[0] === '/studio/make' && (await isStored()),
+    () => 'nobody came to the page of the job',
+  )
+}
+
 /** Starts a job, leaves, and is not there when it is done. */
 async function leaveBefore(whole: Whole): Promise<void> {
   const page = await startJob(whole)
-  await until(
-    () => isHere(whole),
-    () => 'nobody came',
-  )
+  await reachJob(whole)
   await page.close({ runBeforeUnload: true })
   await until(
     async () => !(await isHere(whole)),
@@ -162,6 +172,7 @@ describe('a person who starts a job', () => {
     const unsubscribe = new URL(/<(\S+)>/.exec(new Map(headers).get('list-unsubscribe') ?? '')?.[1] ?? '')
     await reader.goto(whole.service.url + unsubscribe.pathname)
     await reader.click('button')
+    await reader.waitForSelector('form[action$="/undo"]')
     await whole.messaging.event({ event: 'other' })
     await pass(whole, 1)
     expect(mail.received).toHaveLength(1)
@@ -177,10 +188,7 @@ describe('a person who starts a job', () => {
     const whole = await openWhole(mail)
     await whole.context.clock.install()
     const page = await startJob(whole)
-    await until(
-      async () => (await whereIsAda(whole))[0] === '/studio/make',
-      () => 'nobody came to the page of the job',
-    )
+    await reachJob(whole)
     await finishJob(whole)
     await pass(whole, 20, whole.context)
     expect(await page.textContent('#made')).not.toBe('')

@@ -212,7 +212,7 @@ describe('the outcome of a hand-over is stored, also if storing fails at first',
     refuseOnce(sending, 'markFailed')
     await live(sending, 5 * 24 * HOUR, LONG_STEP)
     expect(await sending.states()).toEqual({ 'failed: smtp_451': 1 })
-  }, 60_000)
+  }, 120_000)
 })
 
 test('an instance that stood still while it was told that an email is marked as handed over does not send it', async () => {

@@ -4,6 +4,7 @@ import type { About, Outcome, Provider } from '../../src/mail/provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { type Behaviour, type Doing, type MailServer, startMailServer } from './mail-server.ts'
 import { OWN } from './certificates.ts'
+import { letTurnsPass, until } from '../waiting.ts'
 
 /** Gives up soon on a server that doesn't answer. */
 const QUICK = { ...SMTP_LIMITS, greetingMs: 2_000, answerMs: 2_000, dotMs: 2_000 }
@@ -207,7 +208,8 @@ describe('an email that was certainly not sent', () => {
   test('the connection drops before the final dot, during the hand-over', async () => {
     const { server, send } = await start({ data: () => 'drop' })
     const slow = async (): Promise<boolean> => {
-      await Bun.sleep(100)
+      await until(() => server.connections() === 0)
+      await letTurnsPass()
       return true
     }
     expect(await send('ada@example.com', slow)).toEqual({ is: 'unreachable', reason: expect.any(String) })

@@ -11,7 +11,7 @@ import { BARE, makeFacts, renderForTest, RESULTS, UNSUBSCRIBE } from './facts.ts
 import { checkDkim, headersOf, readMail } from './reading.ts'
 
 const POINTS = 1
-const FILTER_MS = 60_000
+const FILTER_MS = 120_000
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', {
   modulusLength: 2048,

@@ -120,7 +120,7 @@ test('each table and column arrives, and comes back', async () => {
   const folder = newFolder()
   expect(await back(folder)).toEqual({ rows, replaced: 0 })
   expect(dump(folder)).toEqual(before)
-}, 60_000)
+}, 120_000)
 
 test('what SQLite finds by another row has its owner on PostgreSQL', async () => {
   fillAll(source)
@@ -141,7 +141,7 @@ test('what SQLite finds by another row has its owner on PostgreSQL', async () =>
     { key: 't2', account: 't1' },
     { key: 't4', account: '' },
   ])
-}, 60_000)
+}, 120_000)
 
 test('counts that PostgreSQL stored in parts come back as their sums', async () => {
   fillAll(source)
@@ -164,7 +164,7 @@ test('counts that PostgreSQL stored in parts come back as their sums', async () 
     )
     expect([counter, after[counter]]).toEqual([counter, doubled])
   }
-}, 60_000)
+}, 120_000)
 
 test('both engines have the same tables, apart from those that are known to differ', async () => {
   await there(source)
@@ -186,7 +186,7 @@ test('both engines have the same tables, apart from those that are known to diff
   // events, by month
   const tables = others.filter((name) => !/^events_(\d|before|after)/.test(name))
   expect(tables.toSorted()).toEqual(moved.toSorted())
-}, 60_000)
+}, 120_000)
 
 test('the schema is the same as without a move: indexes, constraints, triggers and sequences', async () => {
   fillAll(source)
@@ -204,7 +204,7 @@ test('the schema is the same as without a move: indexes, constraints, triggers a
   place = { ...place, url: server.url('fresh') }
   await (await openPostgresStore(place, { rules: STORE_RULES })).close()
   expect(moved).toEqual(await ask(SCHEMA))
-}, 60_000)
+}, 120_000)
 
 const FILL: ((store: Store) => Promise<unknown>)[] = [
   (store) => store.createAccount(newAccount()),
@@ -259,7 +259,7 @@ test('events are stored in the table of their month', async () => {
   ])
   const invalid = await ask('SELECT 1 FROM pg_index WHERE NOT indisvalid')
   expect(invalid).toEqual([])
-}, 60_000)
+}, 120_000)
 
 test('a store answers the same after a move, and after the way back', async () => {
   const options = { now: () => AT, rules: STORE_RULES, threads: false }
@@ -289,7 +289,7 @@ test('a store answers the same after a move, and after the way back', async () =
   expect(db.query('PRAGMA integrity_check').values()).toEqual([['ok']])
   expect(db.query('PRAGMA foreign_key_check').all()).toEqual([])
   db.close()
-}, 60_000)
+}, 120_000)
 
 test('what is used of a limit still counts, and ids go on after the last one', async () => {
   const db = openDatabase(source)
@@ -302,7 +302,7 @@ test('what is used of a limit still counts, and ids go on after the last one', a
     { bucket: 'events:acc_1', total: 7, last: 101 },
   ])
   expect(await ask('SELECT DISTINCT ids_until::int AS until FROM instances')).toEqual([{ until: 81_920 }])
-}, 60_000)
+}, 120_000)
 
 test('texts that PostgreSQL cannot store are changed and counted', async () => {
   fillAll(source)
@@ -313,7 +313,7 @@ test('texts that PostgreSQL cannot store are changed and counted', async () => {
   expect(await ask('SELECT properties, path FROM events WHERE id = 2')).toEqual([
     { properties: '{"a":"\\ufffd \\ufffd"}', path: 'a\ufffdb' },
   ])
-}, 60_000)
+}, 120_000)
 
 describe('a stopped move', () => {
   const EVENTS = 9_000
@@ -351,7 +351,7 @@ describe('a stopped move', () => {
     ).toEqual([])
     await there(source)
     expect(await ask('SELECT count(*)::int AS count FROM events')).toEqual([{ count: EVENTS }])
-  }, 60_000)
+  }, 120_000)
 
   test('protects the folder that it moves into: nothing creates, opens or replaces a database there', async () => {
     addEvents(source, EVENTS)
@@ -365,7 +365,7 @@ describe('a stopped move', () => {
     expect(readdirSync(folder)).not.toContain('eventpost.db')
     await undoMoveToFolder({ folder, server: place })
     openDatabase(folder).close()
-  }, 60_000)
+  }, 120_000)
 
   test('names the whole command that undoes it, if a move goes elsewhere', async () => {
     await there(source, stopAfter(1)).catch(() => {})
@@ -378,7 +378,7 @@ describe('a stopped move', () => {
     await back(first, stopAfter(1)).catch(() => {})
     await expect(back(second)).rejects.toThrow(`Undo that move first: eventpost move --undo --to ${first}`)
     expect(readdirSync(second)).toEqual([])
-  }, 60_000)
+  }, 120_000)
 
   test('does not go on after the source changed', async () => {
     addEvents(source, EVENTS)
@@ -387,7 +387,7 @@ describe('a stopped move', () => {
     other.run('UPDATE events SET type = 1 WHERE id = 8192')
     other.close()
     await expect(there(source)).rejects.toThrow('The data changed after the move began')
-  }, 60_000)
+  }, 120_000)
 })
 
 test('a change of the source during the move is noticed', async () => {
@@ -396,7 +396,7 @@ test('a change of the source during the move is noticed', async () => {
   const note = (): void => void other.run('UPDATE events SET type = 1 WHERE id = 8192')
   await expect(there(source, { note })).rejects.toThrow('The data changed after the move began')
   other.close()
-}, 60_000)
+}, 120_000)
 
 test('a command that was open before the move writes nothing any more', async () => {
   const store = await openStore(source, { now: () => AT, rules: STORE_RULES, threads: false })
@@ -404,7 +404,7 @@ test('a command that was open before the move writes nothing any more', async ()
   await there(source)
   expect(await store.recordEvent(eventWrite())).toHaveProperty('refusal')
   await store.close()
-}, 60_000)
+}, 120_000)
 
 describe('the old side', () => {
   test('a folder says where its data is, and can be used again after an undo', async () => {
@@ -415,7 +415,7 @@ describe('the old side', () => {
     await undoMoveToPostgres({ folder: source, server: place })
     openDatabase(source).close()
     await expect(undoMoveToPostgres({ folder: source, server: place })).rejects.toThrow('nothing to undo')
-  }, 60_000)
+  }, 120_000)
 
   test('PostgreSQL refuses every write, and can be used again after an undo', async () => {
     await there(source)
@@ -426,7 +426,7 @@ describe('the old side', () => {
     await undoMoveToFolder({ folder, server: place })
     await (await openPostgresStore(place, { rules: STORE_RULES })).close()
     expect(await ask('DELETE FROM events')).toEqual([])
-  }, 60_000)
+  }, 120_000)
 
   test('an instance of PostgreSQL that was cut off meanwhile says where the data is, and stops', async () => {
     await there(source)
@@ -448,7 +448,7 @@ describe('the old side', () => {
     expect(reasons).toEqual([moved])
     await store.close()
     await proxy.stop()
-  }, 60_000)
+  }, 120_000)
 })
 
 test('no limit of the database ends a move', async () => {
@@ -502,7 +502,7 @@ describe('refused', () => {
     )
     expect(readdirSync(folder)).toEqual([])
     await store.close()
-  }, 60_000)
+  }, 120_000)
 
   test('an empty database as the source', async () => {
     await expect(back(newFolder())).rejects.toThrow('There is no Eventpost data')
@@ -561,7 +561,7 @@ describe('a move into a folder that was killed', () => {
     await undoMoveToFolder({ folder, server: place })
     await back(folder)
     expect(dump(folder)).toEqual(dump(source))
-  }, 60_000)
+  }, 120_000)
 
   test('before the draft got its name', async () => {
     await fill()
@@ -571,7 +571,7 @@ describe('a move into a folder that was killed', () => {
     await back(folder)
     expect(dump(folder)).toEqual(dump(source))
     expect(readdirSync(folder).filter((name) => name.includes('moving'))).toEqual([])
-  }, 60_000)
+  }, 120_000)
 
   test('after the copy was complete: the next one ends it', async () => {
     await fill()
@@ -582,7 +582,7 @@ describe('a move into a folder that was killed', () => {
     rmSync(databasePath(folder), { recursive: true })
     await back(folder)
     expect(dump(folder)).toEqual(dump(source))
-  }, 60_000)
+  }, 120_000)
 
   test('after the database got its name: opening it removes the progress', async () => {
     await fill()
@@ -596,7 +596,7 @@ describe('a move into a folder that was killed', () => {
     openDatabase(folder).close()
     expect(listOwn()).toEqual([])
     db.close()
-  }, 60_000)
+  }, 120_000)
 })
 
 test('the folder of a finished move is private', async () => {
@@ -604,4 +604,4 @@ test('the folder of a finished move is private', async () => {
   const folder = join(newFolder(), 'new')
   await back(folder)
   expect(statSync(databasePath(folder)).mode & 0o777).toBe(0o600)
-}, 60_000)
+}, 120_000)

@@ -61,7 +61,7 @@ describe('on PostgreSQL', () => {
         [],
       )
     ).map(({ name, columns }) => ({ name: String(name), columns: String(columns).split(',') }))
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     await postgres?.close()
     await server?.stop()

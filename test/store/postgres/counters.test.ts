@@ -39,7 +39,7 @@ beforeAll(async () => {
     content: { trigger: { event: name }, mail: { subject: 'S', body: 'B', category: 'lifecycle' as const } },
   }))
   messages = done(await store.saveMessages({ ...BY, appId: 1, drafts })).saved.map(({ id }) => id)
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   for (const store of stores) await store.close()
   await database?.close()
@@ -105,7 +105,7 @@ test('an instance hands an email over while another one that counted emails of i
   expect(await slow).toEqual({ isMarked: true })
   await database.runScript('DROP FUNCTION wait CASCADE')
   expect((await sumsOf(second))[0]).toEqual(['sent 2'])
-}, 60_000)
+}, 120_000)
 
 test('two instances queue and send emails of the same messages, and nothing is refused', async () => {
   const each = NAMES.flatMap((name) => Array.from({ length: 40 }, () => name))
@@ -171,4 +171,4 @@ test('the parts of earlier days become one, and what is counted later is added',
   done(await first.cleanUp({ at: NOW + 2 * DAY_MS }))
   expect(await countParts()).toEqual([merged, 0])
   expect((await sumsOf(first))[0]).toEqual(['sent 3'])
-}, 60_000)
+}, 120_000)

@@ -50,7 +50,7 @@ test('a group of writes is committed synchronously where the default is less', a
     'remote_write false': 'remote_write',
     'remote_apply false': 'remote_apply',
   })
-}, 60_000)
+}, 120_000)
 
 test('secrets are sealed, and get another key, synchronously', async () => {
   await admin.unsafe(`CREATE CONSTRAINT TRIGGER noted AFTER INSERT OR UPDATE ON install DEFERRABLE INITIALLY DEFERRED
@@ -64,7 +64,7 @@ test('secrets are sealed, and get another key, synchronously', async () => {
   await changeMasterKeyIn(location, key, next)
   expect(await takeNoted()).toEqual([{ value: 'on' }])
   await changeMasterKeyIn(location, next, null)
-}, 60_000)
+}, 120_000)
 
 test('settings by which a crash loses data are listed', async () => {
   await setDefault('local')
@@ -75,4 +75,4 @@ test('settings by which a crash loses data are listed', async () => {
     { setting: 'synchronous_commit', value: 'local' },
   ])
   await store.close()
-}, 60_000)
+}, 120_000)

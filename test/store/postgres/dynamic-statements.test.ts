@@ -44,7 +44,7 @@ beforeAll(async () => {
     INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at, due_at,
       attempt, resent, by_hand, updated_at)
     SELECT n, 1, n, 9, 1, '', 'waiting', 0, 0, n, 0, 0, 0, 0 FROM generate_series(1, 300) AS n;`)
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await postgres?.close()
   await server?.stop()

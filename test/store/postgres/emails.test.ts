@@ -149,6 +149,6 @@ describe.each(Object.entries(STATEMENTS))('the way to the database breaks at %s'
       expect(emails.map((email) => counts.get(email)?.length ?? 0)).toEqual(emails.map(() => 1))
       expect(await statesOf()).toEqual({ 'sent null': EMAILS })
     },
-    60_000,
+    120_000,
   )
 })

@@ -32,7 +32,7 @@ beforeAll(async () => {
   await admin.unsafe(`CREATE DATABASE ${TEMPLATE}`)
   name = TEMPLATE
   await (await open()).close()
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await admin?.close()
   await server?.stop()

@@ -19,7 +19,7 @@ beforeAll(async () => {
   const location = { url: server.url('postgres'), connections: 2, prepares: true }
   store = await openPostgresStore(location, { rules: STORE_RULES })
   done(await store.createAccount(newAccount()))
-}, 60_000)
+}, 120_000)
 afterEach(() => void (aheadMs = 0))
 afterAll(async () => {
   await store?.close()

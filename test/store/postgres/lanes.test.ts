@@ -106,7 +106,7 @@ describe('events in several groups', () => {
   let server: PostgresServer
   beforeAll(async () => {
     server = await startPostgres({ fsync: 'off' })
-  }, 60_000)
+  }, 120_000)
   afterAll(() => server?.stop())
 
   /** All at once, by people in turn, in a database of their own. */

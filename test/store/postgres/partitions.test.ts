@@ -85,7 +85,7 @@ describe('months', () => {
     await store.close()
     expect(await listNames()).toEqual(['events_before', 'events_2026_05', 'events_2026_06', 'events_after'])
     expect(await countByTable()).toEqual({ events_2026_05: 1 })
-  }, 60_000)
+  }, 120_000)
 
   test('follow each other, and rows that no month covers are stored beside them', async () => {
     await arrangePartitions(postgres, MARCH)
@@ -183,7 +183,7 @@ describe('dropping', () => {
     expect(before - (await sizeOfEvents())).toBeGreaterThan(2_000_000)
     await insert(MARCH)
     expect(await countByTable()).toEqual({ events_before: 1, events_2026_04: 1 })
-  }, 30_000)
+  }, 120_000)
 
   test('not while it has an event, or ended less than a day ago', async () => {
     await addMonths(postgres, monthsBetween(MARCH, APRIL))
@@ -211,7 +211,7 @@ describe('dropping', () => {
     await store.arrangePartitions(now)
     expect(await listNames()).toEqual(['events_before', 'events_2026_05', 'events_2026_06', 'events_after'])
     await store.close()
-  }, 60_000)
+  }, 120_000)
 })
 
 describe('while the table is read', () => {
@@ -234,7 +234,7 @@ describe('while the table is read', () => {
     } finally {
       await reader.close()
     }
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('reading', () => {
@@ -291,4 +291,4 @@ test('a database without partitions has one table', async () => {
   } finally {
     await one.close()
   }
-}, 60_000)
+}, 120_000)

@@ -17,7 +17,7 @@ beforeAll(async () => {
   server = await startPostgres({ fsync: 'off', autovacuum: 'off' })
   postgres = connectPostgres({ url: server.url('postgres'), connections: 1, prepares: true })
   await migrate(postgres)
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await postgres?.close()
   await server?.stop()

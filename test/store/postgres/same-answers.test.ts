@@ -30,7 +30,7 @@ beforeAll(async () => {
   server = await startPostgres({ fsync: 'off' })
   const postgres = await openPostgresStore({ url: server.url('postgres'), connections: 4, prepares: true }, OPTIONS)
   stores = [await openStore(folder, { ...OPTIONS, threads: false }), postgres]
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   for (const store of stores) await store.close()
   await server?.stop()

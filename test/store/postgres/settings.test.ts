@@ -29,7 +29,7 @@ beforeAll(async () => {
   admin = new Bun.SQL(server.url('postgres'), { max: 1 })
   await admin.unsafe(`CREATE DATABASE ${TEMPLATE}`)
   await (await openStore()).close()
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await admin?.close()
   await server?.stop()

@@ -26,7 +26,7 @@ test('all of them find the schema', async () => {
   const all = Array.from({ length: 8 }, () => connect())
   await Promise.all(all.map(migrate))
   expect(await isEmpty(connect())).toBe(false)
-}, 60_000)
+}, 120_000)
 
 test('one waits for a migration that takes longer than its deadlines', async () => {
   const [first, second] = [connect(), connect({ ...DEADLINES, statementMs: 50, lockMs: 50, answerMs: 100 })]
@@ -38,7 +38,7 @@ test('one waits for a migration that takes longer than its deadlines', async () 
     await first.run('SELECT pg_sleep(0.5)', [])
   })
   await migrated
-}, 60_000)
+}, 120_000)
 
 test('a user who does not own the tables is named, with what helps', async () => {
   const owner = connect()
@@ -48,7 +48,7 @@ test('a user who does not own the tables is named, with what helps', async () =>
   await expect(openPostgresStore({ url, connections: 1, prepares: true }, { rules: STORE_RULES })).rejects.toThrow(
     /permission denied for table install \(user reader\)\. Connect as the owner of the tables, .* OWNER TO "reader"/,
   )
-}, 60_000)
+}, 120_000)
 
 test('the error of a statement on a server that is gone is a passing fault', async () => {
   const gone = connectPostgres({ url: 'postgres://ada@127.0.0.1:1/eventpost', connections: 1, prepares: true })
@@ -61,4 +61,4 @@ test('the error of a statement on a server that is gone is a passing fault', asy
     "PostgreSQL can't be reached: Failed to connect",
   ])
   await gone.close()
-}, 60_000)
+}, 120_000)

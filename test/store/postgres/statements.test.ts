@@ -19,7 +19,7 @@ beforeAll(async () => {
   server = await startPostgres({ fsync: 'off' })
   postgres = connectPostgres({ url: server.url('postgres'), connections: 2, prepares: true })
   await migrate(postgres)
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await postgres?.close()
   await server?.stop()
@@ -68,4 +68,4 @@ test('PostgreSQL understands each prepared statement', async () => {
   }
   if (process.env.FAULTS) await Bun.write(process.env.FAULTS, JSON.stringify(faults))
   expect(faults).toEqual([])
-}, 60_000)
+}, 120_000)

@@ -19,7 +19,7 @@ beforeAll(async () => {
     INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at)
       SELECT n, 1, n, 1, 0, 0, 0 FROM generate_series(1, ${ROWS}) AS t (n);
     INSERT INTO topics (id, app_id, name, created_at) VALUES (1, 1, 'News', 0)`)
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await postgres?.close()
   await server?.stop()
@@ -45,7 +45,7 @@ test('an instance that starts lets PostgreSQL analyze large tables that it never
   while ((await listKnown()).length < 2) await new Promise(setImmediate)
   expect(await listKnown()).toEqual(['contacts', 'events'])
   await store.close()
-}, 60_000)
+}, 120_000)
 
 test('a table that is filled while an instance runs is analyzed, too', async () => {
   const end = keepAnalyzed(postgres, 10)
@@ -54,7 +54,7 @@ test('a table that is filled while an instance runs is analyzed, too', async () 
     SELECT n, 1, 'Topic ' || n, 0 FROM generate_series(2, 2000) AS t (n)`)
   while ((await listKnown()).length < 3) await new Promise(setImmediate)
   end()
-}, 60_000)
+}, 120_000)
 
 test('a table that stays unknown is not analyzed again and again, nor one of another owner', async () => {
   await postgres.runScript(`CREATE TABLE emptied (id bigint);
@@ -77,4 +77,4 @@ test('a table that stays unknown is not analyzed again and again, nor one of ano
   expect(asked).toHaveLength(1)
   expect(asked[0]).toEndWith(' emptied')
   await service.close()
-})
+}, 120_000)

@@ -28,7 +28,7 @@ beforeAll(async () => {
   const store = await openPostgresStore({ url: server.url(TEMPLATE), connections: 4, prepares: true }, OPTIONS)
   await store.close()
   await runOnServer(INSTANCES, TEMPLATE)
-}, 60_000)
+}, 120_000)
 afterAll(() => server?.stop())
 
 /** Both take long. */

@@ -18,7 +18,7 @@ beforeAll(async () => {
   const location = { url: server.url('postgres'), connections: CONNECTIONS, prepares: true }
   store = await openPostgresStore(location, { rules: STORE_RULES })
   done(await store.createAccount(newAccount()))
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await store?.close()
   await admin?.close()
@@ -58,4 +58,4 @@ test('what is cached stays current while commits wait for a synchronous replica 
   await admin.unsafe('ALTER SYSTEM RESET synchronous_standby_names')
   await admin.unsafe('SELECT pg_reload_conf()')
   expect(await Promise.all(asked)).not.toContain(false)
-}, 20_000)
+}, 120_000)
