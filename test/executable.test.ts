@@ -8,6 +8,7 @@ import { connect } from './mcp/outside.ts'
 import { type Begun, call, eventpost, eventpostJson, makeFolder, MANY_MS, startServer } from './cli/process.ts'
 import { cookieOf, postForm, turnOnTwoStep } from './cli/signing-in.ts'
 import { BUILD_MS, ensureExecutable, EXECUTABLE } from './executable.ts'
+import { findPort } from './ports.ts'
 import { comesTrue } from './waiting.ts'
 
 const ROOT = join(import.meta.dir, '..')
@@ -131,9 +132,7 @@ describe('the executable', () => {
   test(
     'runs the commands of the README',
     async () => {
-      const free = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
-      const port = String(free.port)
-      await free.stop(true)
+      const port = String(await findPort())
       const readme = await Bun.file(join(ROOT, 'README.md')).text()
       const [, steps = ''] = /## The first event\n[^]*?```sh\n([^]*?)```/.exec(readme) ?? []
       const script = steps

@@ -4,6 +4,7 @@ import { setPasswordByLink } from '../../src/accounts/members.ts'
 import { CHROMIUM_SHELL } from '../chromium.ts'
 import { SAME_ORIGIN } from '../dashboard/pages.ts'
 import { createTestServer, type Options } from '../helper.ts'
+import { findPort } from '../ports.ts'
 
 const QUIET = [
   '--no-sandbox',
@@ -24,8 +25,8 @@ export async function serveTest(options: Options = {}) {
   const server = await createTestServer(options)
   const listen = (port: number) =>
     Bun.serve({ port, hostname: '127.0.0.1', fetch: (request) => server.send(request, '127.0.0.1') })
-  let http = listen(0)
-  const port = http.port ?? 0
+  const port = await findPort()
+  let http = listen(port)
   const stop = async (): Promise<void> => {
     server.parts().feed.end()
     await http.stop(true)

@@ -5,6 +5,7 @@ import { signEmail } from '../../src/accounts/identity.ts'
 import { addPerson, report, send } from '../api/reports.ts'
 import { call, makeFolder, startServer } from '../cli/process.ts'
 import { DAY } from '../helper.ts'
+import { findPort } from '../ports.ts'
 import { openChromium, PASSWORD, serveTest, signIn } from './chromium.ts'
 
 const FIRST_EVENT_MS = 60_000
@@ -30,7 +31,8 @@ describe('a new user', () => {
     async () => {
       const { folder, remove } = makeFolder()
       const startedAt = performance.now()
-      let server = await startServer({ data: join(folder, 'data') })
+      const port = await findPort()
+      let server = await startServer({ data: join(folder, 'data'), port })
       const page = await browser.newPage()
       const link = /^set up at (.*)$/m.exec(server.said.out)?.[1] ?? ''
       await page.goto(link)
@@ -63,7 +65,7 @@ describe('a new user', () => {
       const live = page.locator('[data-live-state]')
       await server.stop()
       await live.getByText('Reconnecting', { exact: true }).waitFor()
-      server = await startServer({ data: join(folder, 'data'), port: Number(new URL(server.url).port) })
+      server = await startServer({ data: join(folder, 'data'), port })
       await live.getByText('Refreshing', { exact: true }).waitFor()
       expect((await call(server.url, key, 'POST', '/api/v1/events', { app, event: 'x', email: 'no' })).status).toBe(400)
       await page.locator('.troubles li', { hasText: 'invalid_field' }).getByText('email', { exact: true }).waitFor()

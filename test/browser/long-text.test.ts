@@ -4,7 +4,7 @@ import { LONG, openWorld, PASSWORD, type World } from '../fuzz/world.ts'
 import { openChromium, widthOver } from './chromium.ts'
 import { DESK_WIDTH, MOST_HEIGHT } from './walking.ts'
 
-const SWEEP_MS = 120_000
+const SWEEP_MS = 600_000
 const MOST_BYTES = 60 * 1024
 /** Set by `bun run check-pages`: at more widths. */
 const isWhole = process.env.CHECK_PAGES === 'all'

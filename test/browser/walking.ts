@@ -5,7 +5,7 @@ import { openChromium, type Served, serveTest, signIn, widthOver } from './chrom
 import { type Step, STEPS } from './walk.ts'
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
-export const WALK_MS = 300_000
+export const WALK_MS = 600_000
 const THEMES = ['light', 'dark'] as const
 type Theme = (typeof THEMES)[number]
 

@@ -18,6 +18,7 @@ import {
 import { refused, wrongUse } from './refused.ts'
 import { openLink } from './signing-in.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
+import { findPort } from '../ports.ts'
 
 const { folder, remove } = makeFolder()
 const data = join(folder, 'data')
@@ -269,9 +270,7 @@ describe('settings', () => {
   })
 
   test('PORT sets the port', async () => {
-    const free = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
-    const port = String(free.port)
-    await free.stop(true)
+    const port = String(await findPort())
     const server = await serve({ port: null, env: { PORT: port } })
     expect(server.url).toBe(`http://127.0.0.1:${port}`)
   })

@@ -27,7 +27,8 @@ const impatient = (url: string, dial: Dial): Provider | null => {
   return account && isApi(account) ? createApiProvider(account, { ...API_LIMITS, answerMs: 1_000 }, dial) : null
 }
 /** Where an answer comes, a busy machine may take long to read it. */
-const waitFor = (doing: ApiDoing): Partial<SenderDependencies> => (doing === 'hang' ? { createProvider: impatient } : {})
+const waitFor = (doing: ApiDoing): Partial<SenderDependencies> =>
+  doing === 'hang' ? { createProvider: impatient } : {}
 
 type Api = { url: string; calls: { path: string }[]; counts(): Map<string, unknown[]>; stop(): Promise<void> }
 
@@ -43,11 +44,19 @@ async function startVia<A extends Api>(
 
 const viaPostmark = async (
   behaviour: Parameters<typeof startPostmark>[0] = {},
-  content: Partial<MessageContent> = {}, mail: Partial<SenderDependencies> = {}) => startVia(await startPostmark(behaviour), content, mail)
-const viaSes = async (behaviour: Parameters<typeof startSes>[0] = {}, content: Partial<MessageContent> = {}, mail: Partial<SenderDependencies> = {}) =>
-  startVia(await startSes(behaviour), content, mail)
-const viaResend = async (behaviour: Parameters<typeof startResend>[0] = {}, content: Partial<MessageContent> = {}, mail: Partial<SenderDependencies> = {}) =>
-  startVia(await startResend(behaviour), content, mail)
+  content: Partial<MessageContent> = {},
+  mail: Partial<SenderDependencies> = {},
+) => startVia(await startPostmark(behaviour), content, mail)
+const viaSes = async (
+  behaviour: Parameters<typeof startSes>[0] = {},
+  content: Partial<MessageContent> = {},
+  mail: Partial<SenderDependencies> = {},
+) => startVia(await startSes(behaviour), content, mail)
+const viaResend = async (
+  behaviour: Parameters<typeof startResend>[0] = {},
+  content: Partial<MessageContent> = {},
+  mail: Partial<SenderDependencies> = {},
+) => startVia(await startResend(behaviour), content, mail)
 
 const countEach = ({ api }: { api: Api }): number[] => Array.from(api.counts().values(), (all) => all.length)
 

@@ -1,5 +1,6 @@
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { findPort } from '../ports.ts'
 
 export type Received = { from: string; to: string[]; raw: string; at: number }
 
@@ -27,8 +28,8 @@ type Done = (error?: Error | null) => void
 
 export type MailServer = Awaited<ReturnType<typeof startMailServer>>
 
-/** `onPort`: default a free one. */
-export async function startMailServer(behaviour: Behaviour = {}, options: SMTPServerOptions = {}, onPort = 0) {
+/** `onPort`: that of one that stopped. */
+export async function startMailServer(behaviour: Behaviour = {}, options: SMTPServerOptions = {}, onPort?: number) {
   const received: Received[] = []
   const server = new SMTPServer({
     authOptional: true,
@@ -73,8 +74,8 @@ export async function startMailServer(behaviour: Behaviour = {}, options: SMTPSe
     else if (doing !== 'hang') done(Object.assign(new Error(wordsOf()), { responseCode: doing }))
   }
 
-  await new Promise<void>((resolve) => server.listen(onPort, '127.0.0.1', resolve))
-  const { port } = server.server.address() as AddressInfo
+  const port = onPort ?? (await findPort())
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
     port,
     url: `smtp://127.0.0.1:${port}`,

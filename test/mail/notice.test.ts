@@ -76,9 +76,7 @@ describe('many wrong passwords', () => {
     expect((await createBrowser(pages, { address: '10.0.1.1' }).signIn('ada@example.com')).status).toBe(303)
     const notices = () => pages.securityLog.filter(({ message }) => message === 'security notice')
     await until(() => notices().length > 0)
-    expect(notices()).toEqual([
-      expect.objectContaining({ level: 'warn', kind: 'wrong_passwords', outcome: 'failed' }),
-    ])
+    expect(notices()).toEqual([expect.objectContaining({ level: 'warn', kind: 'wrong_passwords', outcome: 'failed' })])
   })
 })
 

@@ -84,10 +84,7 @@ export function useSending() {
 /** Gives up after a few seconds instead of a minute. */
 export const impatient = (url: string, dial: Dial): Provider | null => {
   const server = readSmtpUrl(url)
-  return (
-    server &&
-    createSmtpProvider(server, { ...SMTP_LIMITS, greetingMs: 2_000, answerMs: 2_000 }, dial)
-  )
+  return server && createSmtpProvider(server, { ...SMTP_LIMITS, greetingMs: 2_000, answerMs: 2_000 }, dial)
 }
 
 /** Another account with the same message and its own mail settings. */

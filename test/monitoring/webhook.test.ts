@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { checkWebhook, createWebhook, signWebhook } from '../../src/monitoring/webhook.ts'
 import { readPrivateHosts, type PrivateHosts } from '../../src/core/public-addresses.ts'
+import { findPort } from '../ports.ts'
 
 type Seen = { method: string; headers: Headers; body: string }
 
@@ -78,9 +79,7 @@ describe('a call', () => {
   })
 
   test('tells when nobody is there', async () => {
-    const free = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('') })
-    const url = `http://127.0.0.1:${free.port}/`
-    await free.stop(true)
+    const url = `http://127.0.0.1:${await findPort()}/`
     expect(await call({ url })).toMatchObject({ isSent: false, reason: expect.stringContaining("can't be reached") })
   })
 })
