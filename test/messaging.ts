@@ -1,6 +1,5 @@
 /** Messages of a test server, and a sender without a mail server: due deliveries are claimed, decided and marked. */
 import { saveMessage, type SavedMessage } from '../src/messages/messages.ts'
-import { CLAIMED } from '../src/mail/lanes.ts'
 import { isRefusal } from '../src/core/refusals.ts'
 import type { DecisionRecord } from '../src/store/decision-records.ts'
 import type { DeliveryRow, DeliveryWork, MailSettings, MessageContent } from '../src/store/message-types.ts'
@@ -21,6 +20,8 @@ export const messageOf = (changes: Partial<MessageContent & { name: string }> = 
   ...changes,
 })
 
+const MOST_CLAIMED = 50
+
 export type Decided = { email: string; name: string; verdict: 'send' | 'skip' | 'wait'; reason: string | null }
 export type Messaging = Awaited<ReturnType<typeof createMessaging>>
 
@@ -39,15 +40,15 @@ export async function createMessaging(server: TestServer) {
     }
   }
 
-  /** As the sender does: more at once may take PostgreSQL too long. */
+  /** As the sender does: more at once may take a busy PostgreSQL too long. */
   const claimDue = async (): Promise<DeliveryWork[]> => {
-    const claiming = { claimedBy: 'test', now: server.clock.now(), leaseMs: MINUTE, most: CLAIMED, skipApps: [] }
+    const claiming = { claimedBy: 'test', now: server.clock.now(), leaseMs: MINUTE, most: MOST_CLAIMED, skipApps: [] }
     const works: DeliveryWork[] = []
     for (;;) {
       const claimed = await store().claimDeliveries(claiming)
       if (isRefusal(claimed)) throw new Error(claimed.refusal)
       works.push(...claimed.works)
-      if (claimed.works.length < CLAIMED) return works
+      if (claimed.works.length < MOST_CLAIMED) return works
     }
   }
 

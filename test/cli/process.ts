@@ -10,6 +10,8 @@ const BUILT = process.env.EVENTPOST_TEST_PROGRAM
 export const PROGRAM = BUILT === undefined ? [process.execPath, join(ROOT, 'src/main.ts')] : [join(ROOT, BUILT)]
 /** A hanging process must not outlive its test. */
 const PROCESS_MS = 120_000
+/** A server may serve all tests of a file. */
+const SERVER_MS = 10 * PROCESS_MS
 const READY_MS = 60_000
 /** For tests that start many processes. */
 export const MANY_MS = 120_000
@@ -117,10 +119,17 @@ async function collect(stream: ReadableStream<Uint8Array>, add: (text: string) =
 }
 
 /** @throws Error with its output when it ends before it listens */
-export async function startServer({ data, port = 0, words = [], readyMs = READY_MS, ...how }: ServeHow) {
+export async function startServer({
+  data,
+  port = 0,
+  words = [],
+  readyMs = READY_MS,
+  timeoutMs = SERVER_MS,
+  ...how
+}: ServeHow) {
   const listen = port === null ? [] : ['--port', String(port)]
   const all = ['serve', '--data', data, ...listen, ...words]
-  const child = spawn(all, await withDatabase(all, how))
+  const child = spawn(all, { ...(await withDatabase(all, how)), timeoutMs })
   const said = { out: '', err: '' }
   const ready = Promise.withResolvers<string>()
   const reading = Promise.all([

@@ -6,7 +6,17 @@ import { CLAIMED, createRate, SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
 import { useClosing } from '../closing.ts'
 import { inTurns } from '../helper.ts'
 import { startMailServer } from './mail-server.ts'
-import { addApp, countEach, live, MINUTE, findSecondPause, type Sending, startSecond, startSending } from './sending.ts'
+import {
+  addApp,
+  AT_ONCE,
+  countEach,
+  live,
+  MINUTE,
+  findSecondPause,
+  type Sending,
+  startSecond,
+  startSending,
+} from './sending.ts'
 import { isOnPostgres } from '../postgres/test-databases.ts'
 import { comesTrue } from '../waiting.ts'
 import { isLong } from '../long-form.ts'
@@ -54,9 +64,6 @@ type Added = { name: string; mails: number; smtpUrl?: string }
 const APPS_AT_ONCE = 20
 
 /** In the first account, with its own or another slow server. */
-/** A busy PostgreSQL may not save hundreds of writes in time. */
-const AT_ONCE = isOnPostgres ? 10 : undefined
-
 async function addSlowApp(
   sending: Sending,
   { name, mails, smtpUrl = `smtp://slow-${name}.example` }: Added,

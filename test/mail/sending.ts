@@ -22,6 +22,9 @@ export const RESULTS = { headline: 'Your results are ready.', url: 'https://firs
 
 export const MINUTE = 60_000
 
+/** A busy PostgreSQL may not save hundreds of writes in time. */
+export const AT_ONCE = isOnPostgres ? 10 : undefined
+
 export type Sending = Awaited<ReturnType<typeof startSending>>
 
 export async function startSending(
@@ -56,7 +59,7 @@ export async function startSending(
     app,
     store: () => service.parts().store,
     sendEvent,
-    sendEvents: (count: number) => inTurns(count, (index) => sendEvent(`p${index}@example.com`)),
+    sendEvents: (count: number) => inTurns(count, (index) => sendEvent(`p${index}@example.com`), AT_ONCE),
     sendDue: () => service.sender().sendDue(),
     findPause: async () => service.sender().findPause(app, await service.parts().store.mailSettings(app.id)),
     deliveries: (): Promise<DeliveryRow[]> => service.parts().store.listDeliveries(query),
