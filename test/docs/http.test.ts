@@ -20,7 +20,7 @@ afterAll(async () => {
   remove()
 })
 
-const ANSWER_MS = 5_000
+const ANSWER_MS = 30_000
 /** Closed after 10 seconds of silence, checked every 4. */
 const SILENT_MS = { least: 8_000, most: 18_000 }
 
@@ -167,7 +167,7 @@ describe("requests that can't be read", () => {
         expect(ms).toBeLessThan(SILENT_MS.most)
       }
     },
-    { timeout: 60_000, ...BEST_OF_FIVE },
+    { timeout: 120_000, ...BEST_OF_FIVE },
   )
 
   test('within the bounds are answered by Eventpost', async () => {

@@ -25,7 +25,7 @@ import { publicId } from '../../src/core/ids.ts'
 const EMAIL = '  Ada@Example.com '
 const SIGNED = `'${EMAIL}'`
 /** Compiling Go for the first time takes longest. */
-const RUN_MS = 60_000
+const RUN_MS = 120_000
 
 type How = {
   /** the required program, and how it runs a file */

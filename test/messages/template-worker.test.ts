@@ -213,7 +213,7 @@ const before = count()
 const { problems } = await worker.inspect(1, ['{{ x }}'])
 console.log(JSON.stringify({ more: count() > before, problems }))`,
     )
-    const child = Bun.spawn([process.execPath, script], { stderr: 'pipe', timeout: 20_000 })
+    const child = Bun.spawn([process.execPath, script], { stderr: 'pipe', timeout: 100_000 })
     const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
     expect([await child.exited, err]).toEqual([0, ''])
     expect(JSON.parse(out)).toEqual({ more: true, problems: [[expect.stringContaining('There is no variable x.')]] })

@@ -52,7 +52,7 @@ const STOPPED = [
 ]
 
 async function run(happens: string, closeStore = CLOSES) {
-  const child = Bun.spawn([process.execPath, '-e', program(happens, closeStore)], { stderr: 'pipe', timeout: 25_000 })
+  const child = Bun.spawn([process.execPath, '-e', program(happens, closeStore)], { stderr: 'pipe', timeout: 100_000 })
   const [out, code] = await Promise.all([new Response(child.stdout).text(), child.exited])
   const lines = out
     .trim()
