@@ -18,9 +18,9 @@ import type { DataLocation } from '../src/core/data-location.ts'
 import { databasePath } from '../src/store/engine/database.ts'
 import type { Sql } from '../src/store/engine/sql.ts'
 import { createSqliteSql } from '../src/store/engine/sqlite-sql.ts'
-import { connectPostgres } from '../src/store/postgres/connection.ts'
+import { connectPostgres, DEADLINES, type Deadlines } from '../src/store/postgres/connection.ts'
+import { openPostgresStore } from '../src/store/postgres/store.ts'
 import { STORE_RULES } from '../src/deliveries/deliveries.ts'
-import { openStoreAt } from '../src/store/open.ts'
 import { openStore, type OpenOptions, type Store } from '../src/store/store.ts'
 import { createDatabaseOf, databaseOf, hasDatabaseOf, isOnPostgres, postgresOf } from './postgres/test-databases.ts'
 
@@ -75,10 +75,23 @@ export async function makeDataFolder(): Promise<string> {
 /** Where the data of a test's folder is. */
 export const locationOf = (folder: string): DataLocation => (isOnPostgres ? postgresOf(folder) : { folder })
 
+/** Longer than anything takes on a busy machine. */
+const PATIENT: Deadlines = {
+  ...DEADLINES,
+  statementMs: 100_000,
+  lockMs: 100_000,
+  idleMs: 100_000,
+  answerMs: 110_000,
+  commitMs: 90_000,
+  waitMs: 100_000,
+  openMs: 60_000,
+}
+
 /** The store of a folder, on the engine that is tested. */
 export async function openTestStore(folder: string, options: Omit<OpenOptions, 'threads'>): Promise<Store> {
-  if (isOnPostgres) await createDatabaseOf(folder)
-  return await openStoreAt(locationOf(folder), { ...options, threads: false })
+  if (!isOnPostgres) return await openStore(folder, { ...options, threads: false })
+  await createDatabaseOf(folder)
+  return await openPostgresStore(postgresOf(folder), { ...options, deadlines: PATIENT })
 }
 
 export const hasTestDatabase = async (folder: string): Promise<boolean> =>

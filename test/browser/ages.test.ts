@@ -36,6 +36,11 @@ async function openWaiting(path: string, width: number) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, storageState: signedIn })
   const page = await context.newPage()
   await page.clock.install()
+  // what comes live has the time of the server, which stands still
+  await page.route(
+    ({ pathname }) => /\blive$/.test(pathname),
+    () => {},
+  )
   await page.goto(`${server.url}/apps/${server.first.appId}/${path}`)
   await page.evaluate(`{
     moved = []

@@ -292,7 +292,11 @@ test('considers the newest of over 10,000 triggers, and reports progress', async
     const progress = simulations.progressOf(messaging.app.id)
     if (progress) reached.push(progress.done / progress.of)
   }
-  expect(await simulations.simulate(at.inputOf({}), { onProgress })).toMatchObject({ triggered: 10_000, hasMore: true, counts: { send: 10_000 } })
+  expect(await simulations.simulate(at.inputOf({}), { onProgress })).toMatchObject({
+    triggered: 10_000,
+    hasMore: true,
+    counts: { send: 10_000 },
+  })
   expect(await at.simulate({}, { contactId })).toMatchObject({ triggered: 1, hasMore: false, counts: { send: 1 } })
   expect(reached.some((share) => share > 0 && share <= 1)).toBe(true)
   expect(simulations.progressOf(messaging.app.id)).toBeNull()
