@@ -16,7 +16,7 @@ import { createMetrics } from '../src/ops/metrics.ts'
 import { createServer } from '../src/server.ts'
 import type { Store } from '../src/store/store.ts'
 import { createBeginnings, locationOf, openTestStore } from './data-folder.ts'
-import { NOW } from './durations.ts'
+import { HOUR, NOW } from './durations.ts'
 import { setDatabaseClock } from './postgres/test-databases.ts'
 import { keepOutput } from './ops/keep-output.ts'
 
@@ -123,7 +123,7 @@ export async function createTestServer(options: Options = {}) {
     const parts = await createDependencies({
       ...shared,
       mailer: sender,
-      simulations: createSimulations(locationOf(folder)),
+      simulations: createSimulations(locationOf(folder), HOUR),
       templates: options.mail?.templates ?? TEMPLATES,
       noteSecurity: log.write,
       fetchSns: options.fetchSns,

@@ -26,6 +26,7 @@ import { createMonitor, type LoggedError } from '../../src/monitoring/monitor.ts
 import { createWeeklySummaries } from '../../src/monitoring/weekly-summary.ts'
 import { createWebhook, type WebhookTarget } from '../../src/monitoring/webhook.ts'
 import { makeDataFolder, locationOf, openTestStore } from '../data-folder.ts'
+import { HOUR } from '../durations.ts'
 import { createTestSender, TEMPLATES, TEST_SERVER } from '../helper.ts'
 
 export const BASE = 'http://localhost:8080'
@@ -94,7 +95,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     recordEvent: createEventRecorder({ store, clock, limits, notes: activationNotes }),
     abuseLimits: createAbuseLimits({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
-    simulations: createSimulations(locationOf(folder)),
+    simulations: createSimulations(locationOf(folder), HOUR),
     templates: TEMPLATES,
     notes: activationNotes,
     feed,

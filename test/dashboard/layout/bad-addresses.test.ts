@@ -8,7 +8,7 @@ let world: World
 beforeAll(async () => {
   world = await openWorld()
 })
-afterAll(() => world.close())
+afterAll(() => world?.close())
 
 const MALFORMED = ['%', '%f', '%ff', '%FF%FE', '%c0%af', '%E0%A4%A', '%ed%a0%80', '%u0041', 'app_%ff']
 
