@@ -144,6 +144,7 @@ export function createAlertFacts({ store, clock, mailer, location, backupEveryMs
         brakes: await readBrakes(),
         disk: await readDisk(store, location),
         writeFault: isLong && fault ? fault.reason : null,
+        isLocal: 'folder' in location,
         backup: await readBackups(store, { everyMs: backupEveryMs, since: startedAt }),
         refused: await readRefused(at),
         clocks: (await store.listRunning()).map(({ clockAheadMs }) => clockAheadMs),

@@ -47,6 +47,8 @@ export type AlertFacts = {
   disk: DiskFacts | null
   /** why nothing can be saved */
   writeFault: string | null
+  /** the data is in the data folder, not in PostgreSQL */
+  isLocal: boolean
   backup: BackupFacts
   /** in the last minutes (REFUSED_MS), with a valid key or for a known app */
   refused: { accountId: string; appId: string | null; codes: { code: string; count: number }[] }[]
@@ -139,24 +141,27 @@ function aboutServer(server: ServerFacts): Condition[] {
       title: `The mail server ${name} refuses emails`,
       detail: `Emails from ${nameApps(refused.apps)} wait, and none are lost.${why}${describeWaiting(waiting)}`,
       fix:
-        describeRefusalFix(refused.reason) ??
-        'Check the username, the password and the sender address under Sender, Mail server.',
+        describeRefusalFix(refused.reason, accountId === null) ??
+        `Check the username and the password ${placeOfServer(accountId === null)}, and the sender address under Sender.`,
     },
   ]
 }
 
+/** Where the settings of a mail server are. `isShared`: it is the installation's. */
+const placeOfServer = (isShared: boolean): string => (isShared ? 'in EVENTPOST_SMTP_URL' : 'under Sender, Mail server')
+
 /** By what the server refuses, such as `smtp_451`. Null: it may be anything. */
-export function describeRefusalFix(reason: string | null): string | null {
+export function describeRefusalFix(reason: string | null, isShared: boolean): string | null {
   if (reason === null) return null
-  if (/^(eauth|enoauth|smtp_53[0458])$/.test(reason))
-    return 'Check the username and the password under Sender, Mail server.'
-  if (/^api_40[13]$/.test(reason)) return 'Check the API key under Sender, Mail server.'
+  const place = placeOfServer(isShared)
+  if (/^(eauth|enoauth|smtp_53[0458])$/.test(reason)) return `Check the username and the password ${place}.`
+  if (/^api_40[13]$/.test(reason)) return `Check the API key ${place}.`
   if (reason.startsWith('from_5'))
     return 'Check the sender address under Sender, and that the mail server is allowed to send from its domain.'
   if (/^((smtp|from)_4|api_(429|5))/.test(reason))
     return "Check the mail server's log, or ask its provider: it may be busy or limit this sender. Sending resumes automatically once it accepts emails."
   if (/^(etls|euntrusted|eexpired|ename|eplain|erequiretls)$/.test(reason))
-    return "Check the mail server's certificate, and its security under Sender, Mail server."
+    return `Check the mail server's certificate, and how to connect ${place}.`
   return null
 }
 
@@ -179,7 +184,10 @@ export const neededBytes = ({ dataBytes }: Pick<DiskFacts, 'dataBytes'>): number
 
 export const isDiskLow = (disk: DiskFacts): boolean => disk.freeBytes < neededBytes(disk)
 
-function aboutDisk({ disk, writeFault }: AlertFacts): Condition[] {
+const FIX_FOLDER = 'Free up disk space, or check the disk and the permissions of the data folder.'
+const FIX_POSTGRES = 'Check that the PostgreSQL server is running, can be reached and has free disk space.'
+
+function aboutDisk({ disk, writeFault, isLocal }: AlertFacts): Condition[] {
   const base = { kind: 'disk', accountId: null, path: SYSTEM } as const
   const found: Condition[] = []
   if (writeFault !== null) {
@@ -187,8 +195,8 @@ function aboutDisk({ disk, writeFault }: AlertFacts): Condition[] {
       ...base,
       subject: 'writes',
       title: 'Nothing can be saved',
-      detail: `Requests that save data are refused with 503: ${writeFault}.${disk ? ` ${formatBytes(disk.freeBytes)} is free.` : ''}`,
-      fix: 'Free up disk space, or check the disk and the permissions of the data folder. Saving then resumes automatically.',
+      detail: `Requests that save data are refused with 503: ${writeFault.replace(/\.$/, '')}.${disk ? ` ${formatBytes(disk.freeBytes)} is free.` : ''}`,
+      fix: `${isLocal ? FIX_FOLDER : FIX_POSTGRES} Saving then resumes automatically.`,
     })
   }
   if (disk !== null && isDiskLow(disk)) {

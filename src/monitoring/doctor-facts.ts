@@ -170,17 +170,20 @@ async function checkServers(
   { store, mailer, server }: Given,
   { checkServer }: Lookups,
 ): Promise<DoctorFacts['mailServers']> {
-  const own = new Map<string, { publicId: string; settings: MailSettings }>()
+  const own = new Map<string, { publicId: string; settings: MailSettings; isShared: boolean }>()
   for (const { publicId, name, smtpUrl } of await store.listOwnServers()) {
     if (own.size >= MOST_DOMAINS) break
     const settings = { ...NO_SETTINGS, smtpUrl }
     const shown = mailer.findMailRoute({ settings, app: { name } }).server ?? 'The mail server of an app'
-    own.set(shown, { publicId, settings })
+    own.set(shown, { publicId, settings, isShared: false })
   }
-  const shared = server.mailServer ? [[server.mailServer.name, { publicId: '', settings: NO_SETTINGS }] as const] : []
+  const shared = server.mailServer
+    ? [[server.mailServer.name, { publicId: '', settings: NO_SETTINGS, isShared: true }] as const]
+    : []
   return Promise.all(
-    [...shared, ...own].map(async ([name, { publicId, settings }]) => ({
+    [...shared, ...own].map(async ([name, { publicId, settings, isShared }]) => ({
       name,
+      isShared,
       check: await checkServer({ publicId }, settings, name),
     })),
   )

@@ -78,8 +78,8 @@ export type DoctorFacts = {
   backup: BackupFacts
   /** of scheduled backups, with the server's user; null: there are none, or they go to a bucket */
   backupFolder: { path: string; fault: FolderFault | null; owner: string } | null
-  /** `check` null: it was not asked for, or its password is unknown */
-  mailServers: { name: string; check: ServerCheck | null }[]
+  /** `isShared`: it is the installation's. `check` null: it was not asked for, or its password is unknown */
+  mailServers: { name: string; isShared: boolean; check: ServerCheck | null }[]
   /** null: not tried; the webhook and the second mail server */
   alerts: {
     routes: Tried[]
@@ -390,14 +390,15 @@ function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding
         'Set EVENTPOST_SMTP_URL, or set up a mail server on the Sender page of an app.',
       ),
     ]
-  return mailServers.map(({ name, check }) => {
+  return mailServers.map(({ name, isShared, check }) => {
     if (check === null) return unknown('Mail server', `${name} was not checked.`, null)
     if (check.is === 'failed') {
       const reply = check.reply === undefined ? '' : ` It replied ${check.reply}.`
       return bad(
         'Mail server',
         `${name} can't be used. ${describeReason(check.reason, '', 'deferred')}${reply}`,
-        describeRefusalFix(check.reason) ?? 'Check that it is running, and check its address, username and password.',
+        describeRefusalFix(check.reason, isShared) ??
+          'Check that it is running, and check its address, username and password.',
       )
     }
     if (check.note === 'sandbox')

@@ -31,6 +31,7 @@ const well: AlertFacts = {
   brakes: [],
   disk: { freeBytes: 10 * GB, dataBytes: GB },
   writeFault: null,
+  isLocal: true,
   backup: { everyMs: null, since: NOW, lastGood: null, lastFailed: null },
   refused: [],
   clocks: [0, 1_900],
@@ -104,10 +105,19 @@ describe('owners are told', () => {
     ['from_550', 'Check the sender address'],
     ['api_401', 'Check the API key'],
     ['euntrusted', "Check the mail server's certificate"],
-    ['server_paused', 'Check the username, the password and the sender address'],
+    ['server_paused', 'Check the username and the password'],
   ])('what to do about %s', (reason, fix) => {
     const found = only({ servers: [{ ...server, refused: { reason, apps: [APP] } }] })
     expect(found.fix).toContain(fix)
+  })
+
+  test.each(['eauth', 'api_401', 'euntrusted', 'server_paused'])('where to solve %s', (reason) => {
+    const refused = { reason, apps: [APP] }
+    const [own, shared] = ['acc_1', null].map((accountId) => only({ servers: [{ ...server, accountId, refused }] }).fix)
+    expect(own).toContain('under Sender, Mail server')
+    expect(own).not.toContain('EVENTPOST_')
+    expect(shared).toContain('in EVENTPOST_SMTP_URL')
+    expect(shared).not.toContain('Mail server')
   })
 
   test('that a brake is on', () => {
@@ -122,7 +132,9 @@ describe('owners are told', () => {
     expect(kindsOf({ disk: { freeBytes: 0.4 * GB, dataBytes: 0 } })).toEqual(['disk'])
     expect(kindsOf({ disk: { freeBytes: 1.9 * GB, dataBytes: 10 * GB } })).toEqual(['disk'])
     expect(kindsOf({ disk: null })).toEqual([])
-    expect(only({ writeFault: 'disk I/O error' }).title).toBe('Nothing can be saved')
+    const writes = only({ writeFault: 'disk I/O error' })
+    expect(writes.title).toBe('Nothing can be saved')
+    expect(writes.fix).toContain('permissions of the data folder')
     const both = findConditions({
       ...well,
       disk: { freeBytes: 0, dataBytes: 0 },
@@ -130,6 +142,15 @@ describe('owners are told', () => {
     })
     expect(new Set(both.map(({ subject }) => subject)).size).toBe(2)
     expect(both.map(({ title }) => title)).toEqual(['Nothing can be saved', 'The disk is nearly full'])
+  })
+
+  test('that PostgreSQL saves nothing', () => {
+    const writeFault = 'PostgreSQL is read-only (x). Connect to the primary.'
+    const found = only({ disk: null, isLocal: false, writeFault })
+    expect(found.detail).toEndWith('Connect to the primary.')
+    expect(found.detail).not.toEndWith('..')
+    expect(found.fix).toContain('PostgreSQL')
+    expect(found.fix).not.toContain('data folder')
   })
 
   test('that a scheduled backup is late, also if the last one was made while the clock was ahead', () => {

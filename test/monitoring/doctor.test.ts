@@ -20,7 +20,9 @@ const well: DoctorFacts = {
   records: [{ appId: 'app_1', domain: 'acme.example', checks: [SPF] }],
   backup: { everyMs: DAY, since: NOW - 9 * DAY, lastGood: backup, lastFailed: null },
   backupFolder: { path: '/backups', fault: null, owner: 'eventpost' },
-  mailServers: [{ name: 'mail.example.com:587', check: { is: 'fine', isSecure: true, login: 'taken' } }],
+  mailServers: [
+    { name: 'mail.example.com:587', isShared: false, check: { is: 'fine', isSecure: true, login: 'taken' } },
+  ],
   alerts: { routes: [], hasSecondRoute: true, unsent: null, open: [] },
 }
 
@@ -265,11 +267,19 @@ const MISTAKES: [
   ],
   [
     'a mail server that refuses the password',
-    { mailServers: [{ name: 'mail.example.com:587', check: FAILED }] },
+    { mailServers: [{ name: 'mail.example.com:587', isShared: false, check: FAILED }] },
     'Mail server',
     'bad',
     'The mail server rejected the username and password. It replied 535 5.7.8.',
-    'password',
+    'password under Sender, Mail server',
+  ],
+  [
+    "the installation's mail server that refuses the password",
+    { mailServers: [{ name: 'mail.example.com:587', isShared: true, check: FAILED }] },
+    'Mail server',
+    'bad',
+    'The mail server rejected the username and password. It replied 535 5.7.8.',
+    'password in EVENTPOST_SMTP_URL',
   ],
   [
     'no mail server',

@@ -89,7 +89,8 @@ export function State({ view, count }: Pick<RequestsProps, 'view' | 'count'>) {
   const counted = count === 0 ? 'No' : formatCounted(count ?? MOST_COUNTED + 1)
   const requests = `${counted}${WORDS[view.kind]} ${count === 1 ? 'request' : 'requests'}`
   const where = isNarrowed(view) ? (count === 1 ? 'matches the filters' : 'match the filters') : 'in the log'
-  const sample = view.kind === 'refused' ? '' : ' Accepted requests are sampled: one per second per key.'
+  const sample =
+    view.kind === 'refused' ? '' : ' Accepted requests are sampled: one per second per key, or per app without a key.'
   return <>{`${requests} ${where}.${sample}`}</>
 }
 

@@ -67,8 +67,11 @@ describe('System', () => {
     const restore = { at: NOW - 60_000, paused: 1, ended: 12 }
     await pages.store.setInstallValue({ name: 'restore', value: JSON.stringify(restore) })
     const browser = await pages.signedIn()
-    const notice = "1 live message was paused, and 12 waiting emails weren't sent"
-    expect(await bodyOf((await browser.get(pages.at('system'))).html)).toContain(notice)
+    const notice = '1 live message was paused, and 12 waiting emails were stopped'
+    const { html } = await browser.get(pages.at('system'))
+    expect(await bodyOf(html)).toContain(notice)
+    expect(html).toContain('?state=skipped&amp;reason=restored')
+    expect(html).toContain('?state=unknown')
     await recordEvent(pages, await appOf(pages), {})
     expect(await bodyOf((await browser.get(pages.at('overview'))).html)).toContain(notice)
     pages.clock.ms += 15 * 24 * 3_600_000
