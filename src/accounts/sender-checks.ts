@@ -146,7 +146,7 @@ export const isMissing = ({ about, state, record }: SenderCheck): boolean =>
 const unasked = (about: SenderCheck['about'], name: string): SenderCheck => ({
   about,
   state: 'unasked',
-  sentence: `DNS didn't respond for ${name}. Check this machine's network, then try again.`,
+  sentence: `DNS didn't respond for ${name}. Try again later, or check the network of the Eventpost server.`,
   record: null,
 })
 
@@ -262,7 +262,7 @@ async function checkNextDkim(resolve: ResolveTxt, next: PublishedDkim, sender: C
   const published = listPublished(found)
   const check = { about: 'New DKIM key', state: isFirstKey(sender) ? 'bad' : 'caution', record } as const
   if (published.length === 0) {
-    const sentence = `Not found yet. Add this record. ${describeSigner(sender)} until Eventpost finds it.`
+    const sentence = `Not found yet. Add this record. ${describeSigner(sender)} until it is found.`
     return { ...check, isAbsent: true, sentence }
   }
   if (isOnlyKey(published, next))
@@ -285,7 +285,7 @@ async function checkNextDkim(resolve: ResolveTxt, next: PublishedDkim, sender: C
 /** While a new key waits. */
 function describeSigner(sender: CheckedSender): string {
   if (sender.dkim !== null) return 'The current key signs emails'
-  if (!isSignedByServer(sender)) return 'Emails are not signed'
+  if (!isSignedByServer(sender)) return "Eventpost doesn't sign emails"
   return `Only ${findProviderOf(sender)?.name ?? 'your email provider'} signs emails`
 }
 
@@ -334,7 +334,7 @@ async function checkKeyOfProvider(dns: Dns, sender: CheckedSender): Promise<Send
     return { about: 'DKIM', state: 'bad', sentence, record: null }
   }
   if (provider === null) {
-    const sentence = 'Emails are not signed. Create a DKIM key, unless your email provider signs them.'
+    const sentence = "Eventpost doesn't sign emails. Create a DKIM key, unless your email provider signs them."
     return { about: 'DKIM', state: 'caution', sentence, record: null }
   }
   const sentence = `${provider.name} signs emails itself, and only a received email shows its key. ${add}`
@@ -453,14 +453,14 @@ function describeDmarc(name: string, record: string): SenderCheck {
   const [, policy = ''] = /;\s*p=\s*(\w+)/i.exec(record) ?? []
   const words = new Map<string, string>(
     Object.entries({
-      none: 'are only reported',
+      none: 'are handled like others',
       quarantine: 'go to the spam folder',
       reject: 'are refused',
     }),
   )
   const done = words.get(policy.toLowerCase())
   if (done === undefined) {
-    const sentence = `The DMARC record ${name} has no policy. Replace it with this one.`
+    const sentence = `The DMARC record ${name} has no valid policy. Replace it with this one.`
     return { about: 'DMARC', state: 'bad', sentence, record: { name, type: 'TXT', value: 'v=DMARC1; p=none' } }
   }
   return {

@@ -61,7 +61,8 @@ export const backup: Command = {
   },
 }
 
-const RESUME = 'Start the server, check the Unknown emails under Deliveries, then make messages live again.'
+const RESUME =
+  "Start the server. Under Deliveries, check the emails that were not sent, with the reason 'Restored from a backup', and the Unknown ones. Then make messages live again."
 
 const SETTINGS_TO_RESTORE: Options = Object.assign(
   {},

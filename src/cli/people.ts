@@ -79,7 +79,7 @@ export const peopleImport: Command = {
   name: 'import',
   words: 'FILE',
   summary:
-    'adds people from a CSV or NDJSON file to an app, or updates them; triggers no messages, except when a date in their fields is reached. In CSV, tags are separated by commas or semicolons',
+    'adds people from a CSV or NDJSON file to an app, or updates them; triggers no messages, except later, by a date in their fields or by inactivity. In CSV, tags are separated by commas or semicolons',
   options: {
     ...DATA,
     ...ANY_ACCOUNT,

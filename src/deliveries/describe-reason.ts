@@ -28,7 +28,7 @@ const BY_DECISION = {
   left_too_recently: (name) => `${name} left too recently for this message, so it was not sent.`,
   not_seen: (name) => `${name} did not open the page, but this message requires it.`,
   seen: (name) => `${name} was on the page, so this email was not needed.`,
-  never_reported: (name) => `${name} has no page views. This message is not sent in that case.`,
+  never_reported: (name) => `${name} had no page views. This message is not sent in that case.`,
   no_page: (name) =>
     `The event has no URL on your domains, so it's unknown whether ${name} opened the page. This message is not sent in that case.`,
   not_done: () => 'The event that this message requires did not arrive.',
@@ -64,13 +64,13 @@ const UNFIT = {
   empty_mail: () => 'The email had no text, so it was not sent.',
   template_slow: () => 'The email took too long to render.',
   template_too_slow: () => 'The email took too long to render, even when it was rendered alone.',
-  no_sender: () => 'The app has no sender address. Add one on the Sender page.',
+  no_sender: () => 'The app has no sender address. An owner can add one under Sender.',
   sender_not_listed: () =>
-    'The message uses an address that is not a sender address of the app. Choose another in the message, or add it on the Sender page.',
+    'The message uses an address that is not a sender address of the app. Choose another in the message, or ask an owner to add it under Sender.',
   sender_unverified: () =>
     "The sender's domain is not verified for this account. Add the DNS record shown under Sender, Domain.",
-  smtp_url: () => "The mail server's address is invalid. Set it again under Sender, Mail server.",
-  dkim_key: () => "The app's DKIM key is invalid. Create a new one under Sender, Domain.",
+  smtp_url: () => "The mail server's address is invalid. An owner can set it again under Sender, Mail server.",
+  dkim_key: () => "The app's DKIM key is invalid. An owner can create a new one under Sender, Domain.",
 } satisfies Record<TemplateReason | SenderProblem['code'] | 'template_slow' | 'smtp_url' | 'dkim_key', Describe>
 
 /** During sending. Lowercase codes are network errors. */
@@ -95,7 +95,8 @@ const ON_THE_WAY = {
     'The mail server does not offer STARTTLS, so nothing was sent. Without a password, you can set its security to “Not required”, which is ?tls=optional in a URL.',
   eprivate: () =>
     'No public mail server has this name or address. Check the spelling. To use a private one, the operator must restart Eventpost with --mail-private-hosts or EVENTPOST_MAIL_PRIVATE_HOSTS.',
-  eshared: () => 'This is the mail server of the installation. Remove it here, or add your own username and password.',
+  eshared: () =>
+    'This is the mail server of the installation. To use it, remove the mail server of the app. Otherwise, add your own username and password.',
   enologin: () =>
     'A username and password are set, but this port of the mail server offers no login, so nothing was sent. Remove them, or use another port.',
   euntrusted: () =>

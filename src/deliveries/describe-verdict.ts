@@ -81,8 +81,8 @@ const BY_RULE = {
     isPass(verdict)
       ? `It was within the app's sending hours (${describeHours(verdict, subject)}).`
       : `It was outside the app's sending hours (${describeHours(verdict, subject)}), which start again on ${formatTimeInZone(Number(verdict.value), verdict.zone ?? subject.zone)}.`,
-  perDay: (verdict, subject) => describeLimit(verdict, subject, 'a day'),
-  perWeek: (verdict, subject) => describeLimit(verdict, subject, 'a week'),
+  perDay: (verdict, subject) => describeLimit(verdict, subject, ['24 hours', 'a day']),
+  perWeek: (verdict, subject) => describeLimit(verdict, subject, ['7 days', 'a week']),
   brake: ({ about, value }) =>
     `${String(value)} of the app's recent emails ${about === 'complaints' ? 'were reported as spam' : 'bounced'}, so its lifecycle emails wait.`,
   giveUp: ({ value }, { zone }) => `It could not be sent by ${formatTimeInZone(Number(value), zone)}.`,
@@ -197,7 +197,8 @@ const describeSilence = (ms: number, rule: Rule | undefined): string =>
 const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this email was not needed')
 
 function describeUnseen(verdict: Verdict, subject: DescribedSubject): string {
-  const found = `${displayName(subject.person)} has no page views.`
+  const until = verdict.about === 'trigger' ? ` before ${triggerNoun(subject.content)}` : ''
+  const found = `${displayName(subject.person)} had no page views${until}.`
   return isPass(verdict)
     ? `${found} This message is sent in that case.`
     : `${found} This message is not sent in that case.`
@@ -257,14 +258,12 @@ function describeAgain(verdict: Verdict, subject: DescribedSubject): string {
   return isPass(verdict) ? `${last}.` : `${last}, but it is sent ${describeEvery(Number(verdict.about))}.`
 }
 
-function describeLimit(verdict: Verdict, subject: DescribedSubject, span: string): string {
+function describeLimit(verdict: Verdict, subject: DescribedSubject, [span, per]: [span: string, per: string]): string {
   const { about, value } = verdict
   const count = `${String(value)} lifecycle ${value === 1 ? 'email' : 'emails'}`
   const what = value === 0 ? 'received no lifecycle emails' : `received ${count}`
-  const received = `${displayName(subject.person)} ${what} within ${span}`
-  return isPass(verdict)
-    ? `${received}, and this app sends at most ${about}.`
-    : `${received}, but this app sends at most ${about}.`
+  const received = `${displayName(subject.person)} ${what} in the previous ${span}`
+  return `${received}, ${isPass(verdict) ? 'and' : 'but'} this app sends at most ${about} ${per}.`
 }
 
 /** A page was open but silent since: it may be in use, or have crashed. */

@@ -235,7 +235,7 @@ function describeHold({ reason, state }: DeliveryRow, subject: DescribedSubject,
   const { about, value } = cause
   if (reason === 'window') return `It's outside the app's sending hours (${describeHours(cause, subject)}).`
   const emails = value === 1 ? '1 email' : `${String(value)} emails`
-  return `${name} already got ${emails} within ${reason === 'perDay' ? 'a day' : 'a week'} (limit: ${about}).`
+  return `${name} already got ${emails} in the previous ${reason === 'perDay' ? '24 hours' : '7 days'} (limit: ${about}).`
 }
 
 /** The page then says what stopped it, and who sent it anyway. */

@@ -211,7 +211,7 @@ function describeNever(subject: Subject, about: About, causes: Causes): string {
   if (refused?.because === 'paused' && refused.liveAt === null && status === 'paused')
     return `${came}. The message is paused.`
   const isDate = 'date' in content.trigger
-  const unknown = isDate ? 'If it was set later, a time in the past triggers nothing.' : 'The reason is not stored.'
+  const unknown = isDate ? 'If the date was set after that time, it triggers nothing.' : 'The reason is not stored.'
   const why = refused === null ? unknown : describeRefused(refused, about)
   return `${came}. ${why}${status === 'paused' ? ' The message is paused now.' : ''}`
 }
@@ -422,7 +422,7 @@ type About = { history: MessageHistory; deliveries: readonly DeliveryRow[]; zone
 
 const TOO_OLD = 'It was received more than 72 hours after it happened.'
 
-const IS_PAUSED = 'The message is paused, so events trigger no email. Make it live, then send the event again.'
+const IS_PAUSED = 'The message is paused, so events trigger no email. Once it is live, send the event again.'
 
 /** Why an event started no email, by the status and content of when it came. `liveAt`: when the message next went live. */
 type RefusedEvent =

@@ -38,7 +38,7 @@ const BY_REASON = {
   perWeek: 'Weekly limit reached',
   brake: 'Bounces or complaints',
   holdback: 'Held back',
-  cancelled: 'Cancelled on request',
+  cancelled: 'Cancelled',
   gone: 'Event or person gone',
   missing_value: 'Missing value',
   broken_template: 'Template error',

@@ -111,7 +111,7 @@ function aboutSender({ mail, messages }: AttentionFacts): Item {
   return {
     about: 'sender',
     isBad: true,
-    text: `${countOf(live.length, 'live message has', 'live messages have')} no sender address, so nothing is sent.`,
+    text: `${countOf(live.length, 'live message has', 'live messages have')} no sender address, so ${live.length === 1 ? 'its' : 'their'} emails aren't sent.`,
   }
 }
 

@@ -231,7 +231,7 @@ function aboutAddress({ address: { baseUrl, isLocal, isServed, tried }, sender }
     return bad(
       'Public address',
       `${baseUrl} can't be reached: ${tried.problem}`,
-      'Check its DNS record, the firewall, and that the reverse proxy passes requests to the server.',
+      'Check that the server is running and that the reverse proxy passes requests to it. Then check the DNS record and the firewall.',
     )
   }
   if (baseUrl.startsWith('http:')) {
@@ -447,7 +447,7 @@ function aboutAlerts(
     found.push(
       caution(
         'Alerts',
-        'If the mail server fails, nobody gets an alert about it.',
+        'Alerts are sent only through the mail servers of your emails. If these fail, nobody gets an alert.',
         'Set EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL.',
       ),
     )

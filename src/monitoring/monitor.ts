@@ -342,12 +342,14 @@ function writeAlertMail(
 ): Notice {
   const { title, detail, fix, path, openedAt } = alert
   const id = `${noticeId(alert, notice)}-${notice.route}`
+  const text = path === '/system' ? 'Open System' : notice.isOver ? 'View the details' : 'View the problem'
+  const link = { text, url: baseUrl + path }
   if (notice.isOver) {
     return {
       id,
       subject: `Resolved: ${title}`,
       paragraphs: [`This problem is over: ${title}.`, describeEnd(alert)],
-      link: { text: 'Open System', url: `${baseUrl}/system` },
+      link,
       reason: REASON,
     }
   }
@@ -361,7 +363,7 @@ function writeAlertMail(
       ...(wait.isLong ? [describeFlapping(wait)] : []),
       `Since ${formatTimeInZone(openedAt, 'UTC')}. You get one more email when it is over.`,
     ],
-    link: { text: path === '/system' ? 'Open System' : 'View the problem', url: baseUrl + path },
+    link,
     reason: REASON,
   }
 }

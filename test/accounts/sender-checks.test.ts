@@ -148,14 +148,14 @@ describe('DMARC', () => {
     expect(await check({}, 'DMARC')).toMatchObject({ state: 'caution', record })
   })
   test.each([
-    [{ [`_dmarc.${DOMAIN}`]: ['v=DMARC1; p=none'] }, 'good', 'are only reported'],
+    [{ [`_dmarc.${DOMAIN}`]: ['v=DMARC1; p=none'] }, 'good', 'are handled like others'],
     [
       { '_dmarc.example.com': ['v=DMARC1; p=reject; rua=mailto:a@b.example'] },
       'good',
       'are refused, according to _dmarc.example.com',
     ],
     [{ [`_dmarc.${DOMAIN}`]: ['v=DMARC1; p=Quarantine'] }, 'good', 'go to the spam folder'],
-    [{ [`_dmarc.${DOMAIN}`]: ['v=DMARC1'] }, 'bad', 'has no policy'],
+    [{ [`_dmarc.${DOMAIN}`]: ['v=DMARC1'] }, 'bad', 'has no valid policy'],
     [{ [`_dmarc.${DOMAIN}`]: null }, 'unasked', "DNS didn't respond"],
     [{ '_dmarc.example.com': null }, 'unasked', "DNS didn't respond"],
   ] as const)('%j is %s', async (zone, state, sentence) => {
@@ -267,7 +267,7 @@ describe('a new DKIM key', () => {
     expect(listUnchecked(sender).map(({ about }) => about)).not.toContain('DKIM')
     const found = await check({}, 'New DKIM key', sender)
     expect(found).toMatchObject({ state: 'bad', isAbsent: true, record })
-    expect(found.sentence).toContain('Emails are not signed until Eventpost finds it')
+    expect(found.sentence).toContain("Eventpost doesn't sign emails until it is found")
     expect(await check({ [name]: null }, 'New DKIM key', sender)).toMatchObject({ state: 'unasked', record })
   })
 

@@ -38,11 +38,15 @@ describe('describes a rule', () => {
     ],
     [
       { ...pass('away', 'sending', null), isUnknown: true },
-      'Ada has no page views. This message is sent in that case.',
+      'Ada had no page views. This message is sent in that case.',
     ],
     [
       { ...fail('away', 'sending', null), isUnknown: true },
-      'Ada has no page views. This message is not sent in that case.',
+      'Ada had no page views. This message is not sent in that case.',
+    ],
+    [
+      { ...pass('away', 'trigger', null), isUnknown: true },
+      'Ada had no page views before the event. This message is sent in that case.',
     ],
     [
       fail('notSeen', '/r/1', NOW + 2 * MINUTE),
@@ -87,9 +91,18 @@ describe('describes a rule', () => {
       { ...fail('window', '09:00-17:00', NOW), zone: 'America/New_York' },
       "It was outside the app's sending hours (09:00-17:00 America/New York, the timezone of Ada), which start again on 15 May 2026, 08:00 America/New York.",
     ],
-    [fail('perDay', '1', 1), 'Ada received 1 lifecycle email within a day, but this app sends at most 1.'],
-    [pass('perDay', '1', 0), 'Ada received no lifecycle emails within a day, and this app sends at most 1.'],
-    [pass('perWeek', '5', 2), 'Ada received 2 lifecycle emails within a week, and this app sends at most 5.'],
+    [
+      fail('perDay', '1', 1),
+      'Ada received 1 lifecycle email in the previous 24 hours, but this app sends at most 1 a day.',
+    ],
+    [
+      pass('perDay', '1', 0),
+      'Ada received no lifecycle emails in the previous 24 hours, and this app sends at most 1 a day.',
+    ],
+    [
+      pass('perWeek', '5', 2),
+      'Ada received 2 lifecycle emails in the previous 7 days, and this app sends at most 5 a week.',
+    ],
     [
       fail('brake', 'complaints', '0.25%'),
       "0.25% of the app's recent emails were reported as spam, so its lifecycle emails wait.",

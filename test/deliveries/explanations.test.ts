@@ -74,7 +74,7 @@ describe('describes a state', () => {
 
   test('by the rule with unknown facts', () => {
     const stranger = { ...fail('away', 'sending', null), isUnknown: true as const }
-    const unreported = 'Ada has no page views. This message is not sent in that case.'
+    const unreported = 'Ada had no page views. This message is not sent in that case.'
     expect(say({ reason: 'never_reported' }, [fail('field', 'plan', 'pro'), stranger])).toBe(unreported)
     expect(say({ reason: 'never_reported' })).toBe(unreported)
     const nowhere = { ...fail('notSeen', null, null), isUnknown: true as const }
@@ -96,8 +96,8 @@ describe('describes a state', () => {
   })
 
   test.each([
-    ['perDay', fail('perDay', '1', 1), 'Ada already got 1 email within a day (limit: 1).'],
-    ['perWeek', fail('perWeek', '3', 4), 'Ada already got 4 emails within a week (limit: 3).'],
+    ['perDay', fail('perDay', '1', 1), 'Ada already got 1 email in the previous 24 hours (limit: 1).'],
+    ['perWeek', fail('perWeek', '3', 4), 'Ada already got 4 emails in the previous 7 days (limit: 3).'],
     ['window', fail('window', '09:00-17:00', NOW), "It's outside the app's sending hours (09:00-17:00)."],
   ])('as held by %s', (reason, verdict, why) => {
     const next = 'The next check is on 15 May 2026, 12:10 UTC.'

@@ -189,7 +189,7 @@ describe('a delivery was queued', () => {
 })
 
 describe('what happened is explained by the status and content of that time', () => {
-  const PAUSED = 'The message is paused, so events trigger no email. Make it live, then send the event again.'
+  const PAUSED = 'The message is paused, so events trigger no email. Once it is live, send the event again.'
 
   test('an event during a pause, after the message is live again', async () => {
     const id = await putMessage()

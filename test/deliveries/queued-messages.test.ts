@@ -180,7 +180,7 @@ describe('an event that triggers nothing', () => {
     await put({ name: 'Daily', again: { everyHours: 24 } })
     await put({ name: 'Other', trigger: { event: 'other' } })
     await put({ name: 'Paused', status: 'paused' })
-    const paused = 'Paused: The message is paused, so events trigger no email. Make it live, then send the event again.'
+    const paused = 'Paused: The message is paused, so events trigger no email. Once it is live, send the event again.'
     expect(await unstarted()).toEqual([paused])
     expect(await unstarted()).toEqual([
       'Once: This message is sent once per person. An email was already waiting.',

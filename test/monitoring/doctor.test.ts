@@ -336,7 +336,7 @@ const MISTAKES: [
     { alerts: { ...well.alerts, hasSecondRoute: false } },
     'Alerts',
     'caution',
-    'If the mail server fails, nobody gets an alert about it.',
+    'Alerts are sent only through the mail servers of your emails. If these fail, nobody gets an alert.',
     'EVENTPOST_ALERT_WEBHOOK_URL',
   ],
 ]

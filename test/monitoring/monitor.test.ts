@@ -184,6 +184,20 @@ test('refused requests count beside many accepted ones', async () => {
   expect(await store.countRefusals(0)).toContainEqual({ accountId, code: 'invalid_json', count: 500 })
 })
 
+test("the email about the end of an account's problem leads to a page that its owners can open", async () => {
+  const { accountId, appId } = pages.begun
+  const refused = { status: 400, count: 110, code: 'invalid_field', requestId: 'req_1' }
+  await pages.store.addRequests([logged({ ...refused, pool: 'refused', accountId })])
+  await look(2)
+  pages.clock.ms += 660_000
+  await look(6)
+  const title = 'Many requests are refused'
+  expect(subjectsOf(first)).toEqual([`Problem: ${title}`, `Resolved: ${title}`])
+  const over = first?.received[1]?.raw
+  expect(over).toContain(`/apps/${appId}/requests`)
+  expect(over).not.toContain('/system')
+})
+
 test('an invited owner is told, until somebody has joined', async () => {
   const { store, begun } = pages
   // the first account is the oldest

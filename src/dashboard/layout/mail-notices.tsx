@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { hasRole } from '../../accounts/members.ts'
 import { UNREADABLE_SERVER } from '../../accounts/mail-server.ts'
 import { describeBrakeCause } from '../../deliveries/brake.ts'
 import { describeReason } from '../../deliveries/describe-reason.ts'
@@ -34,25 +35,38 @@ export const MailNotices = ({ viewer, state, on }: NoticesProps) => {
   )
 }
 
+type ForOwnerProps = { viewer: Viewer; page: 'sender' | 'sender/server'; label: string; verb: string }
+
+/** Others see what is set, but can't change it. */
+const ForOwner = ({ viewer: { app, member }, page, label, verb }: ForOwnerProps) =>
+  hasRole(member.role, 'owner') ? (
+    <a href={pathOf(app.publicId, page)}>{label}</a>
+  ) : (
+    <>
+      An owner can {verb} under <a href={pathOf(app.publicId, page)}>Sender</a>
+    </>
+  )
+
 /** Shown outside Sender, whose pages say this in their first line. */
 const SettingNotices = ({ viewer, state: { hasSender, isCapturing, isUnreadable, unverified }, on }: NoticesProps) => (
   <>
     {!hasSender && (
       <Notice kind="caution">
         No sender address is set. Messages without an address of their own send no emails.{' '}
-        <a href={pathOf(viewer.app.publicId, 'sender')}>Set a sender address</a>.
+        <ForOwner viewer={viewer} page="sender" label="Set a sender address" verb="set one" />.
       </Notice>
     )}
     {isCapturing && (hasSender || on !== undefined) && (
       <Notice kind={kindOf('capturing')}>
         No mail server yet. Emails are captured{' '}
         {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.{' '}
-        <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set up a mail server</a>.
+        <ForOwner viewer={viewer} page="sender/server" label="Set up a mail server" verb="set one up" />.
       </Notice>
     )}
     {isUnreadable && (
       <Notice kind={kindOf('unreadable')}>
-        {UNREADABLE_SERVER} <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set it up again</a>.
+        {UNREADABLE_SERVER}{' '}
+        <ForOwner viewer={viewer} page="sender/server" label="Set it up again" verb="set it up again" />.
       </Notice>
     )}
     <Unverified viewer={viewer} unverified={unverified} />

@@ -9,6 +9,8 @@ import { OWN_OR_NO_APP, requestsPath } from '../requests/requests-view.ts'
 /** `refusedSince`: a day such as 2026-05-03. */
 export type LinkFacts = {
   appId: string
+  /** who may change Sender */
+  isOwner: boolean
   refusedSince: string
   failedSince: Pick<DeliveriesView, 'from' | 'isUtc'>
 }
@@ -20,16 +22,17 @@ export const listAttention = (facts: AttentionFacts & LinkFacts): LinkedItem[] =
 
 function linkOf(
   { about, unfit, keyId = '' }: AttentionItem,
-  { appId, refusedSince, failedSince }: LinkFacts,
+  { appId, isOwner, refusedSince, failedSince }: LinkFacts,
 ): LinkedItem['link'] {
+  const ofOwner = (label: string): string => (isOwner ? label : 'Open Sender')
   const server = pathOf(appId, 'sender/server')
   const domain = pathOf(appId, 'sender/domain')
   const failed = { ...failedSince, isLead: true } as const
   const links: Record<AttentionItem['about'], () => LinkedItem['link']> = {
-    sender: () => ({ label: 'Set a sender address', href: pathOf(appId, 'sender') }),
+    sender: () => ({ label: ofOwner('Set a sender address'), href: pathOf(appId, 'sender') }),
     rates: () => ({ label: 'Show the rates', href: pathOf(appId, 'sender/rates') }),
-    unreadable: () => ({ label: 'Set it up again', href: server }),
-    server: () => ({ label: 'Set up a mail server', href: server }),
+    unreadable: () => ({ label: ofOwner('Set it up again'), href: server }),
+    server: () => ({ label: ofOwner('Set up a mail server'), href: server }),
     pause: () => ({ label: 'Check the mail server', href: server }),
     stuck: () => ({ label: 'Check the connection', href: server }),
     captured: () => ({ label: 'Open the outbox', href: pathOf(appId, 'outbox') }),

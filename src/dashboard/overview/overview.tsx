@@ -2,6 +2,7 @@
 import { Elysia } from 'elysia'
 import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
+import { hasRole } from '../../accounts/members.ts'
 import { localTime } from '../../core/local-time.ts'
 import { DAY_MS } from '../../core/clock.ts'
 import { lastDays, readAppResults } from '../../deliveries/results.ts'
@@ -74,6 +75,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
       attention={listAttention({
         ...attention,
         appId: app.publicId,
+        isOwner: hasRole(viewer.member.role, 'owner'),
         refusedSince: writeDay(yesterday),
         failedSince: { from: writeDay(firstFailedDay(now)), isUtc },
       })}

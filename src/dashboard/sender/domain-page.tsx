@@ -87,8 +87,9 @@ const State = ({ facts: { mailRoute }, checked: [first] }: DomainProps) =>
 function describeRecords({ last, isChecking }: CheckedDomain): string {
   if (last === null) return `Its DNS records ${isChecking ? 'are being checked' : "haven't been checked yet"}.`
   const open = last.checks.filter(({ state }) => state === 'bad' || state === 'caution')
-  if (open.length > 0) return `Its DNS records are incomplete: ${nameChecks(open)}.`
-  if (last.checks.every(({ state }) => state === 'good' || state === 'unseen')) return 'Its DNS records are correct.'
+  if (open.length > 0) return `Its DNS records need attention: ${nameChecks(open)}.`
+  if (last.checks.every(({ state }) => state === 'good' || state === 'unseen'))
+    return 'No problems found in its DNS records.'
   const unchecked = last.checks.filter(({ state }) => state === 'unchecked')
   return unchecked.length === 0
     ? 'Some of its DNS records could not be read.'
@@ -419,7 +420,7 @@ const ReceivedForm = ({ facts: { viewer }, refused: { errors } }: DomainProps) =
           name={SOURCE}
           label="Source of the email"
           kind="lines"
-          hint="The headers are enough. They are not stored."
+          hint="The headers are enough. Only the results are stored."
           autocomplete="off"
         />
       </Form>

@@ -231,7 +231,7 @@ describe('afterwards', () => {
     const html = await see(path)
     expect(await textOf(html, '.page-head .badge, .values .badge')).toEqual(['Waiting'])
     expect(await textOf(html, '.page-head .lead')).toEqual([
-      'bob@example.com already got 1 email within a day (limit: 1). The next check is on 4 May 2026, 12:00 UTC. Hours and limits',
+      'bob@example.com already got 1 email in the previous 24 hours (limit: 1). The next check is on 4 May 2026, 12:00 UTC. Hours and limits',
     ])
     const facts = await textOf(html, 'aside .values dt')
     expect(facts).toContain('Next check')
@@ -255,7 +255,7 @@ describe('afterwards', () => {
     await sendDue(pages)
     const sent = await see(path)
     expect((await textOf(sent, '.page-head .lead bdi'))[0]).toContain(
-      `It was waiting on 3 May 2026, 12:00 UTC: ${BOB} received 1 lifecycle email within a day, but this app sends at most 1. ada@example.com sent it anyway on 3 May 2026, 12:00 UTC.`,
+      `It was waiting on 3 May 2026, 12:00 UTC: ${BOB} received 1 lifecycle email in the previous 24 hours, but this app sends at most 1 a day. ada@example.com sent it anyway on 3 May 2026, 12:00 UTC.`,
     )
     expect(await textOf(sent, 'td .badge')).toContain('Wait')
     expect(await textOf(sent, 'td .badge')).not.toContain("Don't send")

@@ -59,7 +59,7 @@ test('lists people never reported separately', async () => {
   const html = await simulate(pages.pathOf(second?.id ?? 0))
   expect(await textOf(html, '.outcome > summary b')).toEqual(['Had no page views'])
   expect(await textOf(html, '.outcome > summary .hint')).toEqual([' 2, 100%'])
-  const why = 'a@example.com has no page views. This message is not sent in that case.'
+  const why = 'a@example.com had no page views. This message is not sent in that case.'
   expect(await textOf(html, '.outcome td > bdi')).toContain(why)
 })
 

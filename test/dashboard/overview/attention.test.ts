@@ -19,6 +19,7 @@ const mail = {
 }
 const well: AttentionFacts & LinkFacts = {
   appId: 'app_1',
+  isOwner: true,
   mail,
   messages: [live],
   problems: { failed: 0, captured: 0, unknown: 0, restored: 0, unfit: [] },
@@ -66,6 +67,15 @@ test('a local base URL is a problem only where a message is live', () => {
   ])
 })
 
+test('only owners are asked to change Sender', () => {
+  const labelOf = (changed: Partial<AttentionFacts['mail']>, isOwner: boolean) =>
+    listAttention({ ...well, mail: { ...mail, ...changed }, isOwner })[0]?.link.label
+  for (const changed of [{ hasSender: false }, { isCapturing: true }, { isUnreadable: true }]) {
+    expect(labelOf(changed, true)).toStartWith('Set ')
+    expect(labelOf(changed, false)).toBe('Open Sender')
+  }
+})
+
 describe('each problem has one link', () => {
   test.each<[string, Partial<AttentionFacts>, string[]]>([
     [
@@ -94,12 +104,20 @@ describe('each problem has one link', () => {
     [
       'a live message without a sender',
       { mail: { ...mail, hasSender: false } },
-      ['1 live message has no sender address, so nothing is sent.', 'Set a sender address', '/apps/app_1/sender'],
+      [
+        "1 live message has no sender address, so its emails aren't sent.",
+        'Set a sender address',
+        '/apps/app_1/sender',
+      ],
     ],
     [
       'live messages without a sender',
       { mail: { ...mail, hasSender: false }, messages: [live, live] },
-      ['2 live messages have no sender address, so nothing is sent.', 'Set a sender address', '/apps/app_1/sender'],
+      [
+        "2 live messages have no sender address, so their emails aren't sent.",
+        'Set a sender address',
+        '/apps/app_1/sender',
+      ],
     ],
     [
       'no mail server',

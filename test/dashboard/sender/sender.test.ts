@@ -346,7 +346,7 @@ describe('the signature', () => {
     await make({ dkimDomain: 'first.example' })
     expect(await often()).toContain('Checked again every hour while emails are sent')
     expect(await textOf(await see('/domain'), '#checks li .hint')).toContain(
-      'Not found yet. Add this record. Emails are not signed until Eventpost finds it.',
+      "Not found yet. Add this record. Eventpost doesn't sign emails until it is found.",
     )
   })
 
@@ -435,7 +435,7 @@ describe('the records of the domain', () => {
     const lead = 'Emails come from first.example.'
     expect((await textOf(before, '.lead'))[0]).toBe(`${lead} Its DNS records haven't been checked yet.`)
     const html = await ask()
-    expect((await textOf(html, '.lead'))[0]).toBe(`${lead} Its DNS records are incomplete: DKIM and DMARC.`)
+    expect((await textOf(html, '.lead'))[0]).toBe(`${lead} Its DNS records need attention: DKIM and DMARC.`)
     expect(await badges(html)).toEqual(['Good', 'To do', 'Good', 'Missing'])
     expect(asked.sort()).toEqual(['_dmarc.first.example', 'first.example'])
     expect(await textOf(html, '#check-DMARC-name, #check-DMARC-value')).toEqual([
@@ -447,7 +447,7 @@ describe('the records of the domain', () => {
     await browser.submit(path('/domain'), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'post' })
     const changed = await see('/domain')
     expect(await badges(changed)).toEqual(['Good', 'Not checked', 'Good', 'Missing'])
-    expect((await textOf(changed, '.lead'))[0]).toBe(`${lead} Its DNS records are incomplete: DMARC.`)
+    expect((await textOf(changed, '.lead'))[0]).toBe(`${lead} Its DNS records need attention: DMARC.`)
     await setServer('smtp://mail.example.com')
     expect(await badges(await see('/domain'))).toEqual(['Not checked', 'Not checked', 'Not checked', 'Missing'])
     answer = () => ['v=spf1 mx -all', 'v=DMARC1; p=none']
@@ -538,7 +538,7 @@ describe('the records of the domain', () => {
     const html = await ask()
     expect(await textOf(html, '#checks summary')).toEqual([
       'Create a DKIM key',
-      'engine.example: Its DNS records are incomplete: SPF, DKIM, and DMARC.',
+      'engine.example: Its DNS records need attention: SPF, DKIM, and DMARC.',
       'Check an email that you received',
     ])
     expect(await textOf(html, '#check-engine\\.example-DMARC-name')).toEqual(['_dmarc.engine.example'])
@@ -548,7 +548,7 @@ describe('the records of the domain', () => {
     const html = await ask()
     expect(await badges(html)).toEqual(['No response', 'To do', 'Good', 'No response'])
     expect((await textOf(html, '#checks .fact-list bdi'))[0]).toBe(
-      "DNS didn't respond for first.example. Check this machine's network, then try again.",
+      "DNS didn't respond for first.example. Try again later, or check the network of the Eventpost server.",
     )
   })
 })

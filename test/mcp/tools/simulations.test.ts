@@ -94,7 +94,7 @@ describe('simulate_message', () => {
   test('counts people never reported separately', async () => {
     const { simulation, data } = await simulate('Opened')
     expect(simulation).toMatchObject({ counts: { never_reported: PEOPLE } })
-    const why = expect.stringMatching(/^p\d+\.x+@example\.com has no page views\./)
+    const why = expect.stringMatching(/^p\d+\.x+@example\.com had no page views\./)
     expect(data?.[0]).toMatchObject({ outcome: 'never_reported', why, rules: [{ rule: 'seen', verdict: 'fail' }] })
   })
   test('cleans text of others', async () => {
