@@ -62,7 +62,7 @@ export const backup: Command = {
 }
 
 const RESUME =
-  "Start the server. Under Deliveries, check the emails that were not sent, with the reason 'Restored from a backup', and the Unknown ones. Then make messages live again."
+  'Start the server, check the emails with the reason “Restored from a backup” and the Unknown ones under Deliveries, then make messages live again.'
 
 const SETTINGS_TO_RESTORE: Options = Object.assign(
   {},

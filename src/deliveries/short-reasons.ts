@@ -50,7 +50,7 @@ const BY_REASON = {
   sender_unverified: 'Sender not verified',
   smtp_url: 'Invalid mail server',
   dkim_key: 'Invalid DKIM key',
-  server_paused: 'Mail server paused',
+  server_paused: 'Sending paused',
   server_limited: 'Mail server at its limit',
   sender_paused: 'Sender paused',
   not_saved: 'Could not be saved',

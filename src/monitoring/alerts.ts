@@ -161,7 +161,7 @@ export function describeRefusalFix(reason: string | null, isShared: boolean): st
   if (/^((smtp|from)_4|api_(429|5))/.test(reason))
     return "Check the mail server's log, or ask its provider: it may be busy or limit this sender. Sending resumes automatically once it accepts emails."
   if (/^(etls|euntrusted|eexpired|ename|eplain|erequiretls)$/.test(reason))
-    return `Check the mail server's certificate, and how to connect ${place}.`
+    return `Check the mail server's certificate, and its security settings ${place}.`
   return null
 }
 

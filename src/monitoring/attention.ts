@@ -146,7 +146,7 @@ function aboutServer({ mail, messages, problems: { captured } }: AttentionFacts)
   if (mail.pause) {
     const text = mail.pause.isOwn
       ? "The mail server refuses this app's emails. They wait"
-      : 'The mail server is paused. Emails wait'
+      : 'Sending through the mail server is paused. Emails wait'
     items.push({ about: 'pause', isBad: IS_PROBLEM.pause, text, until: mail.pause.until })
   }
   if (mail.stuck) items.push({ about: 'stuck', isBad: IS_PROBLEM.stuck, text: describeStuck(mail.stuck) })

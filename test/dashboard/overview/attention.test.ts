@@ -142,7 +142,7 @@ describe('each problem has one link', () => {
     [
       'a paused server',
       { mail: { ...mail, pause: { server: 'smtp.example.com', isOwn: false, reason: 'x', until: 5 } } },
-      ['The mail server is paused. Emails wait', 'Check the mail server', '/apps/app_1/sender/server'],
+      ['Sending through the mail server is paused. Emails wait', 'Check the mail server', '/apps/app_1/sender/server'],
     ],
     [
       'a paused app',
