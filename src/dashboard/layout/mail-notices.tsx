@@ -131,7 +131,7 @@ const Paused = ({ server, isOwn, reason, until }: NonNullable<MailState['pause']
       "This app's emails wait"
     ) : (
       <>
-        The mail server <code>{server}</code> is paused
+        Sending through <code>{server}</code> is paused
       </>
     )}{' '}
     until <ExactTime at={until} />. {describeReason(reason, '', 'deferred')}{' '}
