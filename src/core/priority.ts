@@ -12,6 +12,8 @@ export function yieldToServer(share: keyof typeof NICENESS): void {
 const PART_MS = 5
 /** While others are served, a thread works for a seventh of the time. */
 const REST = 6
+/** Then it goes on without rests, so that it ends in time on a slow machine, too. */
+const RESTING_MS = 15_000
 
 /** ms, of one clock and of this thread. */
 export type Times = { monotonicMs: () => number; usedMs: () => number; sleep: (ms: number) => Promise<void> }
@@ -34,9 +36,11 @@ export function createRests(
   isServing: () => boolean,
   { monotonicMs, usedMs, sleep }: Times = TIMES,
 ): () => Promise<void> {
+  const untilMs = monotonicMs() + RESTING_MS
   let [beganMs, usedBefore] = [monotonicMs(), usedMs()]
   return async () => {
-    if (monotonicMs() - beganMs < PART_MS) return
+    const now = monotonicMs()
+    if (now - beganMs < PART_MS || now > untilMs) return
     if (isServing()) await sleep(REST * (usedMs() - usedBefore))
     beganMs = monotonicMs()
     usedBefore = usedMs()

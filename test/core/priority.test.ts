@@ -53,4 +53,9 @@ test('work rests six times as long as it ran, while the server is busy', async (
   isServing = false
   await work(10, 10)
   expect(slept).toEqual([30, 12])
+  // in time, whatever the server does
+  isServing = true
+  now = 15_001
+  await work(10, 10)
+  expect(slept).toEqual([30, 12])
 })
