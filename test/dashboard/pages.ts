@@ -104,7 +104,9 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     monitor: createMonitor(monitoring),
     weeklySummaries: createWeeklySummaries({ ...monitoring, unsubscribeKey: 'u' }),
   }
-  const app = new Elysia({ normalize: false }).use(createDashboard({ ...parts, openApi: openApiOf(parts), host }).app)
+  // few pages show it, and making it takes a sixth of opening them
+  const openApi = () => openApiOf(parts)()
+  const app = new Elysia({ normalize: false }).use(createDashboard({ ...parts, openApi, host }).app)
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
     const request = new Request(`${baseUrl}${path}`, init)
     setFacts(request, { requestId: 'req_1', address: () => address })
