@@ -3,7 +3,8 @@ import { rmSync } from 'node:fs'
 import { type CreatedAccount, createAccount, createKey, type KeyScope, type Plan } from '../src/accounts/accounts.ts'
 import { STORE_RULES } from '../src/deliveries/deliveries.ts'
 import { readEventText } from '../src/events/event-input.ts'
-import { createDependencies, type Dependencies } from '../src/dependencies.ts'
+import { giveFirstMessages } from '../src/accounts/first-messages.ts'
+import { createDependencies, type Dependencies, keepSecret } from '../src/dependencies.ts'
 import { createSenders, type Installation, type Senders } from '../src/accounts/senders.ts'
 import { createSimulations } from '../src/deliveries/simulation/index.ts'
 import { createTemplateWorker } from '../src/messages/template-worker.ts'
@@ -239,6 +240,9 @@ const begin = createBeginnings(async (folder) => {
   const store = await openTestStore(folder, { now: () => NOW, rules: STORE_RULES })
   // the first one operates the installation
   const [first, second] = [await addAccount(store, NOW - 1, 'first'), await addAccount(store, NOW, 'second')]
+  // what a first start stores, so that each test's server starts again
+  for (const name of ['address_key', 'preview_key']) await keepSecret(store, name)
+  await giveFirstMessages(store, NOW)
   await store.close()
   return { first, second }
 })
