@@ -3,7 +3,14 @@ import { accountCreate, accountList, init } from './accounts.ts'
 import { appSet, appTag } from './app-settings.ts'
 import { appCreate, appList } from './apps.ts'
 import { backup, restore } from './backups.ts'
-import { type Command, CommandRefused, CommandStopped, createUnknownCommand, readArguments } from './command.ts'
+import {
+  type Command,
+  CommandRefused,
+  CommandStopped,
+  createUnknownCommand,
+  type Environment,
+  readArguments,
+} from './command.ts'
 import { printHelp, printResult } from './print.ts'
 import { health } from './health.ts'
 import { doctor } from './doctor.ts'

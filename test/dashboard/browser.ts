@@ -2,7 +2,11 @@
 import type { AppRow } from '../../src/accounts/access.ts'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { acceptInvitation, inviteMember, type Role, setPasswordByLink } from '../../src/accounts/members.ts'
+import { createSessions } from '../../src/accounts/sessions.ts'
+import { createSignIns } from '../../src/accounts/sign-ins.ts'
+import { startSession } from '../../src/dashboard/access/session-start.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
+import { setFacts } from '../../src/http/request-facts.ts'
 import { createBeginnings, openTestStore } from '../data-folder.ts'
 import { attributesOf, NOW, openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 
@@ -18,15 +22,18 @@ export type Browser = ReturnType<typeof createBrowser>
 /** Stores cookies; follows no redirects. */
 export function createBrowser(pages: Pages, { agent = FIREFOX, address = '127.0.0.1' } = {}) {
   const cookies = new Map<string, string>()
-  const send = async (path: string, init: RequestInit): Promise<Seen> => {
-    const cookie = Array.from(cookies, ([name, value]) => `${name}=${value}`).join('; ')
-    const headers = { 'User-Agent': agent, Cookie: cookie, ...(init.headers as Record<string, string>) }
-    const response = await pages.handle(path, { ...init, headers }, address)
-    for (const line of response.headers.getSetCookie()) {
+  const storeCookies = (lines: string[]): void => {
+    for (const line of lines) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
       if (/Max-Age=0/.test(line)) cookies.delete(name)
       else cookies.set(name, value)
     }
+  }
+  const send = async (path: string, init: RequestInit): Promise<Seen> => {
+    const cookie = Array.from(cookies, ([name, value]) => `${name}=${value}`).join('; ')
+    const headers = { 'User-Agent': agent, Cookie: cookie, ...(init.headers as Record<string, string>) }
+    const response = await pages.handle(path, { ...init, headers }, address)
+    storeCookies(response.headers.getSetCookie())
     const location = response.headers.get('location')
     return { status: response.status, html: await response.text(), location, headers: response.headers }
   }
@@ -34,6 +41,17 @@ export function createBrowser(pages: Pages, { agent = FIREFOX, address = '127.0.
   return {
     cookies,
     get,
+    /** Starts the session that the form of the sign-in page leads to, for a third of its time. Null: a second step is asked. */
+    async startSession(email: string): Promise<object | null> {
+      const member = await pages.store.findMember(email)
+      if (!member?.passwordHash) throw new Error(`${email} has no password`)
+      const request = new Request(pages.baseUrl, { headers: { 'User-Agent': agent } })
+      setFacts(request, { requestId: 'req_1', address: () => address })
+      const deps = { ...pages.parts, sessions: createSessions(pages), signIns: createSignIns(pages) }
+      const started = await startSession(deps, request, { member, passwordHash: member.passwordHash })
+      storeCookies(started?.cookies ?? [])
+      return started
+    },
     /** Opens a one-time link at its URL without the token. */
     async openLink(path: string): Promise<Seen> {
       const { status, location } = await get(path)
@@ -107,6 +125,7 @@ export async function openAccount({
     /** A signed-in browser. */
     async signedIn(email = 'ada@example.com', options: Parameters<typeof createBrowser>[1] = {}): Promise<Browser> {
       const browser = createBrowser(pages, options)
+      if (await browser.startSession(email)) return browser
       const { status } = await browser.signIn(email)
       if (status !== 303) throw new Error(`signing in answered ${status}`)
       return browser
