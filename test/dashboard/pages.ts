@@ -106,7 +106,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   }
   // few pages show it, and making it takes a sixth of opening them
   const openApi = () => openApiOf(parts)()
-  const app = new Elysia({ normalize: false, strictPath: true }).use(createDashboard({ ...parts, openApi, host }).app)
+  const app = new Elysia({ normalize: false }).use(createDashboard({ ...parts, openApi, host }).app)
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
     const request = new Request(`${baseUrl}${path}`, init)
     setFacts(request, { requestId: 'req_1', address: () => address })

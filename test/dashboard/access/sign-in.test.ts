@@ -335,7 +335,8 @@ test('a full disk does not block sign-ins', async () => {
   const { startSession, touchSession } = pages.store
   pages.store.startSession = async () => ({ refusal: 'unavailable' })
   pages.store.touchSession = async () => ({ refusal: 'unavailable' })
-  const browser = await pages.signedIn()
+  const browser = createBrowser(pages)
+  await browser.signIn('ada@example.com')
   expect((await browser.get(pages.at('you'))).status).toBe(200)
   pages.store.startSession = startSession
   pages.store.touchSession = touchSession

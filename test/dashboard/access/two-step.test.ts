@@ -129,7 +129,8 @@ describe('setting it up', () => {
   test('ends unsaved sessions too', async () => {
     const secret = await setUp(pages, ada)
     const full = spyOn(pages.store, 'startSession').mockResolvedValue({ refusal: 'unavailable' })
-    const other = await pages.signedIn()
+    const other = createBrowser(pages)
+    await other.signIn('ada@example.com')
     expect((await other.get(pages.at('you'))).status).toBe(200)
     expect((await ada.post(path('/on'), { code: codeAt(secret, pages.clock.ms) })).status).toBe(200)
     full.mockRestore()
