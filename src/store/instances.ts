@@ -19,8 +19,15 @@ export type Instances = {
   listRunning(): Promise<RunningInstance[]>
 }
 
-/** `since`: ms UTC. `clockAheadMs`: of the database's. */
-export type RunningInstance = { since: number; isThis: boolean; clockAheadMs: number }
+/**
+ * `since`: ms UTC. `clockAheadMs`: of the database's. `place`: the machine and the process. `silentMs`: since it was last
+ * heard of; one that runs is heard of every 5 seconds.
+ */
+export type RunningInstance = { since: number; isThis: boolean; clockAheadMs: number; place: string; silentMs: number }
+
+/** Then an instance has missed a sign of life. */
+const SILENT_MS = 10_000
+export const isSilent = ({ silentMs }: RunningInstance): boolean => silentMs > SILENT_MS
 
 /** For a database that one process has at a time. */
 export const createLoneInstance = (): Instances => ({

@@ -2,11 +2,12 @@
 import { formatBytes } from '../../core/bytes.ts'
 import { describeDifference, isClockNoticed } from '../../core/clock-difference.ts'
 import { formatCounted } from '../../core/count.ts'
-import { formatDuration } from '../../core/format-time.ts'
+import { formatDuration, formatShortDuration } from '../../core/format-time.ts'
 import { type Finding, summarize } from '../../monitoring/doctor.ts'
 import { describeProblem, type SystemState, type TestedRoute } from '../../monitoring/monitor.ts'
 import type { Alert } from '../../store/alerts.ts'
 import type { Backup } from '../../store/backups.ts'
+import { isSilent } from '../../store/instances.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { RestoredNotice } from '../layout/restored-notice.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -117,13 +118,22 @@ const Installation = ({ viewer: { now }, state }: SystemProps) => {
 
 const Instances = ({ instances, now }: Pick<SystemState, 'instances'> & { now: number }) => (
   <div>
-    {instances.map(({ since, isThis, clockAheadMs }, index) => (
-      <div key={index}>
-        Started <Time at={since} now={now} />
-        {isThis && ' (this one)'}
-        {isClockNoticed(clockAheadMs) && `, clock ${describeDifference(clockAheadMs)}`}
-      </div>
-    ))}
+    {instances.map((instance, index) => {
+      const { since, isThis, clockAheadMs, place, silentMs } = instance
+      return (
+        <div key={index}>
+          <SentText>{place}</SentText>
+          {isThis && ' (this one)'}, started <Time at={since} now={now} />
+          {isClockNoticed(clockAheadMs) && `, clock ${describeDifference(clockAheadMs)}`}
+          {isSilent(instance) && (
+            <>
+              {' '}
+              <Badge mood="caution">{`No sign of life for ${formatShortDuration(silentMs)}`}</Badge>
+            </>
+          )}
+        </div>
+      )
+    })}
   </div>
 )
 

@@ -2,6 +2,7 @@
  * This instance among those that use the database: its number in ids, its turns at what one does at a time, and whether what
  * it caches is still true. Leases end by the database's clock.
  */
+import { hostname } from 'node:os'
 import { compareClock, isTooFar } from '../../core/clock-difference.ts'
 import { createSharedCall, createTurns } from '../../core/in-order.ts'
 import { createIdSequence, idAt, type IdSequence, LAST_INSTANCE, timeOfId } from '../../core/ids.ts'
@@ -14,6 +15,7 @@ import { partOf } from './counter-parts.ts'
 import { IdsUsedUp, isPassingFault } from './faults.ts'
 import { refuseNewer } from './migrations.ts'
 
+const PLACE = `${hostname()}, process ${process.pid}`
 const NUMBER_LEASE_MS = 30_000
 const RENEW_MS = 5_000
 const DUTY_LEASE_MS = 15_000
@@ -55,7 +57,7 @@ const LAST_ID = `(SELECT max(id) FROM (SELECT max(id) AS id FROM events UNION AL
 
 /** The number that was given back longest ago, because the clocks of its holders may differ. */
 const TAKE = `UPDATE instances SET holder = $1, held_since = ${DATABASE_NOW}, held_until = ${DATABASE_NOW} + ${NUMBER_LEASE_MS},
-    clock_ahead = 0, ids_until = ${RESERVED_IDS} + greatest($2::bigint, ids_until, CASE WHEN ids_until = 0 THEN ${LAST_ID} END)
+    place = $3, clock_ahead = 0, ids_until = ${RESERVED_IDS} + greatest($2::bigint, ids_until, CASE WHEN ids_until = 0 THEN ${LAST_ID} END)
   WHERE number = (SELECT number FROM instances WHERE ${HAS_ENDED}
     ORDER BY ids_until, number LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING number, ids_until AS "idsUntil"`
@@ -72,7 +74,8 @@ const TAKE_DUTY = `UPDATE duties SET holder = $1, held_until = ${DATABASE_NOW} +
 
 const LEAVE_DUTY = `UPDATE duties SET held_until = 0 WHERE holder = $1`
 
-const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis", clock_ahead AS "clockAheadMs" FROM instances WHERE NOT ${HAS_ENDED}
+const LIST_RUNNING = `SELECT held_since AS since, holder = $1 AS "isThis", clock_ahead AS "clockAheadMs", place,
+    greatest(0, ${DATABASE_NOW} + ${NUMBER_LEASE_MS} - held_until) AS "silentMs" FROM instances WHERE NOT ${HAS_ENDED}
   ORDER BY held_since, number`
 
 const LIST_OTHERS = `SELECT holder, held_until AS "until", clock_ahead AS "aheadMs" FROM instances
@@ -130,7 +133,7 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
   const isClockOff = (): boolean => differsFromOther && isTooFar(aheadMs)
 
   const takeNumber = async (): Promise<Held> => {
-    const [row] = await run(TAKE, [holder, idAt(now()) - 1])
+    const [row] = await run(TAKE, [holder, idAt(now()) - 1, PLACE])
     if (!row) throw tooMany()
     const { number, idsUntil } = row as { number: number; idsUntil: number }
     const after = idsUntil - RESERVED_IDS
@@ -238,10 +241,12 @@ export async function joinInstances({ run, now, monotonicMs = () => performance.
     }),
     async listRunning() {
       const rows = await run(LIST_RUNNING, [holder])
-      return rows.map(({ since, isThis, clockAheadMs }) => ({
+      return rows.map(({ since, isThis, clockAheadMs, place, silentMs }) => ({
         since: Number(since),
         isThis: isThis === 1,
         clockAheadMs: Number(clockAheadMs),
+        place: String(place),
+        silentMs: Number(silentMs),
       }))
     },
     clockAheadMs: () => aheadMs,

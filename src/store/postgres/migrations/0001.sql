@@ -518,7 +518,9 @@ CREATE TABLE instances (
   -- no id with this number is larger, so that whoever has it next goes on after it
   ids_until bigint NOT NULL,
   -- ms by which its clock is ahead of the database's
-  clock_ahead bigint NOT NULL
+  clock_ahead bigint NOT NULL,
+  -- for people: the machine and the process
+  place text NOT NULL DEFAULT ''
 );
 INSERT INTO instances (number, holder, held_since, held_until, ids_until, clock_ahead)
 SELECT number, '', 0, 0, 0, 0 FROM generate_series(0, 15) AS number;
