@@ -222,7 +222,8 @@ async function readPage(html: string, address: string): Promise<{ links: string[
     return url?.host === 'own.invalid' || url?.origin === BASE_URL ? url.pathname + url.search : '/'
   }
   const addField = (name: string | null, value: string | null): string[] => {
-    const values = [plain(value ?? '')]
+    // what the first owner types must not look like what belongs to the second one
+    const values = [plain(value ?? '').replaceAll(MARK, 'Name')]
     if (form && name) form.fields.push([name, values])
     return values
   }
