@@ -10,10 +10,10 @@ export function yieldToServer(share: keyof typeof NICENESS): void {
 
 /** As long as one event may wait. */
 const PART_MS = 5
-/** While others are served, a thread works for a seventh of the time. */
-const REST = 6
+/** While others are served, a thread works for a ninth of the time. */
+const REST = 8
 /** Then it goes on without rests, so that it ends in time on a slow machine, too. */
-const RESTING_MS = 15_000
+const RESTING_MS = 30_000
 
 /** ms, of one clock and of this thread. */
 export type Times = { monotonicMs: () => number; usedMs: () => number; sleep: (ms: number) => Promise<void> }

@@ -28,7 +28,7 @@ test.skipIf(process.platform !== 'linux')('only the thread that yields gets a lo
   expect(nicenessOf('/proc/self/stat')).toBe(before)
 })
 
-test('work rests six times as long as it ran, while the server is busy', async () => {
+test('work rests eight times as long as it ran, while the server is busy', async () => {
   let [now, used, isServing] = [0, 0, false]
   const slept: number[] = []
   const sleep = async (ms: number): Promise<void> => {
@@ -45,17 +45,17 @@ test('work rests six times as long as it ran, while the server is busy', async (
   expect(slept).toEqual([])
   isServing = true
   await work(10, 5)
-  expect(slept).toEqual([30])
+  expect(slept).toEqual([40])
   // short steps count together
   await work(3, 1)
   await work(3, 1)
-  expect(slept).toEqual([30, 12])
+  expect(slept).toEqual([40, 16])
   isServing = false
   await work(10, 10)
-  expect(slept).toEqual([30, 12])
+  expect(slept).toEqual([40, 16])
   // in time, whatever the server does
   isServing = true
-  now = 15_001
+  now = 30_001
   await work(10, 10)
-  expect(slept).toEqual([30, 12])
+  expect(slept).toEqual([40, 16])
 })
