@@ -28,7 +28,7 @@ const TIMES: Times = {
 }
 
 /**
- * Even at the lowest priority, a thread that never sleeps takes a third of the events that the server could accept.
+ * Even at a low priority, a thread that never sleeps costs the server nearly half of the events that it could accept.
  * `isServing`: whether the server was busy with others since the last call.
  * @returns to be awaited between small steps of work
  */

@@ -1,4 +1,4 @@
-import { createLoads } from './caches/loads.ts'
+import { createLoads } from '../core/in-order.ts'
 import { DAY_MS } from '../core/clock.ts'
 import type { Sql } from './engine/sql.ts'
 import { UNSURE, USES_DEDUPE_KEY } from './delivery-states.ts'

@@ -173,8 +173,12 @@ export function createJobs({ writes, runPlanned, readEvent }: Parts) {
       const found = read(job, index)
       if (found === null) {
         await runBatch()
-        if (apart.has(job)) open.push(runAlone(job, index))
-        else {
+        if (apart.has(job)) {
+          const running = runAlone(job, index)
+          // its error is reported by `awaitOpen`, unless another job fails first
+          running.catch(() => {})
+          open.push(running)
+        } else {
           await awaitOpen()
           await runAlone(job, index)
         }

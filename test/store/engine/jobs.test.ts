@@ -25,7 +25,7 @@ function openJobs() {
   const end = async (name: string, how: 'resolve' | 'reject' = 'resolve'): Promise<void> => {
     if (how === 'resolve') ends.get(name)?.resolve()
     else ends.get(name)?.reject(new Error(name))
-    await Bun.sleep(0)
+    await new Promise(setImmediate)
   }
   return { run, log, end }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createLoads } from '../../../src/store/caches/loads.ts'
+import { createLoads } from '../../src/core/in-order.ts'
 
 type Value = { n: number }
 
