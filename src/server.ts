@@ -43,7 +43,12 @@ const POLICY = 'Content-Security-Policy'
 /** As nginx logs a closed connection. */
 const CLIENT_CLOSED = 499
 
-export type Listener = { requestIP(request: Request): { address: string } | null }
+export type Listener = {
+  requestIP(request: Request): { address: string } | null
+  timeout(request: Request, seconds: number): void
+}
+/** Most responses take milliseconds; a simulation on a busy machine takes the longest. */
+const KEPT_OPEN_S = 240
 export type Handle = (request: Request, listener: Listener) => Response | Promise<Response>
 
 /** Wraps every request: address, request id, routing, log line and metrics. */
@@ -108,7 +113,8 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
     const place = findPlace(request)
     const address = (): string =>
       findAddress(listener.requestIP(request)?.address ?? '', request.headers.get('x-forwarded-for'))
-    setFacts(request, { requestId: nextId(), address })
+    const keepOpen = (): void => listener.timeout(request, KEPT_OPEN_S)
+    setFacts(request, { requestId: nextId(), address, keepOpen })
     const answered = ask(request, place)
     return answered instanceof Promise
       ? answered.then(

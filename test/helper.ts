@@ -147,13 +147,19 @@ export async function createTestServer(options: Options = {}) {
     return { real, parts, handle, sender }
   }
   let running = await start()
+  const keptOpen: string[] = []
   const send = async (request: Request, address?: string): Promise<Response> =>
-    running.handle(request, { requestIP: () => (address === undefined ? null : { address }) })
+    running.handle(request, {
+      requestIP: () => (address === undefined ? null : { address }),
+      timeout: ({ url }) => void keptOpen.push(new URL(url).pathname),
+    })
   const accountOf = (account: Account) => ({ accountId: account.accountId, actor: 'test', at: clock.now() })
   return {
     folder,
     clock,
     health,
+    /** Paths of the requests whose connection may be silent for longer. */
+    keptOpen,
     first,
     second,
     send,

@@ -31,7 +31,7 @@ const event = ({ first }: TestServer) => ({
 })
 
 /** Where nobody has an address. */
-const NOBODY = { requestIP: () => null }
+const NOBODY = { requestIP: () => null, timeout: () => {} }
 
 test('a database server that does not answer is answered with 503', async () => {
   const fail = async (): Promise<never> => {

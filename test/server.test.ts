@@ -7,6 +7,7 @@ import { hashPassword } from '../src/accounts/passwords.ts'
 import { useClosing } from './closing.ts'
 import {
   API,
+  BASE_URL,
   BATCH,
   CONTACTS,
   createTestServer,
@@ -204,13 +205,17 @@ test('every answer has a policy, a content type and a charset', async () => {
   }
 })
 
-test('the log names the member who requested a page', async () => {
-  const maker = { store: server.parts().store, now: server.clock.now() }
-  await setPasswordByLink(maker, server.first.inviteToken ?? '', await hashPassword('correct horse battery'))
+async function signIn(one: TestServer): Promise<string> {
+  const maker = { store: one.parts().store, now: one.clock.now() }
+  await setPasswordByLink(maker, one.first.inviteToken ?? '', await hashPassword('correct horse battery'))
   const form = new URLSearchParams({ email: 'first@owner.example', password: 'correct horse battery', next: '/' })
   const headers = { 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/x-www-form-urlencoded' }
-  const signedIn = await server.call('POST', '/sign-in', { key: null, body: form.toString(), headers })
-  const [Cookie = ''] = signedIn.headers.getSetCookie()[0]?.split(';') ?? []
+  const { headers: given } = await one.call('POST', '/sign-in', { key: null, body: form.toString(), headers })
+  return given.getSetCookie()[0]?.split(';')[0] ?? ''
+}
+
+test('the log names the member who requested a page', async () => {
+  const Cookie = await signIn(server)
   await server.call('GET', `/apps/${server.first.appId}/events`, { key: null, headers: { Cookie } })
   const lines = server
     .logged()
@@ -220,6 +225,43 @@ test('the log names the member who requested a page', async () => {
   const line = lines.findLast(({ route }) => route === '/apps/:app/events')
   expect(line).toMatchObject({ message: 'request', status: 200, memberId: expect.stringMatching(/^mem_/) })
   expect(lines.find(({ route }) => route === '/healthz')).not.toHaveProperty('memberId')
+})
+
+describe('a connection may be silent for longer', () => {
+  const HEADERS = { Accept: 'application/json, text/event-stream', 'Content-Type': 'application/json' }
+  const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+  const mcp = (one: TestServer, key?: string) => one.call('POST', '/mcp', { body: CALL, headers: HEADERS, key })
+
+  test('while a simulation, an MCP call or a page of a member is made', async () => {
+    const one = await open({})
+    const { apiKey: key } = await one.makeKey('manage')
+    const app = `?app=${one.first.appId}`
+    const { body } = await one.call('GET', `${API}/messages${app}`, { key })
+    const simulation = `${API}/messages/${body.data?.[0]?.id}/simulation`
+    const page = `/apps/${one.first.appId}/events`
+    const Cookie = await signIn(one)
+    expect(one.keptOpen).toEqual([])
+    expect((await one.call('GET', simulation + app, { key })).status).toBe(200)
+    expect((await mcp(one)).status).toBe(200)
+    expect((await one.call('GET', page, { key: null, headers: { Cookie } })).status).toBe(200)
+    expect(one.keptOpen).toEqual([simulation, '/mcp', page])
+  })
+
+  test('not while a request is sent, or is refused for its key', async () => {
+    const one = await open({})
+    expect((await mcp(one, 'mc_no')).status).toBe(401)
+    const { readable, writable } = new TransformStream<Uint8Array>()
+    const writer = writable.getWriter()
+    const headers = { ...HEADERS, Authorization: `Bearer ${one.first.apiKey}` }
+    const sending = one.send(new Request(`${BASE_URL}/mcp`, { method: 'POST', headers, body: readable }))
+    const text = new TextEncoder().encode(JSON.stringify(CALL))
+    await writer.write(text.slice(0, 10))
+    expect(one.keptOpen).toEqual([])
+    await writer.write(text.slice(10))
+    await writer.close()
+    expect((await sending).status).toBe(200)
+    expect(one.keptOpen).toEqual(['/mcp'])
+  })
 })
 
 describe('HEAD', () => {

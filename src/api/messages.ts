@@ -6,6 +6,7 @@ import { viewDeliveries } from '../deliveries/delivery-lists.ts'
 import { previewDraft, previewView } from '../deliveries/draft-previews.ts'
 import { explanationView } from '../deliveries/explanations.ts'
 import { explainedMessageView, findExplanation } from '../deliveries/message-explanations.ts'
+import { factsOf } from '../http/request-facts.ts'
 import { lineView, simulateMessage, simulationView } from '../deliveries/message-simulations.ts'
 import { testMessage } from '../deliveries/message-tests.ts'
 import { countsView, messageView, viewOutcome } from '../deliveries/message-views.ts'
@@ -189,6 +190,7 @@ async function preview(deps: ApiDependencies, request: Request, id: string): Pro
 async function simulate(deps: ApiDependencies, request: Request, id: string): Promise<Response> {
   const given = await readOne(deps, request, id, inputs.readSimulationQuery)
   if ('refused' in given) return refusalAnswer(request, given.refused)
+  factsOf(request).keepOpen()
   const found = await simulateMessage(deps, given, { signal: request.signal })
   if (isRefusal(found)) return refusalAnswer(request, found)
   const { lines, until } = found

@@ -6,6 +6,11 @@ export type RequestFacts = {
   requestId: string
   startedAt: number
   address(): string
+  /**
+   * Keeps the connection open for up to four minutes while the response is made, not 10 seconds. Only once the whole request
+   * has been read: a client that sends slowly must not get more time.
+   */
+  keepOpen(): void
   access: Access | null
   memberId?: string
   /** the request meant to change people or events */
@@ -24,10 +29,13 @@ export type RequestFacts = {
 const FACTS = Symbol('facts')
 type RequestWithFacts = Request & { [FACTS]?: RequestFacts }
 
-type RequestStart = Pick<RequestFacts, 'requestId' | 'address'>
+type RequestStart = Pick<RequestFacts, 'requestId' | 'address'> & Partial<Pick<RequestFacts, 'keepOpen'>>
 
-export function setFacts(request: RequestWithFacts, { requestId, address }: RequestStart): void {
-  request[FACTS] = { requestId, startedAt: performance.now(), address, access: null, isWrite: false, refusal: null }
+const leaveOpen = (): void => {}
+
+export function setFacts(request: RequestWithFacts, { requestId, address, keepOpen = leaveOpen }: RequestStart): void {
+  const startedAt = performance.now()
+  request[FACTS] = { requestId, startedAt, address, keepOpen, access: null, isWrite: false, refusal: null }
 }
 
 export function factsOf(request: RequestWithFacts): RequestFacts {

@@ -25,6 +25,7 @@ export function mcpRoutes(deps: McpDependencies) {
     async ({ request }) => {
       const admitted = await guard(request)
       if ('answer' in admitted) return admitted.answer
+      factsOf(request).keepOpen()
       const narrowing = readNarrowing(request.url, TOOL_NAMES)
       if ('refusal' in narrowing) return refusalError(request, narrowing)
       const access = narrowAccess(admitted.access, narrowing)

@@ -276,6 +276,7 @@ describe('many refusals', () => {
           requestId,
           startedAt: 0,
           address: () => '',
+          keepOpen: () => {},
           access: null,
           isWrite: false,
           refusal: { refusal: 'invalid_api_key' },

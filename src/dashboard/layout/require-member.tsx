@@ -122,6 +122,7 @@ async function requireMember(
     const flash = flashCookie(deps.baseUrl, 'two_step_required')
     return redirectAnswer(pathOf(appId, 'you'), [flash])
   }
+  factsOf(request).keepOpen()
   const response = await show(viewer, signedIn)
   if (viewer.flash && response.status === 200) response.headers.append('Set-Cookie', noFlash(deps.baseUrl))
   if (hasOthers(viewer) && response.status === 200 && readLastApp(request, deps.baseUrl) !== appId) {
