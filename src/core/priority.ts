@@ -12,8 +12,8 @@ export function yieldToServer(share: keyof typeof NICENESS): void {
 const PART_MS = 5
 /** While others are served, a thread works for a ninth of the time. */
 const REST = 8
-/** Then it goes on without rests: who waits for it is answered before the connection counts as idle. */
-const RESTING_MS = 3_000
+/** Then it goes on without rests, so that whoever waits gets an answer before a proxy gives up (often after 30 seconds). */
+const RESTING_MS = 20_000
 
 /** ms, of one clock and of this thread. */
 export type Times = { monotonicMs: () => number; usedMs: () => number; sleep: (ms: number) => Promise<void> }
