@@ -105,10 +105,14 @@ async function setMailServer(server: Served, smtpUrl: string | null): Promise<vo
 
 const openRow = (text: string) => (page: Page) => page.click(`.deliveries li:has-text("${text}") a >> nth=0`)
 
-export const MAIL_STEPS: Step[] = [
+/** Before any message is tried. */
+export const NO_MAIL_STEPS: Step[] = [
   { name: 'deliveries-empty', go: (page, server) => page.goto(at(server, 'deliveries')) },
   { name: 'outbox-empty', go: (page, server) => page.goto(at(server, 'outbox')) },
   { name: 'suppressions-empty', go: (page, server) => page.goto(at(server, 'suppressions')) },
+]
+
+export const MAIL_STEPS: Step[] = [
   {
     name: 'deliveries',
     go: async (page, server) => {

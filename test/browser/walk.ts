@@ -6,7 +6,7 @@ import { ADA, HOSTILE, seedEvents, SLY } from './seed.ts'
 import { ACCOUNT_STEPS } from './walk-accounts.ts'
 import { ACTIVATION_STEPS, APP_STEPS, OVERVIEW_LIVE_STEPS, OVERVIEW_STEPS, REQUEST_STEPS } from './walk-app.ts'
 import { MESSAGE_STEPS } from './walk-messages.ts'
-import { MAIL_STEPS } from './walk-mail.ts'
+import { MAIL_STEPS, NO_MAIL_STEPS } from './walk-mail.ts'
 import { TWO_STEP_STEPS } from './walk-two-step.ts'
 import { CONFIRM_STEPS, TOPIC_STEPS, UNSUBSCRIBE_STEPS } from './walk-unsubscribe.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
@@ -193,6 +193,7 @@ export const STEPS: Step[] = [
   { name: 'person-erase', go: (page) => page.click('[popovertarget=erase]') },
   { name: 'person-erased', go: (page) => page.click('dialog:popover-open .danger') },
   ...OVERVIEW_STEPS,
+  ...NO_MAIL_STEPS,
   ...MESSAGE_STEPS,
   ...OVERVIEW_LIVE_STEPS,
   ...MAIL_STEPS,
