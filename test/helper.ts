@@ -1,9 +1,10 @@
 /** A whole server on a new data folder. Tests send it requests and move its clock. */
+import { afterAll } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { type CreatedAccount, createAccount, createKey, type KeyScope, type Plan } from '../src/accounts/accounts.ts'
 import { STORE_RULES } from '../src/deliveries/deliveries.ts'
 import { readEventText } from '../src/events/event-input.ts'
-import { giveFirstMessages } from '../src/accounts/first-messages.ts'
+import { FIRST_MESSAGES, giveFirstMessages } from '../src/accounts/first-messages.ts'
 import { createDependencies, type Dependencies } from '../src/dependencies.ts'
 import { createSenders, type Installation, type Senders } from '../src/accounts/senders.ts'
 import { createSimulations } from '../src/deliveries/simulation/index.ts'
@@ -17,7 +18,7 @@ import { createMetrics } from '../src/ops/metrics.ts'
 import { createServer } from '../src/server.ts'
 import type { Store } from '../src/store/store.ts'
 import { createBeginnings, locationOf, openTestStore } from './data-folder.ts'
-import { HOUR, NOW } from './durations.ts'
+import { DAY, HOUR, NOW } from './durations.ts'
 import { setDatabaseClock } from './postgres/test-databases.ts'
 import { keepOutput } from './ops/keep-output.ts'
 
@@ -35,6 +36,7 @@ export const TEST_SERVER: ServerFacts = {
   backupEveryMs: null,
   backupFolder: null,
 }
+const WEEK = 7 * DAY
 const UNSUBSCRIBE_KEY = 'unsubscribe-key'
 /** May call the MCP server. */
 export const TEST_ORIGINS = ['https://tools.example']
@@ -73,7 +75,7 @@ export type Options = {
   server?: Partial<ServerFacts>
 }
 
-export type TestServer = Awaited<ReturnType<typeof createTestServer>>
+export type TestServer = Omit<Awaited<ReturnType<typeof createTestServer>>, 'withNewAccount'>
 
 /** `wallMs` may be set to anything; `tick` lets time go by on both clocks. A database's own clock goes by the elapsed time. */
 function createTestClock(folder: string) {
@@ -109,7 +111,7 @@ function createTestClock(folder: string) {
 
 export async function createTestServer(options: Options = {}) {
   const { folder, begun } = await begin()
-  const { first, second } = begun
+  const { second } = begun
   const clock = createTestClock(folder)
   const lines: string[] = []
   const log = createLog(clock.now, keepOutput(lines))
@@ -154,37 +156,22 @@ export async function createTestServer(options: Options = {}) {
       timeout: ({ url }) => void keptOpen.push(new URL(url).pathname),
     })
   const accountOf = (account: Account) => ({ accountId: account.accountId, actor: 'test', at: clock.now() })
-  return {
+  const shared = {
     folder,
     clock,
     health,
     /** Paths of the requests whose connection may be silent for longer. */
     keptOpen,
-    first,
     second,
     send,
     parts: () => running.parts,
     sender: () => running.sender,
-    call: async (method: string, path: string, given: Given = {}): Promise<Answer> =>
-      toAnswer(await send(toRequest(method, path, given, first.apiKey), given.address)),
     /** What was logged until now. */
     logged(): string {
       log.flush()
       return lines.join('')
     },
-    async setPlan(plan: Partial<Plan>, account: Account = first): Promise<void> {
-      await running.real.setPlan({ ...accountOf(account), plan })
-      running.parts.access.forget()
-    },
-    async makeKey(scope: KeyScope = 'standard', account: Account = first) {
-      const made = await createKey({ store: running.real, now: clock.now(), actor: 'test' }, account.accountId, {
-        name: 'Another key',
-        scope,
-      })
-      if ('refusal' in made) throw new Error(made.refusal)
-      return made
-    },
-    async revokeKey(keyId: string, account: Account = first): Promise<void> {
+    async revokeKey(keyId: string, account: Account = begun.first): Promise<void> {
       await running.real.revokeKey({ ...accountOf(account), keyId })
       running.parts.access.forget()
     },
@@ -199,6 +186,40 @@ export async function createTestServer(options: Options = {}) {
       running.parts.feed.end()
       await running.real.close()
       rmSync(folder, { recursive: true, force: true })
+    },
+  }
+  /** The server for those who begin with this account. */
+  const serverOf = (first: Account) => ({
+    ...shared,
+    first,
+    call: async (method: string, path: string, given: Given = {}): Promise<Answer> =>
+      toAnswer(await send(toRequest(method, path, given, first.apiKey), given.address)),
+    async setPlan(plan: Partial<Plan>, account: Account = first): Promise<void> {
+      await running.real.setPlan({ ...accountOf(account), plan })
+      running.parts.access.forget()
+    },
+    async makeKey(scope: KeyScope = 'standard', account: Account = first) {
+      const made = await createKey({ store: running.real, now: clock.now(), actor: 'test' }, account.accountId, {
+        name: 'Another key',
+        scope,
+      })
+      if ('refusal' in made) throw new Error(made.refusal)
+      return made
+    },
+  })
+  let latest = NOW
+  return {
+    ...serverOf(begun.first),
+    /** As a new server at the same time of a later week, except for what belongs to the whole installation. */
+    async withNewAccount() {
+      const { real } = running
+      latest += (1 + Math.max(0, Math.floor((clock.wallMs - latest) / WEEK))) * WEEK
+      clock.tick(latest - clock.wallMs)
+      const account = await addAccount(real, clock.now(), 'first', crypto.randomUUID())
+      const { id: appId = 0 } = (await real.listApps(account.accountId))[0] ?? {}
+      const drafts = FIRST_MESSAGES.map((draft) => ({ ...draft, id: null, status: null }))
+      await real.saveMessages({ ...accountOf(account), appId, drafts })
+      return serverOf(account)
     },
   }
 }
@@ -252,9 +273,9 @@ const begin = createBeginnings(async (folder) => {
   return { first, second }
 })
 
-async function addAccount(store: Store, now: number, name: string): Promise<Account> {
+async function addAccount(store: Store, now: number, name: string, owner = name): Promise<Account> {
   const beginning = {
-    email: `${name}@owner.example`,
+    email: `${owner}@owner.example`,
     passwordHash: null,
     appName: name,
     domains: [`${name}.example`],
@@ -306,4 +327,20 @@ export async function inTurns<T>(count: number, call: (index: number) => Promise
     results.push(...(await Promise.all(turn)))
   }
   return results
+}
+
+/**
+ * One server for the tests of a file, opened by the first of them. Each call gives an account of its own, and stops
+ * no server at `close`. Time goes on from week to week.
+ */
+export function useSharedServer(options: Options = {}): () => Promise<TestServer> {
+  let opened: ReturnType<typeof createTestServer> | null = null
+  afterAll(async () => {
+    await (await opened)?.close()
+    opened = null
+  })
+  return async () => {
+    const server = await (opened ??= createTestServer(options))
+    return { ...(await server.withNewAccount()), close: async () => {} }
+  }
 }

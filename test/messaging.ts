@@ -40,15 +40,22 @@ export async function createMessaging(server: TestServer) {
     }
   }
 
+  /** Those that other tests of a shared server left due stay. */
+  const claim = async (most: number, claimedBy = 'test'): Promise<DeliveryWork[]> => {
+    const now = server.clock.now()
+    const skipApps = (await store().listDueApps({ now })).filter((id) => id !== app.id)
+    const claimed = await store().claimDeliveries({ claimedBy, now, leaseMs: MINUTE, most, skipApps })
+    if (isRefusal(claimed)) throw new Error(claimed.refusal)
+    return claimed.works
+  }
+
   /** As the sender does: more at once may take a busy PostgreSQL too long. */
   const claimDue = async (): Promise<DeliveryWork[]> => {
-    const claiming = { claimedBy: 'test', now: server.clock.now(), leaseMs: MINUTE, most: MOST_CLAIMED, skipApps: [] }
     const works: DeliveryWork[] = []
     for (;;) {
-      const claimed = await store().claimDeliveries(claiming)
-      if (isRefusal(claimed)) throw new Error(claimed.refusal)
-      works.push(...claimed.works)
-      if (claimed.works.length < MOST_CLAIMED) return works
+      const claimed = await claim(MOST_CLAIMED)
+      works.push(...claimed)
+      if (claimed.length < MOST_CLAIMED) return works
     }
   }
 
@@ -99,6 +106,11 @@ export async function createMessaging(server: TestServer) {
     browse: async (load: string, ...events: object[]): Promise<void> => {
       const answer = await send(server, report(server.first, { id: `${load}.${crypto.randomUUID()}`, events }))
       if (answer.status !== 202) throw new Error(answer.text)
+    },
+    async claimOne(claimedBy?: string): Promise<DeliveryWork> {
+      const [work] = await claim(1, claimedBy)
+      if (!work) throw new Error('nothing is due')
+      return work
     },
     /** What is due now, result. */
     async decide(): Promise<Decided[]> {

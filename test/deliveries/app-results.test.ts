@@ -1,19 +1,17 @@
 /** The results of an app count people: each once, whatever number of emails and messages they had. */
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { type AppResults, lastDays, readAppResults } from '../../src/deliveries/results.ts'
 import type { EmailFilter } from '../../src/store/search/contact-search.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { page, report, send } from '../api/reports.ts'
 import { DAY, MINUTE } from '../durations.ts'
-import { createTestServer, type TestServer } from '../helper.ts'
+import { useSharedServer } from '../helper.ts'
 import { createMessaging, messageOf, RESULT } from '../messaging.ts'
 
-const servers: TestServer[] = []
-afterAll(() => Promise.all(servers.map((server) => server.close())))
+const openServer = useSharedServer()
 
 async function start() {
-  const server = await createTestServer()
-  servers.push(server)
+  const server = await openServer()
   await server.setPlan({ snippetLimits: false })
   const messaging = await createMessaging(server)
   await messaging.set({ perPersonDay: null })
@@ -84,9 +82,8 @@ test('who came back before an email with an unknown outcome was sent again', asy
   await app.add('A', { ifUnconfirmed: 'leave' })
   await app.sendTo('ada')
   const [store, at] = [app.store(), app.server.clock.now()]
-  const claimed = await store.claimDeliveries({ claimedBy: 'test', now: at, leaseMs: MINUTE, most: 1, skipApps: [] })
-  const delivery = 'works' in claimed ? claimed.works[0]?.delivery : undefined
-  const claim = { id: delivery?.id ?? 0, claimedBy: 'test', attempt: 1, at }
+  const { delivery } = await app.claimOne()
+  const claim = { id: delivery.id, claimedBy: 'test', attempt: 1, at }
   await store.markHanded({ ...claim, record: JSON.stringify({ at, verdicts: [] }) })
   await store.markUnknown({ ...claim, reason: 'etimedout' })
   app.server.clock.tick(MINUTE)

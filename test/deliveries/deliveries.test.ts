@@ -1,16 +1,27 @@
 import { withSql } from '../data-folder.ts'
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { DeliveryRow, MailSettings, MessageContent } from '../../src/store/message-types.ts'
-import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
+import { useClosing } from '../closing.ts'
+import { createTestServer, DAY, HOUR, type TestServer, useSharedServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, type Messaging, MINUTE, recordOf, verdictsOf } from '../messaging.ts'
 
+const keep = useClosing()
+const openServer = useSharedServer()
 let server: TestServer
+let now: number
 let messaging: Messaging
-beforeEach(async () => {
-  server = await createTestServer()
+const begin = async (opened: TestServer): Promise<void> => {
+  server = opened
+  now = server.clock.now()
   messaging = await createMessaging(server)
-})
-afterEach(() => server.close())
+}
+beforeEach(async () => begin(await openServer()))
+
+/** A test begins on a Friday at noon. */
+const monday = (time: string, weeks = 0): number => {
+  const midnight = now + 2.5 * DAY + weeks * 7 * DAY
+  return midnight + Date.parse(`1970-01-01T${time}Z`)
+}
 
 describe('settings of the app', () => {
   const two = async (content: Partial<MessageContent> = {}): Promise<void> => {
@@ -43,6 +54,7 @@ describe('settings of the app', () => {
   })
 
   test('also more emails than one write makes due, after a restart too, and for one cause per write', async () => {
+    await begin(keep(await createTestServer()))
     await messaging.set({ perPersonDay: 1 })
     await two()
     await messaging.decide()
@@ -158,8 +170,8 @@ describe('settings of the app', () => {
     await messaging.event()
     expect(verdictsOf(await messaging.decide())).toEqual(['window'])
     const [delivery] = await messaging.deliveries()
-    expect(delivery).toMatchObject({ state: 'deferred', dueAt: Date.UTC(2026, 4, 18, 0) })
-    server.clock.wallMs = Date.UTC(2026, 4, 18, 0)
+    expect(delivery).toMatchObject({ state: 'deferred', dueAt: monday('00:00') })
+    server.clock.wallMs = monday('00:00')
     expect(verdictsOf(await messaging.decide())).toEqual(['send'])
   })
 
@@ -174,16 +186,14 @@ describe('settings of the app', () => {
   test('an email that waits for its window is sent at the opening, however short the time to give up', async () => {
     await messaging.set({ sendWindow: { days: [1], from: '09:00', until: '17:00' }, giveUpHours: 1 })
     await messaging.put(messageOf())
-    server.clock.wallMs = Date.UTC(2026, 4, 19, 10)
+    server.clock.wallMs = monday('10:00') + DAY
     await messaging.event()
     expect(verdictsOf(await messaging.decide())).toEqual(['window'])
-    server.clock.wallMs = Date.UTC(2026, 4, 25, 9)
+    server.clock.wallMs = monday('09:00', 1)
     expect(verdictsOf(await messaging.decide())).toEqual(['send'])
   })
 
   describe('a narrow window once a week loses no email', () => {
-    const monday = (time: string, weeks = 0) => Date.parse(`2026-05-18T${time}Z`) + weeks * 7 * DAY
-
     test('that the limit per day keeps through an opening', async () => {
       await messaging.set({ sendWindow: { days: [1], from: '09:00', until: '09:30' }, perPersonDay: 1 })
       await messaging.put(messageOf({ name: 'A' }))
@@ -206,10 +216,8 @@ describe('settings of the app', () => {
       await messaging.decide()
       server.clock.wallMs = monday('09:04:30')
       const now = server.clock.now()
-      const claiming = { claimedBy: 'test', now, leaseMs: MINUTE, most: 1, skipApps: [] }
-      const claimed = await messaging.store().claimDeliveries(claiming)
-      const delivery = 'works' in claimed ? claimed.works[0]?.delivery : undefined
-      const claim = { id: delivery?.id ?? 0, claimedBy: 'test', attempt: delivery?.attempt ?? 0, at: now }
+      const { delivery } = await messaging.claimOne()
+      const claim = { id: delivery.id, claimedBy: 'test', attempt: delivery.attempt, at: now }
       await messaging.store().markDeferred({ ...claim, reason: 'smtp_451', dueAt: now + MINUTE, record: '{}' })
       server.clock.wallMs = monday('09:06:30')
       expect(verdictsOf(await messaging.decide())).toEqual(['window'])

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { RESULT_BYTES } from '../../src/mcp/budget.ts'
-import { createTestServer, type TestServer } from '../helper.ts'
+import { type TestServer, useSharedServer } from '../helper.ts'
 import { callTool } from '../mcp/client.ts'
 import { readAll } from '../mcp/both-servers.ts'
 import { createMessaging, messageOf } from '../messaging.ts'
 
 describe('dryRun', () => {
+  const openServer = useSharedServer()
   let server: TestServer
   beforeAll(async () => {
-    server = await createTestServer()
+    server = await openServer()
     const { app, put, store } = await createMessaging(server)
     await put(messageOf({ name: 'Welcome\u200b', trigger: { contact: 'created' } }))
     await put(messageOf({ name: 'Beta', trigger: { tag: 'beta' }, wait: { minutes: 5 } }))

@@ -1,21 +1,19 @@
 /** Who is held back, and that it changes nothing else: frequency, limits and results count alike for both groups. */
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { decide, type Facts } from '../../src/deliveries/decide.ts'
 import { placeInMessage } from '../../src/deliveries/facts.ts'
 import { lastDays, readResults } from '../../src/deliveries/results.ts'
 import { NOTHING_DONE } from '../../src/deliveries/rules.ts'
 import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { DAY, HOUR, MINUTE } from '../durations.ts'
-import { createTestServer, type TestServer } from '../helper.ts'
+import { useSharedServer } from '../helper.ts'
 import { page, report, send } from '../api/reports.ts'
 import { createMessaging, messageOf, recordOf, RESULT, verdictsOf } from '../messaging.ts'
 
-const servers: TestServer[] = []
-afterAll(() => Promise.all(servers.map((server) => server.close())))
+const openServer = useSharedServer()
 
 async function start() {
-  const server = await createTestServer()
-  servers.push(server)
+  const server = await openServer()
   await server.setPlan({ snippetLimits: false })
   return { server, ...(await createMessaging(server)) }
 }

@@ -1,20 +1,23 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { sendTestEvent } from '../../src/events/activation.ts'
 import { explainEvents, explainMessageFor } from '../../src/deliveries/message-explanations.ts'
 import type { MessageContent, MessageStatus } from '../../src/store/message-types.ts'
-import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
+import { dayOf } from '../durations.ts'
+import { DAY, HOUR, type TestServer, useSharedServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
+let now: number
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
+  now = server.clock.now()
   await server.setPlan({ snippetLimits: false })
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
-const WHEN = '15 May 2026, 12:00 UTC'
+const when = (): string => `${dayOf(now)}, 12:00 UTC`
 const iso = (at: number): string => new Date(at).toISOString()
 
 /** Live first, so that later events could start it. */
@@ -65,7 +68,7 @@ describe('no delivery was queued', () => {
     const where = [{ property: 'plan', is: 'equal' as const, to: 'pro' }]
     const id = await putMessage({ trigger: { event: 'results_ready', where } })
     await messaging.event({ properties: { plan: 'free' } })
-    const at = '15 May 2026, 12:01 UTC'
+    const at = `${dayOf(now)}, 12:01 UTC`
     expect(await say(id)).toBe(
       `results_ready arrived for ${ADA} on ${at}, but its plan was free, but this message requires pro.`,
     )
@@ -81,7 +84,7 @@ describe('no delivery was queued', () => {
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf(), id)
     expect(await say(id)).toBe(
-      `results_ready arrived for ${ADA} on 15 May 2026, 12:01 UTC. The message was changed later, on 15 May 2026, 12:02 UTC.`,
+      `results_ready arrived for ${ADA} on ${dayOf(now)}, 12:01 UTC. The message was changed later, on ${dayOf(now)}, 12:02 UTC.`,
     )
   })
 
@@ -90,24 +93,24 @@ describe('no delivery was queued', () => {
     const id = await putMessage({ status: 'draft' })
     expect(await say(id)).toBe('The message is a draft, so nobody gets it.')
     await messaging.put({ ...messageOf(), status: 'live' }, id)
-    const came = `results_ready arrived for ${ADA} on ${WHEN}.`
-    expect(await say(id)).toBe(`${came} The message went live later, on 15 May 2026, 12:01 UTC.`)
+    const came = `results_ready arrived for ${ADA} on ${when()}.`
+    expect(await say(id)).toBe(`${came} The message went live later, on ${dayOf(now)}, 12:01 UTC.`)
     await messaging.set({ timezone: 'Asia/Tokyo' })
     expect(await say(id)).toBe(
-      `results_ready arrived for ${ADA} on 15 May 2026, 21:00 Asia/Tokyo. The message went live later, on 15 May 2026, 21:01 Asia/Tokyo.`,
+      `results_ready arrived for ${ADA} on ${dayOf(now)}, 21:00 Asia/Tokyo. The message went live later, on ${dayOf(now)}, 21:01 Asia/Tokyo.`,
     )
     await messaging.set({ timezone: null })
     await messaging.put({ ...messageOf(), status: 'paused' }, id)
     expect(await say(id)).toBe(
-      `${came} The message went live later, on 15 May 2026, 12:01 UTC. The message is paused now.`,
+      `${came} The message went live later, on ${dayOf(now)}, 12:01 UTC. The message is paused now.`,
     )
   })
 
   test('because the event arrived too late', async () => {
     const id = await putMessage()
-    await messaging.event({ occurredAt: iso(NOW - 73 * HOUR) })
+    await messaging.event({ occurredAt: iso(now - 73 * HOUR) })
     expect(await say(id)).toBe(
-      `results_ready happened for ${ADA} on 12 May 2026, 11:00 UTC, but was received on 15 May 2026, 12:01 UTC. Events more than 72 hours old trigger no email.`,
+      `results_ready happened for ${ADA} on ${dayOf(now - 3 * DAY)}, 11:00 UTC, but was received on ${dayOf(now)}, 12:01 UTC. Events more than 72 hours old trigger no email.`,
     )
   })
 
@@ -131,7 +134,9 @@ describe('no delivery was queued', () => {
     await addAda()
     server.clock.wallMs += DAY
     const id = await putMessage({ trigger: { contact: 'created' } })
-    expect(await say(id)).toBe(`${ADA} was added on ${WHEN}. The message went live later, on 16 May 2026, 12:00 UTC.`)
+    expect(await say(id)).toBe(
+      `${ADA} was added on ${when()}. The message went live later, on ${dayOf(now + DAY)}, 12:00 UTC.`,
+    )
   })
 
   test('because Activation added the member with a test event, which starts nothing', async () => {
@@ -140,7 +145,7 @@ describe('no delivery was queued', () => {
     const test = () => sendTestEvent({ store, clock }, messaging.app, { email: ADA })
     expect([await test(), await test()]).toMatchObject([{ created: true }, { created: false }])
     expect(await messaging.deliveries()).toEqual([])
-    expect(await say(id)).toBe(`${ADA} was added on 15 May 2026, 12:01 UTC by a test event, which triggers no email.`)
+    expect(await say(id)).toBe(`${ADA} was added on ${dayOf(now)}, 12:01 UTC by a test event, which triggers no email.`)
     await messaging.event({ email: 'bob@example.com', event: 'other' })
     expect(await messaging.deliveries()).toHaveLength(1)
   })
@@ -169,11 +174,11 @@ describe('a delivery was queued', () => {
     const id = await putMessage({ again })
     await messaging.event()
     expect((await messaging.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
-    expect(await say(id)).toBe('It was sent on 15 May 2026, 12:01 UTC.')
+    expect(await say(id)).toBe(`It was sent on ${dayOf(now)}, 12:01 UTC.`)
     server.clock.wallMs += HOUR
     await messaging.event()
     expect(await say(id)).toBe(
-      `It was sent on 15 May 2026, 12:01 UTC. Another results_ready, received on 15 May 2026, 13:01 UTC, did not trigger a second email: this message is sent ${how}.`,
+      `It was sent on ${dayOf(now)}, 12:01 UTC. Another results_ready, received on ${dayOf(now)}, 13:01 UTC, did not trigger a second email: this message is sent ${how}.`,
     )
   })
 
@@ -197,9 +202,9 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.event()
     expect(await explainLast()).toEqual([PAUSED])
     await setStatus(id, 'live')
-    const why = 'The message was paused at the time. It went live again on 15 May 2026, 12:04 UTC.'
+    const why = `The message was paused at the time. It went live again on ${dayOf(now)}, 12:04 UTC.`
     expect(await explainLast()).toEqual([why])
-    expect(await say(id)).toBe(`results_ready arrived for ${ADA} on 15 May 2026, 12:03 UTC. ${why}`)
+    expect(await say(id)).toBe(`results_ready arrived for ${ADA} on ${dayOf(now)}, 12:03 UTC. ${why}`)
     await setStatus(id, 'paused')
     expect(await explainLast()).toEqual([why])
   })
@@ -212,7 +217,7 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.event()
     await setStatus(id, 'live')
     expect(await say(id)).toBe(
-      `It was sent on 15 May 2026, 12:01 UTC. Another results_ready, received on 15 May 2026, 12:03 UTC, did not trigger a second email: the message was paused.`,
+      `It was sent on ${dayOf(now)}, 12:01 UTC. Another results_ready, received on ${dayOf(now)}, 12:03 UTC, did not trigger a second email: the message was paused.`,
     )
   })
 
@@ -222,7 +227,7 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.event()
     expect(await explainLast()).toEqual([])
     await setStatus(id, 'live')
-    expect(await explainLast()).toEqual(['The message went live later, on 15 May 2026, 12:04 UTC.'])
+    expect(await explainLast()).toEqual([`The message went live later, on ${dayOf(now)}, 12:04 UTC.`])
   })
 
   test('an event that "once" refused, after the message got another frequency', async () => {
@@ -231,7 +236,7 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.decide()
     server.clock.wallMs += MINUTE
     await messaging.event()
-    const why = 'This message is sent once per person. An email was sent on 15 May 2026, 12:01 UTC.'
+    const why = `This message is sent once per person. An email was sent on ${dayOf(now)}, 12:01 UTC.`
     expect(await explainLast()).toEqual([why])
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf({ again: { everyHours: 2 } }), id)
@@ -250,7 +255,7 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.put(messageOf(), id)
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf({ wait: { minutes: 5 } }), id)
-    expect(await explainLast()).toEqual(['The message was changed later, on 15 May 2026, 12:02 UTC.'])
+    expect(await explainLast()).toEqual([`The message was changed later, on ${dayOf(now)}, 12:02 UTC.`])
     server.clock.wallMs += MINUTE
     await messaging.event()
     await messaging.event()
@@ -266,28 +271,24 @@ describe('what happened is explained by the status and content of that time', ()
     const start = 'This message is sent once per person. An email was already waiting.'
     expect(await explainLast()).toEqual([start])
     server.clock.wallMs += 10 * MINUTE
-    const claimed = await messaging.store().claimDeliveries(CLAIMING())
-    const [work] = 'refusal' in claimed ? [] : claimed.works
-    if (!work) throw new Error('no work')
+    const work = await messaging.claimOne()
     const decided = await messaging.store().decideDelivery(work, server.clock.now())
     if (decided.outcome !== 'send') throw new Error('not sent')
     const claim = { id: work.delivery.id, claimedBy: 'test', attempt: work.delivery.attempt, at: server.clock.now() }
     await messaging.store().markHanded({ ...claim, record: JSON.stringify(decided.record), basis: decided.basis })
     await messaging.store().markUnknown({ ...claim, reason: 'etimedout' })
-    const doubt = 'It was handed to the mail server on 15 May 2026, 12:11 UTC, but the server did not confirm it.'
+    const doubt = `It was handed to the mail server on ${dayOf(now)}, 12:11 UTC, but the server did not confirm it.`
     expect(await explainLast()).toEqual([`${start} ${doubt}`])
     server.clock.wallMs += MINUTE
     await messaging.event()
     expect(await explainLast()).toEqual([
-      'This message is sent once per person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, but the server did not confirm it.',
+      `This message is sent once per person. An email may have arrived: it was handed to the mail server on ${dayOf(now)}, 12:11 UTC, but the server did not confirm it.`,
     ])
     server.clock.wallMs += MINUTE
     await messaging.store().resendDelivery({ ...messaging.by, id: work.delivery.id, at: server.clock.now() })
     await messaging.decide()
     expect(await explainLast()).toEqual([
-      'This message is sent once per person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, but the server did not confirm it. It was sent on 15 May 2026, 12:13 UTC.',
+      `This message is sent once per person. An email may have arrived: it was handed to the mail server on ${dayOf(now)}, 12:11 UTC, but the server did not confirm it. It was sent on ${dayOf(now)}, 12:13 UTC.`,
     ])
   })
 })
-
-const CLAIMING = () => ({ claimedBy: 'test', now: server.clock.now(), leaseMs: MINUTE, most: 10, skipApps: [] })

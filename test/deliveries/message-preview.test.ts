@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import { previewMessage, sendTestMail } from '../../src/deliveries/message-preview.ts'
 import { publicId } from '../../src/core/ids.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
-import { createTestServer, type TestServer } from '../helper.ts'
+import { type TestServer, useSharedServer } from '../helper.ts'
 import { createMessaging, type Messaging } from '../messaging.ts'
 
 const CONTENT: MessageContent = {
@@ -10,13 +10,13 @@ const CONTENT: MessageContent = {
   mail: { subject: '{{ event.headline }}', body: 'Hello {{ contact.email }}' },
 }
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const preview = (content: MessageContent = CONTENT, sampleId = '') =>
   previewMessage(server.parts(), messaging.app, { content, sampleId })

@@ -1,17 +1,17 @@
 /** Waiting emails that use a new version of their message. */
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import { moveWaiting, saveMessage } from '../../src/messages/messages.ts'
 import { isRefusal } from '../../src/core/refusals.ts'
-import { createTestServer, type TestServer } from '../helper.ts'
+import { type TestServer, useSharedServer } from '../helper.ts'
 import { createMessaging, messageOf, type Messaging, MINUTE } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const WAITING = { wait: { minutes: 10 } }
 const textOf = (body: string) => ({ mail: { subject: 'Ready', body } })
@@ -53,11 +53,8 @@ test('those that a mail server may have had keep their version', async () => {
   await messaging.event()
   server.clock.tick(11 * MINUTE)
   const at = server.clock.now()
-  const claimed = await messaging
-    .store()
-    .claimDeliveries({ claimedBy: 'test', now: at, leaseMs: MINUTE, most: 1, skipApps: [] })
-  const [work] = isRefusal(claimed) ? [] : claimed.works
-  const claim = { id: work?.delivery.id ?? 0, claimedBy: 'test', attempt: work?.delivery.attempt ?? 0, at }
+  const { delivery } = await messaging.claimOne()
+  const claim = { id: delivery.id, claimedBy: 'test', attempt: delivery.attempt, at }
   await messaging.store().markHanded({ ...claim, record: '{"at":0,"verdicts":[]}' })
   await messaging.store().markUnknown({ ...claim, reason: 'stopped' })
   await move(id, textOf('New'))

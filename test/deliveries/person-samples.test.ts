@@ -1,17 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { findSample, listSamples } from '../../src/deliveries/person-samples.ts'
 import type { Again, MessageContent, Trigger } from '../../src/store/message-types.ts'
 import { report, send as sendReport } from '../api/reports.ts'
-import { CONTACTS, createTestServer, HOUR, type TestServer } from '../helper.ts'
+import { CONTACTS, HOUR, type TestServer, useSharedServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page, RESULT } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const MAIL = { subject: '{{ event.headline }}', body: 'Hello {{ event.plan }}' }
 

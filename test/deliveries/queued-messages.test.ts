@@ -1,20 +1,23 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { listUnstarted } from '../../src/deliveries/message-explanations.ts'
 import { tryContact, tryEvent } from '../../src/deliveries/dry-runs.ts'
 import { listQueued, listQueuedByContact, type QueuedMessage } from '../../src/deliveries/queued-messages.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import type { ContactWrite } from '../../src/store/types.ts'
 import { contactWrite, eventWrite } from '../store/samples.ts'
-import { createTestServer, HOUR, NOW, type TestServer } from '../helper.ts'
+import { dayOf } from '../durations.ts'
+import { HOUR, type TestServer, useSharedServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
+let now: number
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
+  now = server.clock.now()
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 type Event = { event: string; properties: string | null; occurredAt: number | null }
 const READY: Event = { event: 'results_ready', properties: '{"plan":"pro","id":1}', occurredAt: null }
@@ -44,7 +47,7 @@ const queued = async (changes: Partial<Event> = {}) => compare(await tryAndSend(
 
 function compare({ tried, sent }: Pick<Compared, 'tried' | 'sent'>): [string, number][] {
   const namesAndTimes = (found: QueuedMessage[]): [string, number][] =>
-    found.map(({ message, dueAt }): [string, number] => [message.name, dueAt - NOW]).sort()
+    found.map(({ message, dueAt }): [string, number] => [message.name, dueAt - now]).sort()
   expect(namesAndTimes(tried)).toEqual(namesAndTimes(sent))
   const stateOf = ({ message, state }: QueuedMessage): string => `${message.name} ${state}`
   expect(tried.map(stateOf)).toEqual(sent.map(stateOf))
@@ -103,7 +106,7 @@ describe('an event queues', () => {
   })
   test('for a new person, also messages for new people', async () => {
     await put({ name: 'Welcome', trigger: { contact: 'created' } })
-    expect(await queued({ event: 'other', occurredAt: NOW - HOUR })).toEqual([['Welcome', 0]])
+    expect(await queued({ event: 'other', occurredAt: now - HOUR })).toEqual([['Welcome', 0]])
     expect(await queued({ event: 'other' })).toEqual([])
   })
   test('once, also while it waits, and again after a skip', async () => {
@@ -135,8 +138,8 @@ describe('an event queues', () => {
   })
   test('nothing after 72 hours, and earlier events at once', async () => {
     await put({ name: 'Late', wait: { minutes: 10 } })
-    expect(await queued({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual([])
-    expect(await queued({ occurredAt: NOW - 72 * HOUR })).toEqual([['Late', 0]])
+    expect(await queued({ occurredAt: now - 72 * HOUR - 1 })).toEqual([])
+    expect(await queued({ occurredAt: now - 72 * HOUR })).toEqual([['Late', 0]])
   })
 })
 
@@ -149,7 +152,7 @@ describe('events that share an email', () => {
     expect(compare(await result(1))).toEqual([['Results', HOUR]])
     server.clock.tick(30 * MINUTE)
     const second = await result(2)
-    expect(second.tried.map(({ state, dueAt }) => [state, dueAt])).toEqual([['joined', NOW + HOUR]])
+    expect(second.tried.map(({ state, dueAt }) => [state, dueAt])).toEqual([['joined', now + HOUR]])
     expect(compare(second)).toEqual([['Results', HOUR]])
     server.clock.tick(1)
     expect(compare(await result(3))).toEqual([['Results', 90 * MINUTE + 1]])
@@ -190,11 +193,11 @@ describe('an event that triggers nothing', () => {
     ])
     await messaging.decide()
     expect(await unstarted({ properties: '{"id":2}' })).toEqual([
-      'Once: This message is sent once per person. An email was sent on 15 May 2026, 12:00 UTC.',
-      'Daily: This message is sent at most once every 24 hours. An email was sent on 15 May 2026, 12:00 UTC.',
+      `Once: This message is sent once per person. An email was sent on ${dayOf(now)}, 12:00 UTC.`,
+      `Daily: This message is sent at most once every 24 hours. An email was sent on ${dayOf(now)}, 12:00 UTC.`,
       paused,
     ])
-    expect(await unstarted({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual(
+    expect(await unstarted({ occurredAt: now - 72 * HOUR - 1 })).toEqual(
       ['Once', 'Each', 'Daily', 'Paused'].map(
         (name) => `${name}: It was received more than 72 hours after it happened.`,
       ),
@@ -231,11 +234,11 @@ describe('a change of a person queues', () => {
   test('later, for a date that is ahead', async () => {
     await put({ name: 'Scheduled', trigger: { date: 'trialEndsAt', days: 1, when: 'before' } })
     const setDate = (at: number) => queuedByContact({ fields: { trialEndsAt: new Date(at).toISOString() } })
-    expect(await setDate(NOW + 3 * 24 * HOUR)).toEqual([
+    expect(await setDate(now + 3 * 24 * HOUR)).toEqual([
       ['Scheduled', 48 * HOUR],
       ['Welcome', 0],
     ])
-    expect(await setDate(NOW + HOUR)).toEqual([])
+    expect(await setDate(now + HOUR)).toEqual([])
     expect(await tagged(['other'])).toEqual([])
   })
   test('once, and again as often as the message says', async () => {

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
-import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
+import { DAY, HOUR, type TestServer, useSharedServer } from '../helper.ts'
 import {
   ADA,
   createMessaging,
@@ -14,14 +14,16 @@ import {
   verdictsOf,
 } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
+let now: number
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
+  now = server.clock.now()
   await server.setPlan({ snippetLimits: false })
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const RESULTS = '/results/1'
 
@@ -174,20 +176,20 @@ describe('the draft "Results ready, they left"', () => {
   test.each(VISITS)('to someone who %s', async (_, before, after, outcome) => {
     await server.call('POST', '/api/v1/contacts', { body: { newsletter: server.first.appId, email: ADA } })
     await messaging.put({ ...draft?.content, name: 'Left', status: 'live' })
-    await play(before, NOW + HOUR)
-    server.clock.wallMs = NOW + HOUR
+    await play(before, now + HOUR)
+    server.clock.wallMs = now + HOUR
     await messaging.event()
     const isEarly = ([minute]: Act): boolean => minute <= 10
-    await play(after.filter(isEarly), NOW + HOUR)
-    server.clock.wallMs = NOW + HOUR + 10 * MINUTE - 1
+    await play(after.filter(isEarly), now + HOUR)
+    server.clock.wallMs = now + HOUR + 10 * MINUTE - 1
     expect(await messaging.decide()).toEqual([])
     server.clock.wallMs += 1
     const [decided] = await messaging.decide()
     const late = after.filter((act) => !isEarly(act))
-    await play(late, NOW + HOUR)
+    await play(late, now + HOUR)
     // once they have been away for five minutes, else half an hour after the event
     const [left] = late.at(-1) ?? []
-    server.clock.wallMs = NOW + HOUR + (left === undefined ? 30 : left + 5) * MINUTE - 1
+    server.clock.wallMs = now + HOUR + (left === undefined ? 30 : left + 5) * MINUTE - 1
     expect(await messaging.decide()).toEqual([])
     server.clock.wallMs += 1
     expect(await messaging.decide()).toHaveLength(decided?.verdict === 'wait' ? 1 : 0)

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Rule } from '../../src/store/message-types.ts'
-import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
+import { DAY, HOUR, type TestServer, useSharedServer } from '../helper.ts'
 import {
   ADA,
   createMessaging,
@@ -14,14 +14,16 @@ import {
   verdictsOf,
 } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
+let now: number
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
+  now = server.clock.now()
   await server.setPlan({ snippetLimits: false })
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const RESULTS = '/results/1'
 
@@ -64,7 +66,7 @@ describe('a rule at the time of sending', () => {
     [
       'notDone, and it happened before the trigger',
       { rule: 'notDone', event: 'paid' },
-      () => tell('paid', { occurredAt: new Date(NOW - 1).toISOString() }),
+      () => tell('paid', { occurredAt: new Date(now - 1).toISOString() }),
       ['send'],
     ],
     ['tag, and it was added', { rule: 'tag', has: 'beta' }, () => change({ tags: ['beta'] }), ['send']],
@@ -130,7 +132,7 @@ describe('a rule at the time of sending', () => {
     await send({ rule: 'tag', has: 'beta' })
     const [delivery] = await messaging.deliveries()
     expect(delivery && recordOf(delivery)).toEqual({
-      at: NOW + 11 * MINUTE + 2,
+      at: now + 11 * MINUTE + 2,
       verdicts: [
         { rule: 'suppression', about: null, value: null, verdict: 'pass' },
         { rule: 'message', about: null, value: 'live', verdict: 'pass' },

@@ -1,11 +1,16 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { explainMessageFor } from '../../src/deliveries/message-explanations.ts'
 import { checkDate, dueByDate } from '../../src/deliveries/schedules.ts'
 import { isRefusal } from '../../src/core/refusals.ts'
 import type { DateTrigger } from '../../src/store/message-types.ts'
-import { CONTACTS, createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
+import { useClosing } from '../closing.ts'
+import { dayOf } from '../durations.ts'
+import { CONTACTS, createTestServer, DAY, HOUR, NOW, type TestServer, useSharedServer } from '../helper.ts'
 import { isOnPostgres } from '../postgres/test-databases.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page } from '../messaging.ts'
+
+const openServer = useSharedServer()
+const keep = useClosing()
 
 const BEFORE: DateTrigger = { date: 'trialEndsAt', days: 3, when: 'before' }
 const iso = (at: number): string => new Date(at).toISOString()
@@ -43,12 +48,14 @@ describe('a date', () => {
 describe('a live message', () => {
   let server: TestServer
   let messaging: Messaging
-  beforeEach(async () => {
-    server = await createTestServer()
+  let now: number
+  const begin = async (opened: TestServer): Promise<void> => {
+    server = opened
+    now = server.clock.now()
     await server.setPlan({ snippetLimits: false })
     messaging = await createMessaging(server)
-  })
-  afterEach(() => server.close())
+  }
+  beforeEach(async () => begin(await openServer()))
 
   const setDate = (at: number | string | null, email = ADA) =>
     server.call('POST', CONTACTS, {
@@ -68,20 +75,20 @@ describe('a live message', () => {
   const listed = async () =>
     (await messaging.deliveries()).map(({ state, reason, triggeredAt }) => [
       reason ?? state,
-      (triggeredAt - NOW) / HOUR,
+      (triggeredAt - now) / HOUR,
     ])
   const put = (changes: object = {}, id: number | null = null) =>
     messaging.put(messageOf({ name: 'Trial', trigger: BEFORE, ...changes }), id)
 
   describe('with a date', () => {
     test('is triggered once, also of those who were there before, after a restart and a clock step', async () => {
-      await setDate(NOW + 4 * DAY)
-      await setDate(NOW + 2 * DAY, 'late@example.com')
+      await setDate(now + 4 * DAY)
+      await setDate(now + 2 * DAY, 'late@example.com')
       await setDate('soon', 'odd@example.com')
       await put()
       await run()
-      await setDate(NOW + 4 * DAY, 'new@example.com')
-      await setDate(NOW + 4 * DAY + 1, 'next@example.com')
+      await setDate(now + 4 * DAY, 'new@example.com')
+      await setDate(now + 4 * DAY + 1, 'next@example.com')
       expect(await listed()).toEqual([])
       await runAfter(DAY - 1)
       expect(await listed()).toEqual([])
@@ -103,23 +110,23 @@ describe('a live message', () => {
     test('moves with it, and a time that is over triggers nothing', async () => {
       await put()
       await run()
-      await setDate(NOW + 4 * DAY)
-      await setDate(NOW + 6 * DAY)
+      await setDate(now + 4 * DAY)
+      await setDate(now + 6 * DAY)
       await runAfter(DAY)
       expect(await listed()).toEqual([])
-      await setDate(NOW + 4 * DAY)
+      await setDate(now + 4 * DAY)
       await runAfter(9 * DAY)
       expect(await listed()).toEqual([])
-      await setDate(NOW + 14 * DAY)
+      await setDate(now + 14 * DAY)
       await runAfter(DAY)
       expect(await listed()).toEqual([['waiting', 264]])
     })
 
     test('skips an email that waits when it is moved or removed, and triggers another one', async () => {
       await put({ again: { once: 'trigger' }, wait: { minutes: 60 } })
-      await setDate(NOW + 4 * DAY)
+      await setDate(now + 4 * DAY)
       await runAfter(DAY)
-      await setDate(NOW + 5 * DAY)
+      await setDate(now + 5 * DAY)
       expect(await listed()).toEqual([['waiting', 24]])
       server.clock.tick(HOUR)
       expect((await messaging.decide()).map(({ reason }) => reason)).toEqual(['date_changed'])
@@ -129,10 +136,10 @@ describe('a live message', () => {
         ['waiting', 48],
       ])
       // an hour earlier is the same date
-      await setDate(NOW + 5 * DAY - HOUR)
+      await setDate(now + 5 * DAY - HOUR)
       server.clock.tick(HOUR)
       expect((await messaging.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
-      await setDate(NOW + 8 * DAY)
+      await setDate(now + 8 * DAY)
       await runAfter(3 * DAY)
       await setDate(null)
       server.clock.tick(HOUR)
@@ -142,15 +149,15 @@ describe('a live message', () => {
 
     test('is triggered once by a date that moves by less than a day after the email', async () => {
       await put({ again: { once: 'trigger' } })
-      await setDate(NOW + 4 * DAY)
+      await setDate(now + 4 * DAY)
       await runAfter(DAY)
       await messaging.decide()
-      await setDate(NOW + 4 * DAY + MINUTE)
+      await setDate(now + 4 * DAY + MINUTE)
       await runAfter(HOUR)
-      await setDate(NOW + 5 * DAY - 1)
+      await setDate(now + 5 * DAY - 1)
       await runAfter(DAY)
       expect(await listed()).toEqual([['sent', 24]])
-      await setDate(NOW + 6 * DAY)
+      await setDate(now + 6 * DAY)
       await runAfter(DAY)
       expect(await listed()).toEqual([
         ['sent', 24],
@@ -163,7 +170,7 @@ describe('a live message', () => {
       ['gives it up after a longer one', 72 * HOUR + 1, 'gave_up'],
     ])('%s', async (_, outageMs, state) => {
       await put()
-      await setDate(NOW + 4 * DAY)
+      await setDate(now + 4 * DAY)
       await runAfter(DAY + outageMs)
       await messaging.decide()
       expect(await listed()).toEqual([[state, 24]])
@@ -171,9 +178,9 @@ describe('a live message', () => {
 
     test('sends an email that waits if it is moved and moved back', async () => {
       await put({ wait: { minutes: 60 } })
-      await setDate(NOW + 4 * DAY)
+      await setDate(now + 4 * DAY)
       await runAfter(DAY)
-      for (const date of [NOW + 9 * DAY, null, NOW + 4 * DAY]) await setDate(date)
+      for (const date of [now + 9 * DAY, null, now + 4 * DAY]) await setDate(date)
       await runAfter(HOUR)
       expect((await messaging.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
       await runAfter(9 * DAY)
@@ -182,9 +189,9 @@ describe('a live message', () => {
 
     test('ends an email that still waits when it is due at another time', async () => {
       await put({ wait: { minutes: 3 * 24 * 60 } })
-      await setDate(NOW + 4 * DAY)
+      await setDate(now + 4 * DAY)
       await runAfter(DAY)
-      await setDate(NOW + 5 * DAY)
+      await setDate(now + 5 * DAY)
       await runAfter(DAY)
       expect(await listed()).toEqual([
         ['date_changed', 24],
@@ -193,8 +200,8 @@ describe('a live message', () => {
     })
 
     test('is triggered only while it is live, and not by what was due before', async () => {
-      await setDate(NOW + 4 * DAY)
-      await setDate(NOW + 6 * DAY, 'next@example.com')
+      await setDate(now + 4 * DAY)
+      await setDate(now + 6 * DAY, 'next@example.com')
       const { id } = await put()
       await run()
       await put({ status: 'paused' }, id)
@@ -208,10 +215,10 @@ describe('a live message', () => {
 
     test('follows the timezone of the app', async () => {
       await put()
-      await setDate('2026-05-20')
+      await setDate(iso(now + 5 * DAY).slice(0, 10))
       await messaging.set({ timezone: 'Asia/Tokyo' })
       await run()
-      // 17 May 00:00 in Tokyo
+      // 00:00 in Tokyo
       await runAfter(27 * HOUR - 1)
       expect(await listed()).toEqual([])
       await runAfter(1)
@@ -220,7 +227,7 @@ describe('a live message', () => {
 
     test('explains when it is due', async () => {
       const { id } = await put()
-      await setDate(NOW + 4 * DAY)
+      await setDate(now + 4 * DAY)
       const explain = async (): Promise<string> => {
         const person = await messaging.store().findContact(messaging.app.id, ADA)
         const message = await messaging.store().findMessage(messaging.app.id, id)
@@ -228,13 +235,13 @@ describe('a live message', () => {
         return (await explainMessageFor({ store: messaging.store(), clock: server.clock }, person, message)).why
       }
       expect(await explain()).toBe(
-        '3 days before the trialEndsAt of ada@example.com is on 16 May 2026, 12:00 UTC. The email is due then.',
+        `3 days before the trialEndsAt of ada@example.com is on ${dayOf(now + DAY)}, 12:00 UTC. The email is due then.`,
       )
       await setDate('soon')
       expect(await explain()).toBe('ada@example.com has soon in the field trialEndsAt, which is not a date.')
-      await setDate(NOW + 2 * DAY)
+      await setDate(now + 2 * DAY)
       expect(await explain()).toBe(
-        '3 days before the trialEndsAt of ada@example.com was on 14 May 2026, 12:00 UTC. The message went live later, on 15 May 2026, 12:00 UTC.',
+        `3 days before the trialEndsAt of ada@example.com was on ${dayOf(now - DAY)}, 12:00 UTC. The message went live later, on ${dayOf(now)}, 12:00 UTC.`,
       )
     })
   })
@@ -280,6 +287,7 @@ describe('a live message', () => {
     })
 
     test('looks again after the clock was set back', async () => {
+      await begin(keep(await createTestServer()))
       await inactive()
       await messaging.event()
       await run()
@@ -300,14 +308,13 @@ describe('a live message', () => {
 })
 
 test('an erased person is not scheduled any more', async () => {
-  const server = await createTestServer()
+  const server = await openServer()
   const messaging = await createMessaging(server)
   await messaging.put(messageOf({ trigger: BEFORE }))
   const body = { newsletter: server.first.appId, email: ADA }
-  await server.call('POST', CONTACTS, { body: { ...body, fields: { trialEndsAt: iso(NOW + 4 * DAY) } } })
+  await server.call('POST', CONTACTS, { body: { ...body, fields: { trialEndsAt: iso(server.clock.now() + 4 * DAY) } } })
   await server.call('DELETE', CONTACTS, { body })
   server.clock.tick(DAY)
   await messaging.store().runSchedules({ at: server.clock.now() })
   expect(await messaging.deliveries()).toEqual([])
-  await server.close()
 })

@@ -1,18 +1,21 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { deleteMessage } from '../../src/messages/messages.ts'
 import { explainMessageFor } from '../../src/deliveries/message-explanations.ts'
-import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
+import { dayOf } from '../durations.ts'
+import { DAY, HOUR, type TestServer, useSharedServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging, RESULT } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
+let now: number
 let messaging: Messaging
 let first: number
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
+  now = server.clock.now()
   messaging = await createMessaging(server)
   first = (await messaging.put(messageOf({ name: 'First', again: { everyHours: 1 }, wait: { minutes: 5 } }))).id
 })
-afterEach(() => server.close())
 
 const second = (changes: object = {}) =>
   messageOf({ name: 'Second', trigger: { message: 'First' }, wait: { minutes: 3 * 24 * 60 }, ...changes })
@@ -20,7 +23,7 @@ const second = (changes: object = {}) =>
 const listed = async (id: number) =>
   (await messaging.deliveries())
     .filter(({ messageId }) => messageId === id)
-    .map(({ state, dueAt, eventId }) => [state, dueAt - NOW, eventId !== null])
+    .map(({ state, dueAt, eventId }) => [state, dueAt - now, eventId !== null])
 const sendFirst = async () => {
   await messaging.event()
   server.clock.tick(5 * MINUTE)
@@ -71,7 +74,7 @@ describe('a message that another one triggers', () => {
     if (!person || !message) throw new Error('nothing to explain')
     const { why } = await explainMessageFor({ store: messaging.store(), clock: server.clock }, person, message)
     expect(why).toBe(
-      '“First” was sent to ada@example.com on 15 May 2026, 12:05 UTC. The message was paused at the time. It went live again on 15 May 2026, 14:05 UTC.',
+      `“First” was sent to ada@example.com on ${dayOf(now)}, 12:05 UTC. The message was paused at the time. It went live again on ${dayOf(now)}, 14:05 UTC.`,
     )
   })
 
@@ -79,12 +82,7 @@ describe('a message that another one triggers', () => {
     const { id } = await messaging.put(second({ again: { once: 'trigger' }, wait: { minutes: 0 } }))
     await messaging.put(messageOf({ name: 'First', ifUnconfirmed: 'leave' }), first)
     await messaging.event()
-    const claiming = { claimedBy: 'other', now: server.clock.now(), leaseMs: MINUTE, most: 1, skipApps: [] }
-    const claimed = await messaging.store().claimDeliveries(claiming)
-    if ('refusal' in claimed) throw new Error(claimed.refusal)
-    const [work] = claimed.works
-    if (!work) throw new Error('nothing was claimed')
-    const { id: deliveryId, attempt } = work.delivery
+    const { id: deliveryId, attempt } = (await messaging.claimOne('other')).delivery
     await messaging.store().markHanded({
       id: deliveryId,
       claimedBy: 'other',

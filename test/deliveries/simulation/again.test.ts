@@ -1,15 +1,16 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { BATCH, HOUR } from '../../helper.ts'
 import { MINUTE, page } from '../../messaging.ts'
-import { openSimulating, type Simulating } from './simulating.ts'
+import { type Simulating, useSimulating } from './simulating.ts'
+
+const openSimulating = useSimulating()
 
 describe('events of one batch in the same millisecond', () => {
   let at: Simulating
   beforeEach(async () => {
     at = await openSimulating()
   })
-  afterEach(() => at.close())
 
   const READY = { event: 'results_ready', properties: { n: 1 } }
   const PAID = { event: 'paid' }
@@ -69,6 +70,5 @@ test('"once" stays used up when an email passes from its first event to another'
   await at.messaging.decide()
   const live = (await at.messaging.deliveries()).map(({ state, reason }) => reason ?? state)
   const { counts } = await at.simulate(content)
-  await at.close()
   expect([live, counts]).toEqual([['seen', 'sent'], { seen: 1, send: 1, again: 1 }])
 })

@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { addPerson } from '../../api/reports.ts'
 import { DAY, HOUR } from '../../helper.ts'
 import { leave, MINUTE, page } from '../../messaging.ts'
-import { openSimulating, type Simulating } from './simulating.ts'
+import { type Simulating, useSimulating } from './simulating.ts'
+
+const openSimulating = useSimulating()
 
 const ADA = 'ada@example.com'
 const urlOf = (result: number) => ({ properties: { url: `https://first.example/results/${result}` } })
@@ -12,7 +14,6 @@ let at: Simulating
 beforeEach(async () => {
   at = await openSimulating()
 })
-afterEach(() => at.close())
 
 async function countLive(): Promise<Record<string, number>> {
   await at.messaging.decide()

@@ -1,14 +1,15 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import type { Rule } from '../../../src/store/message-types.ts'
 import { HOUR } from '../../helper.ts'
 import { messageOf, MINUTE, page } from '../../messaging.ts'
-import { openSimulating, outcomesOf, type Simulating } from './simulating.ts'
+import { outcomesOf, type Simulating, useSimulating } from './simulating.ts'
+
+const openSimulating = useSimulating()
 
 let at: Simulating
 beforeEach(async () => {
   at = await openSimulating()
 })
-afterEach(() => at.close())
 
 const suppress = (email: string, reason: 'unsubscribed' | 'bounced') =>
   at.messaging.store().suppress({ appId: at.messaging.app.id, email, reason, at: at.clock.now() })

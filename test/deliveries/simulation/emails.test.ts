@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Mail } from '../../../src/store/message-types.ts'
 import { useClosing } from '../../closing.ts'
 import { startSending } from '../../mail/sending.ts'
 import { MINUTE } from '../../messaging.ts'
-import { openSimulating, outcomesOf, type Simulating } from './simulating.ts'
+import { outcomesOf, type Simulating, useSimulating } from './simulating.ts'
+
+const openSimulating = useSimulating()
 
 const URL = 'https://first.example/results/1'
 
@@ -17,7 +19,6 @@ describe('an email', () => {
     await at.event('none@example.com', { properties: undefined })
     at.clock.tick(MINUTE)
   })
-  afterEach(() => at.close())
 
   const ALL = ['all', 'few', 'blank', 'none']
   const cases: [body: string, written: string[]][] = [

@@ -1,16 +1,17 @@
 import { withSql } from '../../data-folder.ts'
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { idAt } from '../../../src/core/ids.ts'
 import { DAY, HOUR } from '../../helper.ts'
 import { MINUTE, page } from '../../messaging.ts'
-import { openSimulating, outcomesOf, type Simulating } from './simulating.ts'
+import { outcomesOf, type Simulating, useSimulating } from './simulating.ts'
+
+const openSimulating = useSimulating()
 
 let at: Simulating
 beforeEach(async () => {
   at = await openSimulating()
 })
-afterEach(() => at.close())
 
 describe('if unknown visitors are skipped, a person who', () => {
   const onlyIf: MessageContent['onlyIf'] = [
@@ -127,7 +128,8 @@ test('many events and views of a person take no longer each than a few', async (
   await at.browse(ADA, page('/wait'))
   const first = at.clock.now()
   await withSql(at.server.folder, async (sql) => {
-    const [event, view] = await sql.prepare<{ id: number }>('SELECT id FROM events ORDER BY id').all()
+    const list = sql.prepare<{ id: number }>('SELECT id FROM events WHERE app_id = ? ORDER BY id')
+    const [event, view] = await list.all(at.messaging.app.id)
     const copy = sql.prepare(
       `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at)
        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 9999)

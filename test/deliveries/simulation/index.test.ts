@@ -1,5 +1,5 @@
 import { locationOf, withSql } from '../../data-folder.ts'
-import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { isRefusal, type Refusal } from '../../../src/core/refusals.ts'
 import {
   createSimulations,
@@ -11,16 +11,21 @@ import type { MessageContent } from '../../../src/store/message-types.ts'
 import type { AppRow } from '../../../src/store/types.ts'
 import { CONTACTS, DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'
 import { leave, messageOf, MINUTE, type Messaging, page } from '../../messaging.ts'
-import { openSimulating, type Simulating } from './simulating.ts'
+import { type Simulating, useSimulating } from './simulating.ts'
 
+const openSimulating = useSimulating()
 let at: Simulating
 let server: TestServer
+/** A Friday at noon. */
+let now: number
 let messaging: Messaging
 beforeEach(async () => {
   at = await openSimulating()
   ;({ server, messaging } = at)
+  now = server.clock.now()
 })
-afterEach(() => at.close())
+
+const iso = (ms: number): string => new Date(ms).toISOString()
 
 const contactWrite = ({ accountId, id: appId }: AppRow, email: string) => ({
   accountId,
@@ -214,10 +219,10 @@ describe('considers', () => {
     const sendWindow = { days: [1], from: '09:00', until: '10:00' }
     const settings = { sendWindow, timezone: null, giveUpHours: null }
     const dueTimes = async (mail?: MessageContent['mail']) =>
-      (await at.simulate(mail ? { mail } : {}, { settings })).lines.map(({ dueAt }) => new Date(dueAt).toISOString())
-    expect(await dueTimes()).toEqual(['2026-05-18T09:00:00.000Z'])
+      (await at.simulate(mail ? { mail } : {}, { settings })).lines.map(({ dueAt }) => iso(dueAt))
+    expect(await dueTimes()).toEqual([iso(now + 3 * DAY - 3 * HOUR)])
     const transactional = { subject: 'S', body: 'B', category: 'transactional' as const }
-    expect(await dueTimes(transactional)).toEqual(['2026-05-15T12:00:00.000Z'])
+    expect(await dueTimes(transactional)).toEqual([iso(now)])
   })
 
   test('a window that opens after the time to give up, and the facts at the due time', async () => {
@@ -251,11 +256,12 @@ describe('considers', () => {
     server.clock.tick(30 * MINUTE)
     expect(await messaging.decide()).toEqual([])
     expect(await outcomes({ onlyIf }, { settings })).toEqual({ waiting: 1 })
-    server.clock.wallMs = Date.UTC(2026, 4, 16, 9)
+    const opensAt = now + 21 * HOUR
+    server.clock.wallMs = opensAt
     expect(await messaging.decide()).toMatchObject([{ verdict: 'send' }])
     server.clock.tick(MINUTE)
     const { lines } = await at.simulate({ onlyIf }, { settings })
-    expect(lines).toMatchObject([{ outcome: 'send', dueAt: Date.UTC(2026, 4, 16, 9) }])
+    expect(lines).toMatchObject([{ outcome: 'send', dueAt: opensAt }])
   })
 
   test('an email that waits longer than the time to give up is given up, as it is live', async () => {
@@ -277,12 +283,12 @@ describe('considers', () => {
 test('considers the newest of over 10,000 triggers, and reports progress', async () => {
   await messaging.event(of('ada@example.com'))
   const contactId = await withSql(server.folder, async (sql) => {
-    const read = sql.prepare<{ contactId: number }>('SELECT contact_id AS "contactId" FROM events')
-    const found = await read.get()
+    const read = sql.prepare<{ contactId: number }>('SELECT contact_id AS "contactId" FROM events WHERE app_id = ?')
+    const found = await read.get(messaging.app.id)
     const copy = `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at)
       WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
-      SELECT id + n, app_id, contact_id + n, name_id, type, via, received_at FROM events, numbers`
-    await sql.prepare(copy).run()
+      SELECT id + n, app_id, contact_id + n, name_id, type, via, received_at FROM events, numbers WHERE app_id = ?`
+    await sql.prepare(copy).run(messaging.app.id)
     return found?.contactId ?? 0
   })
   server.clock.tick(MINUTE)

@@ -1,5 +1,5 @@
 import { withSql } from '../../data-folder.ts'
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import { presenceAt, toLostReport } from '../../../src/visits/presence.ts'
 import { estimatePresence } from '../../../src/deliveries/simulation/past.ts'
@@ -7,7 +7,9 @@ import type { MessageContent } from '../../../src/store/message-types.ts'
 import { DAY, HOUR } from '../../helper.ts'
 import { report, send } from '../../api/reports.ts'
 import { leave, MINUTE, page } from '../../messaging.ts'
-import { openSimulating, outcomesOf, type Simulating } from './simulating.ts'
+import { outcomesOf, type Simulating, useSimulating } from './simulating.ts'
+
+const openSimulating = useSimulating()
 
 describe('by page views only', () => {
   const NOW = Date.UTC(2026, 4, 15)
@@ -71,7 +73,6 @@ test('reports after the decision change nothing', async () => {
   at.clock.tick(MINUTE)
   expect([live, outcomesOf(await at.simulate(content))]).toEqual([live, live])
   expect(live).toEqual({ 'bob@example.com': 'send' })
-  await at.close()
 })
 
 test('a late report proves that its page was still open', async () => {
@@ -93,7 +94,6 @@ test('a late report proves that its page was still open', async () => {
   const live = await at.decideLive()
   expect([live, outcomesOf(await at.simulate(content))]).toEqual([live, live])
   expect(live).toEqual({ 'bob@example.com': 'seen' })
-  await at.close()
 })
 
 describe('three days later', () => {
@@ -101,7 +101,6 @@ describe('three days later', () => {
   beforeEach(async () => {
     at = await openSimulating()
   })
-  afterEach(() => at.close())
 
   const [draft] = FIRST_MESSAGES
   const simulate = (content: Partial<MessageContent> = {}) => at.simulate({ ...draft?.content, ...content })
@@ -123,8 +122,8 @@ describe('three days later', () => {
   async function forgetReports(): Promise<number> {
     const count = () =>
       withSql(at.server.folder, async (sql) => {
-        const text = 'SELECT count(*) AS reports FROM snippet_batches'
-        return (await sql.prepare<{ reports: number }>(text).get())?.reports ?? 0
+        const text = 'SELECT count(*) AS reports FROM snippet_batches WHERE app_id = ?'
+        return (await sql.prepare<{ reports: number }>(text).get(at.messaging.app.id))?.reports ?? 0
       })
     const before = await count()
     await at.messaging.store().cleanUp({ at: at.clock.now() })

@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Mail, MessageContent, Rule } from '../../../src/store/message-types.ts'
 import { CONTACTS, DAY, HOUR } from '../../helper.ts'
 import { MINUTE } from '../../messaging.ts'
-import { openSimulating, type Simulating } from './simulating.ts'
+import { type Simulating, useSimulating } from './simulating.ts'
+
+const openSimulating = useSimulating()
 
 const ADA = 'ada@example.com'
 
@@ -12,7 +14,6 @@ beforeEach(async () => {
   await at.event(ADA)
   at.clock.tick(HOUR)
 })
-afterEach(() => at.close())
 
 const change = (values: object) =>
   at.server.call('PATCH', CONTACTS, { body: { app: at.server.first.appId, email: ADA, ...values } })

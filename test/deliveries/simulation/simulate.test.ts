@@ -1,17 +1,18 @@
 import { locationOf } from '../../data-folder.ts'
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import { describeSimulation } from '../../../src/deliveries/simulation/index.ts'
 import { type Progress, simulate } from '../../../src/deliveries/simulation/simulate.ts'
 import { openForReadingAt } from '../../../src/store/open.ts'
 import { createSimulationReads } from '../../../src/store/simulation.ts'
 import { MINUTE } from '../../messaging.ts'
-import { openSimulating, type Simulating } from './simulating.ts'
+import { type Simulating, useSimulating } from './simulating.ts'
+
+const openSimulating = useSimulating()
 
 let at: Simulating
 beforeEach(async () => {
   at = await openSimulating()
 })
-afterEach(() => at.close())
 
 async function simulateNewest(most: number, progress: Progress[] = []) {
   const { sql, close } = openForReadingAt(locationOf(at.server.folder))

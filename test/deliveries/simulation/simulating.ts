@@ -2,13 +2,18 @@ import { isRefusal } from '../../../src/core/refusals.ts'
 import type { Simulation, SimulationInput } from '../../../src/deliveries/simulation/index.ts'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { report, send } from '../../api/reports.ts'
-import { createTestServer } from '../../helper.ts'
+import { type TestServer, useSharedServer } from '../../helper.ts'
 import { createMessaging, messageOf } from '../../messaging.ts'
 
 export type Simulating = Awaited<ReturnType<typeof openSimulating>>
 
-export async function openSimulating() {
-  const server = await createTestServer()
+/** For the tests of a file: each gets an account of its own. */
+export function useSimulating(): () => Promise<Simulating> {
+  const openServer = useSharedServer()
+  return async () => openSimulating(await openServer())
+}
+
+async function openSimulating(server: TestServer) {
   await server.setPlan({ snippetLimits: false })
   const messaging = await createMessaging(server)
   const inputOf = (content: Partial<MessageContent>, changes: Partial<SimulationInput> = {}): SimulationInput => ({
@@ -26,7 +31,6 @@ export async function openSimulating() {
     clock: server.clock,
     messaging,
     inputOf,
-    close: () => server.close(),
     /** A message that is live from now on. */
     putLive: (content: Partial<MessageContent> = {}) => messaging.put(messageOf({ name: 'Live', ...content })),
     event: (email: string, changes: Record<string, unknown> = {}) =>

@@ -1,13 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { DAY, HOUR } from '../../helper.ts'
 import { MINUTE, page } from '../../messaging.ts'
-import { openSimulating, outcomesOf, type Simulating } from './simulating.ts'
+import { outcomesOf, type Simulating, useSimulating } from './simulating.ts'
+
+const openSimulating = useSimulating()
 
 let at: Simulating
 beforeEach(async () => {
   at = await openSimulating()
 })
-afterEach(() => at.close())
 
 const ago = (ms: number) => ({ occurredAt: new Date(at.clock.now() - ms).toISOString() })
 
