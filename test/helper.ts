@@ -171,10 +171,6 @@ export async function createTestServer(options: Options = {}) {
       log.flush()
       return lines.join('')
     },
-    async revokeKey(keyId: string, account: Account = begun.first): Promise<void> {
-      await running.real.revokeKey({ ...accountOf(account), keyId })
-      running.parts.access.forget()
-    },
     /** Stops and starts again on the same folder; the monotonic clock begins anew, as after a reboot. */
     async restart(): Promise<void> {
       running.parts.feed.end()
@@ -205,6 +201,10 @@ export async function createTestServer(options: Options = {}) {
       })
       if ('refusal' in made) throw new Error(made.refusal)
       return made
+    },
+    async revokeKey(keyId: string, account: Account = first): Promise<void> {
+      await running.real.revokeKey({ ...accountOf(account), keyId })
+      running.parts.access.forget()
     },
   })
   let latest = NOW

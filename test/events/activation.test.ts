@@ -1,15 +1,17 @@
 /** What the Activation page says, and what it says it by. */
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { rotateIdentitySecret } from '../../src/accounts/accounts.ts'
 import { type Activation, readActivation } from '../../src/events/activation.ts'
 import { addPerson, appOf, leave, ORIGIN, page, report, saveSnippet, send, track } from '../api/reports.ts'
-import { type Account, BATCH, createTestServer, EVENTS, NOW, type TestServer } from '../helper.ts'
+import { useClosing } from '../closing.ts'
+import { type Account, BATCH, createTestServer, EVENTS, type TestServer, useSharedServer } from '../helper.ts'
 
+const keep = useClosing()
+const openServer = useSharedServer()
 let server: TestServer
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
 })
-afterEach(() => server.close())
 
 const read = async (account?: Account): Promise<Activation> =>
   readActivation(server.parts(), await appOf(server, account))
@@ -52,7 +54,7 @@ describe('the state', () => {
     await post({ email: 'nobody' })
     expect(await stateOf()).toEqual(WAITING)
     await event()
-    expect(await read()).toMatchObject({ state: 'done', message: null, lastEventAt: NOW })
+    expect(await read()).toMatchObject({ state: 'done', message: null, lastEventAt: server.clock.now() })
     expect(await stateOf(server.second)).toEqual(WAITING)
   })
 
@@ -72,7 +74,7 @@ describe('the state', () => {
   ])('lacks an email: %s', async (_name, send) => {
     await send()
     expect(await stateOf()).toEqual(WITHOUT_EMAIL)
-    expect((await read()).withoutEmail).toMatchObject({ count: 1, lastAt: NOW })
+    expect((await read()).withoutEmail).toMatchObject({ count: 1, lastAt: server.clock.now() })
     expect(await stateOf(server.second)).toEqual(WAITING)
     server.clock.tick(1_000)
     await event()
@@ -111,6 +113,7 @@ describe('the state', () => {
     ['a leave of somebody known', { events: [leave()] }],
     ['anything of nobody', { email: 'nobody@example.com' }],
   ])('a valid signature counts as identified: %s', async (_name, more) => {
+    server = keep(await createTestServer())
     await event()
     await loadScript('https://app.first.example/')
     await post({ signature: '0'.repeat(64) })
@@ -158,7 +161,7 @@ describe('diagnostics', () => {
   test('signatures that still use an old secret', async () => {
     await post()
     expect((await read()).oldSecret).toBeNull()
-    const maker = { store: server.parts().store, now: NOW, actor: 'test' }
+    const maker = { store: server.parts().store, now: server.clock.now(), actor: 'test' }
     await rotateIdentitySecret(maker, server.first.accountId)
     server.parts().access.forget()
     await post()

@@ -1,12 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { makeApiKey } from '../../src/accounts/api-keys.ts'
 import { WRONG_KEY } from '../../src/http/request-input.ts'
-import { API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
+import {
+  API,
+  BATCH,
+  CONTACTS,
+  createTestServer,
+  EVENTS,
+  type Given,
+  type TestServer,
+  useSharedServer,
+} from '../helper.ts'
 import { codeOf, expectRefusal, no, PERSON_ID } from '../api/expected.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 beforeAll(async () => {
-  server = await createTestServer()
+  server = await openServer()
 })
 afterAll(() => server.close())
 

@@ -3,8 +3,10 @@ import { describe, expect, test } from 'bun:test'
 import { warnOfData } from '../../src/messages/data-checks.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { createMessaging, messageOf } from '../messaging.ts'
-import { CONTACTS, createTestServer } from '../helper.ts'
+import { CONTACTS, useSharedServer } from '../helper.ts'
 import { checkLive } from '../../src/messages/message-checks.ts'
+
+const openServer = useSharedServer()
 
 const TRIAL = { date: 'trialEndsAt', days: 3, when: 'before' } as const
 
@@ -88,7 +90,7 @@ describe('a property to compare', () => {
 })
 
 test('wrong values are found however many people have right ones', async () => {
-  const server = await createTestServer()
+  const server = await openServer()
   const messaging = await createMessaging(server)
   const values: [name: string, value: string, person: number][] = []
   const add = (...value: (typeof values)[number]): void => void values.push(value)
@@ -119,11 +121,10 @@ test('wrong values are found however many people have right ones', async () => {
     { value: 'Berlin', people: 1 },
     { value: 'Europe/Berlin', people: 99 },
   ])
-  await server.close()
 })
 
 test('the check before going live reads the fields of people', async () => {
-  const server = await createTestServer()
+  const server = await openServer()
   const messaging = await createMessaging(server)
   const add = (email: string, trialEndsAt: string) =>
     server.call('POST', CONTACTS, { body: { app: server.first.appId, email, fields: { trialEndsAt } } })
@@ -145,5 +146,4 @@ test('the check before going live reads the fields of people', async () => {
   const mail = { subject: 'Ends {{ contact.fields.trialEndsAt | date: "full" }}', body: 'B' }
   const { problems, tried } = await checkLive(messaging.context(), messageOf({ trigger: TRIAL, mail }))
   expect([problems, tried?.of]).toEqual([[], 1])
-  await server.close()
 })

@@ -1,16 +1,16 @@
-import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { exportMessages, importMessages } from '../../src/messages/message-files.ts'
-import { createTestServer, type TestServer } from '../helper.ts'
+import { type TestServer, useSharedServer } from '../helper.ts'
 import { createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const names = async () =>
   (await messaging.store().listMessages(messaging.app.id)).map(({ name, status, version }) => [name, status, version])

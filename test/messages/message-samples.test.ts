@@ -1,17 +1,17 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import { makeSampleFor } from '../../src/messages/message-samples.ts'
 import { makeSampleValue } from '../../src/messages/sample-values.ts'
 import type { Trigger } from '../../src/store/message-types.ts'
-import { createTestServer, TEMPLATES, type TestServer } from '../helper.ts'
+import { TEMPLATES, type TestServer, useSharedServer } from '../helper.ts'
 import { createMessaging, type Messaging } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 test('a made-up person has a value for everything in the email', async () => {
   const mail = {

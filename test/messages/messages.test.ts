@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { checkLive } from '../../src/messages/message-checks.ts'
 import { describeUntried } from '../../src/messages/tried.ts'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
@@ -7,16 +7,16 @@ import { mayDelete } from '../../src/messages/message-changes.ts'
 import { deleteMessage, saveMessage, setMessageStatus } from '../../src/messages/messages.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { appOf } from '../api/reports.ts'
-import { createTestSenders, createTestServer, type TestServer } from '../helper.ts'
+import { createTestSenders, type TestServer, useSharedServer } from '../helper.ts'
 import { createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const names = async () =>
   (await messaging.store().listMessages(messaging.app.id)).map(({ name, status, version }) => [name, status, version])

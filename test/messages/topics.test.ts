@@ -1,16 +1,16 @@
 /** Topics through messages: where they come from, and what a change of them means. */
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import { saveTopic } from '../../src/messages/topics.ts'
-import { createTestServer, type TestServer } from '../helper.ts'
+import { type TestServer, useSharedServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, type Messaging } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const names = async () => (await messaging.store().listTopics(messaging.app.id)).map(({ name }) => name)
 const save = (text: { name: string; description?: string }, id: number | null = null) =>

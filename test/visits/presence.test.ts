@@ -1,18 +1,18 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { PRESENCE_MS, type Presence, presenceAt } from '../../src/visits/presence.ts'
 import { readPublicId } from '../../src/core/ids.ts'
 import { addPerson, appOf, here as back, leave, page, readPresence, report, send, track } from '../api/reports.ts'
-import { createTestServer, DAY, NOW, type TestServer } from '../helper.ts'
+import { DAY, NOW, type TestServer, useSharedServer } from '../helper.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 let contactId = 0
 let count = 0
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   await server.setPlan({ snippetLimits: false })
   contactId = readPublicId('con', await addPerson(server)) ?? 0
 })
-afterEach(() => server.close())
 
 const sendAs = async (id: string, ...events: object[]): Promise<void> => {
   expect((await send(server, report(server.first, { id, events }))).status).toBe(202)
@@ -36,13 +36,14 @@ const away = (leftAgo: number | null) =>
 
 describe('one tab', () => {
   test('never seen, here, gone, back', async () => {
+    const begunAt = server.clock.now()
     expect(await read()).toEqual({ isHere: false, paths: [], pages: [], lastReportAt: null, lastLeftAt: null })
     await from('a', page('/results/1'))
     expect(await read()).toEqual({
       isHere: true,
       paths: ['/results/1'],
-      pages: [{ path: '/results/1', heardAt: NOW }],
-      lastReportAt: NOW,
+      pages: [{ path: '/results/1', heardAt: begunAt }],
+      lastReportAt: begunAt,
       lastLeftAt: null,
     })
     server.clock.tick(60_000)
@@ -52,8 +53,8 @@ describe('one tab', () => {
       isHere: false,
       paths: [],
       pages: [],
-      lastReportAt: NOW + 60_000,
-      lastLeftAt: NOW + 60_000,
+      lastReportAt: begunAt + 60_000,
+      lastLeftAt: begunAt + 60_000,
     })
     await from('a', page('/results/1'))
     expect(await read()).toEqual(here('/results/1'))
@@ -233,9 +234,10 @@ test('is stored, belongs to the app, and is deleted with the person', async () =
 })
 
 test('is deleted after 48 hours', async () => {
+  const leftAt = server.clock.now()
   await from('a', leave('/one'))
   server.clock.tick(2 * DAY - 1)
-  expect((await read()).lastLeftAt).toBe(NOW)
+  expect((await read()).lastLeftAt).toBe(leftAt)
   server.clock.tick(1)
   expect((await read()).lastLeftAt).toBeNull()
 })

@@ -1,17 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
 import { readActivation } from '../../src/events/activation.ts'
 import { codeOf, no } from '../api/expected.ts'
 import { RETURNED_LATE_MS } from '../postgres/test-databases.ts'
 import { addPerson, appOf, leave, listEvents, page, report, saveSnippet, send } from '../api/reports.ts'
-import { type Answer, createTestServer, DAY, HOUR, inTurns, type TestServer } from '../helper.ts'
+import { type Answer, createTestServer, DAY, HOUR, inTurns, type TestServer, useSharedServer } from '../helper.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   await addPerson(server)
 })
-afterEach(() => server.close())
 
 const MINUTE = 60_000
 const items = (count: number) => ({
@@ -165,6 +165,7 @@ describe('1,200 requests per address and minute', () => {
     const post = (index: number) => send(one, bodies[index % 4]?.(index) ?? {}, { address: '203.0.113.1' })
     const refused = codes(await inTurns(1_200, post))
     expect(refused).toMatchObject({ '404 site_not_found': 300, '400 invalid_field': 600, '401 invalid_signature': 30 })
+    server = one
     expectLimited(await send(one, report(one.first), { address: '203.0.113.1' }), 'ip', 1_200, 60)
     const before = reads
     expect(codes(await inTurns(40, (index) => post(index * 4 + 2_000)))).toEqual({ '429 rate_limited': 40 })
