@@ -1,22 +1,23 @@
-import { openTestStore } from '../data-folder.ts'
+import { makeDataFolder, openTestStore } from '../data-folder.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { type AccountText, readAccountInput } from '../../src/accounts/account-input.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import type { Store } from '../../src/store/store.ts'
-import { makeFolder } from '../store/samples.ts'
 
 const TYPED: AccountText = { email: 'ada@example.com', appName: ' Engine ', domains: [], home: null }
 
 describe('an account', () => {
-  const { folder, remove } = makeFolder()
+  let folder: string
   let store: Store
   beforeAll(async () => {
+    folder = await makeDataFolder()
     store = await openTestStore(folder, { rules: STORE_RULES })
   })
   afterAll(async () => {
     await store.close()
-    remove()
+    rmSync(folder, { recursive: true })
   })
 
   test.each([

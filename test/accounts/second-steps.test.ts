@@ -1,5 +1,6 @@
-import { openTestStore } from '../data-folder.ts'
+import { makeDataFolder, openTestStore } from '../data-folder.ts'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { createSecondSteps } from '../../src/accounts/second-steps.ts'
 import type { Proof } from '../../src/accounts/sessions.ts'
@@ -7,21 +8,21 @@ import type { SignInNotes } from '../../src/accounts/sign-in-notes.ts'
 import { createSignInTries } from '../../src/accounts/sign-in-tries.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import type { Store } from '../../src/store/store.ts'
-import { makeFolder } from '../store/samples.ts'
 
 const MINUTE = 60_000
 const NO_NOTES = { noteFailure: () => {} } as unknown as SignInNotes
 const MOST_WAITING = 10_000
-const { folder, remove } = makeFolder()
 const clock = { wall: 0, mono: 0, now: () => clock.wall, monotonicMs: () => clock.mono, steadyNow: () => clock.mono }
 
+let folder: string
 let store: Store
 let proof: Proof
 let steps: ReturnType<typeof createSecondSteps>
 
 beforeEach(async () => {
   Object.assign(clock, { wall: Date.UTC(2026, 4, 3), mono: 5_000 })
-  store = await openTestStore(`${folder}/${crypto.randomUUID()}`, { rules: STORE_RULES })
+  folder = await makeDataFolder()
+  store = await openTestStore(folder, { rules: STORE_RULES })
   const beginning = { email: 'ada@example.com', passwordHash: 'argon', appName: 'Ada', domains: [], home: null }
   await createAccount({ store, now: clock.now(), actor: 'test' }, beginning, { onlyFirst: true, setupToken: null })
   const member = await store.findMember('ada@example.com')
@@ -36,7 +37,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await store.close()
-  remove()
+  rmSync(folder, { recursive: true })
 })
 
 async function turnOn(): Promise<void> {

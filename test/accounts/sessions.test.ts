@@ -1,13 +1,12 @@
-import { openTestStore } from '../data-folder.ts'
+import { makeDataFolder, openTestStore } from '../data-folder.ts'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { createSessions, type Sessions } from '../../src/accounts/sessions.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import type { Store } from '../../src/store/store.ts'
-import { makeFolder } from '../store/samples.ts'
 
 const HOUR = 3_600_000
-const { folder, remove } = makeFolder()
 const clock = {
   wall: 0,
   mono: 0,
@@ -16,13 +15,15 @@ const clock = {
   steadyNow: () => clock.mono,
 }
 
+let folder: string
 let store: Store
 let sessions: Sessions
 let token = ''
 
 beforeEach(async () => {
   Object.assign(clock, { wall: Date.UTC(2026, 4, 3), mono: 5_000 })
-  store = await openTestStore(`${folder}/${crypto.randomUUID()}`, { rules: STORE_RULES })
+  folder = await makeDataFolder()
+  store = await openTestStore(folder, { rules: STORE_RULES })
   sessions = createSessions({ store, clock })
   const beginning = { email: 'ada@example.com', passwordHash: 'argon', appName: 'Ada', domains: [], home: null }
   await createAccount({ store, now: clock.now(), actor: 'test' }, beginning, { onlyFirst: true, setupToken: null })
@@ -37,7 +38,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await store.close()
-  remove()
+  rmSync(folder, { recursive: true })
 })
 
 const pass = (ms: number): void => {

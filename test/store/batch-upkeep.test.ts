@@ -5,9 +5,9 @@ import { createBatchUpkeep } from '../../src/store/upkeep.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { createTimeline } from '../../src/store/timeline/timeline.ts'
 import { indexedUntil } from '../../src/store/timeline/timeline-reads.ts'
-import { AT, DAY, HOUR, makeFolder } from './samples.ts'
+import { AT, DAY, HOUR, makeMigratedFolder } from './samples.ts'
 
-const { folder, remove } = makeFolder()
+const { folder, remove } = await makeMigratedFolder()
 const db = openDatabase(folder)
 const timeline = createTimeline(db, () => 0)
 afterAll(() => {

@@ -3,10 +3,10 @@ import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { MOST_COUNTED } from '../../src/core/count.ts'
 import { createDeliveryPages, type DeliveryQuery } from '../../src/store/deliveries.ts'
-import { makeFolder } from './samples.ts'
+import { makeMigratedFolder } from './samples.ts'
 import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 
-const { folder, remove } = makeFolder()
+const { folder, remove } = await makeMigratedFolder()
 const db = openDatabase(folder)
 afterAll(() => {
   db.close()

@@ -18,12 +18,12 @@ import { createSentCache } from '../../src/store/caches/sent-cache.ts'
 import { createSuppressionWrites } from '../../src/store/suppressions.ts'
 import { createKnownReports } from '../../src/store/timeline/known-reports.ts'
 import { createTimeline } from '../../src/store/timeline/timeline.ts'
-import { makeFolder } from './samples.ts'
+import { makeMigratedFolder } from './samples.ts'
 import type { Sql } from '../../src/store/engine/sql.ts'
 import { createRepeatCheck } from '../../src/store/engine/sqlite-rows.ts'
 import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 
-const { folder, remove } = makeFolder()
+const { folder, remove } = await makeMigratedFolder()
 const db = openDatabase(folder)
 const sealer = createSealer(null)
 afterAll(() => {

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { AT, countedBy, eventWrite, makeFolder, newAccount } from './samples.ts'
+import { AT, countedBy, eventWrite, makeMigratedFolder, newAccount } from './samples.ts'
 
-const { folder, remove } = makeFolder()
+const { folder, remove } = await makeMigratedFolder()
 let store: Store
 beforeAll(async () => {
   store = await openStore(folder, { threads: false, rules: STORE_RULES, now: () => AT })

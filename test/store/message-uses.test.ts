@@ -5,10 +5,10 @@ import { filterInOrder } from '../../src/core/in-order.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { createMessageUses, usesOf } from '../../src/store/message-uses.ts'
 import { DELIVERY_STATES, type DeliveryRow } from '../../src/store/message-types.ts'
-import { makeFolder } from './samples.ts'
+import { makeMigratedFolder } from './samples.ts'
 import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 
-const { folder, remove } = makeFolder()
+const { folder, remove } = await makeMigratedFolder()
 const db = openDatabase(folder)
 afterAll(() => {
   db.close()

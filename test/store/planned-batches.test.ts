@@ -10,7 +10,16 @@ import { createSealer } from '../../src/store/engine/sealing.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import type { Job, Outcome } from '../../src/store/writes.ts'
 import { failing } from './failing.ts'
-import { AT, visitReportWrite, BY, contactWrite, eventWrite, idempotency, makeFolder, countedBy } from './samples.ts'
+import {
+  AT,
+  visitReportWrite,
+  BY,
+  contactWrite,
+  eventWrite,
+  idempotency,
+  makeMigratedFolder,
+  countedBy,
+} from './samples.ts'
 import { isLong } from '../long-form.ts'
 
 const MINUTE = 60_000
@@ -33,8 +42,8 @@ const MESSAGES: Partial<MessageContent>[] = [
 ]
 
 /** One migrated database with the messages, which each engine gets a copy of. */
-function makeTemplate(): Uint8Array {
-  const { folder, remove } = makeFolder()
+async function makeTemplate(): Promise<Uint8Array> {
+  const { folder, remove } = await makeMigratedFolder()
   const db = openDatabase(folder)
   db.run(`INSERT INTO accounts (id, name, snippet_limits, created_at) VALUES ('acc_1', 'A', 1, 1)`)
   db.run(
@@ -56,7 +65,7 @@ function makeTemplate(): Uint8Array {
   remove()
   return bytes
 }
-const template = makeTemplate()
+const template = await makeTemplate()
 
 function openEngine() {
   const db = Database.deserialize(template)

@@ -2,10 +2,10 @@ import { afterAll, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import type { Sql } from '../../src/store/engine/sql.ts'
 import { createRequestReads, createRequestWrites } from '../../src/store/requests.ts'
-import { makeFolder } from '../data-folder.ts'
+import { makeMigratedFolder } from '../data-folder.ts'
 import { listTexts } from './databases.ts'
 
-const { folder, remove } = makeFolder()
+const { folder, remove } = await makeMigratedFolder()
 const db = openDatabase(folder)
 afterAll(() => {
   db.close()

@@ -16,7 +16,7 @@ import {
   done,
   eventWrite,
   HOUR,
-  makeFolder,
+  makeMigratedFolder,
   newAccount,
   visitReportWrite,
 } from './samples.ts'
@@ -27,7 +27,7 @@ let store: Store
 let now = AT
 let db: Database
 beforeEach(async () => {
-  ;({ folder, remove } = makeFolder())
+  ;({ folder, remove } = await makeMigratedFolder())
   now = AT
   store = await openStore(folder, { threads: false, now: () => now, rules: STORE_RULES })
   done(await store.createAccount(newAccount(1)))

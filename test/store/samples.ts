@@ -15,7 +15,7 @@ export type OpenStore = () => Promise<Opened>
 /** A store with nothing in it, made for one group of tests. */
 export type Fresh = { (): Store; reopen: () => Promise<void> }
 
-export { makeFolder } from '../data-folder.ts'
+export { makeFolder, makeMigratedFolder } from '../data-folder.ts'
 
 /** Limits that count a write, without a maximum. */
 export const countedBy = (...buckets: string[]): CountedLimit[] =>

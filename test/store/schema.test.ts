@@ -8,9 +8,9 @@ import { openDatabase } from '../../src/store/engine/database.ts'
 import { createSuppressionReads } from '../../src/store/suppressions.ts'
 import { createEventReads } from '../../src/store/events.ts'
 import * as schema from '../../src/store/schema.ts'
-import { makeFolder } from './samples.ts'
+import { makeMigratedFolder } from './samples.ts'
 
-const { folder, remove } = makeFolder()
+const { folder, remove } = await makeMigratedFolder()
 const db = openDatabase(folder)
 afterAll(() => {
   db.close()

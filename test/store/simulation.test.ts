@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { idAt } from '../../src/core/ids.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { createSimulationReads } from '../../src/store/simulation.ts'
-import { makeFolder } from './samples.ts'
+import { makeMigratedFolder } from './samples.ts'
 import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 
 const FIRST = Date.UTC(2026, 4, 15)
@@ -12,10 +12,10 @@ const LATER = FIRST + 3_600_000
 const RANGE = { appId: 1, from: FIRST }
 const [EVENT, PAGE] = [0, 1]
 
-let place: ReturnType<typeof makeFolder>
+let place: Awaited<ReturnType<typeof makeMigratedFolder>>
 let db: Database
-beforeEach(() => {
-  place = makeFolder()
+beforeEach(async () => {
+  place = await makeMigratedFolder()
   db = openDatabase(place.folder)
   db.run(`INSERT INTO event_names (id, app_id, name) VALUES (1, 1, 'done'), (2, 1, 'other')`)
 })

@@ -1,8 +1,6 @@
 /** Who is not written to is found by address, and kept without it. */
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { createComparing } from '../../src/store/compared-people.ts'
@@ -15,17 +13,11 @@ import type { Sql, SqlValue, Statement } from '../../src/store/engine/sql.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 import { createSuppressionList, createSuppressionWrites } from '../../src/store/suppressions.ts'
+import { useFolder } from './databases.ts'
 
-let folder: string
+const databases = useFolder()
 let db: Database
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'eventpost-'))
-  db = openDatabase(folder)
-})
-afterEach(() => {
-  db.close()
-  rmSync(folder, { recursive: true })
-})
+beforeEach(() => void (db = databases.open()))
 
 const KEY = `SELECT value FROM install WHERE name = 'suppression_key'`
 const keyOf = (one: Database): string => String(one.query(KEY).values()[0]?.[0])
@@ -41,7 +33,7 @@ test('is found by a keyed hash, also without the address', async () => {
 })
 
 test('each database has a key of its own from the start', () => {
-  const other = openDatabase(join(folder, 'other'))
+  const other = openDatabase(join(databases.path(), 'other'))
   const keys = [keyOf(db), keyOf(other)]
   other.close()
   expect(keys).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/), expect.stringMatching(/^[0-9a-f]{64}$/)])

@@ -152,8 +152,8 @@ export function testBrowserBatches(store: Fresh): void {
     const email = 'clean@example.com'
     const contactId = await know(email)
     const at = AT + 90 * DAY
-    for (let i = 0; i < 1_200; i += 1)
-      await send({ email, reportId: `old${i}`, at: at - 1, items: [page('/', at - 1)] })
+    const old = (_: unknown, i: number) => send({ email, reportId: `old${i}`, at: at - 1, items: [page('/', at - 1)] })
+    await Promise.all(Array.from({ length: 1_200 }, old))
     await send({ email, reportId: 'young', at, items: [page('/', at)] })
     let deleted = 1
     while (deleted > 0) deleted = done(await store().cleanUp({ at: at + 2 * DAY - 1 })).deleted

@@ -8,6 +8,7 @@ import { SCHEMA_VERSION } from '../../../src/store/engine/migrations/index.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { openStore } from '../../../src/store/store.ts'
 import { schemaVersion } from '../../../src/store/engine/upgrades.ts'
+import { isLong } from '../../long-form.ts'
 import { useFolder } from '../databases.ts'
 
 const databases = useFolder()
@@ -18,23 +19,11 @@ beforeEach(() => void (folder = databases.path()))
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 const pragma = (db: Database, name: string): unknown => db.query(`PRAGMA ${name}`).values()[0]?.[0]
 
-/** The error that opening gives, from a command and from `serve`; the same from both. */
-async function refusalOf(where: string): Promise<StoreError> {
-  const errors: StoreError[] = []
-  for (const threads of [false, true]) {
-    const store = await openStore(where, { threads, rules: STORE_RULES }).catch(
-      (error: StoreError) => void errors.push(error),
-    )
-    if (store) throw new Error('it was opened')
-  }
-  const [error, other] = errors
-  if (!error || !other) throw new Error('no error')
-  expect([other.name, other.code, other.message]).toEqual(['StoreError', error.code, error.message])
-  return error
-}
-
-function runScript(script: string, ...args: string[]) {
-  return Bun.spawn([process.execPath, '-e', script, ...args], { stdout: 'pipe', stderr: 'pipe', stdin: 'pipe' })
+/** The error that opening gives, to a command or to `serve`. */
+async function refusalOf(where: string, threads: boolean): Promise<StoreError> {
+  const opened = await openStore(where, { threads, rules: STORE_RULES }).catch((error: StoreError) => error)
+  if ('close' in opened) throw new Error('it was opened')
+  return opened
 }
 
 describe('a new database', () => {
@@ -77,34 +66,48 @@ describe('a new database', () => {
   })
 
   test('a read connection cannot write', () => {
-    keep(openDatabase(folder))
+    databases.open()
     const db = keep(openForReading(folder))
     expect(() => db.run(`INSERT INTO install (name, value) VALUES ('a', 'b')`)).toThrow('readonly')
   })
 
-  test('two processes that create it at once share one database', async () => {
+  test('processes that create it at once share one database', async () => {
     const source = join(import.meta.dir, '../../../src/store/engine/database.ts')
     const script = `
       const { openDatabase } = await import(process.argv[1])
-      for await (const _ of process.stdin) break
-      const db = openDatabase(process.argv[2])
-      db.run("INSERT INTO install (name, value) VALUES (?, 'x')", [process.argv[3]])`
+      console.log('ready')
+      for await (const where of console) {
+        if (where === '') break
+        const db = openDatabase(where)
+        db.run("INSERT INTO install (name, value) VALUES (?, 'x')", [process.argv[2]])
+        db.close()
+        console.log('done')
+      }`
+    const children = ['a', 'b', 'c'].map((name) => {
+      const words = [process.execPath, '-e', script, source, name]
+      const child = Bun.spawn(words, { stdout: 'pipe', stderr: 'pipe', stdin: 'pipe' })
+      return { child, lines: child.stdout.pipeThrough(new TextDecoderStream()).getReader() }
+    })
+    const readAll = async (): Promise<unknown[]> =>
+      await Promise.all(children.map(async ({ lines }) => (await lines.read()).value))
+    expect(await readAll()).toEqual(children.map(() => 'ready\n'))
     for (let round = 0; round < 3; round++) {
       const where = join(folder, `round${round}`)
-      const children = ['a', 'b', 'c'].map((name) => runScript(script, source, where, name))
-      await Bun.sleep(60)
-      for (const child of children) {
-        void child.stdin.write('go')
-        void child.stdin.end()
+      for (const { child } of children) {
+        void child.stdin.write(`${where}\n`)
+        void child.stdin.flush()
       }
-      const ends = await Promise.all(
-        children.map(async (child) => [await child.exited, await new Response(child.stderr).text()]),
-      )
-      expect(ends).toEqual(ends.map(() => [0, '']))
+      expect(await readAll()).toEqual(children.map(() => 'done\n'))
       const db = keep(openDatabase(where))
       expect(db.query(`SELECT group_concat(name, '') FROM install WHERE value = 'x'`).values()).toEqual([['abc']])
       expect(readdirSync(where).filter((file) => file.includes('.new'))).toEqual([])
     }
+    for (const { child } of children) {
+      void child.stdin.write('\n')
+      void child.stdin.end()
+    }
+    const ends = children.map(async ({ child }) => [await child.exited, await new Response(child.stderr).text()])
+    expect(await Promise.all(ends)).toEqual(children.map(() => [0, '']))
   })
 })
 
@@ -122,7 +125,7 @@ describe('a database that is refused and left unchanged', () => {
       'corrupt',
       'restore a backup',
       () => {
-        openDatabase(folder).close()
+        databases.open().close()
         writeFileSync(databasePath(folder), readFileSync(databasePath(folder)).subarray(0, 40_960))
       },
     ],
@@ -131,7 +134,7 @@ describe('a database that is refused and left unchanged', () => {
       'corrupt',
       'restore a backup',
       () => {
-        openDatabase(folder).close()
+        databases.open().close()
         writeFileSync(databasePath(folder), readFileSync(databasePath(folder)).fill(0xff, 100, 4_096))
       },
     ],
@@ -150,7 +153,7 @@ describe('a database that is refused and left unchanged', () => {
       'newer_schema',
       `has schema version ${SCHEMA_VERSION + 1}; this executable supports versions up to ${SCHEMA_VERSION}`,
       () => {
-        const db = openDatabase(folder)
+        const db = databases.open()
         db.run(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)
         db.close()
       },
@@ -162,11 +165,17 @@ describe('a database that is refused and left unchanged', () => {
       () => mkdirSync(databasePath(folder)),
     ],
   ]
-  test.each(REMEDIES)('%s', async (_, code, remedy, prepare) => {
+  const isFirstOfCode = (name: string, code: string): boolean =>
+    REMEDIES.find(([, other]) => other === code)?.[0] === name
+  test.each(REMEDIES)('%s', async (name, code, remedy, prepare) => {
     prepare()
     const path = databasePath(folder)
     const before = statSync(path).isFile() ? readFileSync(path) : null
-    const error = await refusalOf(folder)
+    const error = await refusalOf(folder, false)
+    if (isFirstOfCode(name, code) || isLong) {
+      const other = await refusalOf(folder, true)
+      expect([other.name, other.code, other.message]).toEqual(['StoreError', error.code, error.message])
+    }
     expect([error.code, error.message.split('\n').length]).toEqual([code, 1])
     expect(error.message).toContain(remedy)
     expect(error.message).toContain(path)
@@ -175,7 +184,7 @@ describe('a database that is refused and left unchanged', () => {
   })
 
   test('a database locked by another program is reported as locked, not damaged', () => {
-    openDatabase(folder).close()
+    databases.open().close()
     const path = databasePath(folder)
     const holder = keep(new Database(path))
     holder.run('PRAGMA journal_mode = DELETE')
@@ -191,7 +200,7 @@ describe('a database that is refused and left unchanged', () => {
 
 describe('prepared statements', () => {
   test('give parameters as they were bound, and leave texts alone', () => {
-    const db = keep(openDatabase(folder))
+    const db = databases.open()
     const values = [null, 1.5, 9, 'text', '7', new Uint8Array([1, 2])]
     const types = db.prepare<{ types: string }, typeof values>(
       "SELECT concat_ws(' ', typeof(?), typeof(?), typeof(?), typeof(?), typeof(?), typeof(?)) AS types",
@@ -206,7 +215,7 @@ describe('prepared statements', () => {
   })
 
   test('find a row by an index whatever is bound', () => {
-    const db = keep(openDatabase(folder))
+    const db = databases.open()
     const plan = db.prepare<{ detail: string }, [number]>(
       'EXPLAIN QUERY PLAN SELECT 1 FROM deliveries JOIN contacts ON contacts.id = contact_id WHERE deliveries.id = ?',
     )

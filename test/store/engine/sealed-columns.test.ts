@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { readSmtpUrl } from '../../../src/core/mail-addresses.ts'
 import { databasePath, openDatabase } from '../../../src/store/engine/database.ts'
 import { changeMasterKey } from '../../../src/store/engine/sealed-columns.ts'
 import { createSealer, SEALED_PREFIX } from '../../../src/store/engine/sealing.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { openStore, type Store } from '../../../src/store/store.ts'
-import { AT, BY, done, makeFolder, newAccount } from '../samples.ts'
+import { AT, BY, done, makeMigratedFolder, newAccount } from '../samples.ts'
 
 const KEY = 'the first key that is long enough'
 const OTHER = 'another key that is long enough too'
@@ -22,7 +23,7 @@ const SECRETS = [SECRET, NEXT, 'the-smtp-password', MAIL.dkimKey, MAIL.bounceSec
 
 let folder = ''
 let remove = (): void => {}
-beforeEach(() => ({ folder, remove } = makeFolder()))
+beforeEach(async () => ({ folder, remove } = await makeMigratedFolder()))
 afterEach(() => remove())
 
 /** Opens, works and closes. */
@@ -71,29 +72,30 @@ const run = (text: string): void => {
 }
 
 describe.each([false, true])('with a master key, threads: %p', (threads) => {
-  test('no secret is readable in the files, and each reads back', async () => {
+  test('no secret is readable in the files of a new database, and each reads back', async () => {
+    folder = join(folder, 'new')
     await using(KEY, threads, async (store) => {
       await fill(store)
       expect(found()).toEqual([])
       expect(await readAll(store)).toEqual(ALL)
     })
     expect(found()).toEqual([])
-    expect(await using(KEY, threads, readAll)).toEqual(ALL)
+    expect(await using(KEY, false, readAll)).toEqual(ALL)
   })
 
   test('an unsealed database is sealed at the first start', async () => {
-    await using(null, threads, fill)
+    await using(null, false, fill)
     expect(found()).toEqual(SECRETS)
     await using(KEY, threads, async (store) => {
       expect(found()).toEqual([])
       expect(await readAll(store)).toEqual(ALL)
     })
     expect(found()).toEqual([])
-    expect(await using(KEY, threads, readAll)).toEqual(ALL)
+    expect(await using(KEY, false, readAll)).toEqual(ALL)
   })
 
   test('without the key or with another, nothing opens and nothing changes', async () => {
-    await using(KEY, threads, fill)
+    await using(KEY, false, fill)
     const before = readFileSync(databasePath(folder))
     await expect(openStore(folder, { threads, rules: STORE_RULES })).rejects.toMatchObject({
       code: 'sealed',
@@ -105,7 +107,7 @@ describe.each([false, true])('with a master key, threads: %p', (threads) => {
       message: expect.stringContaining('encrypted with a different key'),
     })
     expect(readFileSync(databasePath(folder)).equals(before)).toBe(true)
-    expect(await using(KEY, threads, readAll)).toEqual(ALL)
+    expect(await using(KEY, false, readAll)).toEqual(ALL)
   })
 })
 
@@ -144,6 +146,7 @@ describe('another master key', () => {
 
 describe('a sealed value', () => {
   test('the key is checked before there is a secret', async () => {
+    folder = join(folder, 'new')
     await using(KEY, false, async () => {})
     await expect(openStore(folder, { threads: false, rules: STORE_RULES })).rejects.toMatchObject({ code: 'sealed' })
     await expect(openStore(folder, { threads: false, masterKey: OTHER, rules: STORE_RULES })).rejects.toMatchObject({

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { databasePath } from '../../../src/store/engine/database.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { openStore, type Store } from '../../../src/store/store.ts'
-import { eventWrite, makeFolder, newAccount } from '../samples.ts'
+import { eventWrite, makeMigratedFolder, newAccount } from '../samples.ts'
 import { BEST_OF_FIVE, until } from '../../waiting.ts'
 
 let folder = ''
@@ -12,7 +12,7 @@ let remove = (): void => {}
 let store: Store
 
 beforeEach(async () => {
-  ;({ folder, remove } = makeFolder())
+  ;({ folder, remove } = await makeMigratedFolder())
   store = await openStore(folder, { threads: true, rules: STORE_RULES })
 })
 afterEach(async () => {

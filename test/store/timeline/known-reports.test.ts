@@ -1,22 +1,14 @@
 /** New batches are distinguished from repetitions without reading the disk. */
 import type { Database } from 'bun:sqlite'
-import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { openDatabase } from '../../../src/store/engine/database.ts'
+import { beforeEach, expect, test } from 'bun:test'
 import { createKnownReports } from '../../../src/store/timeline/known-reports.ts'
 import { createRandom } from '../../random.ts'
-import { AT, makeFolder } from '../samples.ts'
+import { useFolder } from '../databases.ts'
+import { AT } from '../samples.ts'
 
+const folder = useFolder()
 let db: Database
-let remove: () => void
-beforeEach(() => {
-  const made = makeFolder()
-  db = openDatabase(made.folder)
-  remove = () => {
-    db.close()
-    made.remove()
-  }
-})
-afterEach(() => remove())
+beforeEach(() => void (db = folder.open()))
 
 const NOWHERE = { id: null, indexed: null }
 
