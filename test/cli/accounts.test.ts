@@ -10,6 +10,7 @@ import {
   eventpostJson,
   MANY_MS,
   makeFolder,
+  prepareData,
   type Running,
   startServer,
 } from './process.ts'
@@ -93,18 +94,24 @@ describe('init', () => {
   })
 
   test('prints the link with the public address', async () => {
+    const initIn = async (name: string): Promise<string[]> => [
+      'init',
+      '--data',
+      (await prepareData(join(folder, name))).folder,
+      ...OWNER,
+    ]
     const signInUrl = async (name: string, words: string[], env = {}): Promise<string> =>
-      (await eventpostJson<Begun>(['init', '--data', join(folder, name), ...OWNER, ...words], { env })).signInUrl
+      (await eventpostJson<Begun>([...(await initIn(name)), ...words], { env })).signInUrl
     expect(await signInUrl('u1', ['--base-url', 'https://post.example.com/'])).toStartWith(
       'https://post.example.com/password?',
     )
     const env = { EVENTPOST_BASE_URL: 'https://env.example.com' }
     expect(await signInUrl('u2', [], env)).toStartWith('https://env.example.com/password?')
     expect(await signInUrl('u3', [], { PORT: '9000' })).toStartWith('http://127.0.0.1:9000/password?')
-    const { err } = await eventpost(['init', '--data', join(folder, 'u5'), ...OWNER, '--port', '18481'])
+    const { err } = await eventpost([...(await initIn('u5')), '--port', '18481'])
     expect(err).not.toContain(PORT_ASSUMED)
     expect(await signInUrl('u4', ['--port', '18481'])).toStartWith('http://127.0.0.1:18481/password?')
-    const free = await eventpost(['init', '--data', join(folder, 'u6'), ...OWNER], { env: { PORT: '0' } })
+    const free = await eventpost(await initIn('u6'), { env: { PORT: '0' } })
     expect([free.out, free.err]).toEqual([
       expect.stringContaining('http://127.0.0.1:8080/password?'),
       expect.stringContaining(PORT_ASSUMED),

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isOnPostgres, postgresOf } from '../postgres/test-databases.ts'
-import { type Begun, call, eventpostJson, makeFolder, MANY_MS, PROGRAM, startServer } from './process.ts'
+import { type Begun, call, eventpostJson, makeFolder, MANY_MS, prepareData, PROGRAM, startServer } from './process.ts'
 import { cookieOf, postForm } from './signing-in.ts'
 
 const { folder, remove } = makeFolder()
@@ -22,6 +22,7 @@ test.skipIf(!canTrace)(
     writeFileSync(password, 'correct horse battery')
     const owner = { email: 'owner@example.com', password: 'correct horse battery' }
     const made = ['init', '--data', folder, '--email', owner.email, '--app', 'Demo', '--password-file', password]
+    await prepareData(folder)
     const { appId, apiKey } = await eventpostJson<Begun>(made)
     const server = await startServer({ data: folder, program: [...traced, ...PROGRAM] })
     const event = { app: appId, email: 'ada@example.com', event: 'results_ready', createContact: true }

@@ -2,7 +2,7 @@ import { withSql } from '../data-folder.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Begun, eventpost, eventpostJson, makeFolder, type Running, startServer } from './process.ts'
+import { type Begun, eventpost, eventpostJson, makeFolder, prepareData, type Running, startServer } from './process.ts'
 import { refused, wrongUse } from './refused.ts'
 import { cookieOf, openLink, postForm, turnOnTwoStep } from './signing-in.ts'
 
@@ -15,6 +15,7 @@ beforeAll(async () => {
   const file = join(folder, 'password')
   writeFileSync(file, OLD)
   const words = ['--email', 'owner@example.com', '--app', 'Demo', '--password-file', file]
+  await prepareData(data)
   await eventpostJson<Begun>(['init', '--data', data, ...words])
   server = await startServer({ data })
 })

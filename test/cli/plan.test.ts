@@ -5,6 +5,7 @@ import {
   eventpost,
   eventpostJson,
   makeFolder,
+  prepareData,
   MANY_MS,
   type Running,
   startServer,
@@ -17,6 +18,7 @@ let begun: Begun
 let server: Running
 
 beforeAll(async () => {
+  await prepareData(folder)
   begun = await eventpostJson<Begun>(['init', '--data', folder, '--email', 'owner@example.com', '--app', 'Demo'])
   server = await startServer({ data: folder })
 }, MANY_MS)

@@ -21,13 +21,14 @@ export const MANY_MS = 120_000
 
 export type Environment = Record<string, string | undefined>
 export type Ran = { code: number; out: string; err: string }
-/** `timeoutMs` 0: no limit. `stopAt`: sends the signal once stderr has the text. */
+/** `timeoutMs` 0: no limit. `stopAt`: sends the signal once stderr has the text. `here`: ends before it needs a process. */
 export type How = {
   program?: string[]
   cwd?: string
   env?: Environment
   timeoutMs?: number
   stopAt?: { text: string; signal: NodeJS.Signals }
+  here?: true
 }
 /** `port`: default a free one; null: left to the environment. */
 export type ServeHow = How & { data: string; port?: number | null; words?: string[]; readyMs?: number }
@@ -73,11 +74,11 @@ const withDatabase = async (words: string[], how: How): Promise<How> => ({
 })
 
 /** By the first word: they have threads, end by signals, write to stdout itself, or print what the executable carries. */
-const NEED_PROCESS = new Set('serve health backup restore move import export person version licenses'.split(' '))
+const NEED_PROCESS = new Set('serve health backup restore move export person version licenses'.split(' '))
 
 /** A short command takes a tenth of its time where no process starts for it. */
-const needsProcess = ([first = '']: string[], { env: _, ...how }: How): boolean =>
-  NEED_PROCESS.has(first) || Object.keys(how).length > 0
+const needsProcess = (words: string[], { env: _, here, ...how }: How): boolean =>
+  Object.keys(how).length > 0 || (here !== true && NEED_PROCESS.has(words[0] ?? '') && !words.includes('--help'))
 
 const printed = new AsyncLocalStorage<{ out: string; err: string }>()
 const UMASK = process.umask()
@@ -146,6 +147,9 @@ async function init(data: string, how: How = {}): Promise<Begun> {
 }
 
 const begin = createBeginnings(init)
+
+/** Migrates the database of a new data folder, which takes longer than most commands. */
+export const prepareData = createBeginnings(async () => {})
 
 /** An account in a data folder: a copy of the first one's, unless a server was there or it needs an environment. */
 export const setUp = async (data: string, how?: How): Promise<Begun> =>

@@ -1,5 +1,5 @@
 import { openTestStore } from '../data-folder.ts'
-import { afterAll, afterEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ORIGIN, report } from '../api/reports.ts'
@@ -21,8 +21,10 @@ import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { findPort } from '../ports.ts'
 
 const { folder, remove } = makeFolder()
+/** With an account. */
 const data = join(folder, 'data')
 let running: Running[] = []
+beforeAll(() => setUp(data))
 
 const serve = async (how: Partial<ServeHow> = {}): Promise<Running> => {
   const server = await startServer({ data, ...how })
@@ -35,32 +37,62 @@ afterEach(async () => {
 })
 afterAll(remove)
 
+const outputs = new Map<string, Promise<{ url: string; out: string; err: string }>>()
+
+async function startAndStop(how: Partial<ServeHow>) {
+  const { url, said, stop } = await startServer({ data, ...how })
+  await stop()
+  return { url, ...said }
+}
+
+/** What a server says from its start to its end: each is started once for all tests. */
+function outputOf(how: Partial<ServeHow>): ReturnType<typeof startAndStop> {
+  const key = JSON.stringify(how)
+  const output = outputs.get(key) ?? startAndStop(how)
+  outputs.set(key, output)
+  return output
+}
+const linesOf = ({ out }: { out: string }) =>
+  out
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line))
+
+const FAR = { EVENTPOST_SMTP_URL: 'smtp://user:pa55@mail.example.com:587' }
+const REACHED = ['--base-url', 'https://post.example.com/']
+const PLAIN_HTTP = { words: ['--base-url', 'http://post.example.com', '--backup-to', join(folder, 'no-backups')] }
+const UNKNOWN = { EVENTPOST_PROT: '1', EVENTPOST_PORT_FILE: '/x', EVENTPOST_HOST: '127.0.0.1' }
+const ON_THIS_MACHINE = { words: ['--base-url', 'http://localhost:9000'], env: UNKNOWN }
+const NEAR_MAIL = { words: ['--smtp-url', 'smtp://localhost:1025'] }
+const FAR_MAIL = { env: FAR }
+const COMPLETE = { words: [...REACHED, '--mail-from', 'post@example.com'], env: FAR }
+
 const statusOf = async (url: string, headers: Record<string, string> = {}): Promise<number> =>
   (await fetch(url, { headers, redirect: 'manual' })).status
 
 describe('serve', () => {
   test('on an empty folder prints a working setup link, a new one each time', async () => {
-    const server = await serve()
+    const empty = join(folder, 'empty')
+    const server = await serve({ data: empty })
     const link = /^set up at (\S+)$/m.exec(server.said.out)?.[1] ?? ''
     expect(link).toMatch(new RegExp(`^${server.url}/setup\\?token=[0-9A-Za-z]{43}$`))
     expect((await openLink(link)).status).toBe(200)
-    expect(server.said.out).toStartWith(`created ${data}/eventpost.db\n`)
+    expect(server.said.out).toStartWith(`created ${empty}/eventpost.db\n`)
     expect(server.said.out).toMatch(
       /^\(the link works once and expires after a day; restart the server for a new one\)$/m,
     )
     expect(server.said.out.indexOf('set up at')).toBeLessThan(server.said.out.indexOf('listening on'))
     await server.stop()
-    const again = await serve()
+    const again = await serve({ data: empty })
     const token = new URL(link).search
     expect(again.said.out).not.toContain(token)
     expect((await openLink(`${again.url}/setup${token}`)).status).toBe(404)
   })
 
   test('prints no link after set-up', async () => {
-    await setUp(data)
-    const server = await serve()
-    expect(server.said.out).toMatch(/^listening on http:\/\/127\.0\.0\.1:\d+\n/)
-    expect(server.said.err).toBe('')
+    const { out, err } = await outputOf({})
+    expect(out).toMatch(/^listening on http:\/\/127\.0\.0\.1:\d+\n/)
+    expect(err).toBe('')
   })
 
   test('restricts its files to the user', async () => {
@@ -104,18 +136,16 @@ describe('serve', () => {
   })
 
   test('prints the base URL it was given, and where it listens', async () => {
-    const server = await serve({ words: ['--base-url', 'https://post.example.com/'] })
-    expect(server.url).toBe('https://post.example.com')
-    expect(server.said.out).toMatch(/^listening on https:\/\/post\.example\.com \(127\.0\.0\.1:\d+\)$/m)
+    const { url, out } = await outputOf(COMPLETE)
+    expect(url).toBe('https://post.example.com')
+    expect(out).toMatch(/^listening on https:\/\/post\.example\.com \(127\.0\.0\.1:\d+\)$/m)
   })
 
   test('warns of a backup folder that is missing, with the fix', async () => {
     const backups = join(folder, 'no-backups')
     const userName = Bun.spawnSync(['id', '-un']).stdout.toString().trim()
-    const server = await serve({ words: ['--backup-to', backups] })
-    await server.stop()
-    const lines = server.said.out.split('\n').filter((line) => line.includes('Scheduled backups'))
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    const lines = linesOf(await outputOf(PLAIN_HTTP)).filter(({ message }) => message.includes('Scheduled backups'))
+    expect(lines).toMatchObject([
       {
         level: 'warn',
         message: `Scheduled backups can't be made: the folder ${backups} does not exist.`,
@@ -125,13 +155,10 @@ describe('serve', () => {
   })
 
   test('warns about a public base URL with plain http', async () => {
-    const warns = async (baseUrl: string) => {
-      const server = await serve({ words: ['--base-url', baseUrl] })
-      await server.stop()
-      return server.said.out.includes('the base URL is plain http: put a proxy with TLS in front')
-    }
-    expect(await warns('http://post.example.com')).toBe(true)
-    for (const fine of ['https://post.example.com', 'http://localhost:9000']) expect(await warns(fine)).toBe(false)
+    const warns = async (how: Partial<ServeHow>) =>
+      (await outputOf(how)).out.includes('the base URL is plain http: put a proxy with TLS in front')
+    expect(await warns(PLAIN_HTTP)).toBe(true)
+    for (const fine of [COMPLETE, ON_THIS_MACHINE]) expect(await warns(fine)).toBe(false)
   })
 
   test('logs JSON lines without input', async () => {
@@ -146,15 +173,11 @@ describe('serve', () => {
 })
 
 test('warns that members get no notices without a sender', async () => {
-  const said = async (words: string[]): Promise<boolean> => {
-    const server = await serve({ words })
-    await server.stop()
-    return server.said.out.includes('get no security notices: set EVENTPOST_MAIL_FROM')
-  }
-  const words = ['--smtp-url', 'smtp://localhost:1025']
-  expect(await said(words)).toBe(true)
-  expect(await said([...words, '--mail-from', 'post@example.com'])).toBe(false)
-  expect(await said([])).toBe(false)
+  const said = async (how: Partial<ServeHow>): Promise<boolean> =>
+    (await outputOf(how)).out.includes('get no security notices: set EVENTPOST_MAIL_FROM')
+  expect(await said(NEAR_MAIL)).toBe(true)
+  expect(await said(COMPLETE)).toBe(false)
+  expect(await said({})).toBe(false)
 })
 
 test(
@@ -167,12 +190,10 @@ test(
     writeFileSync(path, (await eventpost(['message', 'export', '--data', own, '--app', appId])).out)
     const words = ['message', 'import', path, '--data', own, '--app', appId, '--status', 'live']
     expect((await eventpost(words, { env })).code).toBe(0)
-    const said = async (how: Partial<ServeHow>): Promise<object[]> => {
-      const server = await serve({ data: own, ...how })
-      await server.stop()
-      const lines = server.said.out.split('\n').filter((line) => line.startsWith('{'))
-      return lines.map((line) => JSON.parse(line)).filter(({ message }) => message.includes('has no sender address'))
-    }
+    const said = async (how: Partial<ServeHow>): Promise<object[]> =>
+      linesOf(await startAndStop({ data: own, ...how })).filter(({ message }) =>
+        message.includes('has no sender address'),
+      )
     expect(await said({ env })).toEqual([])
     expect(await said({})).toMatchObject([{ level: 'warn', appId, messages: 2 }])
     removeOwn()
@@ -181,70 +202,43 @@ test(
 )
 
 describe('links in mails', () => {
-  const warnings = async (words: string[] = [], how: Partial<ServeHow> = {}): Promise<string[]> => {
-    const server = await serve({ words, ...how })
-    await server.stop()
-    const lines = server.said.out.split('\n').filter((line) => line.startsWith('{'))
-    return lines.filter((line) => JSON.parse(line).level === 'warn')
-  }
-  const FAR = { env: { EVENTPOST_SMTP_URL: 'smtp://user:pa55@mail.example.com:587' } }
+  const warnings = async (how: Partial<ServeHow>) =>
+    linesOf(await outputOf(how)).filter(({ level }) => level === 'warn')
   const PRIVATE = 'EVENTPOST_MAIL_PRIVATE_HOSTS'
-  const REACHED = ['--base-url', 'https://post.example.com']
+  const THIS_MACHINE = {
+    message: 'links in emails work only on this machine: set EVENTPOST_BASE_URL or --base-url',
+    baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+  }
 
   test(
     'to this machine only are reported if emails are sent',
     async () => {
-      const [line = '{}', ...more] = await warnings([], FAR)
-      expect(JSON.parse(line)).toMatchObject({
-        message: 'links in emails work only on this machine: set EVENTPOST_BASE_URL or --base-url',
-        baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
-      })
-      expect(more).toEqual([])
-      expect(line).not.toContain('pa55')
-      expect(await warnings()).toEqual([])
-      expect(await warnings(['--smtp-url', 'smtp://localhost:1025'])).toHaveLength(1)
-      expect(await warnings(REACHED, FAR)).toEqual([])
+      expect(await warnings(FAR_MAIL)).toEqual([expect.objectContaining(THIS_MACHINE)])
+      expect((await outputOf(FAR_MAIL)).out).not.toContain('pa55')
+      expect(await warnings({})).toEqual([])
+      expect(await warnings(NEAR_MAIL)).toHaveLength(1)
+      expect(await warnings(COMPLETE)).toEqual([])
     },
     MANY_MS,
   )
 
   test(
-    'also if an app has its own mail server',
+    'also if an app has its own mail server, and a private one is reported unless allowed',
     async () => {
       const own = join(folder, 'own')
       await setUp(own)
       const store = await openTestStore(own, { rules: STORE_RULES })
       const account = await store.findAccount(null)
       const [app] = await store.listApps(account?.id ?? '')
-      const settings = { smtpUrl: 'smtps://mail.example.com' }
+      const settings = { smtpUrl: 'smtp://ada:pa55@10.0.0.5' }
       const by = { accountId: account?.id ?? '', appId: app?.id ?? 0, actor: 'test', at: Date.now() }
       expect(await store.setMailSettings({ ...by, settings })).not.toHaveProperty('refusal')
       await store.close()
-      expect(await warnings([], { data: own })).toHaveLength(1)
-      expect(await warnings(REACHED, { data: own })).toEqual([])
-    },
-    MANY_MS,
-  )
-
-  test(
-    'a private mail server of an app is reported unless allowed',
-    async () => {
-      const near = join(folder, 'near')
-      await setUp(near)
-      const store = await openTestStore(near, { rules: STORE_RULES })
-      const account = await store.findAccount(null)
-      const [app] = await store.listApps(account?.id ?? '')
-      const by = { accountId: account?.id ?? '', appId: app?.id ?? 0, actor: 'test', at: Date.now() }
-      await store.setMailSettings({ ...by, settings: { smtpUrl: 'smtp://ada:pa55@10.0.0.5' } })
-      await store.close()
-      const [line = '{}', ...more] = await warnings(REACHED, { data: near })
-      expect([JSON.parse(line), more]).toMatchObject([
-        { message: expect.stringContaining(PRIVATE), host: '10.0.0.5' },
-        [],
-      ])
-      expect(line).not.toContain('pa55')
-      const env = { [PRIVATE]: '10.0.0.0/24' }
-      expect(await warnings(REACHED, { data: near, env })).toEqual([])
+      const refusedHost = { message: expect.stringContaining(PRIVATE), host: '10.0.0.5' }
+      expect(await warnings({ data: own })).toMatchObject([THIS_MACHINE, refusedHost])
+      expect(await warnings({ data: own, words: REACHED })).toMatchObject([refusedHost])
+      expect((await outputOf({ data: own, words: REACHED })).out).not.toContain('pa55')
+      expect(await warnings({ data: own, words: REACHED, env: { [PRIVATE]: '10.0.0.0/24' } })).toEqual([])
     },
     MANY_MS,
   )
@@ -252,7 +246,7 @@ describe('links in mails', () => {
 
 describe('settings', () => {
   const errorOf = (env: Record<string, string>, words: string[] = []): Promise<string> =>
-    eventpost(['serve', '--data', '/proc/nowhere', ...words], { env }).then(({ err }) => err)
+    eventpost(['serve', '--data', '/proc/nowhere', ...words], { here: true, env }).then(({ err }) => err)
 
   test('a wrong PORT is wrong use, until EVENTPOST_PORT or --port is set', async () => {
     expect(await errorOf({ PORT: 'none' })).toContain('eventpost: PORT takes a number')
@@ -260,12 +254,9 @@ describe('settings', () => {
   })
 
   test('an unknown setting has no effect and is named', async () => {
-    const env = { EVENTPOST_PROT: '1', EVENTPOST_PORT_FILE: '/x', EVENTPOST_HOST: '127.0.0.1' }
     const warning = 'eventpost: unknown settings are ignored: EVENTPOST_PROT, EVENTPOST_PORT_FILE\n'
-    const server = await serve({ env })
-    const listed = await eventpost(['account', 'list', '--data', data, '--json'], { env })
-    await server.stop()
-    expect(server.said.err).toBe(warning)
+    const listed = await eventpost(['account', 'list', '--data', data, '--json'], { env: UNKNOWN })
+    expect((await outputOf(ON_THIS_MACHINE)).err).toBe(warning)
     expect([listed.err, JSON.parse(listed.out)]).toEqual([warning, expect.any(Array)])
   })
 
@@ -330,8 +321,11 @@ describe('a master key', () => {
       for (const run of [start, keyList]) {
         expect(await run({})).toEqual(refused(missing))
         expect(await run(wrong)).toEqual(refused(other))
-        expect(await run({ EVENTPOST_MASTER_KEY: 'short' })).toEqual(wrongUse('EVENTPOST_MASTER_KEY takes at least 32'))
       }
+      for (const words of [['serve'], ['key', 'list']])
+        expect(
+          await eventpost([...words, '--data', sealed], { here: true, env: { EVENTPOST_MASTER_KEY: 'short' } }),
+        ).toEqual(wrongUse('EVENTPOST_MASTER_KEY takes at least 32'))
       const file = join(folder, 'key')
       writeFileSync(file, `${KEY.EVENTPOST_MASTER_KEY}\n`)
       expect((await keyList({ EVENTPOST_MASTER_KEY_FILE: file })).code).toBe(0)

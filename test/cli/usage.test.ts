@@ -194,6 +194,6 @@ test('it works from any folder', async () => {
 
 describe('wrong use', () => {
   test.each(WRONG)('%p', async (words, says) => {
-    expect(await eventpost(words, { env: { EVENTPOST_DATA: '/proc/nowhere' } })).toEqual(wrongUse(says))
+    expect(await eventpost(words, { here: true, env: { EVENTPOST_DATA: '/proc/nowhere' } })).toEqual(wrongUse(says))
   })
 })
