@@ -1,13 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { BATCH, createTestServer, EVENTS, type TestServer } from '../helper.ts'
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { BATCH, EVENTS, type TestServer, useSharedServer } from '../helper.ts'
 import { RETURNED_LATE_MS } from '../postgres/test-databases.ts'
 import { expectRefusal, no, PERSON_ID, usedUp, wrongField } from './expected.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
 })
-afterEach(() => server.close())
 
 const event = (more: object = {}) => ({
   app: server.first.appId,

@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { createApp } from '../../src/accounts/accounts.ts'
 import { publicId } from '../../src/core/ids.ts'
 import { isRefusal } from '../../src/core/refusals.ts'
-import { API, createTestServer, type Given, type TestServer } from '../helper.ts'
+import { API, type Given, type TestServer, useSharedServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
 import { callTool } from '../mcp/client.ts'
 import { codeOf } from './expected.ts'
@@ -12,14 +12,14 @@ const CANCEL = `${DELIVERIES}/cancel`
 const SEND = `${DELIVERIES}/send-now`
 const BOB = 'bob@example.com'
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   messaging = await createMessaging(server)
   await messaging.put(messageOf({ wait: { minutes: 10 } }))
 })
-afterEach(() => server.close())
 
 /** The public ID of a new email that waits. */
 async function waiting(email = ADA): Promise<string> {

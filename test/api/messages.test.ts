@@ -1,28 +1,28 @@
 /** Messages over HTTP: what MCP answers too, and what only HTTP has. */
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { publicId } from '../../src/core/ids.ts'
 import { NAMES as HTTP_NAMES } from '../../src/api/message-inputs.ts'
 import { NAMES as MCP_NAMES } from '../../src/mcp/tools/tool.ts'
-import { type Answer, API, CONTACTS, createTestServer, type Given, type TestServer } from '../helper.ts'
+import { type Answer, API, CONTACTS, type Given, type TestServer, useSharedServer } from '../helper.ts'
 import { callTool, joinFirst } from '../mcp/client.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
 import { codeOf } from './expected.ts'
 
 const MESSAGES = `${API}/messages`
 const DELIVERIES = `${API}/deliveries`
-const MEMBER = 'first@owner.example'
+let member: string
 const { status: _, ...CONTENT } = messageOf({ name: 'Results' })
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
 let key: string
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   messaging = await createMessaging(server)
   key = (await server.makeKey('manage')).apiKey
-  await joinFirst(server)
+  member = await joinFirst(server)
 })
-afterEach(() => server.close())
 
 const get = (path: string, query: object = {}, given: Given = {}) => {
   const asked = new URLSearchParams({ app: server.first.appId, ...query })
@@ -50,7 +50,7 @@ test('from a draft to live, and to its results', async () => {
   const { body } = await get(`/${messageId}/preview`, { email: ADA })
   expect(body).toMatchObject({ mail: { to: ADA, subject: 'Ready', isMadeUp: false, fault: null }, problems: [] })
   expect((body.mail as { html: string }).html).toContain('Hello')
-  expect((await post('/test', { messageId, to: MEMBER })).body).toEqual({ ok: true, outcome: 'kept', reason: null })
+  expect((await post('/test', { messageId, to: member })).body).toEqual({ ok: true, outcome: 'kept', reason: null })
   const simulated = await get(`/${messageId}/simulation`, { days: '1', limit: '1' })
   expect(simulated.body).toMatchObject({ simulation: { triggered: 1, counts: { send: 1 } }, nextCursor: null })
   expect(simulated.body.data).toMatchObject([{ email: ADA, outcome: 'send' }])
@@ -161,7 +161,7 @@ test('a key without the scope manage is refused, and an unknown message is the s
     await get('/none/preview'),
     await get(`/${id}`, { app: second.appId }, { key: other }),
     await post('/status', { messageId: id, status: 'draft', app: second.appId }, { key: other }),
-    await post('/test', { messageId: id, to: MEMBER, app: second.appId }, { key: other }),
+    await post('/test', { messageId: id, to: member, app: second.appId }, { key: other }),
   ]
   for (const answer of unknown) {
     expect([codeOf(answer), answer.body.message]).toEqual([
@@ -259,7 +259,7 @@ describe('MCP and HTTP agree on', () => {
       ['set_message_status', '/status', { messageId, status: 'live' }],
       ['send_test_message', '/test', { messageId }],
       ['send_test_message', '/test', { messageId, to: 'bob@example.com' }],
-      ['send_test_message', '/test', { messageId, to: MEMBER, email: 'nobody@example.com' }],
+      ['send_test_message', '/test', { messageId, to: member, email: 'nobody@example.com' }],
     ]
     for (const [tool, path, body] of bodies) await compare(tool, body, post(path, body))
     const queries: [tool: string, path: string, args: Record<string, string>, query: Record<string, string>][] = [

@@ -1,20 +1,20 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import { FormatRegistry } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { exportPerson } from '../../src/deliveries/person-export.ts'
 import { PersonExport } from '../../src/http/answer-schemas.ts'
-import { API, CONTACTS, createTestServer, type TestServer } from '../helper.ts'
+import { API, CONTACTS, type TestServer, useSharedServer } from '../helper.ts'
 import { ADA, createMessaging, leave, messageOf, type Messaging, page } from '../messaging.ts'
 
 if (!FormatRegistry.Has('date-time')) FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)))
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const EXPORT = `${CONTACTS}/export`
 const ask = (email: string, given = {}) =>

@@ -1,16 +1,16 @@
 /** Dates of people that trigger live messages, sent in a form that is no date. */
-import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { type Answer, CONTACTS, createTestServer, type TestServer } from '../helper.ts'
+import { beforeEach, expect, test } from 'bun:test'
+import { type Answer, CONTACTS, type TestServer, useSharedServer } from '../helper.ts'
 import { callTool } from '../mcp/client.ts'
 import { createMessaging, messageOf, type Messaging } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const ADA = 'ada@example.com'
 const WRONG = { trialEndsAt: '30.11.2026', other: 'soon' }

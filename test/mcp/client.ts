@@ -53,17 +53,20 @@ export const listTools = async (server: TestServer, how: How = {}): Promise<Tool
 
 export type Managed = Awaited<ReturnType<typeof openManaged>>
 
-/** The first owner accepts: invited members get no test emails. */
-export async function joinFirst({ parts, first, clock }: TestServer): Promise<void> {
-  await setPasswordByLink({ store: parts().store, now: clock.now() }, first.inviteToken ?? '', 'no hash')
+/** The first owner accepts: invited members get no test emails. @returns the owner's address */
+export async function joinFirst({ parts, first, clock }: TestServer): Promise<string> {
+  const { store } = parts()
+  await setPasswordByLink({ store, now: clock.now() }, first.inviteToken ?? '', 'no hash')
+  const [owner] = await store.listMembers(first.accountId)
+  return owner?.email ?? ''
 }
 
 /** A `manage` key and the first account's contents. `call` adds the app. */
 export async function openManaged(server: TestServer) {
   const how = { key: (await server.makeKey('manage')).apiKey }
   const app = server.first.appId
-  await joinFirst(server)
+  const owner = await joinFirst(server)
   const call = (name: string, args: object = {}): Promise<Called> => callTool(server, name, { app, ...args }, how)
-  const known = await findKnown(async (name, args) => (await call(name, args)).data, app, 'first@owner.example')
+  const known = await findKnown(async (name, args) => (await call(name, args)).data, app, owner)
   return { how, call, ...known }
 }

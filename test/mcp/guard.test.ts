@@ -1,15 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { MESSAGE_BYTES } from '../../src/mcp/guard.ts'
 import { usedUp } from '../api/expected.ts'
-import { createTestServer, type Given, TEST_ORIGINS, type TestServer } from '../helper.ts'
+import { useClosing } from '../closing.ts'
+import { createTestServer, type Given, inTurns, TEST_ORIGINS, type TestServer, useSharedServer } from '../helper.ts'
 import { RETURNED_LATE_MS } from '../postgres/test-databases.ts'
 import { callTool, MCP, message } from './client.ts'
 
+const openServer = useSharedServer()
+const keep = useClosing()
 let server: TestServer
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
 })
-afterEach(() => server.close())
 
 const ping = (given: Given = {}) => server.call('POST', MCP, { body: message('ping'), ...given })
 const PONG = { jsonrpc: '2.0', id: 1, result: {} }
@@ -108,6 +110,7 @@ describe('CORS', () => {
   })
 
   test('also a 405, a 429 and a 500', async () => {
+    server = keep(await createTestServer())
     const headers = { Origin: ORIGIN }
     const origins: unknown[] = []
     const note = (answer: { status: number; headers: Headers }) =>
@@ -150,7 +153,7 @@ describe('401', () => {
   test('a key that was revoked between two calls', async () => {
     const { keyId, apiKey } = await server.makeKey()
     expect((await ping({ key: apiKey })).status).toBe(200)
-    await server.revokeKey(keyId)
+    await server.revokeKey(keyId, server.first)
     expect((await ping({ key: apiKey })).status).toBe(401)
   })
 })
@@ -169,12 +172,11 @@ describe('429', () => {
     expect((await ping()).status).toBe(200)
   })
   test('1,200 a minute by default', async () => {
-    for (let count = 0; count < 1_200; count += 1) await ping()
+    await inTurns(1_200, () => ping())
     expect((await ping()).status).toBe(429)
   })
   test('refused calls of tools count with those of the API', async () => {
-    for (let count = 0; count < 600; count += 1)
-      await callTool(server, 'get_contact', { app: 'none', email: 'a@b.example' })
+    await inTurns(600, () => callTool(server, 'get_contact', { app: 'none', email: 'a@b.example' }))
     expect((await ping()).status).toBe(429)
     expect((await server.call('GET', `/api/v1/events?app=${server.first.appId}`)).status).toBe(429)
   })

@@ -1,14 +1,16 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { appOf } from '../api/reports.ts'
-import { createTestServer, type TestServer } from '../helper.ts'
+import { useClosing } from '../closing.ts'
+import { createTestServer, type TestServer, useSharedServer } from '../helper.ts'
 import { ask, callTool, listTools, openManaged, rpc } from './client.ts'
 import { argumentsFor } from './outside.ts'
 
+const openServer = useSharedServer()
+const keep = useClosing()
 let server: TestServer
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
 })
-afterEach(() => server.close())
 
 test('there are arguments for all tools', async () => {
   const { how } = await openManaged(server)
@@ -105,6 +107,8 @@ describe('isolation', () => {
     expect(await complete(server.first.appId.slice(0, 8))).toContain(server.first.appId)
   })
   test('every cursor does', async () => {
+    // its lists are newer than those of the other account
+    server = keep(await createTestServer())
     const key = server.second.apiKey
     const { id: appId, accountId } = await appOf(server, server.second)
     const content = { trigger: { event: 'x' }, mail: { subject: 'S', body: 'B' } }

@@ -1,20 +1,21 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { contactView } from '../../src/people/contacts.ts'
 import { type ImportCounts, importPeople, readPeople } from '../../src/people/people-import.ts'
 import { exportPeople, type ExportFormat } from '../../src/people/people-lists.ts'
 import type { AppRow } from '../../src/store/types.ts'
 import { createMessaging, messageOf } from '../messaging.ts'
-import { CONTACTS, createTestServer, type TestServer } from '../helper.ts'
+import { CONTACTS, type TestServer, useSharedServer } from '../helper.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 let [from, to]: AppRow[] = []
 beforeEach(async () => {
-  server = await createTestServer()
+  const { first: second } = await openServer()
+  server = { ...(await openServer()), second }
   const { store } = server.parts()
   from = (await store.findAppByPublicId(server.first.appId)) ?? undefined
   to = (await store.findAppByPublicId(server.second.appId)) ?? undefined
 })
-afterEach(() => server.close())
 
 const ANYONE = { search: null, tag: null, status: null, field: null, event: null, seen: null, email: null }
 

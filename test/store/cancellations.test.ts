@@ -1,7 +1,7 @@
 /** What waits is stopped as soon as something arrives that settles it, and who came back is noted. */
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent, Rule } from '../../src/store/message-types.ts'
-import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
+import { DAY, HOUR, type TestServer, useSharedServer } from '../helper.ts'
 import {
   ADA,
   createMessaging,
@@ -16,14 +16,17 @@ import {
   track,
 } from '../messaging.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 let messaging: Messaging
+/** When the test began. */
+let now: number
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
+  now = server.clock.now()
   await server.setPlan({ snippetLimits: false })
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const change = (body: object) =>
   server.call('PATCH', '/api/v1/contacts', { body: { newsletter: server.first.appId, email: ADA, ...body } })
@@ -77,13 +80,13 @@ describe('an arrival cancels a waiting email', () => {
     [
       'it happened before',
       { rule: 'notDone', event: 'paid' },
-      () => messaging.event({ event: 'paid', occurredAt: new Date(NOW - 1).toISOString() }),
+      () => messaging.event({ event: 'paid', occurredAt: new Date(now - 1).toISOString() }),
       null,
     ],
     [
       'it happened before, and counts at any time',
       { rule: 'notDone', event: 'paid', since: 'ever' },
-      () => messaging.event({ event: 'paid', occurredAt: new Date(NOW - 1).toISOString() }),
+      () => messaging.event({ event: 'paid', occurredAt: new Date(now - 1).toISOString() }),
       'done',
     ],
     ['another event', { rule: 'notDone', event: 'paid' }, () => messaging.event({ event: 'tried' }), null],
@@ -148,11 +151,9 @@ describe('an arrival cancels a waiting email', () => {
   test('a claimed email is cancelled too and cannot be handed over', async () => {
     await messaging.put(messageOf({ onlyIf: [{ rule: 'notSeen' }] }))
     await messaging.event()
-    const claiming = { claimedBy: 'a', now: server.clock.now(), leaseMs: MINUTE, most: 1, skipApps: [] }
-    const claimed = await messaging.store().claimDeliveries(claiming)
-    const [work] = 'works' in claimed ? claimed.works : []
+    const { delivery } = await messaging.claimOne('a')
     await messaging.browse('a', page(RESULTS))
-    const claim = { id: work?.delivery.id ?? 0, claimedBy: 'a', attempt: 1, at: server.clock.now(), record: '{}' }
+    const claim = { id: delivery.id, claimedBy: 'a', attempt: 1, at: server.clock.now(), record: '{}' }
     expect(await messaging.store().markHanded(claim)).toEqual({ isMarked: false, because: 'lost' })
     expect((await messaging.deliveries()).map(({ reason }) => reason)).toEqual(['seen'])
   })
@@ -189,7 +190,7 @@ describe('unsubscribing', () => {
   test('stays after the person is erased', async () => {
     await messaging.put(messageOf())
     await messaging.event()
-    await messaging.store().suppress({ appId: messaging.app.id, email: ADA, reason: 'unsubscribed', at: NOW })
+    await messaging.store().suppress({ appId: messaging.app.id, email: ADA, reason: 'unsubscribed', at: now })
     await server.call('DELETE', '/api/v1/contacts', { body: { newsletter: server.first.appId, email: ADA } })
     expect(await messaging.deliveries()).toEqual([])
     await messaging.event()
@@ -199,12 +200,10 @@ describe('unsubscribing', () => {
   test('an unsubscribe between the decision and the hand-over stops the email', async () => {
     await messaging.put(messageOf())
     await messaging.event()
-    const claiming = { claimedBy: 'a', now: server.clock.now(), leaseMs: MINUTE, most: 1, skipApps: [] }
-    const claimed = await messaging.store().claimDeliveries(claiming)
-    const [work] = 'works' in claimed ? claimed.works : []
+    const { delivery } = await messaging.claimOne('a')
     // the person's status only, as a member may set it: what is claimed is not stopped by that
-    await messaging.store().suppress({ appId: messaging.app.id, email: ADA, reason: 'bounced', at: NOW })
-    const claim = { id: work?.delivery.id ?? 0, claimedBy: 'a', attempt: 1, at: server.clock.now(), record: '{}' }
+    await messaging.store().suppress({ appId: messaging.app.id, email: ADA, reason: 'bounced', at: now })
+    const claim = { id: delivery.id, claimedBy: 'a', attempt: 1, at: server.clock.now(), record: '{}' }
     expect(await messaging.store().markHanded(claim)).toMatchObject({ isMarked: false })
     expect((await messaging.deliveries()).map(({ state, reason }) => [state, reason])).toEqual([['skipped', 'bounced']])
   })
@@ -241,7 +240,7 @@ describe('records that the person came back and opened the result', () => {
     server.clock.tick(MINUTE)
     await messaging.browse('b', here(RESULTS))
     const [delivery] = await messaging.deliveries()
-    expect([delivery?.cameBackAt, delivery?.openedAt]).toEqual([NOW + MINUTE, NOW + 2 * MINUTE])
+    expect([delivery?.cameBackAt, delivery?.openedAt]).toEqual([now + MINUTE, now + 2 * MINUTE])
   })
 
   test('keeps the first time, allows opening after coming back, and ignores views before the email', async () => {
@@ -252,7 +251,7 @@ describe('records that the person came back and opened the result', () => {
     const read = async () => (await messaging.deliveries()).map(({ cameBackAt, openedAt }) => [cameBackAt, openedAt])
     await messaging.browse('a', page(RESULTS, MINUTE))
     expect(await read()).toEqual([[null, null]])
-    const times = [DAY, 2 * DAY, 3 * DAY].map((ms) => NOW + HOUR + ms)
+    const times = [DAY, 2 * DAY, 3 * DAY].map((ms) => now + HOUR + ms)
     for (const [index, path] of ['/home', RESULTS, RESULTS].entries()) {
       server.clock.wallMs = times[index] ?? 0
       await messaging.browse(`b${index}`, page(path))

@@ -1,19 +1,21 @@
 /** Events that share one email: which ones do, what each of them uses up, and what becomes of them. */
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Again, DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { lastDays, readResults } from '../../src/deliveries/results.ts'
 import { dedupeKeyOf } from '../../src/messages/again.ts'
-import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
+import { useClosing } from '../closing.ts'
+import { createTestServer, DAY, HOUR, type TestServer, useSharedServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page, recordOf, verdictsOf } from '../messaging.ts'
 
+const openServer = useSharedServer()
+const keep = useClosing()
 let server: TestServer
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   await server.setPlan({ snippetLimits: false })
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const AGAIN: Again = { once: 'property', property: ['resultId', 'url'], collect: { minutes: 30 } }
 const url = (name: string | number): string => `https://first.example/results/${name}`
@@ -167,8 +169,7 @@ describe('joining', () => {
     await result(1)
     server.clock.tick(HOUR)
     const [first] = await messaging.deliveries()
-    const claiming = { claimedBy: 'test', now: server.clock.now(), leaseMs: MINUTE, most: 9, skipApps: [] }
-    await messaging.store().claimDeliveries(claiming)
+    await messaging.claimOne()
     await result(2, { occurredAt: new Date(first?.triggeredAt ?? 0).toISOString() })
     expect(await states()).toEqual(['claimed', 'waiting'])
     const claim = { id: first?.id ?? 0, claimedBy: 'test', attempt: 1, at: server.clock.now() }
@@ -179,6 +180,8 @@ describe('joining', () => {
   })
 
   test('events join a deferred email, also after a restart', async () => {
+    server = keep(await createTestServer())
+    messaging = await createMessaging(server)
     await messaging.set({ perPersonDay: 1 })
     await put({ wait: { minutes: 0 } })
     await result(0)
@@ -301,9 +304,7 @@ describe('a result that is opened before the email is sent', () => {
       for (const name of [1, 2, 3]) await result(name)
       server.clock.tick(HOUR)
       const [store, now] = [messaging.store(), server.clock.now()]
-      const claimed = await store.claimDeliveries({ claimedBy: 'test', now, leaseMs: MINUTE, most: 1, skipApps: [] })
-      const work = 'works' in claimed ? claimed.works[0] : undefined
-      if (!work) throw new Error('nothing was claimed')
+      const work = await messaging.claimOne()
       const decided = await store.decideDelivery(work, now)
       await see(opened)
       const claim = { id: work.delivery.id, claimedBy: 'test', attempt: 1, at: server.clock.now() }
@@ -323,9 +324,8 @@ describe('a result that is opened before the email is sent', () => {
     for (const name of [1, 2, 3]) await result(name)
     server.clock.tick(HOUR)
     const [store, now] = [messaging.store(), server.clock.now()]
-    const claimed = await store.claimDeliveries({ claimedBy: 'test', now, leaseMs: MINUTE, most: 1, skipApps: [] })
-    const work = 'works' in claimed ? claimed.works[0] : undefined
-    const claim = { id: work?.delivery.id ?? 0, claimedBy: 'test', attempt: 1, at: now }
+    const { delivery } = await messaging.claimOne()
+    const claim = { id: delivery.id, claimedBy: 'test', attempt: 1, at: now }
     await store.markSkipped({ ...claim, reason: 'missing_value', record: null, isOfEvent: true })
     expect(await states()).toEqual(['missing_value to 1', 'waiting', 'joined to 1'])
     expect(verdictsOf(await messaging.decide())).toEqual(['send'])

@@ -1,19 +1,22 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { createApp } from '../../../src/accounts/accounts.ts'
 import { readScript, readStub } from '../../../src/assets.ts'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { browserSamples, serverSamples } from '../../../src/docs/samples.ts'
 import { makeSnippetPolicy, makeSnippetTags } from '../../../src/visits/snippet-tag.ts'
-import { CONTACTS, createTestServer, EVENTS, type TestServer } from '../../helper.ts'
+import { CONTACTS, createTestServer, EVENTS, type TestServer, useSharedServer } from '../../helper.ts'
+import { appOf } from '../../api/reports.ts'
+import { useClosing } from '../../closing.ts'
 import { callTool, MCP } from '../client.ts'
 
+const openServer = useSharedServer()
+const keep = useClosing()
 let server: TestServer
 let app: string
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   app = server.first.appId
 })
-afterEach(() => server.close())
 
 test('get_key_info: the key, its apps, and what is left', async () => {
   await callTool(server, 'add_contact', { app, email: 'ada@example.com' })
@@ -35,7 +38,7 @@ test('get_key_info: the key, its apps, and what is left', async () => {
       { what: 'contactAdds', limit: 600, remaining: 599 },
       { what: 'contactUpdates', limit: 6_000, remaining: 6_000 },
     ],
-    newPeople: { month: '2026-05', count: 1, limit: null },
+    newPeople: { month: new Date(server.clock.now()).toISOString().slice(0, 7), count: 1, limit: null },
   })
   const { data: refused } = await callTool(server, 'get_key_info', { app })
   expect(refused).toMatchObject({ error: 'invalid_field', field: 'app' })
@@ -65,10 +68,8 @@ test('get_key_info: more apps than fit are counted', async () => {
 
 describe('get_setup_status', () => {
   test('says whom messages come from, and which record verifies a domain', async () => {
-    await server.close()
-    server = await createTestServer({
-      mail: { defaults: { smtpUrl: 'smtp://127.0.0.1:9', from: 'post@ours.example' } },
-    })
+    const defaults = { smtpUrl: 'smtp://127.0.0.1:9', from: 'post@ours.example' }
+    server = keep(await createTestServer({ mail: { defaults } }))
     const { store } = server.parts()
     const of = { accountId: server.second.accountId, actor: 'test', at: 1 }
     const [other] = await store.listApps(of.accountId)
@@ -118,15 +119,16 @@ describe('get_setup_status', () => {
       lastEventAt: null,
       problems: ['No mail server yet. Emails are captured, not sent.'],
     })
-    server.parts().notes.add(server.parts().access.find(server.first.apiKey) ? 1 : 0, 'without_email')
+    const now = server.clock.now()
+    server.parts().notes.add((await appOf(server)).id, 'without_email')
     expect(await status()).toMatchObject({
       state: 'without-email',
       message: "Call identify with the user's email after they sign in.",
-      counts: { withoutEmail: { count: 1, lastAt: '2026-05-15T12:00:00.000Z' }, failedSignature: null },
+      counts: { withoutEmail: { count: 1, lastAt: new Date(now).toISOString() }, failedSignature: null },
     })
     server.clock.tick(1)
     await callTool(server, 'send_event', { app, email: 'ada@example.com', event: 'x', createContact: true })
-    expect(await status()).toMatchObject({ state: 'done', message: null, lastEventAt: '2026-05-15T12:00:00.001Z' })
+    expect(await status()).toMatchObject({ state: 'done', message: null, lastEventAt: new Date(now + 1).toISOString() })
   })
 
   const refusedCall = async () => ((await status()).counts as Record<string, unknown>).refusedCall

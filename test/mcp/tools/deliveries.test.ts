@@ -1,18 +1,18 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
-import { createTestServer, inTurns, type TestServer } from '../../helper.ts'
+import { inTurns, type TestServer, useSharedServer } from '../../helper.ts'
 import { createMessaging, messageOf, MINUTE, type Messaging } from '../../messaging.ts'
 import { callTool } from '../client.ts'
 
+const openServer = useSharedServer()
 let server: TestServer
 let app: string
 let messaging: Messaging
 beforeEach(async () => {
-  server = await createTestServer()
+  server = await openServer()
   app = server.first.appId
   messaging = await createMessaging(server)
 })
-afterEach(() => server.close())
 
 const call = (name: string, args: object = {}) => callTool(server, name, { app, ...args })
 
@@ -22,6 +22,7 @@ describe('list_deliveries', () => {
     await messaging.put(messageOf({ name: 'Two\u200b', wait: { minutes: 5 } }))
     await messaging.event()
     await messaging.decide()
+    const sentAt = new Date(server.clock.now()).toISOString()
     server.clock.tick(MINUTE)
     await messaging.event({ email: 'bob@example.com' })
     const { data } = await call('list_deliveries')
@@ -33,10 +34,10 @@ describe('list_deliveries', () => {
       contactId: expect.stringMatching(/^con_/),
       state: 'sent',
       reason: null,
-      createdAt: '2026-05-15T12:00:00.000Z',
-      triggeredAt: '2026-05-15T12:00:00.000Z',
-      dueAt: '2026-05-15T12:00:00.000Z',
-      sentAt: '2026-05-15T12:00:00.000Z',
+      createdAt: sentAt,
+      triggeredAt: sentAt,
+      dueAt: sentAt,
+      sentAt,
       cameBackAt: null,
       deliveredAt: null,
       openedAt: null,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, EVENTS, inTurns, type TestServer } from '../../helper.ts'
+import { isLong } from '../../long-form.ts'
 import { createMessaging, messageOf, MINUTE } from '../../messaging.ts'
 import { callTool } from '../client.ts'
 import { callBoth, type BothServers, startBothServers, readAll } from '../both-servers.ts'
@@ -60,17 +61,18 @@ describe('the same as over HTTP', () => {
 })
 
 describe('limits', () => {
-  test('the 6,001st event of the hour is refused over HTTP and MCP, however the others came', async () => {
+  test('an event beyond those of an hour is refused over HTTP and MCP, however the others came', async () => {
     const server = await createTestServer()
-    await server.setPlan({ mcpCallsPerMinute: 1_000_000 })
+    const most = isLong ? 6_000 : 600
+    await server.setPlan({ mcpCallsPerMinute: 1_000_000, ...(isLong ? {} : { eventsPerHour: most }) })
     const event = { app: server.first.appId, email: 'ada@example.com', event: 'x', createContact: true }
     const byMcp = async () => (await callTool(server, 'send_event', event)).isError
     const byHttp = async () => (await server.call('POST', EVENTS, { body: event })).status
-    const outcomes = await inTurns<boolean | number>(6_000, (index) => (index % 2 === 0 ? byMcp() : byHttp()))
+    const outcomes = await inTurns<boolean | number>(most, (index) => (index % 2 === 0 ? byMcp() : byHttp()))
     expect(new Set(outcomes)).toEqual(new Set([false, 202]))
     expect(await byHttp()).toBe(429)
     const { data } = await callTool(server, 'send_event', event)
-    expect(data).toMatchObject({ error: 'rate_limited', scope: 'key', limit: 6_000, retryAfter: 3_600 })
+    expect(data).toMatchObject({ error: 'rate_limited', scope: 'key', limit: most, retryAfter: 3_600 })
     expect((await callTool(server, 'send_event', { ...event, dryRun: true })).data).toMatchObject({ retryAfter: 3_600 })
     await server.restart()
     expect((await callTool(server, 'send_event', event)).data).toMatchObject({ error: 'rate_limited' })

@@ -1,5 +1,5 @@
-import { afterEach, beforeEach } from 'bun:test'
-import { createTestServer, type TestServer } from '../../helper.ts'
+import { beforeEach } from 'bun:test'
+import { type TestServer, useSharedServer } from '../../helper.ts'
 import { type Called, type Managed, openManaged } from '../client.ts'
 
 export const MESSAGE = {
@@ -10,13 +10,13 @@ export const MESSAGE = {
 
 /** `server` and `known` are those of the running test. */
 export function useManaged() {
+  const openServer = useSharedServer()
   let server: TestServer
   let known: Managed
   beforeEach(async () => {
-    server = await createTestServer()
+    server = await openServer()
     known = await openManaged(server)
   })
-  afterEach(() => server.close())
 
   const call = (name: string, args?: object): Promise<Called> => known.call(name, args)
   return {

@@ -8,6 +8,7 @@ const { server, known, call, save } = useManaged()
 describe('list_messages', () => {
   test('in order of creation, with their counts', async () => {
     await save({ trigger: { event: 'signed_up', where: [{ property: 'plan', is: 'equal', to: 'pro' }] } })
+    const at = new Date(server().clock.now()).toISOString()
     const { data } = await call('list_messages')
     expect(data as unknown).toEqual({
       untrusted: expect.stringContaining('untrusted'),
@@ -20,8 +21,8 @@ describe('list_messages', () => {
           name: 'Hello',
           status: 'draft',
           version: 1,
-          createdAt: '2026-05-15T12:00:00.000Z',
-          updatedAt: '2026-05-15T12:00:00.000Z',
+          createdAt: at,
+          updatedAt: at,
           trigger: { event: 'signed_up' },
           counts: {},
         },

@@ -16,7 +16,7 @@ describe('save_message_draft', () => {
   test('creates and overwrites a draft, and records the actor', async () => {
     const { data } = await save()
     const { messageId } = data
-    const updatedAt = '2026-05-15T12:00:00.000Z'
+    const updatedAt = new Date(server().clock.now()).toISOString()
     const created = { status: 'draft', version: 1, updatedAt, change: 'created', waiting: 0 }
     expect(data as unknown).toEqual({ ok: true, messageId, ...created })
     expect((await save({ wait: { minutes: 5 } }, { messageId })).data).toMatchObject({ messageId, change: 'changed' })
@@ -64,6 +64,7 @@ describe('save_message_draft', () => {
     const { updatedAt: basedOn, message } = (await call('get_message', { messageId })).data
     const { store, clock } = { ...server().parts(), clock: server().clock }
     clock.tick(60_000)
+    const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' }).format(clock.now())
     const { mail, ...rest } = message as typeof MESSAGE
     const theirs = { ...rest, mail: { ...mail, subject: 'Theirs' } }
     const other = await openManaged(server())
@@ -74,7 +75,7 @@ describe('save_message_draft', () => {
     const [key] = (await store.listKeys(server().first.accountId)).filter(({ id }) => id !== server().first.keyId)
     expect(data).toMatchObject({
       error: 'message_changed',
-      message: `API key ${key?.name} changed this message on 15 May 2026, 12:01 UTC, after you read it. Nothing was saved. Call get_message again and apply your change to what it returns.`,
+      message: `API key ${key?.name} changed this message on ${day}, 12:01 UTC, after you read it. Nothing was saved. Call get_message again and apply your change to what it returns.`,
     })
     expect((await call('get_message', { messageId })).data.message).toMatchObject({ mail: { subject: 'Theirs' } })
     const again = { messageId, basedOn: saved.updatedAt, message }
