@@ -108,7 +108,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     },
     hooks: {
       name: 'resend',
-      hint: 'In Resend, open Webhooks. Choose email.delivered, email.delivery_delayed, email.bounced, email.complained and email.failed.',
+      hint: 'In Resend, open Webhooks. Choose email.delivered, email.delivery_delayed, email.bounced, email.complained, email.failed and email.suppressed.',
       simulator: 'bounced@resend.dev',
     },
   },
@@ -142,7 +142,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     addsFeedbackId: true,
     hooks: {
       name: 'sendgrid',
-      hint: 'In SendGrid, open Mail Settings, then Event Webhooks. Choose the deliverability events and turn on the signature.',
+      hint: 'In SendGrid, open Mail Settings, then Event Webhooks. Choose the deliverability events and spam reports, and turn on the signature.',
       simulator: null,
     },
     smtpHeaders: (delivery) => [['X-SMTPAPI', JSON.stringify({ unique_args: { delivery } })]],

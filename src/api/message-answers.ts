@@ -82,7 +82,7 @@ const MessageResults = Type.Object(
           until: timeOrNull('When it was replaced. Null: it is the current goal.'),
         }),
         {
-          description: 'If emails had different goals: the goals, oldest first.',
+          description: 'If emails had different goals: the last five, oldest first.',
         },
       ),
     ),

@@ -105,7 +105,8 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       parse: 'none',
       detail: describeCall({
         summary: 'Set the status of a message',
-        description: 'Turns a message on or off. Going live requires the token from a preview.',
+        description:
+          'Makes a message live, pauses it or makes it a draft. Going live requires the token from a preview.',
         example: EXAMPLES.postStatus,
         body: inputs.MessageStatusInput,
         answers: { 200: answers.MessageStatusAnswer },

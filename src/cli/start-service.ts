@@ -197,7 +197,9 @@ function warnOfBackupFolder({ data, backups }: Open, log: Log): void {
 /** An app's sender can't send notices: its domain may belong to another account. */
 function logNoticeSender({ smtpUrl, mailFrom }: Open, log: Log): void {
   if (smtpUrl === null || mailFrom !== null) return
-  log.write('info', 'members of apps without their own mail server get no security notices: set EVENTPOST_MAIL_FROM')
+  const text =
+    'members of accounts in which no app has its own mail server get no security notices: set EVENTPOST_MAIL_FROM'
+  log.write('info', text)
 }
 
 async function warnOfUnreachableLinks(

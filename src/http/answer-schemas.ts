@@ -167,9 +167,11 @@ export const ResentAnswer = Type.Object(
   {
     ok: TRUE,
     sent: emails(
-      'How many were queued. They go out in a moment, except to suppressed people. Lifecycle emails wait while the brake is on.',
+      "How many were queued. They go out in a moment, except to people who can't be emailed. Lifecycle emails wait while the brake is on.",
     ),
-    refused: emails('How many stay failed, because another email from the same message was sent or is waiting.'),
+    refused: emails(
+      'How many stay failed, because another email from the same message was sent or is waiting, or because their event was deleted.',
+    ),
     gone: emails('How many were no longer failed.'),
     next: orNull(Type.String(), 'If more are left: the newest of them. Send it as `until`.'),
     warnings: WARNINGS,

@@ -106,9 +106,9 @@ const COUNTED = {
   resent_paused: (count) =>
     `${countOf(count, 'One email was', 'emails were')} queued. ${count === 1 ? 'It waits' : 'They wait'} while sending is paused.`,
   captured_refused: (count) =>
-    `${countOf(count, 'One stays', 'stay')} captured, because another email from the same message was sent or is waiting.`,
+    `${countOf(count, 'One stays', 'stay')} captured, because another email from the same message was sent or is waiting, or because the event was deleted.`,
   failed_refused: (count) =>
-    `${countOf(count, 'One stays', 'stay')} failed, because another email from the same message was sent or is waiting.`,
+    `${countOf(count, 'One stays', 'stay')} failed, because another email from the same message was sent or is waiting, or because the event was deleted.`,
   resent_gone: (count) => `${countOf(count, 'One was', 'were')} already sent or removed.`,
   addresses_added: (count) => `${countOf(count, '1 address was', 'addresses were')} added.`,
   addresses_listed: (count) => `${countOf(count, '1 was', 'were')} already on the list.`,

@@ -249,7 +249,7 @@ export const AgainFields = ({ ask }: FieldsProps) => (
         {
           id: 'trigger',
           name: 'Each time',
-          content: <p class="hint">For each email, date or inactivity that triggers it.</p>,
+          content: <p class="hint">Each time an email, a date or inactivity triggers it.</p>,
         },
         {
           id: 'everyHours',

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { KeyRow } from '../../accounts/accounts.ts'
 import { KEYLESS } from '../../http/request-log.ts'
+import { MCP_PATH } from '../../mcp/index.ts'
 import type { NewRequest } from '../../store/requests.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
@@ -12,7 +13,7 @@ const KEYLESS_NAMES = new Map<string, string>([
   [KEYLESS.unknown, 'Unknown key'],
   [KEYLESS.none, 'No key'],
   [KEYLESS.browser, 'Browser script'],
-  [KEYLESS.bounces, 'Bounce report'],
+  [KEYLESS.bounces, 'Bounce report or webhook'],
 ])
 
 export const KEYLESS_OPTIONS = Array.from(KEYLESS_NAMES, ([value, label]) => ({ value, label }))
@@ -35,13 +36,23 @@ export const StatusBadge = ({ status }: { status: number }) => <Badge mood={mood
 export const describeCall = ({ method, path }: Pick<NewRequest, 'method' | 'path'>): string => `${method} ${path}`
 
 /** The page on which to fix the cause of an error. */
-export function remedyOf(code: string, appId: string): { href: string; label: string } | null {
-  const remedy = REMEDIES.get(code)
+export function remedyOf(row: Refused, appId: string): { href: string; label: string } | null {
+  const remedy = findRemedy(row)
   return remedy ? { href: pathOf(appId, remedy.page) + remedy.part, label: remedy.label } : null
 }
 
-const ACTIVATION = { page: 'activation', part: '', label: 'Open Activation' } as const
-const REMEDIES = new Map<string, { page: 'activation' | 'keys' | 'settings'; part: string; label: string }>([
+type Refused = Pick<NewRequest, 'code' | 'caller' | 'path'>
+type Remedy = { page: 'activation' | 'keys' | 'settings' | 'sender/server'; part: string; label: string }
+
+/** Reports have secrets of their own, and origins of MCP clients are a setting of the server. */
+function findRemedy({ code, caller, path }: Refused): Remedy | undefined {
+  if (code === 'invalid_signature' && caller === KEYLESS.bounces) return REPORTS
+  return code === 'origin_not_allowed' && path === MCP_PATH ? undefined : REMEDIES.get(code ?? '')
+}
+
+const REPORTS: Remedy = { page: 'sender/server', part: '', label: 'Open Mail server' }
+const ACTIVATION: Remedy = { page: 'activation', part: '', label: 'Open Activation' }
+const REMEDIES = new Map<string, Remedy>([
   ['invalid_api_key', { page: 'keys', part: '', label: 'Open API keys' }],
   ['insufficient_scope', { page: 'keys', part: '', label: 'Open API keys' }],
   ['tool_not_open', { page: 'keys', part: '', label: 'Open API keys' }],

@@ -59,7 +59,7 @@ const Outcome = ({ viewer, row, names }: RequestProps) => {
   if (row.code === null) return <Accepted />
   const { publicId: appId } = viewer.app
   const explained = ERROR_CODES.get(row.code)
-  const remedy = remedyOf(row.code, appId)
+  const remedy = remedyOf(row, appId)
   const app = appOf(row.appId, names)?.publicId ?? NO_APP_NAME
   return (
     <section>

@@ -47,7 +47,7 @@ const RecordValues = ({ id, record }: { id: string; record: DnsRecord }) => (
 
 const PROOFS: Record<SenderProof, string> = {
   txt: 'Verified by its TXT record.',
-  dkim: 'Verified by the DKIM key of this app.',
+  dkim: 'Verified by a DKIM key in its DNS.',
   operator: 'Reserved for this account by the operator of this installation.',
   existing: 'Used by this account before verification was required.',
 }

@@ -262,6 +262,28 @@ describe('a request', () => {
     expect((await attributesOf(wrongKey, '.buttons a', 'href'))[0]).toBe(pages.at('keys'))
   })
 
+  test('links to the page where its cause is fixed', async () => {
+    const signature = { status: 401, code: 'invalid_signature', field: null }
+    const origin = { status: 403, code: 'origin_not_allowed', field: null }
+    const page = { caller: 'browser', path: '/c' }
+    await add(
+      request({ requestId: 'req_s1', ...page, ...signature }),
+      request({ requestId: 'req_s2', caller: 'bounces', path: '/hooks/:provider/:app', ...signature }),
+      request({ requestId: 'req_o1', ...page, ...origin }),
+      request({ requestId: 'req_o2', path: '/mcp', ...origin }),
+    )
+    const linksOf = async (id: string) => {
+      const { html } = await browser.get(pages.at(`requests/${id}`))
+      return (await attributesOf(html, '.buttons a.primary', 'href')).map(String)
+    }
+    expect(await linksOf('req_s1')).toEqual([pages.at('activation#check')])
+    expect(await linksOf('req_s2')).toEqual([pages.at('sender/server')])
+    expect(await linksOf('req_o1')).toEqual([pages.at('settings')])
+    expect(await linksOf('req_o2')).toEqual([])
+    const { html: ofWebhook } = await browser.get(pages.at('requests/req_s2'))
+    expect(ofWebhook).toContain('Bounce report or webhook')
+  })
+
   test('of a batch has each of its refusals', async () => {
     await add(
       request({ requestId: 'req_batch' }),
