@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { KeyRow } from '../../accounts/accounts.ts'
 import { KEYLESS } from '../../http/request-log.ts'
-import { MCP_PATH } from '../../mcp/index.ts'
 import type { NewRequest } from '../../store/requests.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
@@ -41,13 +40,13 @@ export function remedyOf(row: Refused, appId: string): { href: string; label: st
   return remedy ? { href: pathOf(appId, remedy.page) + remedy.part, label: remedy.label } : null
 }
 
-type Refused = Pick<NewRequest, 'code' | 'caller' | 'path'>
+type Refused = Pick<NewRequest, 'code' | 'caller'>
 type Remedy = { page: 'activation' | 'keys' | 'settings' | 'sender/server'; part: string; label: string }
 
 /** Reports have secrets of their own, and origins of MCP clients are a setting of the server. */
-function findRemedy({ code, caller, path }: Refused): Remedy | undefined {
+function findRemedy({ code, caller }: Refused): Remedy | undefined {
   if (code === 'invalid_signature' && caller === KEYLESS.bounces) return REPORTS
-  return code === 'origin_not_allowed' && path === MCP_PATH ? undefined : REMEDIES.get(code ?? '')
+  return code === 'origin_not_allowed' && caller !== KEYLESS.browser ? undefined : REMEDIES.get(code ?? '')
 }
 
 const REPORTS: Remedy = { page: 'sender/server', part: '', label: 'Open Mail server' }
