@@ -55,7 +55,7 @@ const FLASHES = {
   layout_reset: 'Emails use the default layout again.',
   server_saved: 'The mail server responded and was saved. Emails now go through it.',
   server_saved_plain: 'The mail server responded and was saved. Emails now go through it, without encryption.',
-  webhook_secret_saved: 'The signing secret was saved. Only webhooks signed with it are accepted.',
+  webhook_secret_saved: 'The webhook settings were saved. Webhooks with a wrong signature are refused.',
   webhook_topic_saved: 'The topic was saved. Messages from other topics are refused.',
   server_saved_unchecked: 'The mail server was saved without a check. Emails wait if it refuses them.',
   server_removed: 'The mail server was removed.',

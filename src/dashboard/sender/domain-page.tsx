@@ -343,7 +343,7 @@ const Records = ({ sender, last, isChecking, id, children }: RecordsProps) => {
           )}
           {isChecking
             ? `The records are being checked${last && ' again'}. Reload the page in a moment.`
-            : `Checked again ${sender.nextDkim === null ? 'daily' : 'every hour'} while emails are sent or someone views this page.`}
+            : `Checked again ${sender.nextDkim === null ? 'daily' : 'every hour'} while emails are sent, or someone views this page or Overview.`}
         </p>
       )}
     </>
