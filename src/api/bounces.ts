@@ -41,7 +41,7 @@ export const bounceRoutes = (deps: { store: Store; clock: Clock; mailer: HandOve
         example: EXAMPLES.postBounce,
         body: BounceReport,
         answers: { 202: BounceAnswer },
-        refusals: ['invalid_signature', 'signature_expired', 'delivery_not_found'],
+        refusals: [TOO_LARGE, 'invalid_signature', 'signature_expired', 'delivery_not_found'],
         parameters: [
           { name: 'app', in: 'path', required: true, description: 'The app ID.', schema: { type: 'string' } },
         ],

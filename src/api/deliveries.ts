@@ -25,7 +25,8 @@ import { DeliveryAnswer, DeliveryFoundAnswer, DeliveryPage, ResentAnswer } from 
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { type IdempotencyGuard, REPLAYED, replayOf } from '../http/idempotency.ts'
 import { AppQuery, DeliveryQuery, readAppQuery, readDeliveriesQuery, writeIdCursor } from '../http/queries.ts'
-import { readRequest } from '../http/request-input.ts'
+import { NOT_MANAGING, readRequest } from '../http/request-input.ts'
+import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import { replaceUnreadable } from '../http/request-paths.ts'
 import type { ApiDependencies } from './dependencies.ts'
 import { describeCall } from './describe.ts'
@@ -64,7 +65,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
           example: EXAMPLES.getDeliveries,
           query: DeliveryQuery,
           answers: { 200: DeliveryPage },
-          refusals: ['contact_not_found', 'message_not_found', 'insufficient_scope'],
+          refusals: [UNKNOWN_PERSON, 'message_not_found', 'insufficient_scope'],
         }),
       },
     )
@@ -98,7 +99,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
           ],
           query: AppQuery,
           answers: { 200: DeliveryFoundAnswer },
-          refusals: ['delivery_not_found', 'insufficient_scope'],
+          refusals: [UNKNOWN_DELIVERY, 'insufficient_scope'],
         }),
       },
     )
@@ -114,7 +115,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
           example: EXAMPLES.cancelDelivery,
           body: DeliveryInput,
           answers: { 200: DeliveryAnswer },
-          refusals: ['delivery_not_found', 'delivery_in_use', 'insufficient_scope'],
+          refusals: [UNKNOWN_DELIVERY, NOT_WAITING, 'insufficient_scope'],
         }),
       },
     )
@@ -130,7 +131,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
           example: EXAMPLES.sendDelivery,
           body: DeliveryInput,
           answers: { 200: DeliveryAnswer },
-          refusals: ['delivery_not_found', 'delivery_in_use', 'insufficient_scope'],
+          refusals: [UNKNOWN_DELIVERY, NOT_EARLY, 'insufficient_scope'],
         }),
       },
     )
@@ -143,7 +144,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
         example: EXAMPLES.resendFailed,
         body: FailedEmails,
         answers: { 200: ResentAnswer },
-        refusals: ['contact_not_found', 'message_not_found', 'insufficient_scope'],
+        refusals: [UNKNOWN_PERSON, 'message_not_found', NOT_MANAGING],
         takesKey: false,
       }),
     })

@@ -1,8 +1,10 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { ErrorAnswer } from '../http/answer-schemas.ts'
-import { errorCode, type RefusalCode, REFUSALS } from '../core/refusals.ts'
+import { errorCode, type Refusal, type RefusalCode, REFUSALS, refuse } from '../core/refusals.ts'
 import type { Example } from './examples.ts'
 import { MAX_IDEMPOTENCY_KEY_CHARACTERS } from '../accounts/idempotency.ts'
+
+type Refusals = (RefusalCode | Refusal)[]
 
 type Described = {
   summary: string
@@ -14,8 +16,8 @@ type Described = {
   operationId?: string
   parameters?: PathParameter[]
   answers: Record<number, TSchema>
-  /** in addition to those that every call has */
-  refusals?: RefusalCode[]
+  /** In addition to those that every call has. A refusal with a message of its own replaces the general one. */
+  refusals?: Refusals
   /** the body or query names one app; events of a batch name their own */
   namesApp?: boolean
   /** has an hourly limit */
@@ -51,7 +53,7 @@ const TITLES: Record<number, string> = { 200: 'Done.', 201: 'Added.', 202: 'Save
 export function describeCall(call: Described) {
   const { operationId, summary, description, example, body, query, refusals = [], namesApp = true } = call
   const { takesKey = body !== undefined } = call
-  const codes: RefusalCode[] = [
+  const all: Refusals = [
     ...EVERY_CALL,
     ...(body ? WITH_BODY : []),
     ...(takesKey ? WITH_KEY : []),
@@ -68,7 +70,7 @@ export function describeCall(call: Described) {
       ...(takesKey ? [IDEMPOTENCY_KEY] : []),
     ],
     ...(body ? { requestBody: { required: true, content: json(body, example.send) } } : {}),
-    responses: { ...successes(call), ...failures(codes, call) },
+    responses: { ...successes(call), ...failures(all, call) },
   }
 }
 
@@ -163,15 +165,17 @@ const RETRIED = new Set([409, 429, 503])
 
 /** By status; each code with its sentence. */
 function failures(
-  codes: RefusalCode[],
+  refusals: Refusals,
   { isLimited = false, isBearer = true }: Pick<Described, 'isLimited'> & { isBearer?: boolean },
 ) {
-  const byStatus = Map.groupBy(codes, (code) => REFUSALS[code].status)
+  const all = refusals.map((one) => (typeof one === 'string' ? refuse(one) : one))
+  const byCode = new Map(all.map((one) => [one.refusal, one.message ?? REFUSALS[one.refusal].message]))
+  const byStatus = Map.groupBy(byCode, ([code]) => REFUSALS[code].status)
   return Object.fromEntries(
-    Array.from(byStatus, ([status, all]) => [
+    Array.from(byStatus, ([status, found]) => [
       status,
       {
-        description: all.map((code) => `\`${errorCode(code)}\`: ${REFUSALS[code].message}`).join('\n\n'),
+        description: found.map(([code, message]) => `\`${errorCode(code)}\`: ${message}`).join('\n\n'),
         headers: {
           ...REQUEST_ID,
           ...(status === 401 && isBearer ? BEARER : {}),

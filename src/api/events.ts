@@ -69,7 +69,7 @@ export function eventRoutes(deps: ApiDependencies, idempotency: IdempotencyGuard
           example: EXAMPLES.getEvents,
           query: EventQuery,
           answers: { 200: EventPage },
-          refusals: ['contact_not_found', 'insufficient_scope'],
+          refusals: [UNKNOWN_PERSON, 'insufficient_scope'],
         }),
       },
     )

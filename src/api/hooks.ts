@@ -7,6 +7,7 @@ import { factsOf } from '../http/request-facts.ts'
 import { readBytes } from '../http/request-input.ts'
 import { replaceUnreadable } from '../http/request-paths.ts'
 import { isRefusal, refuse } from '../core/refusals.ts'
+import { SIGNATURE_EXPIRED } from '../mail/hook.ts'
 import type { TakeHook } from '../mail/hooks.ts'
 import type { Store } from '../store/store.ts'
 import { describeUnkeyed } from './describe.ts'
@@ -50,7 +51,7 @@ export function hookRoutes({ store, takeHook }: { store: Store; takeHook: TakeHo
         example: EXAMPLES.takeSignedWebhook,
         body: ProviderWebhook,
         answers: { 200: WebhookAnswer },
-        refusals: ['invalid_signature', 'signature_expired', 'not_found'],
+        refusals: [TOO_LARGE, 'invalid_signature', SIGNATURE_EXPIRED, 'not_found'],
         parameters: [PROVIDER, APP],
         scheme: 'providerSignature',
       }),
@@ -65,7 +66,7 @@ export function hookRoutes({ store, takeHook }: { store: Store; takeHook: TakeHo
         example: EXAMPLES.takeWebhook,
         body: ProviderWebhook,
         answers: { 200: WebhookAnswer },
-        refusals: ['invalid_signature', 'signature_expired', 'not_found'],
+        refusals: [TOO_LARGE, 'invalid_signature', SIGNATURE_EXPIRED, 'not_found'],
         parameters: [PROVIDER, APP, TOKEN],
         scheme: null,
       }),

@@ -12,7 +12,8 @@ import { testMessage } from '../deliveries/message-tests.ts'
 import { countsView, messageView, viewOutcome } from '../deliveries/message-views.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { AppQuery, readAppQuery, writeContactCursor, writeIdCursor } from '../http/queries.ts'
-import { readRequest, type RequestInput } from '../http/request-input.ts'
+import { NOT_MANAGING, readRequest, type RequestInput } from '../http/request-input.ts'
+import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import { replaceUnreadable } from '../http/request-paths.ts'
 import { changeByKey, finishDraft, saveDraft, savedView, turnDraft } from '../messages/drafts.ts'
 import { listMessages, type MessageRow } from '../messages/messages.ts'
@@ -36,7 +37,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         example: EXAMPLES.getMessages,
         query: inputs.MessagesQuery,
         answers: { 200: answers.MessagePage },
-        refusals: ['insufficient_scope'],
+        refusals: [NOT_MANAGING],
       }),
     })
     .post('/messages', ({ request }) => save(deps, idempotency, request), {
@@ -48,7 +49,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         example: EXAMPLES.postMessage,
         body: inputs.MessageSave,
         answers: { 201: answers.MessageCreatedAnswer, 200: answers.MessageSavedAnswer },
-        refusals: ['message_not_found', 'message_changed', 'message_name_taken', 'insufficient_scope'],
+        refusals: [UNKNOWN_MESSAGE, 'message_changed', 'message_name_taken', NOT_MANAGING],
       }),
     })
     .get('/messages/:message', ({ request, params }) => show(deps, request, params.message), {
@@ -60,7 +61,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         parameters: [MESSAGE_IN_PATH],
         query: AppQuery,
         answers: { 200: answers.MessageFoundAnswer },
-        refusals: ['message_not_found', 'insufficient_scope'],
+        refusals: [UNKNOWN_MESSAGE, NOT_MANAGING],
       }),
     })
     .get('/messages/:message/preview', ({ request, params }) => preview(deps, request, params.message), {
@@ -73,7 +74,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         parameters: [MESSAGE_IN_PATH],
         query: inputs.PreviewQuery,
         answers: { 200: answers.PreviewAnswer },
-        refusals: ['message_not_found', 'contact_not_found', 'insufficient_scope'],
+        refusals: [UNKNOWN_MESSAGE, UNKNOWN_PERSON, NOT_MANAGING],
       }),
     })
     .get('/messages/:message/simulation', ({ request, params }) => simulate(deps, request, params.message), {
@@ -86,7 +87,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         parameters: [MESSAGE_IN_PATH],
         query: inputs.SimulationQuery,
         answers: { 200: answers.SimulationAnswer },
-        refusals: ['message_not_found', 'contact_not_found', 'insufficient_scope'],
+        refusals: [UNKNOWN_MESSAGE, UNKNOWN_PERSON, NOT_MANAGING],
       }),
     })
     .get('/messages/:message/explanation', ({ request, params }) => explain(deps, request, params.message), {
@@ -98,7 +99,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         parameters: [MESSAGE_IN_PATH],
         query: inputs.ExplanationQuery,
         answers: { 200: answers.ExplanationAnswer },
-        refusals: ['message_not_found', 'contact_not_found', 'insufficient_scope'],
+        refusals: [UNKNOWN_MESSAGE, UNKNOWN_PERSON, NOT_MANAGING],
       }),
     })
     .post('/messages/status', ({ request }) => setStatus(deps, idempotency, request), {
@@ -110,7 +111,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         example: EXAMPLES.postStatus,
         body: inputs.MessageStatusInput,
         answers: { 200: answers.MessageStatusAnswer },
-        refusals: ['message_not_found', 'message_changed', 'insufficient_scope'],
+        refusals: [UNKNOWN_MESSAGE, 'message_changed', NOT_MANAGING],
       }),
     })
     .post('/messages/test', ({ request }) => test(deps, request), {
@@ -121,7 +122,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         example: EXAMPLES.postTest,
         body: inputs.MessageTestInput,
         answers: { 200: answers.TestAnswer },
-        refusals: ['message_not_found', 'contact_not_found', 'insufficient_scope'],
+        refusals: [UNKNOWN_MESSAGE, UNKNOWN_PERSON, NOT_MANAGING],
         takesKey: false,
       }),
     })

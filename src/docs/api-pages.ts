@@ -96,7 +96,7 @@ const versionsIn = (description: string): string =>
 
 /** The general part of openapi.json says it too. */
 export const CHECK_ORDER =
-  "A request is checked in this order: key (401), type and size (415, 413), fields (400), app (404), limit (429), person or delivery (404), plan (403). Requests that fail before the limit don't count towards it."
+  "A request is checked in this order: key (401), scope (403), type and size (415, 413), fields (400), app (404), limit (429), person or delivery (404), plan (403). Requests that fail before the limit don't count towards it."
 
 const overview = ({ version, description }: ApiDescription['info'], rows: string[], common: Failures): string =>
   `${[

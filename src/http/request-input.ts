@@ -56,7 +56,7 @@ function admit(deps: Dependencies, request: Request, need: Need, access: Access 
   return { access }
 }
 
-const NOT_MANAGING = refuse('insufficient_scope', {
+export const NOT_MANAGING = refuse('insufficient_scope', {
   message: 'This call requires a key with scope `manage`. Create one on the API keys page.',
 })
 

@@ -71,13 +71,13 @@ const HOOK_AGE_MS = 5 * MINUTE_MS
 /** For providers that repeat a webhook with its first signature while they get no answer. */
 export const REPEATED_AGE_MS = DAY_MS
 
-const OLD = refuse('signature_expired', {
+export const SIGNATURE_EXPIRED = refuse('signature_expired', {
   message: "This webhook was signed too long ago, or in the future. Check the server's clock.",
 })
 
 /** The time is known only to those who know the secret, so its age may be revealed. */
 export const verifyAge = (signedAt: number, at: number, mostMs = HOOK_AGE_MS): Refusal | null =>
-  at - signedAt <= mostMs && signedAt - at <= HOOK_AGE_MS ? null : OLD
+  at - signedAt <= mostMs && signedAt - at <= HOOK_AGE_MS ? null : SIGNATURE_EXPIRED
 
 /** https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html#bounce-types */
 const OF_CONTENT: readonly unknown[] = ['ContentRejected', 'AttachmentRejected', 'MessageTooLarge']

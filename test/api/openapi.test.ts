@@ -253,6 +253,24 @@ describe('each call', () => {
       if (!ofNoCall.includes(code)) expect(said).toContain(`\`${errorCode(code)}\`: `)
     }
   })
+
+  test('describes refusals as the call answers them', () => {
+    const saidOf = (name: string, status: string): unknown =>
+      operations.find(([one]) => one === name)?.[1].responses[status]?.description
+    expect(saidOf(`POST ${MESSAGES}`, '403')).toContain(
+      '`insufficient_scope`: This call requires a key with scope `manage`.',
+    )
+    expect(saidOf(`GET ${CONTACTS}`, '404')).toContain(
+      '`contact_not_found`: This app has no person with this email. Check',
+    )
+    expect(saidOf(`POST ${SEND}`, '404')).toContain('Send `createContact: true` to add the person.')
+    expect(saidOf(`POST ${DELIVERIES}/cancel`, '409')).toContain('`delivery_in_use`: This email is no longer waiting')
+    expect(saidOf('POST /c', '413')).toBe('`too_large`: The body is too large. Send at most 32 KB.')
+    expect(saidOf(`POST ${BOUNCES}`, '413')).toBe('`too_large`: The report is too large. Send at most 16 KB.')
+    expect(saidOf('POST /hooks/{provider}/{app}', '401')).toContain(
+      '`signature_expired`: This webhook was signed too long',
+    )
+  })
 })
 
 test('a validator of OpenAPI finds nothing wrong', async () => {
