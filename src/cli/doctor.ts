@@ -9,7 +9,7 @@ export const doctor: Command = {
     ...DATA,
     ...optionOf('baseUrl'),
     ...optionOf('trustedProxies'),
-    offline: { type: 'boolean', meaning: 'Makes no network calls.' },
+    offline: { type: 'boolean', meaning: 'Makes no network calls, except to PostgreSQL.' },
     ...JSON_OUTPUT,
   },
   run: async (given, env) => {
@@ -20,7 +20,7 @@ export const doctor: Command = {
     const { examine, printFindings } = await import('./examine.ts')
     const examined = await examine(config, { isOffline: given.isSet('offline') })
     const { isOk, summary } = examined
-    console.log(given.isSet('json') ? printResult(examined, true) : printFindings(examined))
+    console.log(given.isSet('json') ? printResult(examined, true) : printFindings(examined, config.database === null))
     if (!isOk) throw new CommandRefused(summary)
   },
 }

@@ -247,14 +247,15 @@ const isClockSynchronized = async (): Promise<boolean | null> =>
 
 const SIGNS: Record<Finding['state'], string> = { good: 'ok', caution: 'advice', bad: 'PROBLEM', unknown: 'unknown' }
 
-/** With problems, the command's last line is the summary. */
-export function printFindings({ findings, isOk, summary, called }: Examined): string {
+/** With problems, the command's last line is the summary. `isLocal`: the data is in a folder, not in PostgreSQL. */
+export function printFindings({ findings, isOk, summary, called }: Examined, isLocal: boolean): string {
   const width = Math.max(...findings.map(({ check }) => check.length))
   const indent = ' '.repeat(SIGNS.bad.length + width + 4)
   const lines = findings.flatMap(({ check, state, text, fix }) => [
     `${SIGNS[state].padEnd(SIGNS.bad.length)}  ${check.padEnd(width)}  ${text}`,
     ...(fix === null ? [] : [`${indent}Fix: ${fix}`]),
   ])
-  const calls = called.length === 0 ? 'No network calls were made.' : `Network calls: ${called.join(', ')}.`
+  const all = isLocal ? called : ['PostgreSQL', ...called]
+  const calls = all.length === 0 ? 'No network calls were made.' : `Network calls: ${all.join(', ')}.`
   return [...lines, '', ...(isOk ? [summary] : []), calls].join('\n')
 }

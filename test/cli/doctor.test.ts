@@ -13,7 +13,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { Examined } from '../../src/cli/examine.ts'
+import { type Examined, printFindings } from '../../src/cli/examine.ts'
 import { startMailServer } from '../mail/mail-server.ts'
 import { isOnPostgres } from '../postgres/test-databases.ts'
 import { eventpost, makeFolder, setUp, startServer } from './process.ts'
@@ -39,6 +39,14 @@ describe('eventpost doctor', () => {
     expect([found.code, found.called, badOf(found)]).toEqual([0, [], []])
     // as root's, it would keep the server's user from starting
     expect(existsSync(join(data, 'serve.lock'))).toBe(false)
+  })
+
+  test('counts PostgreSQL as a network call', () => {
+    const finding = { check: 'Disk', state: 'good', text: 'Enough.', fix: null } as const
+    const examined: Examined = { isOk: true, summary: 'No problems found.', findings: [finding], called: [] }
+    expect(printFindings(examined, true)).toEndWith('\nNo network calls were made.')
+    expect(printFindings(examined, false)).toEndWith('\nNetwork calls: PostgreSQL.')
+    expect(printFindings({ ...examined, called: ['example.com'] }, false)).toEndWith('PostgreSQL, example.com.')
   })
 
   test.skipIf(isOnPostgres)('exits 1 with a line on stderr if there are problems, and changes nothing', async () => {
