@@ -73,7 +73,7 @@ describe('each state has a short text', () => {
   test("what the mail server's reply says, as on the page of the email", () => {
     const record = JSON.stringify({ at: 1, verdicts: [], reply: '554 5.7.26' })
     const failed = { ...deliveryOf({ state: 'failed', reason: 'smtp_554' }), record }
-    expect(shortenDelivery(failed).words).toBe('SPF, DKIM, DMARC failed')
+    expect(shortenDelivery(failed).words).toBe('SPF, DKIM or DMARC failed')
   })
 
   test('who opened the result before it was due, and when', () => {
