@@ -89,7 +89,7 @@ const OUTAGES: Record<MailOutage['how'], OutageText> = {
   },
   unconfirmed: {
     title: (name) => `The mail server ${name} doesn't confirm emails`,
-    what: "Emails are sent to it, but it doesn't respond. They may have arrived, so they become Unknown and aren't sent again, except for messages that are set to resend.",
+    what: "Emails are sent to it, but it doesn't respond. They may have arrived, so they become Unknown and aren't sent again, unless their message resends unconfirmed emails.",
     fix: "Check the mail server's log, or restart it. Then check the emails under Deliveries, Unknown.",
   },
   refused: {
