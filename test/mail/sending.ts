@@ -1,14 +1,24 @@
 import { createApp } from '../../src/accounts/accounts.ts'
 import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
 import type { DeliveryRow, MailSettings, MessageContent } from '../../src/store/message-types.ts'
+import type { Store } from '../../src/store/store.ts'
 import type { Dial } from '../../src/mail/dial.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { useClosing } from '../closing.ts'
-import { createTestServer, EVENTS, inTurns, LOOPBACK_HOSTS, type Options } from '../helper.ts'
+import {
+  createTestSender,
+  createTestServer,
+  EVENTS,
+  inTurns,
+  LOOPBACK_HOSTS,
+  type Options,
+  type TestServer,
+  useSharedServer,
+} from '../helper.ts'
 import { isOnPostgres } from '../postgres/test-databases.ts'
-import { type Behaviour, startMailServer } from './mail-server.ts'
+import { type Behaviour, type MailServer, startMailServer } from './mail-server.ts'
 
 export const CONTENT: MessageContent = {
   trigger: { event: 'results_ready' },
@@ -27,15 +37,25 @@ export const AT_ONCE = isOnPostgres ? 10 : undefined
 
 export type Sending = Awaited<ReturnType<typeof startSending>>
 
+type Mail = Partial<SenderDependencies>
+
 export async function startSending(
   content: Partial<MessageContent> = {},
   behaviour: Behaviour = {},
-  mail: Partial<SenderDependencies> = {},
+  mail: Mail = {},
   options: Pick<Options, 'fetchSns'> = {},
 ) {
   const server = await startMailServer(behaviour)
-  const defaults = { smtpUrl: server.url, from: 'Demo <hello@first.example>' }
-  const service = await createTestServer({ ...options, mail: { defaults, privateHosts: LOOPBACK_HOSTS, ...mail } })
+  return sendFrom(await createTestServer({ ...options, mail: mailOf(server, mail) }), server, content)
+}
+
+const mailOf = (server: MailServer, mail: Mail): Mail => ({
+  defaults: { smtpUrl: server.url, from: 'Demo <hello@first.example>' },
+  privateHosts: LOOPBACK_HOSTS,
+  ...mail,
+})
+
+async function sendFrom(service: TestServer, server: MailServer, content: Partial<MessageContent>) {
   const { store } = service.parts()
   await service.setPlan({ eventsPerHour: 1e9 })
   const [app] = await store.listApps(service.first.accountId)
@@ -82,6 +102,38 @@ export async function startSending(
 export function useSending() {
   const keep = useClosing()
   return async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
+}
+
+/**
+ * As `startSending`, on one server for the tests of a file. Each has an account, a mail server and a sender of its own,
+ * which leaves the emails of earlier tests. API calls use the server's own sender. All tests have the same second account.
+ */
+export function useSharedSending() {
+  const keep = useClosing()
+  const openServer = useSharedServer({ mail: { privateHosts: LOOPBACK_HOSTS } })
+  return async (
+    content: Partial<MessageContent> = {},
+    behaviour: Behaviour = {},
+    mail: Mail = {},
+  ): Promise<Sending> => {
+    const server = await startMailServer(behaviour)
+    const service = await openServer()
+    const parts = service.parts()
+    const store = await withoutEarlier(parts.store)
+    const sender = createTestSender({ store, clock: service.clock }, mailOf(server, mail))
+    const own = { ...service, parts: () => ({ ...parts, store, mailer: sender }), sender: () => sender }
+    return keep(await sendFrom(own, server, content))
+  }
+}
+
+/** For a sender that claims no emails of apps that have some now. */
+async function withoutEarlier(store: Store): Promise<Store> {
+  const earlier = await store.listDueApps({ now: Number.MAX_SAFE_INTEGER })
+  return {
+    ...store,
+    listDueApps: async (input) => (await store.listDueApps(input)).filter((appId) => !earlier.includes(appId)),
+    claimDeliveries: (input) => store.claimDeliveries({ ...input, skipApps: [...input.skipApps, ...earlier] }),
+  }
 }
 
 /** Gives up after a few seconds instead of a minute. */
@@ -132,8 +184,8 @@ export async function findSecondPause({ store, sender, second }: Sending) {
   return app ? sender().findPause(app, await store().mailSettings(app.id)) : undefined
 }
 
-/** Of days: on PostgreSQL, a look for due emails takes longer than on SQLite. */
-export const LONG_STEP = isOnPostgres ? 15 * MINUTE : MINUTE
+/** Of days: a look for due emails takes longer than the time between two. */
+export const LONG_STEP = 15 * MINUTE
 
 /** Moves the clock step by step and sends what is due. */
 export async function live(sending: Sending, ms: number, step = MINUTE): Promise<void> {
