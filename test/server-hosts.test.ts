@@ -1,9 +1,6 @@
 /** Who calls by no name, or by one that cannot be: health checks over HTTP/1.0, and whoever tries what happens. */
-import { describe, expect, test } from 'bun:test'
-import { useClosing } from './closing.ts'
-import { createTestServer, EVENTS } from './helper.ts'
-
-const keep = useClosing()
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestServer, EVENTS, type TestServer } from './helper.ts'
 
 describe('a request with a missing or invalid Host', () => {
   const HOSTS = [null, '', 'a/b', 'a?b', 'a#b', 'a.example, b.example', 'a:99999', '[::1', '1.2.3.999', 'a%zz']
@@ -25,15 +22,20 @@ describe('a request with a missing or invalid Host', () => {
   const headOf = (method: string, path: string, host: string | null): string =>
     host === null ? `${method} ${path} HTTP/1.0\r\n` : `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\n`
 
+  let one: TestServer
+  let http: ReturnType<typeof Bun.serve>
+  beforeAll(async () => {
+    one = await createTestServer()
+    http = Bun.serve({ port: 0, hostname: '127.0.0.1', development: false, fetch: (request) => one.send(request) })
+  })
+  afterAll(async () => {
+    await http.stop(true)
+    await one.close()
+  })
+
   test.each(HOSTS)('reaches its route, is counted and is let go: %p', async (host) => {
-    const one = keep(await createTestServer())
-    const http = keep({
-      serve: Bun.serve({ port: 0, hostname: '127.0.0.1', development: false, fetch: (request) => one.send(request) }),
-      async close() {
-        await this.serve.stop(true)
-      },
-    })
-    const port = http.serve.port ?? 0
+    const port = http.port ?? 0
+    const before = one.logged().length
     const key = `Authorization: Bearer ${one.first.apiKey}\r\nContent-Type: application/json\r\n`
     const statusOf = async (...given: Parameters<typeof ask>) => (await ask(...given)).split(' ')[1]
     const said = [
@@ -47,7 +49,7 @@ describe('a request with a missing or invalid Host', () => {
       await statusOf(port, `${headOf('GET', '/hooks/bounces/x', host)}Accept: text/html\r\n`),
     ]
     expect(said).toEqual(['200', '202', '404', '405'])
-    const lines = one.logged().trim().split('\n')
+    const lines = one.logged().slice(before).trim().split('\n')
     expect(lines.map((line) => JSON.parse(line).status)).toEqual([200, 202, 404, 405])
     expect(await statusOf(port, headOf('GET', '/sign-in', host))).toBe('403')
   })

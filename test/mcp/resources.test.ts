@@ -33,15 +33,28 @@ test('serve openapi.json by call, within the size of a result', async () => {
   expect(Buffer.byteLength(JSON.stringify(list))).toBeLessThanOrEqual(RESULT_BYTES)
   const found: OpenApi['paths'] = {}
   const schemas: Record<string, object> = {}
+  const parts: OpenApi[] = []
   for (const { operationId } of Object.values<OpenApi['paths'][string]>(list.paths).flatMap(Object.values)) {
     const { text = '' } = (await read(`eventpost://openapi/${operationId}`)) ?? {}
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(RESULT_BYTES)
     const part = JSON.parse(text) as OpenApi
-    await SwaggerParser.validate(JSON.parse(JSON.stringify({ ...part, info: { title: 'x', version: '1' } })))
+    parts.push(part)
+    for (const [, reference = ''] of text.matchAll(/"\$ref":"([^"]+)"/g)) {
+      const [, name = reference] = /^#\/components\/schemas\/(\w+)$/.exec(reference) ?? []
+      expect([operationId, name, part.components.schemas[name] ?? null]).toEqual([
+        operationId,
+        name,
+        components.schemas[name],
+      ])
+    }
     for (const [path, methods] of Object.entries(part.paths)) found[path] = { ...found[path], ...methods }
     Object.assign(schemas, part.components.schemas)
   }
   expect([found, schemas]).toEqual([paths, components.schemas])
+  // each has the same around its paths and schemas, and openapi.test.ts validates all of those
+  const around = ({ paths: _, components: { schemas: __, ...more }, ...rest }: OpenApi) => ({ ...rest, more })
+  for (const part of parts) expect(around(part)).toEqual({ openapi: rest.openapi, more: {} })
+  await SwaggerParser.validate(JSON.parse(JSON.stringify({ ...parts[0], info: { title: 'x', version: '1' } })))
 })
 
 test('serve the setup status like the tool', async () => {

@@ -120,7 +120,7 @@ describe('an older schema', () => {
   const backup = (): string => `${databasePath(folder)}.before-${version}`
 
   beforeEach(() => {
-    const db = openDatabase(folder)
+    const db = databases.open()
     db.run(`INSERT INTO install (name, value) VALUES ('old', 'kept')`)
     db.close()
   })
