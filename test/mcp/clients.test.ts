@@ -12,10 +12,10 @@ const MAIL_FROM = ['--mail-from', 'Demo <hello@app.example.com>']
 const CLIENTS_MS = 120_000
 
 /**
- * Nothing, texts, a flag and objects: the Inspector starts for each call, and the SDK's client, which it is made of, calls
- * every tool. `bun run mcp-clients` calls every tool with it.
+ * Nothing, then texts, a flag and an object: the Inspector starts for each call, and the SDK's client, which it is made of,
+ * calls every tool. `bun run mcp-clients` calls every tool with it.
  */
-const INSPECTED = ['get_key_info', 'get_contact', 'send_event', 'save_message_draft']
+const INSPECTED = ['get_key_info', 'send_event']
 
 const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 

@@ -176,7 +176,7 @@ describe('writes planned together', () => {
           many.close()
         }
       }),
-      { numRuns: Number(process.env.PLANNED_STORIES ?? (isLong ? 60 : 30)) },
+      { numRuns: Number(process.env.PLANNED_STORIES ?? (isLong ? 60 : 15)) },
     )
   })
 
@@ -239,7 +239,7 @@ describe('writes planned together', () => {
         one.close()
         many.close()
       }),
-      { numRuns: 20 },
+      { numRuns: isLong ? 20 : 8 },
     )
   })
 

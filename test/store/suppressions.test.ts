@@ -1,6 +1,6 @@
 /** Who is not written to is found by address, and kept without it. */
 import type { Database } from 'bun:sqlite'
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { createComparing } from '../../src/store/compared-people.ts'
