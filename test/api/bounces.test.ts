@@ -1,20 +1,20 @@
 import { withSql } from '../data-folder.ts'
 import { countsTableOf } from '../postgres/test-databases.ts'
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { REPORT_AGE_MS } from '../../src/people/bounces.ts'
 import { publicId } from '../../src/core/ids.ts'
 import { DAY, MINUTE } from '../durations.ts'
-import { type Sending, startSending } from '../mail/sending.ts'
+import { type Sending, useSharedSending } from '../mail/sending.ts'
 
 const SECRET = 'a-secret-for-reports'
 
+const openSending = useSharedSending()
 let sending: Sending
 beforeEach(async () => {
-  sending = await startSending()
+  sending = await openSending()
   await sending.setSettings({ bounceSecret: SECRET })
 })
-afterEach(() => sending.close())
 
 const NO_EMAIL_SENT = {
   field: 'email',
@@ -76,8 +76,7 @@ describe('a report by the address', () => {
   const days = () => sending.store().listMailDays(sending.app.id, 0)
 
   test('is about the newest email to it, once', async () => {
-    await sending.close()
-    sending = await startSending({ again: { everyHours: 24 } })
+    sending = await openSending({ again: { everyHours: 24 } })
     await sending.setSettings({ bounceSecret: SECRET })
     await sendOne()
     sending.clock.tick(2 * DAY)

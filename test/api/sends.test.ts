@@ -4,7 +4,7 @@ import { publicId } from '../../src/core/ids.ts'
 import { isRefusal } from '../../src/core/refusals.ts'
 import { listDeliveries } from '../../src/deliveries/delivery-lists.ts'
 import { API, type Given } from '../helper.ts'
-import { type Sending, startSending } from '../mail/sending.ts'
+import { type Sending, useSending, useSharedSending } from '../mail/sending.ts'
 import { recordOf } from '../messaging.ts'
 import { codeOf, usedUp } from './expected.ts'
 
@@ -23,13 +23,14 @@ const VALUES = { number: 'R-7', total: '29 *dollars*', url: 'https://first.examp
 const OWN = { subject: 'Reset {{ event.app }}', body: '[Choose a password]({{ event.url }})', properties: {} }
 const RESET = { ...OWN, properties: { app: 'your password', url: 'https://first.example/reset?token=a' } }
 
+const openSending = useSharedSending()
+const startSending = useSending()
 let sending: Sending
 let receipt: { id: number }
 beforeEach(async () => {
-  sending = await startSending({ trigger: { event: 'other' } })
+  sending = await openSending({ trigger: { event: 'other' } })
   receipt = await save('Receipt')
 })
-afterEach(() => sending.close())
 
 const by = () => ({ accountId: sending.app.accountId, appId: sending.app.id, actor: 'test', at: sending.clock.now() })
 
@@ -257,7 +258,6 @@ describe('is refused, and sends nothing,', () => {
   })
 
   test('if the app has no sender address', async () => {
-    await sending.close()
     sending = await startSending({}, {}, { defaults: { smtpUrl: null, from: '' } })
     await expectField(RESET, 'fromEmail', 'This app has no sender address. Add one on its Sender page.')
   })
@@ -365,6 +365,8 @@ describe('an Idempotency-Key', () => {
   })
 
   test('survives a restart', async () => {
+    sending = await startSending({ trigger: { event: 'other' } })
+    receipt = await save('Receipt')
     const first = await sendReceipt({}, { headers })
     await sending.restart()
     expect((await sendReceipt({}, { headers })).body).toEqual(first.body)
@@ -398,7 +400,6 @@ test('another account finds neither the app nor the message', async () => {
 })
 
 test('captured without a mail server, and can be read and sent later', async () => {
-  await sending.close()
   sending = await startSending({}, {}, { defaults: { smtpUrl: null, from: 'Demo <hello@first.example>' } })
   const { body } = await send(RESET)
   await sending.sendDue()
@@ -410,7 +411,6 @@ test('captured without a mail server, and can be read and sent later', async () 
 
 test('a resend by a member keeps the text', async () => {
   let isFailing = true
-  await sending.close()
   sending = await startSending({}, { recipient: () => (isFailing ? 554 : 'accept') })
   await send(RESET)
   await sending.sendDue()

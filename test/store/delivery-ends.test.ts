@@ -3,19 +3,16 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { databasePath } from '../../src/store/engine/database.ts'
 import type { Again, MailSettings, MessageContent } from '../../src/store/message-types.ts'
-import { useClosing } from '../closing.ts'
 import { DAY, HOUR } from '../helper.ts'
-import type { Behaviour, Doing } from '../mail/mail-server.ts'
-import { CONTENT, live, MINUTE, type Sending, startSending } from '../mail/sending.ts'
+import type { Doing } from '../mail/mail-server.ts'
+import { CONTENT, live, MINUTE, type Sending, useSending, useSharedSending } from '../mail/sending.ts'
 
-const keep = useClosing()
+const start = useSharedSending()
+const startAlone = useSending()
 const ADA = 'ada@example.com'
 /** It is Friday noon: what is not sent by now waits until Monday. */
 const MORNINGS = { days: [1, 2, 3, 4, 5], from: '09:00', until: '12:01' }
 const DAILY: Partial<MessageContent> = { again: { everyHours: 24 } }
-
-const start = async (content: Partial<MessageContent>, behaviour: Behaviour = {}): Promise<Sending> =>
-  keep(await startSending(content, behaviour))
 
 /** The first mail meets this at its final dot, and two minutes go by; all others are taken. */
 async function startWith(
@@ -130,7 +127,7 @@ describe('at most every N hours: the next email may start', () => {
 })
 
 test('a delivery whose message is missing ends and blocks no other', async () => {
-  const sending = await start({})
+  const sending = await startAlone({})
   const db = new Database(databasePath(sending.folder))
   db.run(
     `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at, due_at,

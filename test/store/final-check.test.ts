@@ -5,13 +5,12 @@ import type { Provider } from '../../src/mail/provider.ts'
 import type { MailSettings, MessageContent, MessageStatus, Rule } from '../../src/store/message-types.ts'
 import type { AppSettings } from '../../src/store/types.ts'
 import { leave, page, report, send } from '../api/reports.ts'
-import { useClosing } from '../closing.ts'
 import { CONTACTS, EVENTS, HOUR } from '../helper.ts'
 import { recordOf } from '../messaging.ts'
 import type { Doing } from '../mail/mail-server.ts'
-import { CONTENT, RESULTS, type Sending, startSending } from '../mail/sending.ts'
+import { CONTENT, RESULTS, type Sending, useSharedSending } from '../mail/sending.ts'
 
-const keep = useClosing()
+const openSending = useSharedSending()
 const ADA = 'ada@example.com'
 
 const byOf = ({ app, clock }: Sending) => ({
@@ -36,7 +35,7 @@ type Given = { content?: Partial<MessageContent>; settings?: Partial<MailSetting
 /** A person who was there and left; while an email to them waits for its hand-over to be saved, something happens. */
 async function startWith(happens: Happens, { content, settings = {}, recipient }: Given = {}): Promise<Sending> {
   const behaviour = recipient && { recipient: (): Doing => (recipient(sending), 'accept') }
-  const sending: Sending = keep(await startSending(content, behaviour))
+  const sending: Sending = await openSending(content, behaviour)
   const store = sending.store()
   const { markHanded } = store
   let hasHappened = false
@@ -123,7 +122,7 @@ describe('nothing is handed over if this happens while the email is on its way',
 
   test('the account loses the sender domain', async () => {
     const domain = 'news.example'
-    const sending = keep(await startSending())
+    const sending = await openSending()
     await sending.setSettings({ fromEmail: `hello@${domain}` })
     const store = sending.store()
     await store.bindSenderDomain({ ...byOf(sending), domain, proof: 'operator' })
@@ -165,7 +164,7 @@ describe('nothing is handed over if this happens while the email is on its way',
       },
       close: () => {},
     })
-    const sending: Sending = keep(await startSending({}, {}, { createProvider }))
+    const sending: Sending = await openSending({}, {}, { createProvider })
     for (const email of [ADA, 'bob@example.com']) await sending.sendEvent(email)
     await sending.sendDue()
     expect(await sending.states()).toEqual({ 'deferred: smtp_421': 1, 'deferred: server_paused': 1 })
@@ -270,7 +269,7 @@ describe('an email is sent', () => {
 describe('of several emails to one person decided at the same time', () => {
   /** One of a version that came once per result, one of the version of now: their keys do not stand in each other's way. */
   async function startTwo(wait: MessageContent['wait']): Promise<Sending> {
-    const sending = keep(await startSending({ again: { once: 'property', property: 'n' }, wait }))
+    const sending = await openSending({ again: { once: 'property', property: 'n' }, wait })
     await sending.sendEvent(ADA, { ...RESULTS, n: 1 })
     await change(sending, { again: { everyHours: 24 }, wait })
     await sending.sendEvent(ADA, { ...RESULTS, n: 2 })
@@ -314,7 +313,7 @@ describe('of several emails to one person decided at the same time', () => {
   })
 
   test('one is sent if the app sends one a day', async () => {
-    const sending = keep(await startSending({ again: { once: 'property', property: 'n' }, wait: { minutes: 60 } }))
+    const sending = await openSending({ again: { once: 'property', property: 'n' }, wait: { minutes: 60 } })
     await sending.setSettings({ perPersonDay: 1 })
     for (const n of [1, 2]) await sending.sendEvent(ADA, { ...RESULTS, n })
     expect(await handBoth(sending)).toEqual([{ isMarked: true }, { isMarked: false, because: 'perDay' }])
@@ -331,7 +330,7 @@ describe('of several emails to one person decided at the same time', () => {
 })
 
 test('an email is decided from scratch without the basis of its decision', async () => {
-  const sending = keep(await startSending({ onlyIf: [{ rule: 'tag', has: 'none' }] }))
+  const sending = await openSending({ onlyIf: [{ rule: 'tag', has: 'none' }] })
   const { store, clock } = sending
   await sending.sendEvent(ADA)
   const at = clock.now()
@@ -351,7 +350,7 @@ test('deliveries claimed together are decided as if claimed alone', async () => 
     { rule: 'notSeen', ifUnknown: 'send' },
     { rule: 'away', at: 'trigger', ifUnknown: 'skip' },
   ]
-  const sending = keep(await startSending({ onlyIf }))
+  const sending = await openSending({ onlyIf })
   const { store, clock, first, call } = sending
   await call('POST', CONTACTS, { body: { newsletter: first.appId, email: ADA } })
   await browse(sending, page('/home', 120_000), leave('/home', 60_000))

@@ -9,6 +9,7 @@ import { createSqliteSql } from '../../src/store/engine/sqlite-sql.ts'
 import { createResultReads } from '../../src/store/message-results.ts'
 import { DELIVERY_STATES } from '../../src/store/message-types.ts'
 import { DAY } from '../durations.ts'
+import { isLong } from '../long-form.ts'
 import { listTexts, useFolder } from './databases.ts'
 
 const folder = useFolder()
@@ -130,7 +131,7 @@ test('the kept counts are those of the deliveries', async () => {
       for (const one of changes) await apply(db, one)
       expect(kept(db)).toEqual(recount(db))
     }),
-    { numRuns: 300 },
+    { numRuns: isLong ? 300 : 100 },
   )
 })
 
