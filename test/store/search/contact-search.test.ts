@@ -17,6 +17,7 @@ import { MIGRATIONS } from '../../../src/store/engine/migrations/index.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
 import type { Job } from '../../../src/store/writes.ts'
 import { createRandom } from '../../random.ts'
+import { isLong } from '../../long-form.ts'
 import { useFolder } from '../databases.ts'
 import { AT, visitReportWrite, BY, contactWrite, DAY, eventWrite } from '../samples.ts'
 import { createSqliteSql } from '../../../src/store/engine/sqlite-sql.ts'
@@ -550,7 +551,7 @@ test('whatever is asked, long lists answer like short ones', async () => {
   }
   await index()
   const maybe = <One>(one: One): One | null => (random.next() < 0.4 ? one : null)
-  for (let round = 0; round < 150; round++) {
+  for (let round = 0; round < (isLong ? 150 : 50); round++) {
     const filter: PeopleFilter = {
       search: maybe(['ann', 'anna', 'ottO', 'b'][random.below(4)] ?? ''),
       tag: maybe(tags[random.below(3)] ?? ''),
