@@ -104,13 +104,13 @@ export async function openTestStore(folder: string, options: Omit<OpenOptions, '
 export const hasTestDatabase = async (folder: string): Promise<boolean> =>
   isOnPostgres ? await hasDatabaseOf(folder) : existsSync(databasePath(folder))
 
+export type Begin<T> = (folder?: string) => Promise<{ folder: string; begun: T }>
+
 /**
  * Folders, new ones or those that are given, whose databases begin with what `begin` wrote: it runs once in a process, then
  * each folder gets a copy.
  */
-export function createBeginnings<T>(
-  begin: (folder: string) => Promise<T>,
-): (folder?: string) => Promise<{ folder: string; begun: T }> {
+export function createBeginnings<T>(begin: (folder: string) => Promise<T>): Begin<T> {
   const make = async () => {
     const folder = await makeDataFolder()
     const begun = await begin(folder)
@@ -157,7 +157,11 @@ type CopyTo = (folder: string) => Promise<void>
 function copyFile(from: string): CopyTo {
   const bytes = readFileSync(databasePath(from))
   rmSync(from, { recursive: true })
-  return async (folder) => writeFileSync(databasePath(folder), bytes, { mode: 0o600 })
+  return async (folder) => {
+    const path = databasePath(folder)
+    // not cut off: connections that have it open know its length
+    writeFileSync(path, bytes, { mode: 0o600, flag: existsSync(path) ? 'r+' : 'w' })
+  }
 }
 
 /** The first stays as long as the process, for the copies. */

@@ -8,7 +8,7 @@ import { startSession } from '../../src/dashboard/access/session-start.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { setFacts } from '../../src/http/request-facts.ts'
 import { createBeginnings, openTestStore } from '../data-folder.ts'
-import { attributesOf, NOW, openPages, type Pages, SAME_ORIGIN } from './pages.ts'
+import { attributesOf, NOW, openBegun, openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 
 export const PASSWORD = 'correct horse battery'
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
@@ -101,11 +101,12 @@ export async function openAccount({
   appName,
   ...options
 }: Parameters<typeof openPages>[0] & { appName?: string } = {}) {
-  const made = appName === undefined ? await begin() : null
-  const pages = await openPages({ ...options, folder: made?.folder })
+  const made =
+    appName === undefined ? await openBegun(begin, options) : { pages: await openPages(options), begun: null }
+  const { pages } = made
   const maker = () => ({ store: pages.store, now: pages.clock.now(), actor: 'test' })
   const hash = await passwordHash
-  const begun = made?.begun ?? (await addAccount(maker(), OWNER, appName ?? ''))
+  const begun = made.begun ?? (await addAccount(maker(), OWNER, appName ?? ''))
   return {
     ...pages,
     begun,

@@ -1,10 +1,7 @@
 /** Shared: a dashboard server with a store in its own folder. */
 import { expect } from 'bun:test'
-import { rmSync } from 'node:fs'
-import { Elysia } from 'elysia'
 import { createAccess } from '../../src/accounts/access.ts'
 import { createNotes } from '../../src/events/activation.ts'
-import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { createFeed } from '../../src/events/feed.ts'
 import { createCallLog } from '../../src/accounts/call-log.ts'
 import { createRequestLog } from '../../src/http/request-log.ts'
@@ -16,8 +13,6 @@ import { createSignInNotes, type NoteSecurity } from '../../src/accounts/sign-in
 import { createSnippetLimits } from '../../src/visits/snippet-limits.ts'
 import type { Dependencies } from '../../src/dependencies.ts'
 import { setFacts } from '../../src/http/request-facts.ts'
-import { apiRoutes } from '../../src/api/index.ts'
-import { createDashboard } from '../../src/dashboard/index.ts'
 import type { DataLocation } from '../../src/core/data-location.ts'
 import { createTakeHook } from '../../src/mail/hooks.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
@@ -25,13 +20,12 @@ import type { ServerFacts } from '../../src/monitoring/installation.ts'
 import { createMonitor, type LoggedError } from '../../src/monitoring/monitor.ts'
 import { createWeeklySummaries } from '../../src/monitoring/weekly-summary.ts'
 import { createWebhook, type WebhookTarget } from '../../src/monitoring/webhook.ts'
-import { makeDataFolder, locationOf, openTestStore } from '../data-folder.ts'
+import { type Begin, createBeginnings, locationOf } from '../data-folder.ts'
 import { HOUR } from '../durations.ts'
 import { createTestSender, TEMPLATES, TEST_SERVER } from '../helper.ts'
+import { BASE, NOW, takeServer } from './server.ts'
 
-export const BASE = 'http://localhost:8080'
-export const NOW = Date.UTC(2026, 4, 3, 12)
-export const DAY = 86_400_000
+export { BASE, DAY, NOW, openApiOf } from './server.ts'
 
 export const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>'&lt;{{event.x}}</textarea></title>`
 
@@ -48,16 +42,19 @@ type Options = {
   errors?: LoggedError[]
   /** by default the folder */
   location?: DataLocation
-  /** by default a new one */
-  folder?: string
 }
 
-export const openApiOf = (parts: Dependencies) => apiRoutes(parts).openApi
+const beginEmpty = createBeginnings(async () => null)
 
-export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail, ...given }: Options = {}) {
-  const folder = given.folder ?? (await makeDataFolder())
-  const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
-  const store = await openTestStore(folder, { now: clock.now, rules: STORE_RULES })
+/** Pages of an installation without accounts. */
+export const openPages = async (options?: Options) => (await openBegun(beginEmpty, options)).pages
+
+/** Pages of an installation that has begun. */
+export async function openBegun<T>(
+  begin: Begin<T>,
+  { baseUrl = BASE, host, resolveTxt = async () => null, mail, ...given }: Options = {},
+) {
+  const { folder, clock, store, dashboard, begun, end } = await takeServer(begin, { baseUrl, host })
   const feed = createFeed({ store })
   const notes: SecurityNote[] = []
   const noteSecurity: NoteSecurity = (level, message, fields) => void notes.push({ level, message, ...fields })
@@ -104,15 +101,13 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     monitor: createMonitor(monitoring),
     weeklySummaries: createWeeklySummaries({ ...monitoring, unsubscribeKey: 'u' }),
   }
-  // few pages show it, and making it takes a sixth of opening them
-  const openApi = () => openApiOf(parts)()
-  const app = new Elysia({ normalize: false }).use(createDashboard({ ...parts, openApi, host }).app)
+  dashboard.use(parts)
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
     const request = new Request(`${baseUrl}${path}`, init)
     setFacts(request, { requestId: 'req_1', address: () => address })
-    return app.handle(request)
+    return dashboard.handle(request)
   }
-  return {
+  const pages = {
     ...parts,
     parts,
     folder,
@@ -133,10 +128,10 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
       handle(path, { method: 'POST', headers, body: new URLSearchParams(fields) }),
     close: async () => {
       parts.feed.end()
-      await store.close()
-      rmSync(folder, { recursive: true })
+      await end()
     },
   }
+  return { pages, begun }
 }
 
 export type Pages = Awaited<ReturnType<typeof openPages>>
