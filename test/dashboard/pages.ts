@@ -23,9 +23,10 @@ import { createWebhook, type WebhookTarget } from '../../src/monitoring/webhook.
 import { type Begin, createBeginnings, locationOf } from '../data-folder.ts'
 import { HOUR } from '../durations.ts'
 import { createTestSender, TEMPLATES, TEST_SERVER } from '../helper.ts'
-import { BASE, NOW, takeServer } from './server.ts'
+import { NOW, takeServer } from './server.ts'
 
-export { BASE, DAY, NOW, openApiOf } from './server.ts'
+export { DAY, NOW, openApiOf } from './server.ts'
+export const BASE = 'http://localhost:8080'
 
 export const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>'&lt;{{event.x}}</textarea></title>`
 

@@ -12,7 +12,6 @@ import type { Store } from '../../src/store/store.ts'
 import { type Begin, openTestStore } from '../data-folder.ts'
 import { isOnPostgres } from '../postgres/test-databases.ts'
 
-export const BASE = 'http://localhost:8080'
 export const NOW = Date.UTC(2026, 4, 3, 12)
 export const DAY = 86_400_000
 
@@ -20,6 +19,7 @@ export const openApiOf = (parts: Dependencies) => apiRoutes(parts).openApi
 
 export type Place = { baseUrl: string; host?: string }
 type Server = Awaited<ReturnType<typeof openServer>>
+type Dashboard = ReturnType<typeof createFollowing>
 
 /** The monotonic clock never goes back, even if the next test begins at `NOW` again. */
 function createClock() {
@@ -81,7 +81,7 @@ function createFollowing({ host }: Place) {
 /** Ids after this one would soon be of a later time than the next test's. */
 const isLate = (id: number): boolean => id >= (idAt(NOW) + idAt(NOW + 1)) / 2
 
-async function openServer(folder: string, dashboard: ReturnType<typeof createFollowing>) {
+async function openServer(folder: string, dashboard: Dashboard) {
   const { clock } = dashboard
   const ids = createIdSequence(clock.now)
   let lastId = 0
@@ -158,11 +158,18 @@ function createRewriting(folder: string) {
 
 type Reused = { server: Server; rewriting: ReturnType<typeof createRewriting> }
 
-const free = new Map<Begin<unknown>, Reused[]>()
+const free = new Map<string, Reused[]>()
+const begins: Begin<unknown>[] = []
+/** Servers of one kind begin with the same content, and are at the same place. */
+function kindOf(begin: Begin<unknown>, { baseUrl, host = '' }: Place): string {
+  if (!begins.includes(begin)) begins.push(begin)
+  return [begins.indexOf(begin), baseUrl, host].join(' ')
+}
+
 const folders = new Set<string>()
 process.on('exit', () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })))
 
-async function openReused<T>(begin: Begin<T>, dashboard = createFollowing({ baseUrl: BASE })) {
+async function openReused<T>(begin: Begin<T>, dashboard: Dashboard) {
   const { folder, begun } = await begin()
   folders.add(folder)
   return { reused: { server: await openServer(folder, dashboard), rewriting: createRewriting(folder) }, begun }
@@ -174,9 +181,9 @@ async function endReused({ server, rewriting }: Reused): Promise<void> {
   await server.end()
 }
 
-async function findReused<T>(begin: Begin<T>) {
-  const reused = free.get(begin)?.pop()
-  if (!reused) return openReused(begin)
+async function findReused<T>(begin: Begin<T>, place: Place) {
+  const reused = free.get(kindOf(begin, place))?.pop()
+  if (!reused) return openReused(begin, createFollowing(place))
   const { server, rewriting } = reused
   const again = server.isAhead() || rewriting.isAhead() ? null : await rewriting.rewrite(begin)
   if (again) return { reused, ...again }
@@ -184,8 +191,8 @@ async function findReused<T>(begin: Begin<T>) {
   return openReused(begin, server.dashboard)
 }
 
-async function takeReused<T>(begin: Begin<T>) {
-  const taken = await findReused(begin)
+async function takeReused<T>(begin: Begin<T>, place: Place) {
+  const taken = await findReused(begin, place)
   taken.reused.rewriting.renumber(begin)
   taken.reused.server.clock.startAgain()
   return taken
@@ -206,22 +213,23 @@ function createOwnStore(real: Store): { store: Store; end: () => Promise<void> }
   }
 }
 
-/** A server of the test's own where it needs another place, else one that other tests use after it. */
+/** A server that other tests use afterwards; on PostgreSQL, one of the test's own. */
 export async function takeServer<T>(begin: Begin<T>, place: Place) {
-  if (isOnPostgres || place.baseUrl !== BASE || place.host !== undefined) {
+  if (isOnPostgres) {
     const { folder, begun } = await begin()
     const { end, ...server } = await openServer(folder, createFollowing(place))
     return { ...server, begun, end }
   }
-  const { reused, begun } = await takeReused(begin)
+  const { reused, begun } = await takeReused(begin, place)
   const own = createOwnStore(reused.server.store)
+  const kind = kindOf(begin, place)
   return {
     ...reused.server,
     begun,
     store: own.store,
     async end(): Promise<void> {
       await own.end()
-      free.set(begin, [...(free.get(begin) ?? []), reused])
+      free.set(kind, [...(free.get(kind) ?? []), reused])
     },
   }
 }

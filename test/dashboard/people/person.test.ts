@@ -13,8 +13,6 @@ let pages: AccountPages
 let browser: Browser
 beforeEach(async () => {
   pages = await openAccount()
-  // ids are made by the clock of the machine
-  pages.clock.ms = Date.now()
   browser = await pages.signedIn()
 })
 afterEach(() => pages.close())
