@@ -1,21 +1,21 @@
 /** The way of a person who is added with consent pending, up to their first email. */
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { de } from '../../../src/accounts/texts/de.ts'
 import { versionOf } from '../../../src/accounts/opt-in.ts'
 import type { OptIn } from '../../../src/store/message-types.ts'
 import { CONTACTS, DAY, HOUR } from '../../helper.ts'
-import { RESULTS, type Sending, startSending } from '../../mail/sending.ts'
+import { RESULTS, type Sending, useSharedSending } from '../../mail/sending.ts'
 import { textOf } from '../pages.ts'
 
 const ADA = 'ada@example.com'
 const ON: OptIn = { isOn: true, days: null, storesIp: false, subject: null, body: null, button: null }
 
+const open = useSharedSending()
 let sending: Sending
 beforeEach(async () => {
-  sending = await startSending({ again: { everyHours: 1 } })
+  sending = await open({ again: { everyHours: 1 } })
   await sending.setSettings({ optIn: ON, perPersonDay: null })
 })
-afterEach(() => sending.close())
 
 const add = (changes: object = {}) =>
   sending.call('POST', CONTACTS, {

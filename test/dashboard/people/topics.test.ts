@@ -1,20 +1,20 @@
 /** The way of a person who unsubscribes from one topic, by the link in its email. */
-import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { type Sending, startSending } from '../../mail/sending.ts'
+import { beforeEach, expect, test } from 'bun:test'
+import { type Sending, useSharedSending } from '../../mail/sending.ts'
 import { textOf } from '../pages.ts'
 
 const ADA = 'ada@example.com'
 
+const open = useSharedSending()
 let sending: Sending
 beforeEach(async () => {
-  sending = await startSending({ again: { everyHours: 1 }, topic: 'Tips' })
+  sending = await open({ again: { everyHours: 1 }, topic: 'Tips' })
   await sending.setSettings({ perPersonDay: null })
   const by = { accountId: sending.app.accountId, appId: sending.app.id, actor: 'test', at: sending.clock.now() }
   const content = { trigger: { event: 'results_ready' }, mail: { subject: 'News', body: 'News' } }
   const other = { ...content, topic: 'News', again: { everyHours: 1 } }
   await sending.store().saveMessages({ ...by, drafts: [{ id: null, name: 'Other', status: 'live', content: other }] })
 })
-afterEach(() => sending.close())
 
 const get = (url: string) => sending.send(new Request(url))
 const post = (url: string, fields: Record<string, string> = { 'List-Unsubscribe': 'One-Click' }) =>
