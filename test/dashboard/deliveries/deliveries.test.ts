@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
 import type { Sender } from '../../../src/mail/sender.ts'
-import { LOOPBACK_HOSTS } from '../../helper.ts'
+import { LOOPBACK_HOSTS, inTurns } from '../../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
 import { recordEvent } from '../events/recording.ts'
 import { MAIL, putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
@@ -198,7 +198,7 @@ describe('the deliveries', () => {
 
   test('page with their filter', async () => {
     await putMessage(pages, { app })
-    for (let i = 0; i < 120; i++) await sendEvent(pages, { app, email: `p${i}@example.com` })
+    await inTurns(120, (i) => sendEvent(pages, { app, email: `p${i}@example.com` }))
     const seen: string[] = []
     for (let query: string | undefined = '?state=pending'; query !== undefined;) {
       const html = await see(query)

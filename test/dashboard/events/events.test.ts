@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 import { type EventPages, leadOf, namesOf, openEvents } from './recording.ts'
+import { inTurns } from '../../helper.ts'
 
 let pages: EventPages
 beforeEach(async () => {
@@ -77,7 +78,7 @@ describe('the events', () => {
   })
 
   test('pages without gaps while new events arrive', async () => {
-    for (let i = 0; i < 120; i++) await pages.record({ name: `n${i}` })
+    await inTurns(120, (i) => pages.record({ name: `n${i}` }))
     const seen: string[] = []
     for (let query: string | undefined = ''; query !== undefined;) {
       const html = await pages.see(query)

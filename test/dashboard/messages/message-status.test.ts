@@ -4,6 +4,7 @@ import { publicId } from '../../../src/core/ids.ts'
 import { addDeliveries } from './result-rows.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, HOSTILE, textOf } from '../pages.ts'
+import { inTurns } from '../../helper.ts'
 
 const pages = useEditing()
 
@@ -26,10 +27,10 @@ describe('going live', () => {
     const body = '{{ contact.firstName }}: [See]({{ event.url }})'
     const mail = { 'mail.subject': 'S', 'mail.body': body, 'again.collect.minutes': '' }
     await pages.press(pages.path, 'save', mail)
-    for (let i = 0; i < 100; i++) {
+    await inTurns(100, (i) => {
       const properties = i < 12 ? {} : { headline: 'H', url: 'https://x' }
-      await pages.event({ email: `p${i}@example.com`, properties, firstName: i < 50 ? 'Ada' : undefined })
-    }
+      return pages.event({ email: `p${i}@example.com`, properties, firstName: i < 50 ? 'Ada' : undefined })
+    })
     const refused = await pages.press(pages.path, 'live')
     expect(refused.status).toBe(400)
     expect(await textOf(refused.html, '#refused')).toEqual(['Error: Nothing was saved. Fix 2 problems first.'])
@@ -110,7 +111,7 @@ describe('going live', () => {
   test('says how many events were checked if time ran out', async () => {
     const body = '{% for i in (1..900) %}{{ i }}{{ i }}{{ i }}{{ i }}{% endfor %}{{ event.x }}'
     await pages.press(pages.path, 'save', { 'mail.body': body, 'again.collect.minutes': '' })
-    for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com` })
+    await inTurns(300, (i) => pages.event({ email: `p${i}@example.com` }))
     const { html } = await pages.press(pages.path, 'preview')
     const said = (await textOf(html, '.checks .hint')).join('\n')
     const [, tried] =
@@ -176,7 +177,7 @@ describe('going live', () => {
 
   test('checks the newest 100 events before the page is shown, and 500 after', async () => {
     await pages.press(pages.path, 'save', { 'mail.body': '{{ event.x }}', 'again.collect.minutes': '' })
-    for (let i = 0; i < 120; i++) await pages.event({ email: `p${i}@example.com`, properties: i < 6 ? {} : { x: 1 } })
+    await inTurns(120, (i) => pages.event({ email: `p${i}@example.com`, properties: i < 6 ? {} : { x: 1 } }))
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '.checks > li')).toContain('Done: Values No values are missing in the last 100 events.')
     const fields = { ...(await fieldsOf(html)), show: 'check' }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { EMAILS_FILE } from '../../../src/docs/samples.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, expectHarmless, HOSTILE, SAME_ORIGIN, textOf } from '../pages.ts'
+import { inTurns } from '../../helper.ts'
 
 const pages = useEditing()
 
@@ -267,7 +268,7 @@ describe('the preview while typing', () => {
     expect([seen.status, JSON.stringify(seen.shown).includes('Typed by Eve')]).toEqual([200, false])
     await pages.addAccount('mallory@example.com', 'Other')
     expect((await ask(WORDS, await pages.signedIn('mallory@example.com'))).status).toBe(404)
-    for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com`, properties: { headline: 'H' } })
+    await inTurns(300, (i) => pages.event({ email: `p${i}@example.com`, properties: { headline: 'H' } }))
     const timeOf = async (step: () => Promise<unknown>): Promise<number> => {
       const startedAt = performance.now()
       await step()

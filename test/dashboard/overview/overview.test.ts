@@ -7,6 +7,7 @@ import { createBrowser } from '../browser.ts'
 import { addDeliveries, type ResultRow } from '../messages/result-rows.ts'
 import { useEditing } from '../messages/editing.ts'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+import { inTurns } from '../../helper.ts'
 
 const pages = useEditing()
 
@@ -130,7 +131,7 @@ describe('before a message is live', () => {
   })
 
   test('lists many in pages', async () => {
-    for (let index = 0; index < 45; index += 1) await pages.event({ email: `p${index}@example.com` })
+    await inTurns(45, (index) => pages.event({ email: `p${index}@example.com` }))
     pages.clock.ms += 2 * HOUR
     const html = await showSimulated(pages.at('overview/people'))
     expect(await textOf(html, 'tbody tr')).toHaveLength(40)

@@ -7,6 +7,7 @@ import { exportPeople, type PeopleSort } from '../../../src/people/people-lists.
 import { eventWrite, visitReportWrite } from '../../store/samples.ts'
 import { putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+import { inTurns } from '../../helper.ts'
 
 let pages: AccountPages
 let browser: Browser
@@ -65,7 +66,7 @@ describe('the people', () => {
   })
 
   test('pages', async () => {
-    for (let i = 0; i < 120; i++) await add({ email: `p${i}@example.com` })
+    await inTurns(120, (i) => add({ email: `p${i}@example.com` }))
     const seen: string[] = []
     for (let query: string | undefined = ''; query !== undefined;) {
       const html = await see(query)
@@ -274,7 +275,7 @@ describe('finding people', () => {
   })
 
   test('sorting and paging keep the filters', async () => {
-    for (let number = 0; number < 80; number++) await add({ email: `p${number}@example.com`, tags: ['many'] })
+    await inTurns(80, (number) => add({ email: `p${number}@example.com`, tags: ['many'] }))
     let html = await find({ tag: 'many', sort: 'email' })
     expect(await lead(html)).toBe('80 people match, by email.')
     const [, byName] = await attributesOf(html, '[aria-label=Sort] a', 'href')
@@ -327,7 +328,7 @@ describe('exporting', () => {
   })
 
   test('NDJSON of what is filtered, in its order', async () => {
-    for (let number = 0; number < 450; number++) await add({ email: `p${number}@example.com`, tags: ['many'] })
+    await inTurns(450, (number) => add({ email: `p${number}@example.com`, tags: ['many'] }))
     const lines = (await download('format=ndjson&tag=many&sort=email')).trimEnd().split('\n')
     const emails = lines.map((line) => (JSON.parse(line) as { email: string }).email)
     expect(emails).toEqual(Array.from({ length: 450 }, (_, number) => `p${number}@example.com`).toSorted())
@@ -337,7 +338,7 @@ describe('exporting', () => {
     'everyone, while they are seen and renamed: by %s',
     async (sort) => {
       const emails = Array.from({ length: 450 }, (_, number) => `p${1000 + number}@example.com`)
-      for (const email of emails) await add({ email, firstName: 'M' })
+      await Promise.all(emails.map((email) => add({ email, firstName: 'M' })))
       const [app] = await pages.store.listApps(pages.begun.accountId)
       if (!app) throw new Error('no app')
       const change = async (email: string) => {

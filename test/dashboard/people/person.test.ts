@@ -8,6 +8,7 @@ import type { ReportedItem } from '../../../src/store/visit-reports.ts'
 import { eventWrite, visitReportWrite } from '../../store/samples.ts'
 import { MAIL, putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+import { inTurns } from '../../helper.ts'
 
 let pages: AccountPages
 let browser: Browser
@@ -389,8 +390,8 @@ describe('the timeline', () => {
     const path = await addAda()
     const app = await appOf(pages)
     const at = pages.clock.now()
-    for (let number = 0; number < 60; number += 1) {
-      await pages.store.recordEvent(
+    await inTurns(60, (number) =>
+      pages.store.recordEvent(
         eventWrite({
           accountId: app.accountId,
           appId: app.id,
@@ -399,8 +400,8 @@ describe('the timeline', () => {
           at: at + number,
           occurredAt: at + number,
         }),
-      )
-    }
+      ),
+    )
     pages.clock.ms = at + 24 * 60 * MINUTE
     browser = await pages.signedIn()
     const actor = { email: 'ada@example.com', why: 'asked', reason: 'unsubscribed' }
@@ -608,8 +609,8 @@ describe('the export of one person', () => {
     const path = await addAda()
     const app = await appOf(pages)
     const at = pages.clock.now()
-    for (let number = 0; number < 450; number += 1) {
-      await pages.store.recordEvent(
+    await inTurns(450, (number) =>
+      pages.store.recordEvent(
         eventWrite({
           accountId: app.accountId,
           appId: app.id,
@@ -619,8 +620,8 @@ describe('the export of one person', () => {
           at: at + number,
           occurredAt: at + number,
         }),
-      )
-    }
+      ),
+    )
     await browser.post(`${path}/edit`, { ...ADA, lastName: 'Lovelace' })
     const { html, headers } = await browser.get(`${path}/export`)
     const record = JSON.parse(html) as Record<string, unknown> & { events: { event: string }[] }
@@ -658,9 +659,9 @@ describe('the export of one person', () => {
       app,
       content: { ...MAIL, wait: { minutes: 10 }, again: { once: 'property', property: 'headline' } },
     })
-    for (let number = 0; number < 205; number += 1) {
-      await sendEvent(pages, { app, email: 'ada@example.com', properties: { headline: `${number}` } })
-    }
+    await inTurns(205, (number) =>
+      sendEvent(pages, { app, email: 'ada@example.com', properties: { headline: `${number}` } }),
+    )
     const { emails } = JSON.parse((await browser.get(`${path}/export`)).html) as {
       emails: { id: string; why: string }[]
     }
