@@ -9,7 +9,6 @@ import { openApiOf, textOf } from '../pages.ts'
 import { recordEvent } from '../events/recording.ts'
 
 const ADA = 'ada@example.com'
-const ZOE = 'zoe@example.com'
 let pages: AccountPages
 let browser: Browser
 let routes: { method: string; path: string }[]
@@ -223,8 +222,8 @@ describe('an app of a foreign account is unknown', () => {
     }
     return given
   }
-  const expectNothing = async () => {
-    const zoe = await pages.signedIn(ZOE)
+  const expectNothing = async (email: string) => {
+    const zoe = await pages.signedIn(email)
     const unknown = await answers('app_none', zoe)
     expect(unknown.map((one) => (one as unknown[])[2])).toEqual(routes.map(() => 404))
     expect(await answers(accounts.owner.appId, zoe)).toEqual(unknown)
@@ -232,24 +231,27 @@ describe('an app of a foreign account is unknown', () => {
   }
 
   test('to a member of another account', async () => {
-    await pages.addAccount(ZOE, 'Zoe')
-    await expectNothing()
+    await pages.addAccount('other@example.com', 'Other')
+    await expectNothing('other@example.com')
   })
 
   test('to an invited person who has not accepted', async () => {
+    const email = 'invited@example.com'
+    await pages.addAccount(email, 'Invited')
     const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
-    await inviteMember(maker, accounts.owner.accountId, { email: ZOE, role: 'owner' })
-    await expectNothing()
+    await inviteMember(maker, accounts.owner.accountId, { email, role: 'owner' })
+    await expectNothing(email)
   })
 
   test('to a removed member, at once', async () => {
-    const change = { accountId: accounts.owner.accountId, actor: 'test', at: pages.clock.now() }
-    await pages.store.removeMember({ ...change, membershipId: await idIn(accounts.owner, ZOE) })
-    await pages.addMember(ZOE, 'owner')
-    const zoe = await pages.signedIn(ZOE)
+    const email = 'removed@example.com'
+    await pages.addAccount(email, 'Removed')
+    await pages.addMember(email, 'owner')
+    const zoe = await pages.signedIn(email)
     expect((await zoe.get(pages.at('settings'))).status).toBe(200)
-    await pages.store.removeMember({ ...change, membershipId: await idIn(accounts.owner, ZOE) })
+    const change = { accountId: accounts.owner.accountId, actor: 'test', at: pages.clock.now() }
+    await pages.store.removeMember({ ...change, membershipId: await idIn(accounts.owner, email) })
     expect((await zoe.get(pages.at('settings'))).status).toBe(404)
-    await expectNothing()
+    await expectNothing(email)
   })
 })
