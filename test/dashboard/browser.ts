@@ -14,7 +14,7 @@ export const PASSWORD = 'correct horse battery'
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
 /** A cheap hash; the real one is slow on purpose. */
-const passwordHash = Bun.password.hash(PASSWORD, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
+export const passwordHash = Bun.password.hash(PASSWORD, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
 
 export type Seen = { status: number; html: string; location: string | null; headers: Headers }
 export type Browser = ReturnType<typeof createBrowser>

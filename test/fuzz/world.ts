@@ -1,10 +1,10 @@
 /** A whole server with hostile data in it, and browsers of every role that are signed in. */
 import { createSetupToken } from '../../src/accounts/accounts.ts'
 import { inviteMember, resetPassword, type Role, setPasswordByLink } from '../../src/accounts/members.ts'
-import { hashPassword } from '../../src/accounts/passwords.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import type { Sender } from '../../src/mail/sender.ts'
 import { addPerson, appOf, page, report, send, track } from '../api/reports.ts'
+import { passwordHash, PASSWORD } from '../dashboard/browser.ts'
 import { BASE_URL, createTestServer, EVENTS, type Options, type TestServer } from '../helper.ts'
 import { HOSTILE, INHERITED, MARKUP } from './hostile.ts'
 import { fillAccount, openRows } from './two-accounts.ts'
@@ -12,8 +12,7 @@ import { fillAccount, openRows } from './two-accounts.ts'
 export type Who = Role | 'stranger' | 'nobody'
 export const EVERYBODY: readonly Who[] = ['owner', 'editor', 'viewer', 'stranger', 'nobody']
 
-export const PASSWORD = 'correct horse battery'
-const passwordHash = hashPassword(PASSWORD)
+export { PASSWORD }
 
 /** As long as each may be, and without a place to break. */
 export const LONG = {
