@@ -16,9 +16,10 @@ import { createQuota, findLimits, liveInSteps } from './limited-servers.ts'
 import { startPostmark } from './postmark-server.ts'
 import { startResend } from './resend-server.ts'
 import { SES_QUOTA, SES_THROTTLED, sesFault, startSes } from './ses-server.ts'
-import { live, LONG_STEP, startSending, type Sending } from './sending.ts'
+import { live, LONG_STEP, startSending, type Sending, useSharedSending } from './sending.ts'
 
 const FROM = 'Demo <hello@first.example>'
+const start = useSharedSending()
 const keep = useClosing()
 
 /** Gives up after a second. */
@@ -38,8 +39,8 @@ async function startVia<A extends Api>(
   mail: Partial<SenderDependencies> = {},
 ) {
   const defaults = { smtpUrl: api.url, from: FROM }
-  const sending = await startSending(content, {}, { defaults, ...mail })
-  return keep({ ...sending, api, close: () => sending.close().finally(api.stop) })
+  keep({ close: api.stop })
+  return { ...(await start(content, {}, { defaults, ...mail })), api }
 }
 
 const viaPostmark = async (

@@ -7,12 +7,12 @@ import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { useClosing } from '../closing.ts'
 import { LOOPBACK_HOSTS } from '../helper.ts'
 import { startMailServer } from './mail-server.ts'
-import { MINUTE, live, useSending } from './sending.ts'
+import { MINUTE, live, useSharedSending } from './sending.ts'
 import { OWN } from './certificates.ts'
 import { BEST_OF_FIVE } from '../waiting.ts'
 
 const keep = useClosing()
-const start = useSending()
+const start = useSharedSending()
 
 const NOBODY: PrivateHosts = { names: new Set(), ranges: [] }
 const notShared = async () => null

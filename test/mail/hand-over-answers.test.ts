@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { HOUR, LOOPBACK_HOSTS } from '../helper.ts'
 import { recordOf } from '../messaging.ts'
 import type { Doing } from './mail-server.ts'
-import { live, MINUTE, type Sending, useSending } from './sending.ts'
+import { live, MINUTE, type Sending, useSharedSending } from './sending.ts'
 
-const start = useSending()
+const start = useSharedSending()
 
 /** In another process: closing a database file here would drop its locks. */
 const readFiles = (folder: string): string =>

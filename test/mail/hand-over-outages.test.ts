@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { HOUR } from '../helper.ts'
 import type { Doing } from './mail-server.ts'
-import { countEach, impatient, live, MINUTE, useSending } from './sending.ts'
+import { countEach, impatient, live, MINUTE, useSharedSending } from './sending.ts'
 import { BEST_OF_FIVE } from '../waiting.ts'
 
-const start = useSending()
+const start = useSharedSending()
 
 describe('a server that fails for ten minutes', () => {
   type Failing = { connect?: () => Doing; sender?: () => Doing; dot?: () => Doing }

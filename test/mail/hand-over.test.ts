@@ -4,18 +4,9 @@ import type { Provider } from '../../src/mail/provider.ts'
 import type { DeliveryState } from '../../src/store/message-types.ts'
 import { createTestSender, HOUR, LOOPBACK_HOSTS } from '../helper.ts'
 import { recordOf } from '../messaging.ts'
-import {
-  countEach,
-  impatient,
-  live,
-  LONG_STEP,
-  MINUTE,
-  type Sending,
-  type startSending,
-  useSending,
-} from './sending.ts'
+import { countEach, impatient, live, LONG_STEP, MINUTE, type Sending, useSharedSending } from './sending.ts'
 
-const start = useSending()
+const start = useSharedSending()
 
 describe('one recipient among a hundred', () => {
   test('that does not exist gets no more email; the others get theirs', async () => {
@@ -139,7 +130,7 @@ test('an email is tried less and less often, and given up after 72 hours', async
 })
 
 describe('the verdicts of the rules stay', () => {
-  test.each<[string, Parameters<typeof startSending>, DeliveryState, number]>([
+  test.each<[string, Parameters<typeof start>, DeliveryState, number]>([
     ['a person refused for good', [{}, { recipient: () => 550 }], 'failed', 1],
     ['an email that the server deferred', [{}, { recipient: () => 451 }], 'deferred', 1],
     ['an email given up after its last try', [{}, { recipient: () => 451 }], 'failed', 4],

@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { hookPath, makeHookToken, writeHookSecret } from '../../src/accounts/hook-secrets.ts'
 import { publicId } from '../../src/core/ids.ts'
-import { useClosing } from '../closing.ts'
 import { DAY, HOUR, MINUTE } from '../durations.ts'
 import { recordOf } from '../messaging.ts'
-import { live, type Sending, startSending } from './sending.ts'
+import { live, type Sending, useSharedSending } from './sending.ts'
 import {
   HARD,
   makeSigningSecret,
@@ -17,15 +16,15 @@ import {
   type Webhook,
 } from './webhooks.ts'
 
+const start = useSharedSending()
 const ADA = 'ada@example.com'
-const keep = useClosing()
 const TOKEN = makeHookToken()
 const SECRET = makeSigningSecret()
 
 let sending: Sending
 const again = { once: 'property', property: 'url' } as const
 beforeEach(async () => {
-  sending = keep(await startSending({ again }))
+  sending = await start({ again })
   const one = writeHookSecret({ hookSecrets: null }, 'postmark', TOKEN)
   await sending.setSettings({ hookSecrets: writeHookSecret({ hookSecrets: one }, 'resend', SECRET) })
 })
@@ -162,7 +161,7 @@ describe('a webhook', () => {
   })
 
   test('about an email whose outcome is unknown settles it, and it is not sent again', async () => {
-    const unsure = keep(await startSending({}, { dot: () => 'drop', keepsDropped: true }))
+    const unsure = await start({}, { dot: () => 'drop', keepsDropped: true })
     sending = unsure
     await unsure.setSettings({ hookSecrets: writeHookSecret({ hookSecrets: null }, 'postmark', TOKEN) })
     await unsure.sendEvent(ADA)
@@ -290,16 +289,8 @@ describe('200 without a change', () => {
 
   test("about another account's email", async () => {
     const about = await sendOne()
-    const theirs = await sending.store().listApps(sending.second.accountId)
-    const [app] = theirs
-    if (!app) throw new Error('the other account has no app')
-    await sending.store().setMailSettings({
-      accountId: app.accountId,
-      appId: app.id,
-      actor: 'test',
-      at: sending.clock.now(),
-      settings: { hookSecrets: writeHookSecret({ hookSecrets: null }, 'postmark', TOKEN) },
-    })
+    const { app, setSettings } = await start()
+    await setSettings({ hookSecrets: writeHookSecret({ hookSecrets: null }, 'postmark', TOKEN) })
     expect((await toPostmark(postmarkBounce(about), TOKEN, app.publicId)).status).toBe(200)
     expect([await sending.states(), await suppressionOf(ADA)]).toEqual([{ sent: 1 }, null])
   })

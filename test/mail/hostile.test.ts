@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { CONTACTS } from '../helper.ts'
 import { isOnPostgres } from '../postgres/test-databases.ts'
 import { checkDkim, headersOf, readMail } from './reading.ts'
-import { CONTENT, RESULTS, type Sending, startSending } from './sending.ts'
+import { CONTENT, RESULTS, type Sending, useSharedSending } from './sending.ts'
 
+const start = useSharedSending()
 const { privateKey, publicKey } = generateKeyPairSync('rsa', {
   modulusLength: 2048,
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
@@ -35,7 +36,7 @@ const TEMPLATE = {
 describe.each(Object.entries(HOSTILE))('%s', (_, hostile) => {
   let sending: Sending
   beforeAll(async () => {
-    sending = await startSending({ mail: { ...CONTENT.mail, ...TEMPLATE } })
+    sending = await start({ mail: { ...CONTENT.mail, ...TEMPLATE } })
     await sending.setSettings({
       fromName: hostile.slice(0, 200),
       fromEmail: 'hello@first.example',
@@ -125,7 +126,7 @@ describe.each(Object.entries(HOSTILE))('%s', (_, hostile) => {
 })
 
 test('the API accepts such values as data', async () => {
-  const sending = await startSending({ mail: { ...CONTENT.mail, subject: '{{ event.headline }}' } })
+  const sending = await start({ mail: { ...CONTENT.mail, subject: '{{ event.headline }}' } })
   const body = { newsletter: sending.app.publicId, email: 'ada@example.com', firstName: '<b>{{x}}</b>' }
   expect((await sending.call('POST', CONTACTS, { body })).status).toBe(201)
   await sending.sendEvent('ada@example.com', { ...RESULTS, headline: HOSTILE['CR and LF'] })

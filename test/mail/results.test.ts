@@ -6,9 +6,9 @@ import type { Again, DeliveryRow, MessageContent } from '../../src/store/message
 import { addPerson, leave, page, report, send } from '../api/reports.ts'
 import { DAY, EVENTS, HOUR } from '../helper.ts'
 import { headersOf, readMail } from './reading.ts'
-import { live, MINUTE, type Sending, useSending } from './sending.ts'
+import { live, MINUTE, type Sending, useSharedSending } from './sending.ts'
 
-const start = useSending()
+const start = useSharedSending()
 const ADA = 'ada@example.com'
 const HOME = 'https://first.example'
 const urlOf = (name: string | number): string => `https://first.example/results/${name}`

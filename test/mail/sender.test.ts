@@ -14,14 +14,16 @@ import {
   countEach,
   live,
   MINUTE,
-  type Sending,
   findSecondPause,
   startSecond,
-  startSending,
+  useSending,
+  useSharedSending,
 } from './sending.ts'
 
 const keep = useClosing()
-const start = async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
+const start = useSharedSending()
+/** For tests with the second account. */
+const startAlone = useSending()
 
 describe('an event', () => {
   test('becomes one email to the person', async () => {
@@ -195,7 +197,7 @@ test('an account with a refused password does not delay another at the same serv
   const shared = await startMailServer({}, { authOptional: false, disabledCommands: [], onAuth })
   keep({ close: shared.stop })
   const urlOf = (login: string) => `smtp://${login}@127.0.0.1:${shared.port}`
-  const sending = await start()
+  const sending = await startAlone()
   await sending.setSettings({ smtpUrl: urlOf('anna:wrong') })
   const sendSecond = await startSecond(sending, { smtpUrl: urlOf('bert:right') })
   await sending.sendEvents(20)
@@ -211,7 +213,7 @@ describe('a refused setting of one app does not delay another with the same logi
   const WRONG = 'wrong@first.example'
 
   async function startRefused() {
-    const sending = await start({}, { sender: (from) => (from === WRONG ? 553 : 'accept') })
+    const sending = await startAlone({}, { sender: (from) => (from === WRONG ? 553 : 'accept') })
     await sending.setSettings({ fromEmail: WRONG })
     const sendSecond = await startSecond(sending, {})
     await sending.sendEvents(20)
@@ -270,7 +272,7 @@ describe('a refused setting of one app does not delay another with the same logi
   })
 
   test('TLS that the server does not support', async () => {
-    const sending = await start()
+    const sending = await startAlone()
     const sendSecond = await startSecond(sending, {})
     await sending.setSettings({ smtpUrl: sending.server.url.replace('smtp://', 'smtps://anna:a@') })
     await sending.sendEvents(12)

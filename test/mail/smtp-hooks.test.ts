@@ -16,13 +16,12 @@ import { dialAny } from '../../src/mail/dial.ts'
 import { createRoutes } from '../../src/mail/routes.ts'
 import { SENDGRID_HOOKS } from '../../src/mail/sendgrid-hooks.ts'
 import { NO_SETTINGS } from '../../src/store/mail-settings.ts'
-import { useClosing } from '../closing.ts'
 import { DAY, HOUR, MINUTE } from '../durations.ts'
-import { type Sending, startSending } from './sending.ts'
+import { type Sending, useSharedSending } from './sending.ts'
 import { brevoEvent, mailgunEvent, sendgridEvents, signBySendgrid, type Webhook } from './webhooks.ts'
 
+const start = useSharedSending()
 const ADA = 'ada@example.com'
-const keep = useClosing()
 const TOKEN = makeHookToken()
 const KEY = 'key-3ax6xnjp29jd6fds4gc373sgvjxteol0'
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
@@ -35,7 +34,7 @@ const SECRETS: [HookProvider, string][] = [
 
 let sending: Sending
 beforeEach(async () => {
-  sending = keep(await startSending())
+  sending = await start()
   let hookSecrets: string | null = null
   for (const [provider, secret] of SECRETS) hookSecrets = writeHookSecret({ hookSecrets }, provider, secret)
   await sending.setSettings({ hookSecrets })

@@ -4,7 +4,7 @@ import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { createReplyReader, toData } from '../../src/mail/smtp-session.ts'
 import { useClosing } from '../closing.ts'
 import { type Script, startScriptedServer, type Step } from './scripted-server.ts'
-import { countEach, live, MINUTE, useSending } from './sending.ts'
+import { countEach, live, MINUTE, useSharedSending } from './sending.ts'
 import { letTurnsPass, until } from '../waiting.ts'
 
 const keep = useClosing()
@@ -221,7 +221,7 @@ test('an email starts over if the server ended the connection', async () => {
   expect(server.emails.map(({ to }) => to)).toEqual([0, 1, 2, 3, 4].map((number) => `p${number}@example.com`))
 })
 
-const startService = useSending()
+const startService = useSharedSending()
 
 /** Each reply answers the command before. */
 function oneAhead(): Script {

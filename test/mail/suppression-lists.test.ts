@@ -8,15 +8,14 @@ import {
   MOST_PAGES,
   type ProviderList,
 } from '../../src/people/suppression-sync.ts'
-import { useClosing } from '../closing.ts'
 import { inTurns } from '../helper.ts'
 import { startPostmark } from './postmark-server.ts'
 import { type ResendSuppression, startResend } from './resend-server.ts'
-import { type Sending, startSending } from './sending.ts'
+import { type Sending, useSharedSending } from './sending.ts'
 import { startSes } from './ses-server.ts'
 import { SENDGRID_KEY, type SendgridLists, startSendgrid } from './sendgrid-server.ts'
 
-const keep = useClosing()
+const start = useSharedSending()
 const stops: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop()
@@ -29,7 +28,7 @@ const started = <Server extends { stop(): Promise<void> }>(server: Server): Serv
 let sending: Sending
 let pauses: number[] = []
 beforeEach(async () => {
-  sending = keep(await startSending())
+  sending = await start()
   pauses = []
 })
 
