@@ -5,6 +5,7 @@ import { compareShares, lastDays, readResults, type Share, summarizeResults } fr
 import type { DayCount, MessageResults } from '../../src/store/message-results.ts'
 import { page, report, send } from '../api/reports.ts'
 import { HOUR } from '../durations.ts'
+import { isLong } from '../long-form.ts'
 import { RESULTS, startSending } from '../mail/sending.ts'
 
 /** A repeatable sequence (mulberry32). */
@@ -18,7 +19,7 @@ function createRandom(seed: number): () => number {
   }
 }
 
-const POPULATIONS = 200
+const POPULATIONS = isLong ? 200 : 100
 
 const FATES = ['arrives', 'is refused', 'cannot be written', 'is opened before a retry'] as const
 type Fate = (typeof FATES)[number]

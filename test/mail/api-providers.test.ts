@@ -267,11 +267,11 @@ describe('limits of a provider', () => {
     const sending = await viaSes({ email })
     now = sending.clock.now
     await sending.sendEvents(14 * 6)
-    await liveInSteps(sending, 5_000, 10)
+    await liveInSteps(sending, 5_000, 20)
     expect(sending.api.received.length).toBeGreaterThanOrEqual(0.9 * 14 * 5)
     expect(refused).toBeLessThan(0.2 * sending.api.received.length)
     expect(await findLimits(sending)).toMatchObject({ rate: { count: expect.any(Number), periodMs: 1_020 } })
-    await liveInSteps(sending, 3_000, 10)
+    await liveInSteps(sending, 3_000, 20)
     expect([await sending.states(), await sending.findPause()]).toEqual([{ sent: 14 * 6 }, null])
     expect(countEach(sending)).toEqual(Array(14 * 6).fill(1))
   })
