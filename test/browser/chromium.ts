@@ -15,8 +15,24 @@ const QUIET = [
   '--disable-features=RenderDocument',
 ]
 
-export const openChromium = (more: string[] = [], path = CHROMIUM_SHELL): Promise<Browser> =>
+export const startChromium = (more: string[] = [], path = CHROMIUM_SHELL): Promise<Browser> =>
   chromium.launch({ executablePath: path, args: [...QUIET, ...more] })
+
+let shared: Promise<Browser> | null = null
+
+/** One for all test files of a process, each of which closes its pages only: a start takes long. It ends with the process. */
+export function openChromium(): Promise<Browser> {
+  return (shared ??= startShared())
+}
+
+async function startShared(): Promise<Browser> {
+  const browser = await startChromium()
+  browser.on('disconnected', () => (shared = null))
+  browser.close = async () => {
+    for (const context of browser.contexts()) await context.close()
+  }
+  return browser
+}
 
 export const PASSWORD = 'correct horse battery'
 

@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import lighthouse from 'lighthouse'
 import type { Page } from 'playwright-core'
 import { CHROMIUM } from '../chromium.ts'
-import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { startChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents, seedResults } from './seed.ts'
 
 const BAR = 100
@@ -126,7 +126,7 @@ async function findOne(page: Page, server: Served): Promise<string[]> {
 }
 
 async function run(server: Served, port: number): Promise<boolean> {
-  const browser = await openChromium([`--remote-debugging-port=${port}`], CHROMIUM)
+  const browser = await startChromium([`--remote-debugging-port=${port}`], CHROMIUM)
   const context = await browser.newContext()
   const page = await context.newPage()
   await signIn(page, server)

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { CHROMIUM } from '../chromium.ts'
-import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { startChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { STEPS } from './walk.ts'
 
 const FOLDER = join(import.meta.dir, '../../dist/screenshots')
@@ -22,7 +22,7 @@ const isSignedIn = async (page: Page): Promise<boolean> =>
   (await page.context().cookies()).some(({ name }) => name.startsWith('eventpost_session'))
 
 mkdirSync(FOLDER, { recursive: true })
-const browser = await openChromium([], CHROMIUM)
+const browser = await startChromium([], CHROMIUM)
 for (const width of WIDTHS) {
   for (const colorScheme of SCHEMES) {
     const server = await serveTest()
