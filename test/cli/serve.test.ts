@@ -62,8 +62,10 @@ const FAR = { EVENTPOST_SMTP_URL: 'smtp://user:pa55@mail.example.com:587' }
 const REACHED = ['--base-url', 'https://post.example.com/']
 const PLAIN_HTTP = { words: ['--base-url', 'http://post.example.com', '--backup-to', join(folder, 'no-backups')] }
 const UNKNOWN = { EVENTPOST_PROT: '1', EVENTPOST_PORT_FILE: '/x', EVENTPOST_HOST: '127.0.0.1' }
-const ON_THIS_MACHINE = { words: ['--base-url', 'http://localhost:9000'], env: UNKNOWN }
-const NEAR_MAIL = { words: ['--smtp-url', 'smtp://localhost:1025'] }
+const ON_THIS_MACHINE = {
+  words: ['--base-url', 'http://localhost:9000', '--smtp-url', 'smtp://localhost:1025'],
+  env: UNKNOWN,
+}
 const FAR_MAIL = { env: FAR }
 const COMPLETE = { words: [...REACHED, '--mail-from', 'post@example.com'], env: FAR }
 
@@ -71,7 +73,7 @@ const statusOf = async (url: string, headers: Record<string, string> = {}): Prom
   (await fetch(url, { headers, redirect: 'manual' })).status
 
 describe('serve', () => {
-  test('on an empty folder prints a working setup link, a new one each time', async () => {
+  test('on an empty folder prints a working setup link, a new one each time, and restricts its files to the user', async () => {
     const empty = join(folder, 'empty')
     const server = await serve({ data: empty })
     const link = /^set up at (\S+)$/m.exec(server.said.out)?.[1] ?? ''
@@ -82,6 +84,7 @@ describe('serve', () => {
       /^\(the link works once and expires after a day; restart the server for a new one\)$/m,
     )
     expect(server.said.out.indexOf('set up at')).toBeLessThan(server.said.out.indexOf('listening on'))
+    for (const name of readdirSync(empty)) expect([name, statSync(join(empty, name)).mode & 0o077]).toEqual([name, 0])
     await server.stop()
     const again = await serve({ data: empty })
     const token = new URL(link).search
@@ -95,19 +98,12 @@ describe('serve', () => {
     expect(err).toBe('')
   })
 
-  test('restricts its files to the user', async () => {
-    await serve()
-    for (const name of readdirSync(data)) expect([name, statSync(join(data, name)).mode & 0o077]).toEqual([name, 0])
-  })
-
   test('restricts files that others could open, with a log line', async () => {
     await setUp(join(folder, 'wide'))
     const wide = join(folder, 'wide')
-    const first = await serve({ data: wide })
-    // a crash leaves a -wal and a -shm
-    await first.stop('SIGKILL')
     const copies = ['backup.db', 'eventpost.db.before-7']
-    for (const name of copies) writeFileSync(join(wide, name), '')
+    // a crash leaves the last two of a database's files
+    for (const name of ['eventpost.db-wal', 'eventpost.db-shm', ...copies]) writeFileSync(join(wide, name), '')
     const names = ['eventpost.db', 'eventpost.db-wal', 'eventpost.db-shm', ...copies]
     for (const name of names) chmodSync(join(wide, name), 0o644)
     chmodSync(join(wide, 'eventpost.db'), 0o666)
@@ -175,7 +171,7 @@ describe('serve', () => {
 test('warns that members get no notices without a sender', async () => {
   const said = async (how: Partial<ServeHow>): Promise<boolean> =>
     (await outputOf(how)).out.includes('get no security notices: set EVENTPOST_MAIL_FROM')
-  expect(await said(NEAR_MAIL)).toBe(true)
+  expect(await said(FAR_MAIL)).toBe(true)
   expect(await said(COMPLETE)).toBe(false)
   expect(await said({})).toBe(false)
 })
@@ -216,7 +212,7 @@ describe('links in mails', () => {
       expect(await warnings(FAR_MAIL)).toEqual([expect.objectContaining(THIS_MACHINE)])
       expect((await outputOf(FAR_MAIL)).out).not.toContain('pa55')
       expect(await warnings({})).toEqual([])
-      expect(await warnings(NEAR_MAIL)).toHaveLength(1)
+      expect(await warnings(ON_THIS_MACHINE)).toHaveLength(1)
       expect(await warnings(COMPLETE)).toEqual([])
     },
     MANY_MS,
@@ -260,16 +256,11 @@ describe('settings', () => {
     expect([listed.err, JSON.parse(listed.out)]).toEqual([warning, expect.any(Array)])
   })
 
-  test('PORT sets the port', async () => {
-    const port = String(await findPort())
-    const server = await serve({ port: null, env: { PORT: port } })
-    expect(server.url).toBe(`http://127.0.0.1:${port}`)
-  })
-
-  test('EVENTPOST_METRICS_TOKEN_FILE closes /metrics', async () => {
-    const file = join(folder, 'token')
+  test('PORT sets the port, and EVENTPOST_METRICS_TOKEN_FILE closes /metrics', async () => {
+    const [port, file] = [String(await findPort()), join(folder, 'token')]
     writeFileSync(file, 'a-metrics-token\n')
-    const server = await serve({ env: { EVENTPOST_METRICS_TOKEN_FILE: file } })
+    const server = await serve({ port: null, env: { PORT: port, EVENTPOST_METRICS_TOKEN_FILE: file } })
+    expect(server.url).toBe(`http://127.0.0.1:${port}`)
     expect(await statusOf(`${server.url}/metrics`)).toBe(401)
     expect(await statusOf(`${server.url}/metrics`, { Authorization: 'Bearer a-metrics-token' })).toBe(200)
   })
@@ -289,13 +280,16 @@ describe('a master key', () => {
     readdirSync(sealed)
       .map((name) => readFileSync(join(sealed, name), 'latin1'))
       .join('')
+  let begun: Begun
+  beforeAll(async () => {
+    const words = ['--email', 'owner@example.com', '--app', 'Demo', '--domain', 'first.example']
+    begun = await eventpostJson<Begun>(['init', '--data', sealed, ...words], { env: KEY })
+  })
   const keyList = (env: Record<string, string>) => eventpost(['key', 'list', '--data', sealed], { env })
 
   test(
     'seals the secrets from init on, and signatures and commands work with it',
     async () => {
-      const words = ['--email', 'owner@example.com', '--app', 'Demo', '--domain', 'first.example']
-      const begun = await eventpostJson<Begun>(['init', '--data', sealed, ...words], { env: KEY })
       const server = await serve({ data: sealed, env: KEY })
       const person = { app: begun.appId, email: 'ada@example.com' }
       expect((await call(server.url, begun.apiKey, 'POST', '/api/v1/contacts', person)).status).toBe(201)
