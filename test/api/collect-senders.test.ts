@@ -15,6 +15,7 @@ import {
   report,
   saveSnippet,
   send,
+  useSharedWithAda,
 } from './reports.ts'
 
 let server: TestServer
@@ -25,6 +26,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const keep = useClosing()
+const openShared = useSharedWithAda()
 const open = async (options?: Options): Promise<TestServer> => keep(await openWithAda(options))
 
 const post = (more: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
@@ -79,7 +81,7 @@ describe('401 Invalid signature', () => {
   })
 
   test('a clock set forward does not shorten these 24 hours', async () => {
-    const one = await open()
+    const one = await openShared()
     const maker = { store: one.parts().store, now: one.clock.now(), actor: 'test' }
     await rotateIdentitySecret(maker, one.first.accountId)
     one.clock.wallMs += DAY
@@ -143,7 +145,7 @@ describe('the hosts of a site', () => {
     ['null', '403 origin_not_allowed'],
     ['nonsense', '403 origin_not_allowed'],
   ])('Origin %s: %s', async (origin, expected) => {
-    const one = await open()
+    const one = await openShared()
     await saveSnippet(one.parts(), await appOf(one), { hosts: ['app.first.example'], addsPeople: false })
     const answer = await one.call('POST', '/c', {
       body: report(one.first),
@@ -159,7 +161,7 @@ describe('the hosts of a site', () => {
 
 describe('adding people', () => {
   test('is off until an owner turns it on, and then counts in the plan', async () => {
-    const one = await open()
+    const one = await openShared()
     const app = await appOf(one)
     const post = (email: string) => send(one, report(one.first, { email }))
     await post('new@example.com')

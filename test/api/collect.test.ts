@@ -19,6 +19,7 @@ import {
   report,
   send,
   track,
+  useSharedWithAda,
 } from './reports.ts'
 
 let server: TestServer
@@ -29,6 +30,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const keep = useClosing()
+const openShared = useSharedWithAda()
 const open = async (options?: Options): Promise<TestServer> => keep(await openWithAda(options))
 
 const post = (more: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
@@ -63,7 +65,7 @@ describe('202', () => {
   })
 
   test('a return to an open page is not a page view', async () => {
-    const one = await open()
+    const one = await openShared()
     const app = one.first.appId
     expect(codeOf(await send(one, report(one.first, { events: [page('/a', 5_000), leave('/a', 4_000)] })))).toBe(
       '202 true',
@@ -88,7 +90,7 @@ describe('202', () => {
   })
 
   test('stores the items of a request in the order they happened', async () => {
-    const one = await open()
+    const one = await openShared()
     const events = [track('saved', '/b', 70), page('/b', 100), track('opened', '/b', 70), page('/c', 10)]
     expect(codeOf(await send(one, report(one.first, { events })))).toBe('202 true')
     const stored = (await listEvents(one)).map(({ event, path }) => event ?? path)
@@ -96,7 +98,7 @@ describe('202', () => {
   })
 
   test('drops query and fragment without a trace', async () => {
-    const one = await open()
+    const one = await openShared()
     await one.setPlan({ snippetLimits: false })
     const events = ['/a?token=canary', '/b#canary', '/c?#canary', '/?canary'].map((path) => page(path))
     expect(codeOf(await send(one, report(one.first, { events })))).toBe('202 true')
@@ -168,7 +170,7 @@ describe('the same batch id', () => {
   })
 
   test('sent twice at once is stored once', async () => {
-    const one = await open()
+    const one = await openShared()
     const body = report(one.first, { id: 'twice' })
     const answers = await Promise.all([send(one, body), send(one, body), send(one, body)])
     expect(answers.map(codeOf)).toEqual(['202 true', '202 true', '202 true'])
@@ -313,7 +315,7 @@ describe('other answers', () => {
   })
 
   test('the log contains no email, signature or path', async () => {
-    const one = await open()
+    const one = await openShared()
     const body = report(one.first, { events: [page('/canary')] })
     await send(one, body)
     await send(one, { ...body, signature: 'f'.repeat(64) })

@@ -1,6 +1,14 @@
 /** What the browser script sends, as the tests of POST /c make it. */
 import { expect } from 'bun:test'
-import { type Account, type Answer, createTestServer, EVENTS, type Options, type TestServer } from '../helper.ts'
+import {
+  type Account,
+  type Answer,
+  createTestServer,
+  EVENTS,
+  type Options,
+  type TestServer,
+  useSharedServer,
+} from '../helper.ts'
 import { signEmail } from '../../src/accounts/identity.ts'
 import type { AppRow, KeyAccess } from '../../src/accounts/access.ts'
 import { findAppSettings, saveAppSettings } from '../../src/accounts/app-settings.ts'
@@ -62,6 +70,16 @@ export async function openWithAda(options: Options = {}): Promise<TestServer> {
   const server = await createTestServer(options)
   await addPerson(server)
   return server
+}
+
+/** As `openWithAda`, on one server for the tests of a file. */
+export function useSharedWithAda(): () => Promise<TestServer> {
+  const openServer = useSharedServer()
+  return async () => {
+    const server = await openServer()
+    await addPerson(server)
+    return server
+  }
 }
 
 /** All that is stored of an app, newest first. */
