@@ -111,7 +111,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
         detail: describeCall({
           summary: 'Cancel an email',
           description:
-            'Cancels a waiting email, with all events it includes. A later event can trigger the message again.',
+            'Cancels a `waiting` or `deferred` email, with all events it includes. A later event can trigger the message again.',
           example: EXAMPLES.cancelDelivery,
           body: DeliveryInput,
           answers: { 200: DeliveryAnswer },
@@ -127,7 +127,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
         detail: describeCall({
           summary: 'Send an email now',
           description:
-            'Checks the rules, sending hours and limits of a `waiting` or `deferred` email now instead of when it is due, and sends it if they allow it. If a rule stops it, it is skipped; if the hours or a limit stop it, it waits again.',
+            'Checks the rules, sending hours and limits of a `waiting` or `deferred` email now instead of when it is due, and sends it if they allow it. If a rule stops it, it is skipped; if the hours, a limit or the brake stops it, it waits again.',
           example: EXAMPLES.sendDelivery,
           body: DeliveryInput,
           answers: { 200: DeliveryAnswer },

@@ -139,7 +139,7 @@ const PreviewedMail = Type.Object(
     subject: orNull(Type.String(), 'Null: see `fault`.'),
     html: orNull(Type.String(), 'The HTML part. Null: see `fault`.'),
     text: orNull(Type.String(), 'The text part. Null: see `fault`.'),
-    refusedLinks: Type.Array(Type.String(), { description: "URLs in values that aren't on the app's domains." }),
+    refusedLinks: Type.Array(Type.String(), { description: "URLs that the email doesn't link to." }),
     fault: orNull(Type.String(), 'Why there is no preview.'),
   },
   { title: 'PreviewedMail', description: 'The email as it would be sent.' },

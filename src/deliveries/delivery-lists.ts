@@ -310,7 +310,7 @@ const DELIVERY = Type.String({
 /** POST /deliveries/cancel and /deliveries/send-now. */
 export const DeliveryInput = Type.Object(
   { app: fields.APP, newsletter: fields.NEWSLETTER, deliveryId: DELIVERY },
-  { title: 'DeliveryChange', description: 'The waiting email.', ...fields.EITHER_APP_NAME },
+  { title: 'DeliveryChange', description: 'The email to cancel or send.', ...fields.EITHER_APP_NAME },
 )
 
 type DeliveryFields = { app: string; id: number }

@@ -6,6 +6,7 @@ import {
   describeAlternative,
   describeCondition,
   describeEvery,
+  describeTriggerTime,
   formatValue,
   displayName,
   PERSON_STATUSES,
@@ -90,7 +91,8 @@ const BY_RULE = {
     `${displayName(subject.person)} is ${value === true ? '' : 'not '}in the holdback group, the ${about}% of people who don't get this message.`,
   template: (verdict) => describeTemplateFault(readFault(verdict)),
   language: describeLanguage,
-  link: ({ about }) => `The email does not link to ${formatValue(about)}, which is not on a domain of this app.`,
+  link: ({ about }) =>
+    `The email does not link to ${formatValue(about)}, which is not an https:// address on a domain of this app.`,
 } satisfies Record<Rule['rule'] | Check | 'template' | 'link' | 'language', Describe>
 
 export const VERDICT_TEXTS: ReadonlyMap<string, Describe> = new Map(Object.entries<Describe>(BY_RULE))
@@ -163,7 +165,7 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   const name = displayName(subject.person)
   const isThen = verdict.about === 'trigger'
   const [at, then] = isThen
-    ? [subject.triggeredAt, `at the time of ${triggerNoun(subject.content)}`]
+    ? [subject.triggeredAt, describeTriggerTime(subject.content)]
     : [subject.at, 'when the email was due']
   if (verdict.isUnknown) return describeUnseen(verdict, subject)
   if (verdict.cameBackAt !== undefined) return `${name} ${describeReturn(verdict, subject)}.`
@@ -218,7 +220,7 @@ function describeSeen(verdict: Verdict, subject: DescribedSubject): string {
   }
   const when =
     value <= subject.triggeredAt
-      ? `had ${formatValue(path)} open at the time of ${triggerNoun(subject.content)}`
+      ? `had ${formatValue(path)} open ${describeTriggerTime(subject.content)}`
       : `was on ${formatValue(path)} ${describeDistance(value, subject)}`
   return `${name} ${when}${needless(verdict)}.`
 }
@@ -271,8 +273,7 @@ function describeUnsure(verdict: Verdict, { content, person, isOver }: Described
   const { rule, about } = verdict
   const path = openPathOf(verdict)
   const which = path === null ? 'A page' : formatValue(path)
-  const then =
-    rule === 'away' && about !== 'trigger' ? 'when the email was due' : `at the time of ${triggerNoun(content)}`
+  const then = rule === 'away' && about !== 'trigger' ? 'when the email was due' : describeTriggerTime(content)
   const name = displayName(person)
   if (isOver) return `${which} was open ${then}, and it was not known whether ${name} was viewing it.`
   const otherwise = rule === 'away' ? 'counts as away' : 'counts as not having seen it'

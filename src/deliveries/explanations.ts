@@ -244,7 +244,7 @@ const isOverridden = (delivery: DeliveryRow): boolean => readRecord(delivery)?.s
 const describeChoice = (verdicts: readonly Verdict[]): string =>
   verdicts.some(({ verdict, rule }) => verdict === 'fail' && rule !== 'link')
     ? 'A member chose to send it despite the rules.'
-    : 'A member sent it.'
+    : 'A member or an API key sent it.'
 
 /** The record's sentence is more precise than the code's. */
 function describeCause(

@@ -322,6 +322,12 @@ export function triggerNoun({ trigger }: MessageContent): string {
   return 'contact' in trigger ? 'they were added' : 'they got the tag'
 }
 
+/** "at the time of the event", "when they were added" */
+export function describeTriggerTime(content: MessageContent): string {
+  const noun = triggerNoun(content)
+  return noun.startsWith('they ') ? `when ${noun}` : `at the time of ${noun}`
+}
+
 const VALUE_CHARACTERS = 80
 
 /** Text is quoted and cut; paths and numbers aren't. */

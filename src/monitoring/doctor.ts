@@ -416,7 +416,7 @@ function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding
 const UNSENT: Readonly<Record<'no_owner' | 'no_sender', [text: string, fix: string]>> = {
   no_owner: [
     'Nobody gets alert emails: the first account has no owner.',
-    'Open the setup link that the server prints when it starts, or invite an owner with eventpost member invite.',
+    'Open the setup link that the server prints when it starts, or invite an owner with eventpost member invite --role owner.',
   ],
   no_sender: [
     'Nobody gets alert emails: there is no sender address for them.',

@@ -126,7 +126,7 @@ describe('describes a rule', () => {
     ],
     [
       pass('link', 'https://evil.example/', false),
-      'The email does not link to https://evil.example/, which is not on a domain of this app.',
+      'The email does not link to https://evil.example/, which is not an https:// address on a domain of this app.',
     ],
     [pass('language', 'de', 'de-CH'), "The text in German (de) was used, because it fits Ada's locale, de-CH."],
     [pass('language', null, null), "The message's own text was used, because Ada has no locale."],
@@ -142,6 +142,15 @@ describe('describes a rule', () => {
     expect(explainDelivery({ delivery, person: ADA, content, zone: 'UTC' }).rules[0]?.sentence).toBe(
       `No activity from Ada was reported for ${span}, so they counted as away.`,
     )
+  })
+
+  test.each([
+    { contact: 'created' as const, when: 'when they were added' },
+    { tag: 'pro', when: 'when they got the tag' },
+  ])('with a trigger that is no event: $when', ({ when, ...trigger }) => {
+    const content = { ...CONTENT, trigger, onlyIf: [{ rule: 'away' as const, at: 'trigger' as const }] }
+    const sayOf = (verdict: Verdict) => explain(deliveryOf({}, [verdict]), ADA, content).rules[0]?.sentence
+    expect(sayOf(fail('away', 'trigger', '/wait'))).toBe(`Ada was on /wait ${when}, so this email was not needed.`)
   })
 
   test('by its own values among several', () => {

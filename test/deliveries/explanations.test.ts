@@ -12,7 +12,7 @@ describe('describes a state', () => {
   const LATER = '15 May 2026, 12:10 UTC'
   test.each<[Partial<DeliveryRow>, string]>([
     [{ state: 'waiting' }, `It is waiting. Its rules are checked on ${LATER}.`],
-    [{ state: 'waiting', byHand: true }, 'A member sent it. It will be sent next.'],
+    [{ state: 'waiting', byHand: true }, 'A member or an API key sent it. It will be sent next.'],
     [{ state: 'claimed' }, 'It is being sent right now.'],
     [{ state: 'handed' }, "It was handed to the mail server, which hasn't replied yet."],
     [{ state: 'sent', sentAt: NOW }, `It was sent on ${WHEN}.`],
@@ -49,7 +49,7 @@ describe('describes a state', () => {
     expect(say(waiting, [pass('window', null, null), fail('tag', 'beta', false)])).toBe(
       'A member chose to send it despite the rules. It will be sent next.',
     )
-    expect(say(waiting, [pass('window', null, null)])).toBe('A member sent it. It will be sent next.')
+    expect(say(waiting, [pass('window', null, null)])).toBe('A member or an API key sent it. It will be sent next.')
   })
 
   test('by the rule that stopped it, not another failed rule', () => {

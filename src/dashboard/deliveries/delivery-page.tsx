@@ -310,8 +310,8 @@ function HastenForm(props: DeliveryProps) {
           : 'Its rules, sending hours and limits per person are checked now instead of on '}
         <ExactTime at={delivery.dueAt} />.{' '}
         {delivery.byHand
-          ? 'A member sent it, so only suppressions are checked.'
-          : 'If a rule stops it, it is skipped. If the hours or a limit stop it, it waits again.'}
+          ? 'A member or an API key sent it, so rules, sending hours and limits per person are not checked again. Suppressions still apply.'
+          : 'If a rule stops it, it is skipped. If the hours, a limit or the brake stops it, it waits again.'}
       </p>
       {'collect' in (shown.work.message.content.again ?? {}) && <p>Later events start another email.</p>}
       <ActionForm action={`${deliveryPath(viewer.app.publicId, delivery.id)}/send-now`} kind="primary">

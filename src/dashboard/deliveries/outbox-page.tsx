@@ -63,10 +63,8 @@ export const OutboxPage = (props: OutboxProps) => {
       ) : (
         <section class="outbox" aria-label="Captured emails">
           <p class="hint">
-            {CAPTURED_COUNTS}{' '}
-            {state.isCapturing || state.isUnreadable
-              ? 'Once a mail server is set up, you can send each email from its page.'
-              : 'Send all of them here, or each email from its page.'}
+            {CAPTURED_COUNTS}
+            {hasRole(viewer.member.role, 'editor') && ` ${describeSending(state)}`}
           </p>
           <Table
             label="Captured emails, newest first"
@@ -82,9 +80,16 @@ export const OutboxPage = (props: OutboxProps) => {
   )
 }
 
+const mayLeave = ({ isCapturing, isUnreadable }: MailState): boolean => !isCapturing && !isUnreadable
+
+const describeSending = (state: MailState): string =>
+  mayLeave(state)
+    ? 'Send all of them here, or each email from its page.'
+    : 'Once a mail server is set up, you can send each email from its page.'
+
 /** Editors, once emails can leave. */
 const maySend = ({ viewer, state }: Pick<OutboxProps, 'viewer' | 'state'>): boolean =>
-  !state.isCapturing && !state.isUnreadable && hasRole(viewer.member.role, 'editor')
+  mayLeave(state) && hasRole(viewer.member.role, 'editor')
 
 const actionOf = ({ app }: Viewer): string => `${pathOf(app.publicId, 'outbox')}/send`
 

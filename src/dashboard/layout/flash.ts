@@ -47,7 +47,7 @@ const FLASHES = {
   sent_on: 'The email was queued. Only suppressions are checked before it is sent.',
   sent_on_paused: 'The email was queued. It waits while sending is paused.',
   resent_none: 'These emails were already sent or removed.',
-  sending_early: 'The email was queued. It is sent if no rule, hours or limit stops it.',
+  sending_early: 'The email was queued. If a check stops it, this page says why.',
   email_cancelled: 'The email was cancelled.',
   sender_saved: 'The sender was saved. It applies from the next email.',
   layout_saved: 'The layout was saved. It applies from the next email.',

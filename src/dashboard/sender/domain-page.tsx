@@ -315,8 +315,12 @@ const RecordsSection = (props: DomainProps) => {
 
 const IS_OF_KEY: readonly SenderCheck['about'][] = ['DKIM', 'New DKIM key']
 
-/** `id`: starts the ids of what can be copied. `children`: what belongs to the DKIM keys, which all domains share. */
+/**
+ * `id`: starts the ids of what can be copied. `children`: what belongs to the DKIM keys, which all domains share; of the
+ * default sender's domain only.
+ */
 const Records = ({ sender, last, isChecking, id, children }: RecordsProps) => {
+  const isDefault = children !== undefined
   const checks = last?.checks ?? listUnchecked(sender)
   const ofKey = checks.findLast(({ about }) => IS_OF_KEY.includes(about))
   return (
@@ -324,7 +328,7 @@ const Records = ({ sender, last, isChecking, id, children }: RecordsProps) => {
       <ul class="fact-list">
         {checks.map((check) => {
           // other domains have the same keys
-          const record = children === undefined && IS_OF_KEY.includes(check.about) ? null : check.record
+          const record = !isDefault && IS_OF_KEY.includes(check.about) ? null : check.record
           return (
             <li key={check.about}>
               <CheckLine {...check} />
@@ -343,7 +347,7 @@ const Records = ({ sender, last, isChecking, id, children }: RecordsProps) => {
           )}
           {isChecking
             ? `The records are being checked${last && ' again'}. Reload the page in a moment.`
-            : `Checked again ${sender.nextDkim === null ? 'daily' : 'every hour'} while emails are sent, or someone views this page or Overview.`}
+            : `Checked again at most once ${sender.nextDkim === null ? 'a day' : 'an hour'}, when ${isDefault ? 'an email is sent or someone views this page or Overview' : 'someone views this page'}.`}
         </p>
       )}
     </>

@@ -435,7 +435,7 @@ describe('an email that waits', () => {
     const { status, location } = await browser.submit(path, `${path}/send-now`)
     expect([status, location]).toEqual([303, path])
     expect(await textOf(await see(path), '[role=status] > .notice')).toEqual([
-      'Done: The email was queued. It is sent if no rule, hours or limit stops it.',
+      'Done: The email was queued. If a check stops it, this page says why.',
     ])
     await sendDue(pages)
     expect((await newest()).state).toBe(state as 'kept')

@@ -102,7 +102,10 @@ describe('sending all captured emails', () => {
     expect(await attributesOf(server, '.notice.info a', 'href')).toEqual([pages.at('outbox')])
     await pages.addMember('vic@example.com', 'viewer')
     const viewer = await pages.signedIn('vic@example.com')
-    expect((await viewer.get(pages.at('outbox'))).html).not.toContain('send-all')
+    const sees = (await viewer.get(pages.at('outbox'))).html
+    expect(sees).not.toContain('send-all')
+    expect(sees).not.toContain('from its page')
+    expect((await browser.get(pages.at('outbox'))).html).toContain('from its page')
   })
 
   test('sends those that the member saw, but to nobody who unsubscribed', async () => {

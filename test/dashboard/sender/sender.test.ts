@@ -342,9 +342,9 @@ describe('the signature', () => {
       await browser.submit(path('/domain'), path('/check'))
       return (await textOf(await see('/domain'), '#checks > .hint')).find((text) => text.includes('Checked again'))
     }
-    expect(await often()).toContain('Checked again daily')
+    expect(await often()).toContain('Checked again at most once a day, when an email is sent')
     await make({ dkimDomain: 'first.example' })
-    expect(await often()).toContain('Checked again every hour while emails are sent')
+    expect(await often()).toContain('Checked again at most once an hour, when an email is sent')
     expect(await textOf(await see('/domain'), '#checks li .hint')).toContain(
       "Not found yet. Add this record. Eventpost doesn't sign emails until it is found.",
     )
