@@ -188,7 +188,8 @@ function describeCause({ person, zone }: Subject, { trigger }: MessageContent, c
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
   if ('message' in trigger) return `“${trigger.message}” was sent to ${name} on ${time}`
   if ('date' in trigger) return `${upperFirst(describeDay(trigger, name))} was on ${time}`
-  if ('inactiveDays' in trigger) return `${name} had been inactive for ${trigger.inactiveDays} days on ${time}`
+  if ('inactiveDays' in trigger)
+    return `${name} had been inactive for ${formatMinutes(trigger.inactiveDays * 1_440)} on ${time}`
   if (!('event' in trigger)) return `${name} ${isConfirmation ? 'confirmed their address' : 'was added'} on ${time}`
   return isTooOld({ at: cameAt, occurredAt: at })
     ? `${trigger.event} happened for ${name} on ${time}`

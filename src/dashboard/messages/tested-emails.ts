@@ -14,7 +14,9 @@ export async function refuseTest(
   { member }: Viewer,
 ): Promise<string | null> {
   const { allowed, retryAfterSeconds } = await limits.takeAlone(`test:${member.id}`, TESTS)
-  return allowed > 0 ? null : `You can send ${TESTS.max} tests a minute. Try again in ${retryAfterSeconds} seconds.`
+  if (allowed > 0) return null
+  const wait = retryAfterSeconds === 1 ? 'a second' : `${retryAfterSeconds} seconds`
+  return `You can send ${TESTS.max} tests a minute. Try again in ${wait}.`
 }
 
 /** Emails that were tested since the start. The oldest are forgotten. */

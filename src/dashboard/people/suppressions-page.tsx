@@ -101,10 +101,11 @@ const nameOf = (provider: string): string => findProvider(provider)?.name ?? pro
 /** The result of the last sync, or the progress of this one. */
 const Sync = ({ viewer, sync: { list, progress, last }, now }: Pick<SuppressionsProps, 'viewer' | 'sync' | 'now'>) => {
   if (progress) {
-    const read = formatCount(progress.added + progress.known)
+    const count = progress.added + progress.known
+    const read = count === 1 ? '1 address' : `${formatCount(count)} addresses`
     return (
       <div id={SYNC} role="status">
-        <Notice kind="info">{`Reading the ${nameOf(progress.provider)} list: ${read} addresses so far. Reload this page in a moment.`}</Notice>
+        <Notice kind="info">{`Reading the ${nameOf(progress.provider)} list: ${read} so far. Reload this page in a moment.`}</Notice>
       </div>
     )
   }
@@ -128,8 +129,8 @@ const Sync = ({ viewer, sync: { list, progress, last }, now }: Pick<Suppressions
     return (
       <div id={SYNC}>
         <Notice kind="caution">
-          {`${describeFault(last.fault, nameOf(last.provider))} ${describeSynced(last)} `}
-          <Time at={last.at} now={now} />
+          {`${describeFault(last.fault, nameOf(last.provider))} ${describeSynced(last)} Last attempt: `}
+          <Time at={last.at} now={now} />.
         </Notice>
       </div>
     )

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
 import type { Sender } from '../../../src/mail/sender.ts'
+import { DAY } from '../../durations.ts'
 import { LOOPBACK_HOSTS, inTurns } from '../../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
 import { recordEvent } from '../events/recording.ts'
@@ -509,6 +510,19 @@ describe('the page of a person', () => {
       `${BOB} was last active on 3 May 2026, 12:00 UTC. Unless they are active again, this message is triggered on 17 May 2026, 12:00 UTC. ${ends}`,
     ])
     expect(await textOf(html, '#mail .badge')).toEqual([badge])
+  })
+
+  test('says for how long somebody had been inactive when nothing was sent', async () => {
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+    for (const { id } of await pages.store.listMessages(app.id)) await pages.store.deleteMessage({ ...by, id })
+    const content = { ...MAIL, trigger: { inactiveDays: 1 } }
+    await pages.store.saveMessages({ ...by, drafts: [{ id: null, name: 'Back', status: 'paused', content }] })
+    const { location } = await browser.post(pages.at('people/new'), { email: BOB })
+    pages.clock.ms += 2 * DAY
+    const { html } = await (await pages.signedIn()).get(location ?? '')
+    expect((await textOf(html, '#mail .hint'))[0]).toStartWith(
+      `${BOB} had been inactive for 1 day on 4 May 2026, 12:00 UTC.`,
+    )
   })
 
   test.each([

@@ -86,7 +86,9 @@ describe('a test email', () => {
       429,
       ['Error: You can send 20 tests a minute. Try again in 60 seconds.'],
     ])
-    pages.clock.ms += 60_000
+    pages.clock.ms += 59_000
+    expect(await textOf((await send()).html, '[role=alert]')).toEqual([expect.stringContaining('again in a second.')])
+    pages.clock.ms += 1_000
     expect((await send()).status).toBe(200)
   })
 
