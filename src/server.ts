@@ -47,8 +47,11 @@ export type Listener = {
   requestIP(request: Request): { address: string } | null
   timeout(request: Request, seconds: number): void
 }
+/** A connection without new bytes is closed after this time, checked every 4 seconds. */
+export const IDLE_S = 10
 /** Most responses take milliseconds; a simulation on a busy machine takes the longest. */
 const KEPT_OPEN_S = 240
+const EVENT_STREAM = 'text/event-stream'
 export type Handle = (request: Request, listener: Listener) => Response | Promise<Response>
 
 /** Wraps every request: address, request id, routing, log line and metrics. */
@@ -113,15 +116,22 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
     const place = findPlace(request)
     const address = (): string =>
       findAddress(listener.requestIP(request)?.address ?? '', request.headers.get('x-forwarded-for'))
-    const keepOpen = (): void => listener.timeout(request, KEPT_OPEN_S)
+    let isKeptOpen = false
+    const keepOpen = (): void => {
+      isKeptOpen = true
+      listener.timeout(request, KEPT_OPEN_S)
+    }
     setFacts(request, { requestId: nextId(), address, keepOpen })
+    const end = (response: Response): Response => {
+      // a stream of events has pauses of its own; the next request on the connection ends its longer limit
+      const isStream = isKeptOpen && response.headers.get('content-type')?.startsWith(EVENT_STREAM)
+      if (isKeptOpen && !isStream) listener.timeout(request, IDLE_S)
+      return finish(request, response, place)
+    }
     const answered = ask(request, place)
     return answered instanceof Promise
-      ? answered.then(
-          (response) => finish(request, response, place),
-          (error: unknown) => answerFault(request, error).then((response) => finish(request, response, place)),
-        )
-      : finish(request, answered, place)
+      ? answered.then(end, (error: unknown) => answerFault(request, error).then(end))
+      : end(answered)
   }
 
   const finish = (request: Request, response: Response, place: Place): Response => {

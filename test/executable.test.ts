@@ -43,9 +43,10 @@ beforeAll(async () => {
 }, BUILD_MS)
 afterAll(async () => {
   const { server, mails } = (await served) ?? {}
-  await server?.stop()
+  const stopped = await server?.stop()
   await mails?.stop()
   remove()
+  if (stopped) expect(stopped.code).toBe(0)
 })
 
 describe('the executable', () => {

@@ -149,19 +149,19 @@ export async function createTestServer(options: Options = {}) {
     return { real, parts, handle, sender }
   }
   let running = await start()
-  const keptOpen: string[] = []
+  const timeouts: [path: string, seconds: number][] = []
   const send = async (request: Request, address?: string): Promise<Response> =>
     running.handle(request, {
       requestIP: () => (address === undefined ? null : { address }),
-      timeout: ({ url }) => void keptOpen.push(new URL(url).pathname),
+      timeout: ({ url }, seconds) => void timeouts.push([new URL(url).pathname, seconds]),
     })
   const accountOf = (account: Account) => ({ accountId: account.accountId, actor: 'test', at: clock.now() })
   const shared = {
     folder,
     clock,
     health,
-    /** Paths of the requests whose connection may be silent for longer. */
-    keptOpen,
+    /** How long the connections of requests may be silent, where it isn't the usual time. */
+    timeouts,
     second,
     send,
     parts: () => running.parts,

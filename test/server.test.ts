@@ -240,11 +240,16 @@ describe('a connection may be silent for longer', () => {
     const simulation = `${API}/messages/${body.data?.[0]?.id}/simulation`
     const page = `/apps/${one.first.appId}/events`
     const Cookie = await signIn(one)
-    expect(one.keptOpen).toEqual([])
+    expect(one.timeouts).toEqual([])
     expect((await one.call('GET', simulation + app, { key })).status).toBe(200)
     expect((await mcp(one)).status).toBe(200)
     expect((await one.call('GET', page, { key: null, headers: { Cookie } })).status).toBe(200)
-    expect(one.keptOpen).toEqual([simulation, '/mcp', page])
+    const and = (path: string) =>
+      [
+        [path, 240],
+        [path, 10],
+      ] as [string, number][]
+    expect(one.timeouts).toEqual([simulation, '/mcp', page].flatMap(and))
   })
 
   test('not while a request is sent, or is refused for its key', async () => {
@@ -256,11 +261,14 @@ describe('a connection may be silent for longer', () => {
     const sending = one.send(new Request(`${BASE_URL}/mcp`, { method: 'POST', headers, body: readable }))
     const text = new TextEncoder().encode(JSON.stringify(CALL))
     await writer.write(text.slice(0, 10))
-    expect(one.keptOpen).toEqual([])
+    expect(one.timeouts).toEqual([])
     await writer.write(text.slice(10))
     await writer.close()
     expect((await sending).status).toBe(200)
-    expect(one.keptOpen).toEqual(['/mcp'])
+    expect(one.timeouts).toEqual([
+      ['/mcp', 240],
+      ['/mcp', 10],
+    ])
   })
 })
 

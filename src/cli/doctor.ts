@@ -20,7 +20,7 @@ export const doctor: Command = {
     const { examine, printFindings } = await import('./examine.ts')
     const examined = await examine(config, { isOffline: given.isSet('offline') })
     const { isOk, summary } = examined
-    console.log(given.isSet('json') ? printResult(examined, true) : printFindings(examined, config.database === null))
+    console.log(given.isSet('json') ? printResult(examined, true) : printFindings(examined))
     if (!isOk) throw new CommandRefused(summary)
   },
 }

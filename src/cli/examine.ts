@@ -29,7 +29,7 @@ import type { Store } from '../store/store.ts'
 export type Examined = { isOk: boolean; summary: string; findings: Finding[]; called: string[] }
 
 export async function examine(config: Config, { isOffline }: { isOffline: boolean }): Promise<Examined> {
-  const called = new Set<string>()
+  const called = new Set<string>(config.database === null ? [] : ['PostgreSQL'])
   const location = config.database ?? { folder: config.data }
   const problem = 'folder' in location ? findFolderProblem(location.folder) : null
   const findings = problem ? describeProblem(location, problem) : await examineData(config, { isOffline, called })
@@ -247,15 +247,14 @@ const isClockSynchronized = async (): Promise<boolean | null> =>
 
 const SIGNS: Record<Finding['state'], string> = { good: 'ok', caution: 'advice', bad: 'PROBLEM', unknown: 'unknown' }
 
-/** With problems, the command's last line is the summary. `isLocal`: the data is in a folder, not in PostgreSQL. */
-export function printFindings({ findings, isOk, summary, called }: Examined, isLocal: boolean): string {
+/** With problems, the command's last line is the summary. */
+export function printFindings({ findings, isOk, summary, called }: Examined): string {
   const width = Math.max(...findings.map(({ check }) => check.length))
   const indent = ' '.repeat(SIGNS.bad.length + width + 4)
   const lines = findings.flatMap(({ check, state, text, fix }) => [
     `${SIGNS[state].padEnd(SIGNS.bad.length)}  ${check.padEnd(width)}  ${text}`,
     ...(fix === null ? [] : [`${indent}Fix: ${fix}`]),
   ])
-  const all = isLocal ? called : ['PostgreSQL', ...called]
-  const calls = all.length === 0 ? 'No network calls were made.' : `Network calls: ${all.join(', ')}.`
+  const calls = called.length === 0 ? 'No network calls were made.' : `Network calls: ${called.join(', ')}.`
   return [...lines, '', ...(isOk ? [summary] : []), calls].join('\n')
 }

@@ -27,7 +27,7 @@ import { drainOnSignals, onFault, type Stopping } from '../ops/drain.ts'
 import type { Health } from '../ops/health.ts'
 import { createLog, type Log, type LogFields } from '../ops/log.ts'
 import { createMetrics, type Metrics } from '../ops/metrics.ts'
-import { createServer, createUnserved } from '../server.ts'
+import { createServer, createUnserved, IDLE_S } from '../server.ts'
 import { describeExposed, type ExposedFile, hasDatabase, restrictDatabase } from '../store/engine/database.ts'
 import { type FolderLock, lockFolder } from '../store/engine/folder-lock.ts'
 import { openStoreAt } from '../store/open.ts'
@@ -35,7 +35,6 @@ import type { Store } from '../store/store.ts'
 import { CommandRefused, createdLine, describeFault } from './command.ts'
 import { createUpgradeReport } from './upgrade-report.ts'
 
-const IDLE_S = 10
 /** The last limit behind those of the endpoints. */
 const MAX_BODY_BYTES = 1024 * 1024 * 1024
 

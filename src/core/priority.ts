@@ -12,7 +12,7 @@ export function yieldToServer(share: keyof typeof NICENESS): void {
 const PART_MS = 5
 /** While others are served, a thread works for a ninth of the time. */
 const REST = 8
-/** Then it goes on without rests, so that whoever waits gets an answer before a proxy gives up (often after 30 seconds). */
+/** Then it goes on without rests, because somebody waits for it. */
 const RESTING_MS = 20_000
 
 /** ms, of one clock and of this thread. */

@@ -22,7 +22,9 @@ let shared: Promise<Browser> | null = null
 
 /** One for all test files of a process, each of which closes its pages only: a start takes long. It ends with the process. */
 export function openChromium(): Promise<Browser> {
-  return (shared ??= startShared())
+  shared ??= startShared()
+  shared.catch(() => (shared = null))
+  return shared
 }
 
 async function startShared(): Promise<Browser> {

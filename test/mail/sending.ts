@@ -17,6 +17,7 @@ import {
   type TestServer,
   useSharedServer,
 } from '../helper.ts'
+import { isLong } from '../long-form.ts'
 import { isOnPostgres } from '../postgres/test-databases.ts'
 import { type Behaviour, type MailServer, startMailServer } from './mail-server.ts'
 
@@ -185,7 +186,7 @@ export async function findSecondPause({ store, sender, second }: Sending) {
 }
 
 /** Of days: a look for due emails takes longer than the time between two. */
-export const LONG_STEP = 15 * MINUTE
+export const LONG_STEP = isLong && !isOnPostgres ? MINUTE : 15 * MINUTE
 
 /** Moves the clock step by step and sends what is due. */
 export async function live(sending: Sending, ms: number, step = MINUTE): Promise<void> {

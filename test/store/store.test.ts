@@ -9,7 +9,14 @@ import { contactWrite, done, type Opened } from './samples.ts'
 import { isLong } from '../long-form.ts'
 
 /** What the thread changes most: results, errors, and many requests at a time. */
-const IN_THREAD = ['events of people', 'batches', 'accounts and what they own', 'deliveries and their claims']
+const IN_THREAD = [
+  'events of people',
+  'batches',
+  'batches of browsers',
+  'idempotency keys',
+  'accounts and what they own',
+  'deliveries and their claims',
+]
 
 for (const threads of [false, true]) {
   describeStore(

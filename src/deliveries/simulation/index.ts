@@ -11,10 +11,11 @@ export type { Simulation, SimulationInput, SimulationLine }
 export type Simulations = ReturnType<typeof createSimulations>
 
 const SIMULATED_TRIGGERS = 10_000
-const DEADLINE_MS = MINUTE_MS
+/** A third of it may be rests. */
+const DEADLINE_MS = 1.5 * MINUTE_MS
 
 const TOO_LONG = refuse('unavailable', {
-  message: 'The simulation took longer than a minute and was stopped. Try fewer days.',
+  message: 'The simulation took longer than 90 seconds and was stopped. Try fewer days.',
 })
 const ENDED = refuse('unavailable', { message: 'Eventpost is stopping. Simulate again in a moment.' })
 

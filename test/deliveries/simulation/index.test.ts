@@ -367,7 +367,7 @@ describe('concurrent simulations', () => {
       [simulateBriefly(at.inputOf({})), simulateBriefly(at.inputOf({}))].map(outcomeOf),
     )
     silent.mockRestore()
-    const said = 'The simulation took longer than a minute and was stopped. Try fewer days.'
+    const said = 'The simulation took longer than 90 seconds and was stopped. Try fewer days.'
     expect(outcomes).toEqual([said, said])
   })
 
