@@ -324,8 +324,8 @@ export function triggerNoun({ trigger }: MessageContent): string {
 
 /** "at the time of the event", "when they were added" */
 export function describeTriggerTime(content: MessageContent): string {
-  const noun = triggerNoun(content)
-  return noun.startsWith('they ') ? `when ${noun}` : `at the time of ${noun}`
+  const isOfPerson = 'contact' in content.trigger || 'tag' in content.trigger
+  return `${isOfPerson ? 'when' : 'at the time of'} ${triggerNoun(content)}`
 }
 
 const VALUE_CHARACTERS = 80
