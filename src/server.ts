@@ -51,8 +51,9 @@ export type Listener = {
 export const IDLE_S = 10
 /** Most responses take milliseconds; a simulation on a busy machine takes the longest. */
 const KEPT_OPEN_S = 240
-const EVENT_STREAM = 'text/event-stream'
 export type Handle = (request: Request, listener: Listener) => Response | Promise<Response>
+
+const isEventStream = ({ headers }: Response): boolean => headers.get('content-type') === 'text/event-stream'
 
 /** Wraps every request: address, request id, routing, log line and metrics. */
 export async function createServer(deps: ServerDependencies): Promise<{ handle: Handle }> {
@@ -123,9 +124,8 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
     }
     setFacts(request, { requestId: nextId(), address, keepOpen })
     const end = (response: Response): Response => {
-      // a stream of events has pauses of its own; the next request on the connection ends its longer limit
-      const isStream = isKeptOpen && response.headers.get('content-type')?.startsWith(EVENT_STREAM)
-      if (isKeptOpen && !isStream) listener.timeout(request, IDLE_S)
+      // a stream of events may pause for longer; the next request on its connection has the usual time again
+      if (isKeptOpen && !isEventStream(response)) listener.timeout(request, IDLE_S)
       return finish(request, response, place)
     }
     const answered = ask(request, place)
