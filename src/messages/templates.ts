@@ -426,10 +426,16 @@ export const showValues = (
     .map((part) => ('value' in part ? value(part.value) : plain(part.plain)))
     .join('')
 
+/** Of a filled template. */
+export const isBlankText = (filled = ''): boolean =>
+  filled.split(HIDDEN).every((part, index) => (index % 2 === 0 ? part : reveal(part)).trim() === '')
+
+const reveal = (part: string): string => Buffer.from(part, 'hex').toString('utf8')
+
 export const splitValues = (text: string): ({ plain: string } | { value: string })[] =>
   text
     .split(HIDDEN)
-    .map((part, index) => (index % 2 === 0 ? { plain: part } : { value: Buffer.from(part, 'hex').toString('utf8') }))
+    .map((part, index) => (index % 2 === 0 ? { plain: part } : { value: reveal(part) }))
     .filter((part) => !('plain' in part) || part.plain !== '')
 
 /** `variables`: those of a layout; default: those of a message. */

@@ -28,7 +28,7 @@ export async function readPast(reads: SimulationReads, asked: Asked, contactId: 
   const reportedSince = now - VISIT_REPORT_MS + LATER_MS
   const lookbackMs = longestLookbackMs(onlyIf)
   const views = isPageRead ? await reads.listViews(contactId, from - lookbackMs) : []
-  const firstViews = isPageRead ? await reads.listFirstViews(contactId) : []
+  let firstViews: Promise<Happening[]> | null = null
   const reports = isPageRead ? await reads.listReports(appId, contactId, reportedSince) : []
   const done = await readDone(reads, asked, contactId)
   const activity = await listActivity(reads, asked, contactId)
@@ -45,12 +45,20 @@ export async function readPast(reads: SimulationReads, asked: Asked, contactId: 
         })
 
   return {
-    readsAt: (at: number): Omit<FactReads, 'lastHandedAt'> => ({
+    /** `triggeredAt`: of the earliest event that is decided. */
+    readsAt: (at: number, triggeredAt: number): Omit<FactReads, 'lastHandedAt'> => ({
       findSuppression: async () => null,
       findTopicEnd: reads.findTopicEnd,
       listHanded: async () => [],
       listViews: async (_, since) => views.filter((view) => view.at <= at && view.occurredAt >= since),
-      firstViewAt: async () => firstTime(firstViews.filter((view) => view.at <= at)),
+      firstViewAt: async () => {
+        const isIn = (view: Happening): boolean => view.at <= at
+        const firstRead = firstTime(views.filter(isIn))
+        // rules ask only whether there was one before the event
+        if (!isPageRead || (firstRead !== null && firstRead <= triggeredAt)) return firstRead
+        firstViews ??= reads.listFirstViews(contactId)
+        return firstTime((await firstViews).filter(isIn))
+      },
       lastDoneAt: async ({ name, since, exceptId, fits = () => true }) =>
         lastTime(
           (done.get(name) ?? []).filter(

@@ -156,7 +156,11 @@ async function decideEmail(playing: Playing, email: WaitingFacts): Promise<void>
   const { content, settings, past } = simulated
   const { dueAt: at } = email
   const listed = email.parts.toSorted(byTime).slice(0, LISTED_EVENTS - 1)
-  const reads = { ...past.readsAt(at), lastHandedAt: async () => emails.used.get(MESSAGE_ID)?.lastHandedAt ?? null }
+  const triggeredAt = Math.min(...[email, ...listed].map((one) => one.triggeredAt))
+  const reads = {
+    ...past.readsAt(at, triggeredAt),
+    lastHandedAt: async () => emails.used.get(MESSAGE_ID)?.lastHandedAt ?? null,
+  }
   const facts = await readFacts(reads, workOf(simulated, email, listed), at)
   const decision = decide({ content, settings, status: 'live' }, facts)
   const left = listed.filter((_, index) => !decision.unfit.some((one) => one.index === index))

@@ -14,9 +14,9 @@ import { isTooOld } from '../../events/event-input.ts'
 import { isStartedBy, nameOfStart } from '../../messages/triggers.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
 import { findVariant, listTexts, writeTexts } from '../../messages/mail-texts.ts'
-import { makeTemplateScope } from '../../messages/template-scope.ts'
+import { computedMs, makeTemplateScope, RENDER_MS } from '../../messages/template-scope.ts'
 import { DEFAULT_PLACE } from '../../messages/template-values.ts'
-import { fillTemplate, showValues } from '../../messages/templates.ts'
+import { fillTemplate, isBlankText } from '../../messages/templates.ts'
 import { ownTimezone } from '../../people/timezone.ts'
 import { isDateTrigger, isInactiveTrigger, listDue } from '../schedules.ts'
 import { readPast } from './past.ts'
@@ -244,8 +244,6 @@ function listLines(lines: readonly SimulationLine[]): SimulationLine[] {
   })
 }
 
-const same = (text: string): string => text
-
 /** Whether emails can be filled in with people's current values. */
 async function createTrials(reads: SimulationReads, { appId, content: { mail } }: SimulationInput) {
   const app = (await reads.findApp(appId)) ?? { name: '', homeUrl: null, ...DEFAULT_PLACE }
@@ -260,14 +258,14 @@ async function createTrials(reads: SimulationReads, { appId, content: { mail } }
   const fill = (contact: SimulatedPerson, scope: ReturnType<typeof makeTemplateScope>): TemplateFault | null => {
     const variant = findVariant(mail, contact)
     const filled: string[] = []
+    const [place, until] = [{ ...app, locale: variant ?? app.locale }, computedMs() + RENDER_MS]
     for (const source of sources.get(variant) ?? []) {
-      const part = fillTemplate(source, scope, { place: { ...app, locale: variant ?? app.locale } })
+      const part = fillTemplate(source, scope, { place, until })
       if (!('filled' in part)) return part
       filled.push(part.filled)
     }
-    const isBlank = (text = ''): boolean => showValues(text, { value: same, plain: same }).trim() === ''
-    if (isBlank(filled.at(0))) return { missing: 'subject' }
-    return isBlank(filled.at(-1)) ? { empty: 'body' } : null
+    if (isBlankText(filled.at(0))) return { missing: 'subject' }
+    return isBlankText(filled.at(-1)) ? { empty: 'body' } : null
   }
 
   return {
