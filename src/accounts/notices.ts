@@ -36,8 +36,7 @@ export type NoticeFacts = {
 
 type Words = { subject: string; what: (facts: NoticeFacts) => string; ifNotYou: string }
 
-const TELL_OWNER =
-  "If this wasn't you, change your password now and end your other sessions, or ask an owner of your account for help."
+const TELL_OWNER = "If this wasn't you, change your password now, or ask an owner of your account for help."
 
 const NOTICES: Record<NoticeKind, Words> = {
   wrong_passwords: {

@@ -256,7 +256,7 @@ function describeLastBackup(lastGood: Backup | null, at: number): string {
 }
 
 export const CLOCKS_FIX =
-  'Turn on time synchronization on this machine and on that of the database, such as with timedatectl set-ntp true.'
+  "Turn on time synchronization on this machine and on the database's, such as with timedatectl set-ntp true."
 
 function aboutClocks({ clocks }: AlertFacts): Condition[] {
   const wrong = clocks.filter(isClockNoticed).toSorted((a, b) => Math.abs(b) - Math.abs(a))
@@ -270,7 +270,7 @@ function aboutClocks({ clocks }: AlertFacts): Condition[] {
       subject: 'instances',
       accountId: null,
       title: `${which} from the database server's`,
-      detail: `${wrong.length === 1 ? 'It is' : 'One is'} ${describeDifference(most)}. An instance that differs from the database server and another instance by more than 5 seconds sends no emails, runs no background tasks, and responds to /readyz with 503.`,
+      detail: `${wrong.length === 1 ? 'It is' : 'One is'} ${describeDifference(most)}. An instance whose clock differs by more than 5 seconds from the database server's and another instance's sends no emails, runs no background tasks, and responds to /readyz with 503.`,
       fix: CLOCKS_FIX,
       path: SYSTEM,
     },

@@ -195,7 +195,7 @@ const UNFIT: ReadonlyMap<string, string> = new Map([
   ['broken_template', 'the template has an error'],
   ['empty_mail', 'the email had no text'],
   ['template_too_slow', 'the email took too long to render'],
-  ['sender_not_listed', 'its sender address is not an address of the app'],
+  ['sender_not_listed', 'the sender address is not an address of the app'],
 ])
 
 /** Reasons that lie in a message, not in its people. */

@@ -172,7 +172,7 @@ export function aboutRisk({ setting, value }: ServerRisk): Finding {
   const what = setting === 'fsync' ? 'crashes' : 'crashes in the middle of a write'
   return caution(
     'Database',
-    `${setting} is off: if the machine of the database ${what}, data can be lost or damaged.`,
+    `${setting} is off: if the database's machine ${what}, data can be lost or damaged.`,
     `Turn ${setting} on in postgresql.conf, ${OF_STORAGE}.`,
   )
 }
@@ -408,7 +408,7 @@ function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding
         'Ask the provider for production access.',
       )
     if (check.note === 'paused')
-      return bad('Mail server', `${name} has paused the account.`, 'Check the messages from the provider.')
+      return bad('Mail server', `${name} has paused the account.`, 'Check your email for a notice from the provider.')
     return good('Mail server', `${name} responds.`)
   })
 }

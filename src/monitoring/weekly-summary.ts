@@ -62,7 +62,7 @@ export function writeSummary({ account, weeks, baseUrl, unsubscribeUrl }: Writin
   const news = [...(emailed + cameBack > 0 ? [counted] : []), ...(problems > 0 ? [needing] : [])].join(', ') || counted
   return {
     subject: `Your week in Eventpost: ${news}`,
-    paragraphs: [`The last 7 days of the account ${account.name}.`, ...shown.flatMap(writeWeek)],
+    paragraphs: [`The last 7 days in the account ${account.name}.`, ...shown.flatMap(writeWeek)],
     link: {
       text: 'Open Overview',
       url: shown.length === 1 ? `${baseUrl}/apps/${first.app.publicId}/overview` : `${baseUrl}/`,

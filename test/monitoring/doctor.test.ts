@@ -79,7 +79,7 @@ const MISTAKES: [
     { data: { ...well.data, risks: [{ setting: 'fsync', value: 'off' }] } },
     'Database',
     'caution',
-    'fsync is off: if the machine of the database crashes, data can be lost or damaged.',
+    "fsync is off: if the database's machine crashes, data can be lost or damaged.",
     'Turn fsync on in postgresql.conf, unless your provider',
   ],
   [

@@ -67,7 +67,7 @@ describe('the text', () => {
     expect(write({ ...week, attention })).toMatchObject({
       subject: 'Your week in Eventpost: 380 emailed, 131 came back, 1 problem',
       paragraphs: [
-        'The last 7 days of the account Acme.',
+        'The last 7 days in the account Acme.',
         { heading: 'Engine' },
         '380 people emailed, 131 came back.',
         'Needs attention:',
