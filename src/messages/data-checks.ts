@@ -115,7 +115,7 @@ async function warnOfSame(
   const lacking = own.filter((properties) => sameValueOf(properties, same) === null)
   if (lacking.length > 0) {
     const tried: Pick<Tried, 'tried' | 'what'> = { tried: own.length, what: 'events' }
-    const message = `\`${same}\` is missing ${describeShare(lacking.length, tried)}, so no \`${event}\` event matches.`
+    const message = `\`${same}\` is missing ${describeShare(lacking.length, tried)}. No \`${event}\` event matches in that case.`
     return [warning(at, message + propose(same, own))]
   }
   const query = { appId: checking.app.id, contactId: null, name: event, before: null, limit: CHECKED_EVENTS }

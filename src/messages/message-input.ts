@@ -113,7 +113,7 @@ function checkTriggered(content: MessageContent): FieldError[] {
   }
   if (again && 'once' in again && again.once === 'trigger' && !isRepeated(trigger)) {
     const message =
-      'Only messages triggered by another message, a date or inactivity can be sent each time. Use "person", "property" or hours.'
+      'Only messages triggered by another message, a date or inactivity can be sent each time. Choose another frequency.'
     errors.push(fault('again.once', message))
   }
   return errors

@@ -81,7 +81,7 @@ describe('a property to compare', () => {
   })
   test('is missing in the trigger', async () =>
     expect(await compare({ starts: [{ invoiceId: 1 }, {}] })).toEqual([
-      [at, '`invoiceId` is missing in 1 of the last 2 events, so no `invoice.paid` event matches.'],
+      [at, '`invoiceId` is missing in 1 of the last 2 events. No `invoice.paid` event matches in that case.'],
     ]))
   test('is missing in the other event', async () =>
     expect(await compare({ starts: [{ invoiceId: 1 }], events: [{ invoiceID: 1 }] })).toEqual([

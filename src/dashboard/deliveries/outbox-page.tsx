@@ -85,7 +85,7 @@ const mayLeave = ({ isCapturing, isUnreadable }: MailState): boolean => !isCaptu
 const describeSending = (state: MailState): string =>
   mayLeave(state)
     ? 'Send all of them here, or each email from its page.'
-    : 'Once a mail server is set up, you can send each email from its page.'
+    : 'Once a mail server is set up, you can send all of them here, or each email from its page.'
 
 /** Editors, once emails can leave. */
 const maySend = ({ viewer, state }: Pick<OutboxProps, 'viewer' | 'state'>): boolean =>

@@ -139,7 +139,11 @@ function lineOfLinks({ refused, host, isMadeUp }: LackedLinks): CheckLine {
         </Fragment>
       ))}
       {more}
-      {host === null ? '. Links must be https:// addresses on a domain of this app.' : <NotAllowed host={host} />}
+      {host === null ? (
+        '. Links with event values must be https:// addresses on a domain of this app. Write other links in full, such as https://example.com.'
+      ) : (
+        <NotAllowed host={host} />
+      )}
     </>
   )
   return {

@@ -46,7 +46,7 @@ export const PreviewSection = ({ viewer, path, view, now, variants, language, pr
           value={language}
           options={[
             { value: '', label: "The person's" },
-            { value: OWN_TEXT, label: 'None of the languages' },
+            { value: OWN_TEXT, label: 'Default text' },
             ...variants.map((name) => ({ value: name, label: nameLanguage(name) })),
           ]}
         />
@@ -192,7 +192,7 @@ const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
   ) : (
     <Notice kind="caution">
       The email has no link to <SentText most={300}>{links.map((link) => `“${link}”`).join(', ')}</SentText>. Emails
-      link to event values only on this app's {domains}, and to other addresses only with https://.
+      link to event values only on this app's {domains}, and to other addresses only with https://, http:// or mailto:.
     </Notice>
   )
 }

@@ -262,7 +262,7 @@ describe('going live', () => {
     test('whose domain is not what is wrong', async () => {
       await pages.event({ properties: { url: 'http://10.0.0.1/results', headline: 'Ready' } })
       expect(await linksOf((await pages.browser.get(pages.path)).html, '#go-live-checks')).toEqual([
-        "Note: Links The email doesn't link to http://10.0.0.1/results. Links must be https:// addresses on a domain of this app. Show the domains",
+        "Note: Links The email doesn't link to http://10.0.0.1/results. Links with event values must be https:// addresses on a domain of this app. Write other links in full, such as https://example.com. Show the domains",
       ])
     })
 
