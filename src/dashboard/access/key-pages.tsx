@@ -23,7 +23,7 @@ export const SCOPES = [
   {
     value: 'standard',
     label: 'Standard',
-    hint: 'Reads and writes people and events, over HTTP and MCP. Over HTTP, it also erases people, and sends and cancels emails.',
+    hint: 'Reads data, and writes people and events, over HTTP and MCP. Over HTTP, also erases people, and sends and cancels emails.',
   },
   { value: 'ingest', label: 'Ingest', hint: 'Adds and updates people and sends events, over HTTP. Reads nothing.' },
   {

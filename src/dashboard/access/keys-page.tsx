@@ -87,8 +87,8 @@ const isExposed = ({ revokedAt, seenInBrowserAt }: KeyRow): boolean => revokedAt
 
 const ExposedNotice = ({ exposed: { name, seenInBrowserAt } }: { exposed: KeyRow }) => (
   <Notice kind="caution">
-    The key “{name}” was sent by a browser, last on <ExactTime at={seenInBrowserAt ?? 0} />. Anyone who opens that page
-    can read it. Create a new key for your server, then revoke this one.
+    The key “{name}” was sent by a browser, last on <ExactTime at={seenInBrowserAt ?? 0} />. Anyone who opens the page
+    that sent it can read it. Create a new key for your server, then revoke this one.
   </Notice>
 )
 

@@ -24,7 +24,7 @@ const ROLES = [
   {
     value: 'viewer',
     label: ROLE_NAMES.viewer,
-    hint: 'Views all pages except the audit log and System. Changes nothing.',
+    hint: 'Views all pages except the audit log and System. Exports data. Changes nothing.',
   },
 ]
 

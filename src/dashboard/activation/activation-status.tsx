@@ -43,7 +43,7 @@ const Step = ({ step: { name, isDone, at, text, link }, isNext, now }: StepProps
       <span class="unseen">{isDone ? ': done' : isNext ? ': next' : ': to do'}</span>
       {isDone && at !== null && (
         <p class="hint">
-          The last one was <Time at={at} now={now} />
+          Last seen <Time at={at} now={now} />.
         </p>
       )}
       {isNext && (

@@ -150,8 +150,8 @@ const exposed = ({ name }: KeyRow, appId: string): Caution => ({
   title: 'A key was seen in a browser',
   text: (
     <>
-      Anyone who opens that page can read “{name}”. In <a href={pathOf(appId, 'keys')}>API keys</a>, create a new key
-      for your server, then revoke this one.
+      Anyone who opens the page that sent “{name}” can read it. In <a href={pathOf(appId, 'keys')}>API keys</a>, create
+      a new key for your server, then revoke this one.
     </>
   ),
 })

@@ -62,7 +62,7 @@ describe('the list', () => {
     const first = (await owner.get(keys())).html
     expect(await textOf(first, '.lead')).toEqual(['31 active keys.'])
     expect((await textOf(first, '.after-table')).join()).toMatch(
-      /^Standard: Reads and writes people and events, .* erases people/,
+      /^Standard: Reads data, and writes people and events, .* erases people/,
     )
     const states = (await rowsOf(first)).map((row) => row[4])
     expect([states.length, states.lastIndexOf('Active'), states.indexOf('Revoked just now')]).toEqual([50, 30, 31])

@@ -144,7 +144,7 @@ describe('on Activation', () => {
       'First email sent',
     ])
     expect(await textOf(html, '.step.due .unseen')).toEqual([': next'])
-    expect(await textOf(html, '.step.done .hint')).toEqual([expect.stringMatching(/^The last one was /)])
+    expect(await textOf(html, '.step.done .hint')).toEqual([expect.stringMatching(/^Last seen /)])
     expect(await textOf(html, '.step .unseen')).toEqual([': done', ': next', ': to do', ': to do', ': to do'])
   })
 

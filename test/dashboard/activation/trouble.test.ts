@@ -91,7 +91,7 @@ describe('refusals', () => {
     pages.access.noteUse(access, true)
     await pages.access.saveUses()
     pages.access.noteUse(access, false)
-    expect(await troubles()).toEqual([expect.stringContaining('can read “First key”')])
+    expect(await troubles()).toEqual([expect.stringContaining('the page that sent “First key” can read it')])
     await pages.store.revokeKey({ accountId: pages.begun.accountId, actor: 'test', at: 1, keyId: access.key.id })
     expect(await troubles()).toEqual([])
   })
