@@ -165,7 +165,7 @@ function spfTerm(server: string): string | null {
 async function checkSpf(resolve: ResolveTxt, { domain: ofSender, server, seen }: CheckedSender): Promise<SenderCheck> {
   const domain = seen?.bounceDomain ?? ofSender
   if (!isAligned(domain, ofSender)) {
-    const sentence = `Emails bounce to ${domain}, so receivers check the SPF record there, not the one of ${ofSender}.`
+    const sentence = `Emails bounce to ${domain}, so receivers check the SPF record there, not the one at ${ofSender}.`
     return { about: 'SPF', state: 'good', sentence, record: null }
   }
   const found = await resolve(domain)

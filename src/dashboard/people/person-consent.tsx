@@ -12,7 +12,7 @@ const SOURCES: Record<ConsentSource, string> = {
   api: 'Asked over the API',
   mcp: 'Asked over MCP',
   dashboard: 'Asked by a member',
-  page: 'Asked for by the person, after a link expired',
+  page: 'Requested by the person after a link expired',
 }
 
 export const describeAsked = ({ source }: Consent): string => SOURCES[source]

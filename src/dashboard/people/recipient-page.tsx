@@ -67,6 +67,6 @@ export const unknownLink = (request: Request): Response =>
     <AppLayout
       appName={null}
       title="This link does not work"
-      lead="The link may be incomplete. Open it from the email again, or copy the whole link. If it still doesn't work, reply to the email: the sender can do it for you."
+      lead="The link may be incomplete. Open it from the email again, or copy the whole link. If it still doesn't work, reply to the email to ask the sender for help."
     />,
   )

@@ -60,7 +60,7 @@ export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<
 }
 
 const COMPLAINED =
-  'This person reported an email as spam. If they do it again, mail providers may block more of your emails.'
+  'This person reported an email as spam. If they do it again, mailbox providers may block more of your emails.'
 
 /** For editors; requires the person's consent and a reason. */
 export const RemoveSuppressionPage = ({

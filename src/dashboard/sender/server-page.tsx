@@ -206,7 +206,7 @@ const ProviderHint = ({ path, shown, isByApi, message }: HintProps) => {
   return (
     <p class="hint provider-hint">
       {isByApi ? api?.hint : hint}{' '}
-      {api && <a href={`${path}?${query}`}>{`Use ${isByApi ? 'SMTP' : `the API of ${name}`} instead`}</a>}
+      {api && <a href={`${path}?${query}`}>{`Use ${isByApi ? 'SMTP' : `the ${name} API`} instead`}</a>}
     </p>
   )
 }

@@ -106,7 +106,7 @@ export const TextsPage = ({ facts, refused, text, language, languages, counts, m
           <Field
             name="lang"
             label="Language of these texts"
-            hint="Such as en or de-CH, for screen readers and spell checkers."
+            hint="Such as en or de-CH. Selects the built-in texts."
             value={text.lang}
             autocomplete="off"
             optional
@@ -134,7 +134,8 @@ export const TextsPage = ({ facts, refused, text, language, languages, counts, m
 
 const STATE = (
   <>
-    Texts around your emails. <code>{'{app}'}</code> is the app's name, <code>{'{email}'}</code> the reader's address.
+    Texts around your emails. <code>{'{app}'}</code> is the app's name. On pages, <code>{'{email}'}</code> is the
+    reader's address, partly hidden.
   </>
 )
 

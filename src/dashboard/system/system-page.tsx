@@ -128,7 +128,7 @@ const Instances = ({ instances, now }: Pick<SystemState, 'instances'> & { now: n
           {isSilent(instance) && (
             <>
               {' '}
-              <Badge mood="caution">{`No sign of life for ${formatShortDuration(silentMs)}`}</Badge>
+              <Badge mood="caution">{`Last seen ${formatShortDuration(silentMs)} ago`}</Badge>
             </>
           )}
         </div>

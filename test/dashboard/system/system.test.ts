@@ -57,7 +57,7 @@ describe('System', () => {
     const browser = await pages.signedIn()
     const text = await bodyOf((await browser.get(pages.at('system'))).html)
     const others =
-      "web-2, process 8, started 1 minute ago, clock 3 seconds ahead of the database server's No sign of life for 21 s"
+      "web-2, process 8, started 1 minute ago, clock 3 seconds ahead of the database server's Last seen 21 s ago"
     expect(text).toContain(`web-1, process 7 (this one), started 2 hours ago${others}`)
     expect(text).not.toContain('Started')
     expect(text).toContain("Made with PostgreSQL's own tools. How to back up PostgreSQL")
