@@ -81,7 +81,7 @@ export function serverSamples({ baseUrl, appId, homeUrl }: SampleValues): CodeSa
   }))
 }
 
-const PINNED = 'Browsers run only this build of the script: replace the tag after every upgrade of Eventpost.'
+const PINNED = 'Pins one build. Replace the tag after every upgrade.'
 
 export function browserSamples(tags: { plain: string; consent: string; pinned: string }): CodeSample[] {
   const head = (code: string): SampleBlock => ({ label: 'In the head of every page', code })

@@ -118,12 +118,8 @@ describe('the tag', () => {
     expect(await textOf(html, '#policy')).toEqual([makeSnippetPolicy(source)])
     expect(await textOf(html, '#tag-consent-1')).toEqual([expect.stringContaining("service('consent', true)")])
     // the pinned form has its own notes
-    expect(await textOf(html, '.panel .hint')).toEqual([
-      expect.stringMatching(/^Browsers run only this build of the script/),
-    ])
-    const positions = ['id="tag-consent-2"', 'Browsers run only this build', 'id="tag-pinned-0"'].map((text) =>
-      html.indexOf(text),
-    )
+    expect(await textOf(html, '.panel .hint')).toEqual([expect.stringMatching(/^Pins one build\./)])
+    const positions = ['id="tag-consent-2"', 'Pins one build', 'id="tag-pinned-0"'].map((text) => html.indexOf(text))
     expect(positions).toEqual(positions.filter((place) => place > 0).toSorted((a, b) => a - b))
   })
 
