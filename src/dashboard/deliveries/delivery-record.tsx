@@ -156,7 +156,7 @@ function momentsOf({ shown, cancelled, sentOnBy, overriddenBy }: Happened): Mome
     ['ahead', isAhead(delivery) ? dueAt : null, describeUpcoming(delivery)],
   ]
   return times
-    .flatMap(([id, at, what]) => (at === null ? [] : [{ id, at, what }]))
+    .flatMap(([id, at, what]) => (at === null ? [] : [{ id, at, what, isDue: id === 'ahead' }]))
     .reverse()
     .sort((a, b) => b.at - a.at)
 }

@@ -112,7 +112,7 @@ function MessageTrigger({ ask, others }: FieldsProps & Pick<TriggerProps, 'other
   ) : (
     <Select
       {...field}
-      label="When this message is sent"
+      label="Earlier message"
       hint="Set the delay under Wait. Values come from its event."
       options={[{ value: '', label: 'Choose a message' }, ...names.map((name) => ({ value: name, label: name }))]}
     />

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
-import { ClockTime, Time } from './time.tsx'
+import { ClockTime, CountdownTime, Time } from './time.tsx'
 
 /** `kind`: a word for what it is. `isDue`: it is still to come. `followed`: one line per consequence. */
 export type Moment = {
@@ -26,7 +26,13 @@ export const Timeline = (props: TimelineProps) => (
             {kind && <span class="kind">{kind}</span>}
             {what}
           </span>
-          {props.hasClock ? <ClockTime at={at} isDue={isDue} /> : <Time at={at} now={props.now} />}
+          {props.hasClock ? (
+            <ClockTime at={at} isDue={isDue} />
+          ) : isDue ? (
+            <CountdownTime at={at} over="now" now={props.now} />
+          ) : (
+            <Time at={at} now={props.now} />
+          )}
         </div>
         {detail && <p class="hint">{detail}</p>}
         {followed.length > 0 && (

@@ -190,6 +190,7 @@ describe('afterwards', () => {
     await browser.post(`${path}/resend`)
     const before = ['ada@example.com sent it', 'Captured in the outbox', 'Rules checked', 'results_ready happened']
     expect(await moments(path)).toEqual(['It will be sent', ...before])
+    expect((await textOf(await see(path), '.timeline time'))[0]).toBe('now')
     pages.clock.ms += MINUTE
     await sendDue(pages)
     expect(await moments(path)).toEqual(['Sent', 'Handed over', ...before])
