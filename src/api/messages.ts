@@ -82,7 +82,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         operationId: 'simulateMessage',
         summary: 'Simulate a message',
         description:
-          'Returns who would have got the message in recent days, and why others would not have. Nothing is sent. The call can take up to a minute.',
+          'Returns who would have got the message in recent days, and why others would not have. Nothing is sent. The call can take over a minute.',
         example: EXAMPLES.simulateMessage,
         parameters: [MESSAGE_IN_PATH],
         query: inputs.SimulationQuery,

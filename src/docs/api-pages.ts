@@ -108,7 +108,7 @@ const overview = ({ version, description }: ApiDescription['info'], rows: string
     'Send JSON with `Content-Type: application/json` and an API key as `Authorization: Bearer mc_...`. Create a key on the API keys page or with `eventpost key create`. Call from your server only: anyone who has the key can send events, add people and, unless its scope is `ingest`, email them. Use a timeout of 10 seconds and log failures, so that Eventpost never slows down or breaks your service.',
     '## Errors',
     CHECK_ORDER,
-    'Every call can return these errors. Those about JSON, size and Idempotency-Keys apply only to calls with a body.',
+    'Every call with an API key can return these errors. Those about JSON, size and Idempotency-Keys apply only to calls with a body.',
     table(['Status', 'Codes'], Array.from(common, errorRow)),
     'See [Errors](/docs/errors) for what they mean, [Limits](/docs/limits) for how much you can send, and [Retries](/docs/retries) for how to send a write again.',
     versionsIn(description).trim(),
@@ -132,15 +132,21 @@ function callMarkdown(call: Call, schemas: Schemas, common: Failures): string {
     ...(parameters.length > 0
       ? ['## Parameters', table(['Name', 'Type', 'Meaning'], parameters.map(parameterRow))]
       : []),
-    ...(schema ? ['## Body', table(['Field', 'Type', 'Meaning'], fieldRows(schema, needOf(schema)))] : []),
+    ...(schema ? ['## Body', ...bodyOf(schema)] : []),
     ...answersOf(call.operation, schemas),
     '## Errors',
     ...(own.size > 0 ? [table(['Status', 'Codes'], Array.from(own, errorRow))] : []),
     takesKey(call)
-      ? `This call ${own.size > 0 ? 'can also return' : 'returns only'} the [errors of every call](/docs/api#errors). [What each code means](/docs/errors).`
+      ? `This call ${own.size > 0 ? 'can also return' : 'returns only'} the [common errors](/docs/api#errors). [What each code means](/docs/errors).`
       : '[What each code means](/docs/errors).',
     ...objects(call, schemas),
   ].join('\n\n')}\n`
+}
+
+/** Some bodies have no known fields, only a description. */
+function bodyOf(schema: Schema): string[] {
+  const rows = fieldRows(schema, needOf(schema))
+  return rows.length > 0 ? [table(['Field', 'Type', 'Meaning'], rows)] : [schema.description ?? []].flat()
 }
 
 const nameOf = ($ref: string): string => $ref.replace('#/components/schemas/', '')
@@ -169,6 +175,7 @@ const WARNINGS = 'What had no effect. [All codes](/docs/events#warnings).'
 const MEANINGS = new Map([
   ['error', 'A stable code for programs. [All codes](/docs/errors).'],
   ['contact', 'The person, as stored now.'],
+  ['person', 'The person, as stored now.'],
   ['delivery', 'The delivery, as stored now.'],
   ['message', 'The message.'],
   ['results', 'Its results for the last 30 days.'],

@@ -60,6 +60,14 @@ describe('the API reference', () => {
     }
   })
 
+  test('no table is empty or leaves a meaning out', () => {
+    for (const { slug, source } of pages) {
+      expect([slug, source.match(/^\| --- .*\n(?!\|)/m)]).toEqual([slug, null])
+      expect([slug, source.match(/^.*\| +\|$/m)]).toEqual([slug, null])
+    }
+    expect(pageOf('api/take-webhook')).toContain("## Body\n\nIn the provider's format: see its documentation.\n")
+  })
+
   test('states types, limits and which fields are required', () => {
     const page = pageOf('api/post-contacts')
     expect(page).toContain('| `email` | string, required |')
