@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
+import type { DocPage } from '../../docs/index.ts'
 import type { Found, Piece } from '../../docs/search.ts'
 import { Document } from '../layout/document.tsx'
 import { Bar, Item, PageHead, pathOf as pathIn, Sidebar, SkipLink } from '../layout/frame.tsx'
@@ -10,7 +11,7 @@ import { BREAKS, type DocHtml, type Heading } from './doc-html.tsx'
 import type { Reader } from './reader.ts'
 
 /** All pages in reading order. */
-export type Docs = { name: string; docs: DocHtml[] }[]
+export type Docs = { name: string; pages: DocPage[] }[]
 
 type FrameProps = {
   docs: Docs
@@ -90,23 +91,23 @@ const SearchForm = ({ id, query }: { id: string; query: string }) => (
 
 const PageLinks = ({ docs: groups, current }: Pick<FrameProps, 'docs' | 'current'>) => (
   <div class="docs-links">
-    {groups.map(({ name, docs }, index) => (
+    {groups.map(({ name, pages }, index) => (
       <>
         <p id={`docs-group-${index}`}>{name}</p>
-        <LinkList label={`docs-group-${index}`} docs={docs} current={current} />
+        <LinkList label={`docs-group-${index}`} pages={pages} current={current} />
       </>
     ))}
   </div>
 )
 
-const LinkList = ({ label, docs, current }: { label: string; docs: DocHtml[]; current: DocHtml | null }) => (
+const LinkList = ({ label, pages, current }: { label: string; pages: DocPage[]; current: DocHtml | null }) => (
   <ul aria-labelledby={label}>
-    {docs.map((doc) => (
-      <li key={doc.page.slug}>
-        <a class="item" href={pathOf(doc)} aria-current={doc === current ? 'page' : undefined}>
-          <span>{doc.page.title}</span>
+    {pages.map((page) => (
+      <li key={page.slug}>
+        <a class="item" href={pathOf(page)} aria-current={page === current?.page ? 'page' : undefined}>
+          <span>{page.title}</span>
         </a>
-        {doc === current && doc.headings.length > 1 && <Headings headings={doc.headings} />}
+        {page === current?.page && current.headings.length > 1 && <Headings headings={current.headings} />}
       </li>
     ))}
   </ul>
@@ -122,7 +123,7 @@ const Headings = ({ headings }: { headings: Heading[] }) => (
   </ul>
 )
 
-const pathOf = ({ page }: DocHtml): string => `/docs/${page.slug}`
+const pathOf = ({ slug }: DocPage): string => `/docs/${slug}`
 
 type DocProps = { docs: Docs; doc: DocHtml; reader: Reader | null; html: string }
 
@@ -134,14 +135,14 @@ export const DocPageView = ({ docs, doc, reader, html }: DocProps) => (
     title={doc.page.title}
     state={<Summary text={doc.page.summary} />}
     action={
-      <a class="docs-markdown" href={`${pathOf(doc)}.md`}>
+      <a class="docs-markdown" href={`${pathOf(doc.page)}.md`}>
         View as Markdown
       </a>
     }
   >
     {reader && <ReaderValues {...reader} markdown={doc.page.markdown} />}
     <div class="docs" dangerouslySetInnerHTML={{ __html: html }} />
-    <Neighbours all={docs.flatMap((group) => group.docs)} doc={doc} />
+    <Neighbours all={docs.flatMap(({ pages }) => pages)} page={doc.page} />
   </DocsFrame>
 )
 
@@ -196,21 +197,21 @@ const KeyName = ({ appId, keyName }: { appId: string; keyName: string | null }) 
     </>
   )
 
-const Neighbours = ({ all, doc }: { all: DocHtml[]; doc: DocHtml }) => {
-  const place = all.indexOf(doc)
+const Neighbours = ({ all, page }: { all: DocPage[]; page: DocPage }) => {
+  const place = all.indexOf(page)
   const [before, after] = [all[place - 1], all[place + 1]]
   return (
     <nav class="docs-neighbours" aria-label="Previous and next page">
       {before && (
         <a href={pathOf(before)} rel="prev">
           <small>Previous</small>
-          {before.page.title}
+          {before.title}
         </a>
       )}
       {after && (
         <a href={pathOf(after)} rel="next">
           <small>Next</small>
-          {after.page.title}
+          {after.title}
         </a>
       )}
     </nav>

@@ -3,10 +3,10 @@ import { Elysia } from 'elysia'
 import { siteOrigin } from '../../accounts/app-settings.ts'
 import { createLazy } from '../../core/lazy.ts'
 import { type ApiDescription, createApiPages } from '../../docs/api-pages.ts'
-import { DOC_GROUPS } from '../../docs/index.ts'
+import { DOC_GROUPS, type DocPage } from '../../docs/index.ts'
 import { writeLlms, writeMarkdownPage } from '../../docs/llms.ts'
 import { EMAILS_FILE } from '../../docs/samples.ts'
-import { createSearch } from '../../docs/search.ts'
+import { createSearch, type Found, type Section } from '../../docs/search.ts'
 import { createPackedAnswer } from '../../http/packed-answer.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { readForm } from '../layout/forms.ts'
@@ -42,43 +42,43 @@ export function docsRoutes(deps: DocsDependencies) {
     .get('/docs/emails.json', () => new Response(EMAILS_FILE, { headers: textHeaders('application/json') }))
     .post('/language', ({ request }) => takeLanguage(baseUrl, request), { parse: 'none' })
     .get('/llms.txt', async ({ request }) => (await read.get()).answerLlms(request, textHeaders('text/plain')))
-  const find = async (path: string) => {
-    const { docs } = await read.get()
-    return docs.flatMap((group) => group.docs).find(({ page }) => path === page.slug)
-  }
   const show = async (request: Request, slug: string): Promise<Response> => {
     if (slug === '') return redirectAnswer(FIRST)
-    const doc = await find(slug.replace(/\.md$/, ''))
-    if (!doc) return problemAnswer(request, 'doc_unknown')
+    const { docs, pages, render } = await read.get()
+    const page = pages.find((one) => one.slug === slug.replace(/\.md$/, ''))
+    if (!page) return problemAnswer(request, 'doc_unknown')
     if (slug.endsWith('.md'))
-      return new Response(writeMarkdownPage(doc.page, baseUrl), { headers: textHeaders('text/markdown') })
-    return showDoc(deps, request, doc, (await read.get()).docs)
+      return new Response(writeMarkdownPage(page, baseUrl), { headers: textHeaders('text/markdown') })
+    return showDoc(deps, request, render(page), docs)
   }
   return routes
     .get('/docs/:page', ({ request, params: { page } }) => show(request, page))
     .get('/docs/api/:page', ({ request, params: { page } }) => show(request, page === '' ? 'api' : `api/${page}`))
 }
 
+/** Each page is rendered when it is first read, and all of them when somebody first searches. */
 function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'openApi'>) {
-  const groups = [...DOC_GROUPS, { name: 'API reference', pages: createApiPages(openApi()) }]
-  const docs: Docs = groups.map(({ name, pages }) => ({
-    name,
-    docs: pages.map((page) => createDocHtml(page, baseUrl)),
-  }))
-  const sections = docs
-    .flatMap((group) => group.docs)
-    .flatMap(({ page, parts }) =>
-      parts
-        .filter((part) => isSearched(page.slug, part))
-        .map(({ id, text, body }) => ({
-          path: `/docs/${page.slug}${id && `#${id}`}`,
-          page: page.title,
-          heading: text,
-          body: id ? body : `${page.summary} ${body}`,
-          isMinor: MINOR.has(page.slug),
-        })),
-    )
-  return { docs, search: createSearch(sections), answerLlms: createPackedAnswer(() => writeLlms(groups, baseUrl)) }
+  const docs: Docs = [...DOC_GROUPS, { name: 'API reference', pages: createApiPages(openApi()) }]
+  const rendered = new Map<DocPage, DocHtml>()
+  const render = (page: DocPage): DocHtml => {
+    const doc = rendered.get(page) ?? createDocHtml(page, baseUrl)
+    rendered.set(page, doc)
+    return doc
+  }
+  const listSections = (page: DocPage): Section[] =>
+    render(page)
+      .parts.filter((part) => isSearched(page.slug, part))
+      .map(({ id, text, body }) => ({
+        path: `/docs/${page.slug}${id && `#${id}`}`,
+        page: page.title,
+        heading: text,
+        body: id ? body : `${page.summary} ${body}`,
+        isMinor: MINOR.has(page.slug),
+      }))
+  const pages = docs.flatMap((group) => group.pages)
+  let found: ReturnType<typeof createSearch> | null = null
+  const search = (query: string): Found[] => (found ??= createSearch(pages.flatMap(listSections)))(query)
+  return { docs, pages, render, search, answerLlms: createPackedAnswer(() => writeLlms(docs, baseUrl)) }
 }
 
 /** Pages that the search lists last. */
