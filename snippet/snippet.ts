@@ -193,7 +193,7 @@ const call = (given: Iterable<unknown>): void => {
           if (person) reset()
           person = { proof: { v: 1, site, email, signature }, hold: 0 }
         }
-      } else warn('identify needs an email and a signature of 64 hex digits')
+      } else warn('identify needs an email and a signature of 64 lowercase hex digits')
     } else if (name === 'track') {
       if (isText(value, /^[\w.:-]{1,64}$/)) add(name, readPath(), value)
       else warn('track needs a name such as export_clicked')

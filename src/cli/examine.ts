@@ -66,7 +66,7 @@ function findFolderProblem(folder: string): DataProblem | null {
     // opening it would upgrade it
     if (version < SCHEMA_VERSION)
       return {
-        text: `The database has schema version ${version}, and this executable has version ${SCHEMA_VERSION}.`,
+        text: `The database has schema version ${version}; this executable needs version ${SCHEMA_VERSION}.`,
         fix: "Start the server with this executable, which upgrades the database, or use the server's executable.",
       }
     return null

@@ -79,7 +79,7 @@ export const peopleImport: Command = {
   name: 'import',
   words: 'FILE',
   summary:
-    'adds people from a CSV or NDJSON file to an app, or updates them; triggers no messages, except later, by a date in their fields or by inactivity. In CSV, tags are separated by commas or semicolons',
+    'adds or updates people of an app from a CSV or NDJSON file. The import triggers no messages, but dates in the imported fields and later inactivity can. In CSV, separate tags with commas or semicolons',
   options: {
     ...DATA,
     ...ANY_ACCOUNT,

@@ -172,7 +172,7 @@ const sending = ({ smtpUrl, mailFrom, mailPrivateHosts, alertSmtpUrl }: MailConf
     log.write('info', 'delivery', line)
     metrics.countEmail(line.state)
   },
-  noteServer: (line: LogFields) => log.write('warn', 'a mail server refused', line),
+  noteServer: (line: LogFields) => log.write('warn', 'refused by a mail server', line),
   onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: describeError(error) }),
 })
 

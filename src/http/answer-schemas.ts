@@ -173,7 +173,7 @@ export const ResentAnswer = Type.Object(
       'How many stay failed, because another email from the same message was sent or is waiting, or because their event was deleted.',
     ),
     gone: emails('How many were no longer failed.'),
-    next: orNull(Type.String(), 'If more are left: the newest of them. Send it as `until`.'),
+    next: orNull(Type.String(), 'Where to continue; null if none are left. Send it as `until`.'),
     warnings: WARNINGS,
   },
   { title: 'EmailsResent' },

@@ -25,7 +25,7 @@ export type Instances = {
  */
 export type RunningInstance = { since: number; isThis: boolean; clockAheadMs: number; place: string; silentMs: number }
 
-/** Then an instance has missed a sign of life. */
+/** Then an instance has missed a heartbeat. */
 const SILENT_MS = 10_000
 export const isSilent = ({ silentMs }: RunningInstance): boolean => silentMs > SILENT_MS
 

@@ -8,7 +8,7 @@ const GRACE = 'grace@example.com'
 
 const WARNINGS = {
   call: 'unknown call: use identify, track, consent or reset',
-  identify: 'identify needs an email and a signature of 64 hex digits',
+  identify: 'identify needs an email and a signature of 64 lowercase hex digits',
   track: 'track needs a name such as export_clicked',
 }
 

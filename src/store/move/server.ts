@@ -140,7 +140,7 @@ export async function findInstance(server: Queries): Promise<string | null> {
 function describeUses({ instances, until, connections, hosts }: Uses): string | null {
   const from = connections > 0 ? `, connected from ${hosts}` : ''
   if (instances > 0)
-    return `${instances === 1 ? '1 instance is' : `${instances} instances are`} using it${from}. Stop all servers, then try again. If the machine of one is down, wait until ${new Date(until).toISOString()}; if its machine still runs, end its process there, even if it is frozen.`
+    return `${instances === 1 ? '1 instance is' : `${instances} instances are`} using it${from}. Stop all servers, then try again. If an instance's machine is down, wait until ${new Date(until).toISOString()}. If the machine still runs, end the process there, even if it is frozen.`
   if (connections > 0)
     return `Connections of Eventpost are still open (${connections})${from}. If the machine there still runs, stop Eventpost on it. If it is down, end its connections in this database: ${END_CONNECTIONS}`
   return null
