@@ -65,7 +65,7 @@ describe('readConfig', () => {
     [{ EVENTPOST_BACKUP_TO: '/b', EVENTPOST_BACKUP_HOURS: '0' }, 'EVENTPOST_BACKUP_HOURS takes a number from 1 to 720'],
     [
       { EVENTPOST_BACKUP_TO: '/b', EVENTPOST_BACKUP_KEEP: '1.5' },
-      'EVENTPOST_BACKUP_KEEP takes a number from 1 to 1000',
+      'EVENTPOST_BACKUP_KEEP takes a number from 1 to 1,000',
     ],
     [{ EVENTPOST_CHECKPOINTS: 'litestream' }, 'EVENTPOST_CHECKPOINTS takes own or external'],
   ])('wrong settings of backups are refused: %o', (env, message) => {

@@ -159,11 +159,16 @@ const OPTION_OF = new Map<string, string>([
   ['app', 'name'],
   ['domains', 'domain'],
   ['snippetHosts', 'snippet-host'],
-  ...Object.entries(KEPT).map(([field, { option }]): [string, string] => [field, option]),
 ])
 
-const nameOptions = (errors: FieldError[]): string =>
-  errors.map(({ field, message }) => `--${OPTION_OF.get(field) ?? field}: ${message}`).join(' ')
+const isKept = (field: string): field is keyof Retention => Object.hasOwn(KEPT, field)
+
+const describeError = ({ field, message }: FieldError): string =>
+  isKept(field)
+    ? `--${KEPT[field].option} takes a number of days from ${describeDays(field)}, or ${KEPT[field].empty.word}.`
+    : `--${OPTION_OF.get(field) ?? field}: ${message}`
+
+const nameOptions = (errors: FieldError[]): string => errors.map(describeError).join(' ')
 
 const show = (
   { publicId: appId, siteId }: AppRow,

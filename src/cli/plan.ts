@@ -1,6 +1,7 @@
 import { UsageError } from '../config.ts'
 import type { Plan } from '../accounts/accounts.ts'
 import { effectivePlan, LIFTED_RATE } from '../accounts/plans.ts'
+import { formatLimit } from '../core/count.ts'
 import type { Store } from '../store/store.ts'
 import {
   ACCOUNT,
@@ -26,7 +27,7 @@ const MOST = LIFTED_RATE - 1
 const rate = (meaning: string): Options[string] => ({
   type: 'string',
   value: 'NUMBER',
-  meaning: `${meaning}: 1 to ${MOST}, default or unlimited.`,
+  meaning: `${meaning}: 1 to ${formatLimit(MOST)}, default or unlimited.`,
 })
 
 type Words = Record<string, number | null>
@@ -40,7 +41,9 @@ function readCount(option: string, text: string, words: Words, least: 0 | 1): nu
   if (meant !== undefined) return meant
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN
   if (!(count >= least && count <= MOST)) {
-    throw new UsageError(`--${option} takes a number from ${least} to ${MOST}, or ${Object.keys(words).join(' or ')}.`)
+    throw new UsageError(
+      `--${option} takes a number from ${least} to ${formatLimit(MOST)}, ${Object.keys(words).join(' or ')}.`,
+    )
   }
   return count
 }
@@ -85,7 +88,7 @@ export const planSet: Command = {
     'new-people-per-month': {
       type: 'string',
       value: 'NUMBER',
-      meaning: `New people per calendar month: 0 to ${MOST}, or unlimited (the default).`,
+      meaning: `New people per calendar month: 0 to ${formatLimit(MOST)}, or unlimited (the default).`,
     },
     'events-per-hour': rate('Events per hour, per key'),
     'adds-per-hour': rate('Calls to add people per hour, per key'),

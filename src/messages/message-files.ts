@@ -85,9 +85,11 @@ async function settleElsewhere(store: Store, messages: MessageRow[]): Promise<nu
 
 const findByName = (rows: MessageRow[], name: string): MessageRow | undefined => rows.find((row) => row.name === name)
 
+const FILE_RULE = `Put the messages in a JSON list, even a single one. A file can have up to ${MAX_MESSAGES}.`
+
 function readFile(file: unknown): { input: ReadMessage[] } | { errors: FieldError[] } {
   if (!Array.isArray(file) || file.length > MAX_MESSAGES) {
-    return { errors: [{ field: 'file', code: 'invalid', message: `Send a list of up to ${MAX_MESSAGES} messages.` }] }
+    return { errors: [{ field: 'file', code: 'invalid', message: FILE_RULE }] }
   }
   const readings = file.map(readMessage)
   const errors = readings.flatMap((reading, index) => ('errors' in reading ? atPlace(index, reading.errors) : []))

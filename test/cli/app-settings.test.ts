@@ -138,7 +138,9 @@ describe('app set', () => {
       expect(await set('--name', 'x', '--locale', 'tlh')).toEqual(wrongUse('--locale: Choose a locale'))
       expect(await set('--name', '')).toEqual(wrongUse('--name: Enter a name of 1 to'))
       expect(await set('--keep-events', '1', '--keep-requests', 'forever', '--yes')).toEqual(
-        wrongUse('--keep-events: Enter a whole number of days from 7.*--keep-requests: .* from 1 to 90'),
+        wrongUse(
+          '--keep-events takes a number of days from 7 to 3,650, or forever. --keep-requests takes a number of days from 1 to 90, or default.',
+        ),
       )
       expect(await set('--snippet-adds-people', 'yes')).toEqual(wrongUse('takes on or off'))
       expect(await eventpost(['app', 'set', '--data', folder, '--name', 'x'])).toEqual(wrongUse('Specify one app'))

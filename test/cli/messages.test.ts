@@ -108,6 +108,11 @@ describe('is refused', () => {
   test('a file that is not JSON', async () => {
     expect(await eventpost(words(write('[')))).toEqual(refused('is not JSON'))
   })
+  test('a file with a single message', async () => {
+    expect(await eventpost(words(write('{}')))).toEqual(
+      refused('file: Put the messages in a JSON list, even a single one'),
+    )
+  })
   test('without --app, the only app, and a refusal where there are several', async () => {
     const exported = () => eventpost(['message', 'export', '--data', folder])
     const { code, out } = await exported()

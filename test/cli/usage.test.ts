@@ -179,7 +179,10 @@ const WRONG: [words: string[], says: string][] = [
   [['plan', 'set'], 'Specify a limit to change'],
   [['plan', 'set', '--events-per-hour', 'many'], '--events-per-hour takes a number'],
   [['plan', 'set', '--events-per-hour', '-1'], '--events-per-hour takes a number from 1 to'],
-  [['plan', 'set', '--events-per-hour', '1000000000'], '--events-per-hour takes a number .* or default or unlimited'],
+  [
+    ['plan', 'set', '--events-per-hour', '1000000000'],
+    '--events-per-hour takes a number from 1 to 999,999,999, default or unlimited',
+  ],
   [['plan', 'set', '--events-per-hour', 'toString'], '--events-per-hour takes a number'],
   [['plan', 'set', '--mcp-calls-per-minute', '0'], '--mcp-calls-per-minute takes a number from 1 to'],
   [['plan', 'set', '--new-people-per-month', '2.5'], '--new-people-per-month takes a number.*unlimited'],

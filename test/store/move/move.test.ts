@@ -492,7 +492,7 @@ describe('refused', () => {
       () => new Error('moved'),
       (error: Error) => error,
     )
-    const [, until = ''] = /wait until ([\d-]+T[\d:.]+Z);/.exec(message) ?? []
+    const [, until = ''] = /wait until ([\d-]+T[\d:.]+Z)\./.exec(message) ?? []
     // it may have been renewed meanwhile
     expect(Date.parse(until)).toBeWithin(held?.until ?? Infinity, (held?.until ?? 0) + 30_000)
     // its process is frozen, so that it has connections but no lease
