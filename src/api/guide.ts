@@ -66,8 +66,11 @@ const limitRow = (what: string, { max, windowMs }: Limit): string => {
 
 const inKb = (bytes: number): string => `${bytes / 1024} KB`
 
+/** Links of a page to others lead nowhere in another document. */
+const withPaths = (page: string): string => page.replaceAll(/\]\((?=[a-z0-9-]+[#)])/g, '](/docs/')
+
 /** The guide, without its title and summary. */
-const AGAIN = `## Retries\n\n${retries.split('\n').slice(4).join('\n').trim()}`
+const AGAIN = `## Retries\n\n${withPaths(retries.split('\n').slice(4).join('\n').trim())}`
 
 const VERSIONS = `## Versions
 

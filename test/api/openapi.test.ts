@@ -254,6 +254,12 @@ describe('each call', () => {
     }
   })
 
+  test('links to the documentation by its path, not relative to a page', () => {
+    const links = Array.from(JSON.stringify(document).matchAll(/\]\(([\w/][^)\s]*)\)/g), ([, target]) => target)
+    expect(links).toContain('/docs/retention')
+    expect(links.filter((target) => !target?.startsWith('/docs/'))).toEqual([])
+  })
+
   test('describes refusals as the call answers them', () => {
     const saidOf = (name: string, status: string): unknown =>
       operations.find(([one]) => one === name)?.[1].responses[status]?.description
