@@ -242,7 +242,7 @@ function createReporter() {
     onError(line: number, { field, message }: { field: string; message: string }): void {
       shown += 1
       if (shown <= LINES_SHOWN) console.error(`eventpost: line ${line}: ${field === '' ? '' : `${field}: `}${message}`)
-      if (shown === LINES_SHOWN) console.error('eventpost: further errors are not shown')
+      if (shown === LINES_SHOWN + 1) console.error('eventpost: further errors are not shown')
     },
     onIgnored: (names: string[]): void =>
       console.error(`eventpost: unknown columns are ignored: ${names.map(toVisibleLine).join(', ')}`),

@@ -32,6 +32,17 @@ const at = (name: string): string => join(folder, name)
 const run = (...words: string[]) => eventpost([...words, '--data', folder])
 
 describe('beside a running server', () => {
+  test('an import lists 100 errors, and says if there are more', async () => {
+    const importWrong = async (lines: number) => {
+      writeFileSync(at('wrong.csv'), `email\n${'nobody\n'.repeat(lines)}`)
+      return (await run('import', at('wrong.csv'), '--app', begun.appId, '--dry-run')).err
+    }
+    const all = await importWrong(100)
+    expect([all.includes('line 101: email'), all.includes('not shown')]).toEqual([true, false])
+    const some = await importWrong(101)
+    expect([some.includes('line 102: email'), some.includes('further errors are not shown')]).toEqual([false, true])
+  })
+
   test(
     'people are exported, imported into another app with the errors of lines, and one is exported whole',
     async () => {
