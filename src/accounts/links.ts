@@ -13,7 +13,7 @@ const CAUSES = {
   characters: 'it contains a space, a control character or a backslash',
   scheme: 'it does not start with https://',
   insecure: 'it starts with http:// instead of https://',
-  user: 'it contains a user name or an @ before the path',
+  user: 'it contains a username or an @ before the path',
   port: 'it contains a port',
   address: 'it is not a valid URL with a domain name',
   foreign: "it isn't on a domain of this app",
