@@ -126,7 +126,7 @@ const WaitSchema = Type.Union(
       minutes: whole(
         0,
         MAX_WAIT_MINUTES,
-        `Enter a whole number, up to 30 days (${formatLimit(MAX_WAIT_MINUTES)} minutes).`,
+        `Enter a whole number, from 0 to 30 days (${formatLimit(MAX_WAIT_MINUTES)} minutes).`,
       ),
     }),
     object({

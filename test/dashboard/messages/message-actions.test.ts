@@ -208,7 +208,7 @@ describe('errors', () => {
       'mail.subject': 'Hi {{ event.headlin }} {% if %}',
     }
     const sentences = [
-      'Wait: Enter a whole number, up to 30 days (43,200 minutes).',
+      'Wait: Enter a whole number, from 0 to 30 days (43,200 minutes).',
       'Rule 2: Enter a whole number of minutes from 0 to 1440.',
       'Subject: On line 1, “{% if %}” needs a condition.',
     ]
