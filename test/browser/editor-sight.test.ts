@@ -52,6 +52,7 @@ describe('the editor', () => {
     'previews the email on a %s at true scale, in a window of %p pixels',
     async (kind, width, emailWidth) => {
       await page.setViewportSize({ width, height: 900 })
+      if (width === 375) await page.click('label[for=pane-preview]')
       await page.click(`label[for=view-${kind}]`)
       const [box] = await boxes(`.screen.${kind} iframe`)
       const laidOut = await page.locator(`.screen.${kind} iframe`).evaluate((frame) => frame.clientWidth)
@@ -121,6 +122,114 @@ describe('the editor', () => {
       const gaps = buttons.slice(1).map(({ left }, index) => Math.round(left - (buttons[index]?.right ?? 0)))
       expect(gaps).toEqual([8])
       expect(new Set(buttons.map(({ top }) => Math.round(top))).size).toBe(1)
+    },
+    TRY_MS,
+  )
+})
+
+describe('the editor on a phone', () => {
+  const PHONE = { width: 375, height: 812 }
+  const TOUCH = 44
+  /** What is seen of the text, the preview and the checks. */
+  const shown = (phone: Page) =>
+    phone.evaluate<boolean[]>(
+      `['[name="mail.body"]', '.screen.phone', '#test button'].map((one) => document.querySelector(one).checkVisibility())`,
+    )
+  const topOf = (phone: Page, selector: string): Promise<number> =>
+    phone.evaluate(`document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect().top + scrollY`)
+
+  describe.each([
+    ['with', true],
+    ['without', false],
+  ])('%s scripts', (_, javaScriptEnabled) => {
+    let phone: SignedIn
+    beforeAll(async () => {
+      phone = await openSignedIn({}, { viewport: PHONE, javaScriptEnabled })
+      await phone.open('messages')
+      await phone.page.click('.message-name >> nth=0')
+      await phone.page.waitForURL('**/messages/msg_*')
+    }, TRY_MS)
+    afterAll(() => phone?.close())
+
+    test(
+      'has the subject on the first screen, and the preview and the checks one tap away in its place',
+      async () => {
+        const { page } = phone
+        const tall = (): Promise<number> => page.evaluate('document.documentElement.scrollHeight')
+        expect(await topOf(page, '[name="mail.subject"]')).toBeLessThan(PHONE.height - TOUCH)
+        expect(await shown(page)).toEqual([true, false, false])
+        expect(await tall()).toBeLessThanOrEqual(2_000)
+        await page.click('label[for=pane-preview]')
+        expect(await shown(page)).toEqual([false, true, false])
+        expect(await topOf(page, '#preview')).toBeLessThan(PHONE.height - TOUCH)
+        expect(await tall()).toBeLessThanOrEqual(2_000)
+        await page.click('label[for=pane-checks]')
+        expect(await shown(page)).toEqual([false, false, true])
+        await page.click('label[for=pane-write]')
+        const targets = await page
+          .locator(':is(.panes > label, .sentence summary, .sentence .remove, .reach > .button):visible')
+          .evaluateAll((all) => all.map((one) => Math.round((one.getClientRects()[0] as DOMRect).height)))
+        expect(targets.length).toBeGreaterThan(8)
+        expect(Math.min(...targets)).toBeGreaterThanOrEqual(TOUCH)
+      },
+      TRY_MS,
+    )
+
+    test(
+      'shows what a link leads to',
+      async () => {
+        const { page } = phone
+        await phone.open('messages/new')
+        await page.click('button[value=save]')
+        await page.click('#refused a')
+        await page.click('#checks a[href="#mail.subject"]')
+        const subject = page.locator('[name="mail.subject"]')
+        await subject.waitFor()
+        const box = await subject.boundingBox()
+        const actions = await page.locator('.page-head .action').boundingBox()
+        expect(box?.y).toBeGreaterThan((actions?.y ?? 0) + (actions?.height ?? 0))
+        expect(box?.y).toBeLessThan(PHONE.height - TOUCH)
+      },
+      TRY_MS,
+    )
+  })
+
+  test(
+    'counts the open checks while somebody types',
+    async () => {
+      const phone = await openSignedIn({}, { viewport: PHONE })
+      const { page } = phone
+      await phone.open('messages')
+      await page.click('.message-name >> nth=0')
+      const checks = page.locator('label[for=pane-checks]')
+      await checks.getByText('Checks (4)').waitFor()
+      await page.fill('[name="mail.subject"]', '{{ event.headline')
+      await checks.getByText('Checks (5)').waitFor()
+      await phone.close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'keeps the chosen one when a button opens the page again, and shows the fields if one is wrong',
+    async () => {
+      const phone = await openSignedIn({}, { viewport: PHONE, javaScriptEnabled: false })
+      const { page } = phone
+      await phone.open('messages')
+      await page.click('.message-name >> nth=0')
+      await page.click('label[for=pane-checks]')
+      await page.click('#test button')
+      await page.waitForSelector('#test .notice')
+      expect(await shown(page)).toEqual([false, false, true])
+      await page.click('label[for=pane-preview]')
+      await page.click('button[value=preview]:visible')
+      expect(await shown(page)).toEqual([false, true, false])
+      await phone.open('messages/new')
+      await page.click('label[for=pane-preview]')
+      await page.click('button[value=save]')
+      await page.waitForSelector('#refused a')
+      expect(await shown(page)).toEqual([true, false, false])
+      await phone.close()
     },
     TRY_MS,
   )

@@ -3,10 +3,15 @@ import type { Page } from 'playwright-core'
 import type { Served } from './chromium.ts'
 import { HOSTILE, seedResults } from './seed.ts'
 
-type Step = { name: string; isTall?: true; go(page: Page, server: Served): Promise<unknown> }
+type Step = { name: string; isTall?: true; isPerView?: true; go(page: Page, server: Served): Promise<unknown> }
 
 const at = ({ url, first }: Served, page: string): string => `${url}/apps/${first.appId}/${page}`
 const named = (name: string): string => `[name="${name}"]`
+/** A phone shows the text, the preview or the checks. */
+const showPane = async (page: Page, pane: string): Promise<void> => {
+  const choice = page.locator(`label[for=pane-${pane}]`)
+  if (await choice.isVisible()) await choice.click()
+}
 const press = (page: Page, action: string) => page.click(`button[value="${action}"]:visible`)
 
 export const MESSAGE_STEPS: Step[] = [
@@ -82,15 +87,18 @@ export const MESSAGE_STEPS: Step[] = [
     name: 'message-tested',
     isTall: true,
     go: async (page) => {
+      await showPane(page, 'checks')
       await press(page, 'test')
       await page.waitForSelector('#test .notice')
       await page.click('#test summary')
     },
   },
+  { name: 'message-preview', isTall: true, isPerView: true, go: (page) => showPane(page, 'preview') },
   {
     name: 'message-go-live',
     isTall: true,
     go: async (page) => {
+      await showPane(page, 'write')
       await page.fill(named('mail.subject'), '{{ event.headline }')
       await page.click('[popovertarget=go-live]')
     },
@@ -105,6 +113,7 @@ export const MESSAGE_STEPS: Step[] = [
   {
     name: 'message-live',
     go: async (page) => {
+      await showPane(page, 'write')
       await page.fill(named('mail.subject'), '{{ event.headline | default: "Ready" }}')
       await page.fill(
         named('mail.body'),

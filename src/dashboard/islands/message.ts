@@ -54,7 +54,7 @@ function followEditor(form: HTMLFormElement): void {
       for (const kind of ['check', 'reach'] as const) void refresh(kind)
   })
   form.addEventListener('input', ({ target }) => {
-    if (!(target instanceof Element) || target.closest('.mail, #checks')) return
+    if (!(target instanceof Element) || target.closest('.mail, .panes, #checks')) return
     if (target.closest('#preview')) return refreshSoon('preview')
     askBeforeLeaving()
     refreshSoon('preview', 'check', 'reach')
@@ -88,7 +88,9 @@ function followEditor(form: HTMLFormElement): void {
     event.preventDefault()
     form.requestSubmit(save)
   })
+  showPaneOf(location.hash)
   document.addEventListener('click', ({ target }) => {
+    if (target instanceof Element) showPaneOf(target.closest<HTMLAnchorElement>('a[href^="#"]')?.hash ?? '')
     const chip = target instanceof Element ? target.closest<HTMLElement>('[data-insert]') : null
     if (chip) insert(chip.dataset.insert ?? '')
   })
@@ -103,6 +105,16 @@ function followEditor(form: HTMLFormElement): void {
     typed.focus()
     document.execCommand('insertText', false, text)
   }
+}
+
+/** A phone shows one pane, and a link may lead to another one. */
+function showPaneOf(hash: string): void {
+  const target = document.getElementById(decodeURIComponent(hash.slice(1)))
+  const pane = target?.closest<HTMLElement>('[data-pane]')?.dataset.pane
+  const choice = document.querySelector<HTMLInputElement>(`.panes [value="${pane}"]`)
+  if (!target || !choice || choice.checked) return
+  choice.checked = true
+  target.scrollIntoView()
 }
 
 /** In a part of the sentence, Enter closes the part instead of saving. In the field of a new language, it adds it. */

@@ -29,6 +29,9 @@ import type { Viewer } from '../layout/viewer.ts'
 /** Replaced by islands/message.ts after a check. */
 export const CHECKLIST = 'checklist'
 
+/** Replaced with it. */
+export const OPEN_CHECKS = 'open-checks'
+
 type State = 'done' | 'open' | 'caution' | 'wrong'
 
 /**
@@ -103,6 +106,12 @@ export function listChecks({
     ...(check?.lacked ? [lineOfLinks(check.lacked)] : []),
     lineOfTest(tested),
   ]
+}
+
+/** " (2)": lines that are not done. */
+export function countOpen(lines: CheckLine[]): string {
+  const open = lines.filter(({ state }) => state !== 'done').length
+  return open === 0 ? '' : ` (${open})`
 }
 
 function lineOfEmail(problems: LiveProblem[], warnings: FieldError[]): CheckLine {

@@ -2,7 +2,16 @@
 import { EDITOR, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { Frame } from '../layout/frame.tsx'
-import { type CheckLine, Checklist, CHECKLIST, DATA_NOTES, DataNotes, listChecks } from './message-checklist.tsx'
+import {
+  type CheckLine,
+  Checklist,
+  CHECKLIST,
+  countOpen,
+  DATA_NOTES,
+  DataNotes,
+  listChecks,
+  OPEN_CHECKS,
+} from './message-checklist.tsx'
 import { textOf } from './message-field-names.ts'
 import { dateOf, listVariants } from './message-form.ts'
 import { HtmlSection, LanguagesSection, MailSection, NameField, SenderSection } from './message-mail.tsx'
@@ -76,11 +85,12 @@ function EditorForm(props: EditorProps) {
             <DataNotes {...props} />
           </div>
           <Reach path={path} simulation={simulation} />
+          <Panes {...props} />
         </div>
         <Checks {...props} />
       </div>
       <div class="editor">
-        <div>
+        <div data-pane="write">
           {!message && <NameField ask={ask} />}
           <MailSection
             ask={ask}
@@ -122,12 +132,43 @@ function EditorForm(props: EditorProps) {
   )
 }
 
+const PANES = { write: 'Write', preview: 'Preview', checks: 'Checks' }
+const PANE = 'pane'
+
+/** On phones, which show one of the three, without scripts, too. Errors are at the fields. */
+function Panes(props: EditorProps) {
+  const { fields, errors } = props
+  const asked = errors.length > 0 ? '' : textOf(fields, PANE)
+  const selected = Object.hasOwn(PANES, asked) ? asked : 'write'
+  return (
+    <fieldset class="panes">
+      <legend class="unseen">Email and checks</legend>
+      {Object.entries(PANES).map(([pane, name]) => (
+        <>
+          <input
+            type="radio"
+            class="unseen"
+            id={`${PANE}-${pane}`}
+            name={PANE}
+            value={pane}
+            checked={pane === selected}
+          />
+          <label for={`${PANE}-${pane}`}>
+            {name}
+            {pane === 'checks' && <span id={OPEN_CHECKS}>{countOpen(listChecks(props))}</span>}
+          </label>
+        </>
+      ))}
+    </fieldset>
+  )
+}
+
 function Checks(props: EditorProps) {
   const { viewer, message } = props
   const isEditor = hasRole(viewer.member.role, 'editor')
   const isLive = message?.status === 'live'
   return (
-    <section id="checks" data-part>
+    <section id="checks" data-part data-pane="checks">
       <h2>{isLive ? 'Checks' : 'Before you go live'}</h2>
       <div id={CHECKLIST}>
         <Checklist

@@ -36,7 +36,7 @@ type PreviewProps = ShownPreview & { viewer: Viewer; path: string; view: string;
 
 /** islands/message.ts keeps it up to date. */
 export const PreviewSection = ({ viewer, path, view, now, variants, language, preview, mail }: PreviewProps) => (
-  <section id="preview" aria-label="Preview" data-preview={`${path}/preview`}>
+  <section id="preview" aria-label="Preview" data-pane="preview" data-preview={`${path}/preview`}>
     <div class="beside" id="preview-sample">
       <SampleSelect preview={preview} now={now} />
       {variants.length > 0 && (

@@ -32,11 +32,13 @@ import { previewParts } from './message-preview.tsx'
 import {
   Checklist,
   CHECKLIST,
+  countOpen,
   DATA_NOTES,
   DataNotes,
   faultsOf,
   listChecks,
   LiveChecks,
+  OPEN_CHECKS,
   senderFaults,
 } from './message-checklist.tsx'
 import { REFUSED } from './message-editor.tsx'
@@ -162,6 +164,7 @@ async function checkTyped(editing: Editing, fields: Fields) {
     fragments: {
       [REFUSED]: '',
       [CHECKLIST]: render(<Checklist {...shown} />),
+      [OPEN_CHECKS]: countOpen(lines),
       [DATA_NOTES]: render(<DataNotes check={check} fields={fields} datedPath={datedPath} />),
       [LIVE_CHECKS]: render(<LiveChecks viewer={editing.viewer} lines={lines} />),
     },
