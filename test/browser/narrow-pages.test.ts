@@ -138,3 +138,45 @@ test(
   },
   TRY_MS,
 )
+
+async function fillLists(): Promise<void> {
+  const { store } = server.parts()
+  const [app] = await store.listApps(server.first.accountId)
+  if (!app) throw new Error('no app')
+  const [message] = await store.listMessages(app.id)
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: server.clock.now() }
+  await store.setMessageStatus({ ...by, id: message?.id ?? 0, status: 'live' })
+  await record('results_ready')
+  await store.suppress({ appId: app.id, email: GRETE, reason: 'unsubscribed', at: server.clock.now() })
+}
+
+test.each(
+  [
+    'deliveries',
+    'deliveries?state=skipped',
+    'requests',
+    'requests?kind=all',
+    'people',
+    'suppressions',
+    'audit',
+  ].flatMap((path) => [375, 360].map((width): [string, number] => [path, width])),
+)(
+  'the controls above the list of %s take at most two rows of a phone %p pixels wide',
+  async (path, width) => {
+    await fillLists()
+    await page.setViewportSize({ width, height: 800 })
+    await page.goto(pathOf(path))
+    await page.locator('.feed-tools:not(:has(.said))').waitFor({ state: 'detached' })
+    const rows = await page
+      .locator('main :is(.list-tools, .finder, .filter-links) :is(a, button, summary, input):visible')
+      .evaluateAll((controls) =>
+        controls.map((control) => {
+          const { top, bottom } = control.getBoundingClientRect()
+          return Math.round((top + bottom) / 2)
+        }),
+      )
+    expect(rows.length).toBeGreaterThan(2)
+    expect([path, new Set(rows).size]).toEqual([path, Math.min(2, new Set(rows).size)])
+  },
+  TRY_MS,
+)

@@ -10,7 +10,7 @@ import { DeletedNote } from '../layout/deleted-note.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { FeedPending, FeedTools } from '../ui/feed.tsx'
+import { FeedPending, FeedTools, FeedZone } from '../ui/feed.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Pager } from '../ui/table.tsx'
 import { upperFirst } from '../../core/text.ts'
@@ -100,6 +100,7 @@ function FeedList({ viewer, view, rows, isOld, older, expired }: EventsProps) {
         ))}
       </ol>
       {rows.length === 0 && <NoRows viewer={viewer} view={view} isOld={isOld} />}
+      {rows.length > 0 && !isOld && <FeedZone zone={formatZone(viewer.app.timezone)} />}
       <div class="list-foot">
         <Pager newest={isOld ? path(null) : undefined} older={older === null ? undefined : path(older)} />
         {rows.length > 0 && (

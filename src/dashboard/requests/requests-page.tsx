@@ -9,7 +9,7 @@ import { ButtonLink } from '../ui/button.tsx'
 import { type Chip, Chips } from '../ui/chips.tsx'
 import { Select } from '../ui/choice.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { FeedPending, FeedTools } from '../ui/feed.tsx'
+import { FeedPending, FeedTools, FeedZone } from '../ui/feed.tsx'
 import { DayField, Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { FilterMenu } from '../ui/filter-menu.tsx'
@@ -202,7 +202,7 @@ function RequestList(props: RequestsProps) {
           <RequestRow key={row.id} appId={appId} row={row} names={names} />
         ))}
       </ol>
-      {rows.length === 0 && <NoRows {...props} />}
+      {rows.length === 0 ? <NoRows {...props} /> : <FeedZone zone={formatZone(props.viewer.app.timezone)} />}
       <div class="list-foot">
         <Pager
           newest={isOld ? requestsPath(appId, view) : undefined}

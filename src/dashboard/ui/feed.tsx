@@ -14,6 +14,9 @@ export const FeedTools = ({ zone }: { zone?: string }) => (
   </div>
 )
 
+/** Below the list of a phone, which has no room for it above. */
+export const FeedZone = ({ zone }: { zone: string }) => <p class="hint feed-zone">Times are in {zone}.</p>
+
 /** Shows the rows that arrived meanwhile; `noun`: the name of one row. */
 export const FeedPending = ({ noun, plural = `${noun}s` }: { noun: string; plural?: string }) => (
   <div class="feed-pending">
