@@ -147,8 +147,20 @@ export async function seedResults(server: Served): Promise<void> {
   const appId = (await store.findAppByPublicId(server.first.appId))?.id ?? 0
   const messages = await store.listMessages(appId)
   const messageId = (messages.find(({ status }) => status === 'live') ?? messages[0])?.id ?? 0
-  const add = (count: number, row: ResultRow): Promise<void> =>
-    addDeliveries(server.folder, { appId, messageId, at: server.clock.now(), count }, row)
+  const emails = Array.from({ length: 171 }, (_, index) => `reader${index}@example.com`)
+  for (const some of [emails.slice(0, 100), emails.slice(100)])
+    await sendAt(
+      server,
+      3 * MINUTE,
+      some.map((email) => ({ email, event: 'signed_in' })),
+    )
+  const people = await Promise.all(emails.map((email) => store.findContact(appId, email)))
+  const contactIds = people.flatMap((person) => person?.id ?? [])
+  if (contactIds.length < emails.length) throw new Error('not all people were created')
+  const add = (count: number, row: ResultRow): Promise<void> => {
+    const adding = { appId, messageId, at: server.clock.now(), count, contactIds: contactIds.splice(0, count) }
+    return addDeliveries(server.folder, adding, row)
+  }
   await add(40, { state: 'sent', cameBack: true, opened: true, goal: true })
   await add(60, { state: 'sent' })
   await add(40, { state: 'skipped', reason: 'holdback', heldBack: true })

@@ -10,12 +10,13 @@ export type ResultRow = { state: DeliveryState; reason?: string; daysAgo?: numbe
 
 let last = 0
 
-type Adding = { appId: number; messageId: number; at: number; count: number }
+/** `contactIds`: of people in the store; without them, every delivery is for another person who is not in it. */
+type Adding = { appId: number; messageId: number; at: number; count: number; contactIds?: number[] | null }
 
-/** One for each new person. */
+/** One for each person. */
 export async function addDeliveries(
   folder: string,
-  { appId, messageId, at, count }: Adding,
+  { appId, messageId, at, count, contactIds = null }: Adding,
   row: ResultRow,
 ): Promise<void> {
   const atIf = (is: boolean | undefined): number | null => (is ? at : null)
@@ -27,14 +28,16 @@ export async function addDeliveries(
   const [first, end] = [idAt(at) + last + 1, idAt(at) + last + count]
   last += count
   await withSql(folder, async (sql) => {
-    await sql
-      .prepare(
-        `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, triggered_at, planned_at, due_at, updated_at,
-           once_key, state, attempt, resent, by_hand)
-         WITH RECURSIVE numbers (n) AS (SELECT CAST(?1 AS bigint) UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)
-         SELECT n, ?3, n, ?4, 1, ?5, ?5, ?5, ?5, '', 'waiting', 1, 0, 0 FROM numbers`,
-      )
-      .run(first, end, appId, messageId, at)
+    const insert = sql.prepare(
+      `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, triggered_at, planned_at, due_at, updated_at,
+         once_key, state, attempt, resent, by_hand)
+       WITH RECURSIVE numbers (n) AS (SELECT CAST(?1 AS bigint) UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)
+       SELECT n, ?3, COALESCE(CAST(?6 AS bigint), n), ?4, 1, ?5, ?5, ?5, ?5, '', 'waiting', 1, 0, 0 FROM numbers`,
+    )
+    if (contactIds === null) await insert.run(first, end, appId, messageId, at, null)
+    else
+      for (const [index, contactId] of contactIds.entries())
+        await insert.run(first + index, first + index, appId, messageId, at, contactId)
     await sql
       .prepare(
         `UPDATE deliveries SET state = ?, reason = ?, handed_at = ?, held_back_at = ?, came_back_at = ?, opened_at = ?,
