@@ -84,7 +84,7 @@ export const TWO_STEP_STEPS: Step[] = [
       await page.goto(at(server, 'you'))
     },
   },
-  { name: 'two-step-confirm', go: (page) => page.click('#two-step button') },
+  { name: 'two-step-renew-confirm', go: (page) => page.click('#two-step button') },
   { name: 'members-two-step', go: (page, server) => page.goto(at(server, 'members')) },
   { name: 'sign-in-code', isOpen: true, go: typePassword },
   {

@@ -9,6 +9,11 @@ const isWhole = process.env.CHECK_PAGES === 'all'
 
 const turnOf = (step: Step) => (isWhole ? null : findTurn(VIEWS, step))
 
+test('every step has a name of its own, which names its pictures', () => {
+  const names = STEPS.map(({ name }) => name)
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
+})
+
 test(
   'every page passes axe-core, CSP and width checks on desktop and phone, light and dark',
   async () => {

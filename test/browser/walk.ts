@@ -254,7 +254,7 @@ export const STEPS: Step[] = [
     },
   },
   {
-    name: 'confirm',
+    name: 'key-confirm',
     go: async (page, server) => {
       server.clock.tick(11 * 60_000)
       await page.goto(at(server, 'keys/new'))
@@ -263,7 +263,7 @@ export const STEPS: Step[] = [
     },
   },
   {
-    name: 'confirmed',
+    name: 'key-confirmed',
     go: async (page) => {
       await page.fill('#confirmPassword', PASSWORD)
       await page.click('button.primary')
