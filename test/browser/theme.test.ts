@@ -61,3 +61,32 @@ test(
   },
   TRY_MS,
 )
+
+/** WCAG 2.2, of colours such as "rgb(24, 23, 21)". */
+function contrast(...colours: [string, string]): number {
+  const [light = 0, dark = 0] = colours
+    .map((colour) => {
+      const [red = 0, green = 0, blue = 0] = (colour.match(/\d+/g) ?? [])
+        .map((part) => Number(part) / 255)
+        .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    })
+    .toSorted((a, b) => b - a)
+  return (light + 0.05) / (dark + 0.05)
+}
+
+test.each(['light', 'dark'] as const)(
+  'placeholders are as readable as text on a %s page',
+  async (colorScheme) => {
+    const page = await browser.newPage({ colorScheme })
+    await signIn(page, server)
+    await page.goto(`${server.url}/apps/${server.first.appId}/settings`)
+    const colours = await page.evaluate<[string, string][]>(`
+      [...document.querySelectorAll('main [placeholder]')].map((field) =>
+        [getComputedStyle(field, '::placeholder').color, getComputedStyle(field).backgroundColor])`)
+    expect(colours.length).toBeGreaterThan(2)
+    for (const pair of colours) expect(contrast(...pair)).toBeGreaterThanOrEqual(4.5)
+    await page.close()
+  },
+  TRY_MS,
+)
