@@ -36,7 +36,7 @@ export const PersonFormPage = (props: PersonFormProps) => {
       tabTitle={person ? 'Edit person' : undefined}
       state={
         person ? (
-          'Changes appear on the timeline, with your name.'
+          'Changes appear on the timeline, with your email.'
         ) : (
           <>
             Adding a person triggers the <a href={pathOf(viewer.app.publicId, 'messages')}>messages</a> for new people.

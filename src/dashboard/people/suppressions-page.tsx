@@ -164,7 +164,7 @@ function describeFault(fault: string, name: string): string {
   if (fault === TOO_LONG)
     return `The ${name} list has more than ${formatCount(MOST_LISTED)} entries. Export it there, then add it as a file.`
   if (fault === ENDLESS)
-    return `The ${name} list could not be read to its end. Try again later, or export it there and add it as a file.`
+    return `The ${name} list could not be read completely. Try again later, or export it there and add it as a file.`
   if (fault === UNSAVED) return 'The addresses could not be saved. Try again.'
   return fault === 'unreachable' ? `${name} could not be reached.` : `The response from ${name} could not be read.`
 }

@@ -56,7 +56,7 @@ test('says what went wrong', async () => {
   const sync = { provider: 'postmark', added: 0, known: 0, unread: 2, fault: 'endless' }
   await pages.store.saveSuppressionSync({ ...by, sync })
   expect((await textOf(await see(), '#sync'))[0]).toStartWith(
-    'Caution: The Postmark list could not be read to its end. Try again later',
+    'Caution: The Postmark list could not be read completely. Try again later',
   )
 })
 

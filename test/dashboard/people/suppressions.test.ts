@@ -234,8 +234,8 @@ describe('changing it', () => {
     await suppress(BOB)
     const forms = [await browser.get(path('/new')), await browser.post(path('/remove'), { email: BOB })]
     expect(await Promise.all(forms.map(({ html }) => textOf(html, '#why-hint')))).toEqual([
-      ["Why you're adding them. Shown with your name."],
-      ["Why you're removing it. Shown with your name."],
+      ["Why you're adding them. Shown with your email."],
+      ["Why you're removing it. Shown with your email."],
     ])
   })
 
@@ -313,12 +313,12 @@ describe('changing it', () => {
   test.each([
     [{ addresses: '' }, ['Enter at least one complete email address.']],
     [{ addresses: `${BOB}\nnobody` }, ['Line 2 is not a complete email address.']],
-    [{ why: ' ' }, ['Enter a note. It is stored with your name.']],
+    [{ why: ' ' }, ['Enter a note. It is shown with your email.']],
     [{ why: 'x'.repeat(201) }, ['Use up to 200 characters.']],
     [{ reason: 'hearsay' }, ['Choose a reason.']],
     [
       { addresses: HOSTILE, why: '' },
-      ['Line 1 is not a complete email address.', 'Enter a note. It is stored with your name.'],
+      ['Line 1 is not a complete email address.', 'Enter a note. It is shown with your email.'],
     ],
   ])('refuses invalid input and keeps it (%j)', async (fields, faults) => {
     const { status, html } = await add(fields)
