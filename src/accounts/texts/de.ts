@@ -42,8 +42,8 @@ export const de: BuiltIn = {
     tooEarlyLead:
       'Vor weniger als einer Stunde wurde ein Link an {email} gesendet. Sehen Sie im Spam-Ordner nach, oder versuchen Sie es in einer Stunde noch einmal.',
     noLinkLead: '{app} sendet keine neuen Links. Wenden Sie sich an {app}.',
-    refusingTitle: 'Diese Adresse erhält keine E-Mails',
-    refusingLead: '{app} sendet keine E-Mails an {email}. Deshalb gibt es nichts zu bestätigen.',
+    refusingTitle: 'Es gibt nichts zu bestätigen',
+    refusingLead: '{app} sendet diese E-Mails nicht an {email}.',
     failedTitle: 'Das hat nicht funktioniert',
     failedLead: 'Es wurde nichts gespeichert. Versuchen Sie es in einer Minute noch einmal.',
     retryButton: 'Noch einmal versuchen',

@@ -60,8 +60,8 @@ export const CONFIRM = {
   noLinkTitle: 'No email was sent',
   tooEarlyLead: 'A link was sent to {email} less than an hour ago. Check your spam folder, or try again in an hour.',
   noLinkLead: "{app} doesn't send new links. Ask {app} for help.",
-  refusingTitle: 'This address gets no emails',
-  refusingLead: '{app} sends no emails to {email}, so there is nothing to confirm.',
+  refusingTitle: 'There is nothing to confirm',
+  refusingLead: "{app} doesn't send these emails to {email}.",
 } as const
 
 /** The email of double opt-in. */

@@ -42,8 +42,8 @@ export const es: BuiltIn = {
     tooEarlyLead:
       'Hace menos de una hora se envió un enlace a {email}. Revise la carpeta de correo no deseado o inténtelo de nuevo dentro de una hora.',
     noLinkLead: '{app} no envía enlaces nuevos. Pida ayuda a {app}.',
-    refusingTitle: 'Esta dirección no recibe correos',
-    refusingLead: '{app} no envía correos a {email}, así que no hay nada que confirmar.',
+    refusingTitle: 'No hay nada que confirmar',
+    refusingLead: '{app} no envía estos correos a {email}.',
     failedTitle: 'No se pudo completar la operación',
     failedLead: 'No se guardó nada. Inténtelo de nuevo dentro de un minuto.',
     retryButton: 'Intentar de nuevo',

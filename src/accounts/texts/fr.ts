@@ -42,8 +42,8 @@ export const fr: BuiltIn = {
     tooEarlyLead:
       'Un lien a été envoyé à {email} il y a moins d’une heure. Vérifiez votre dossier de courrier indésirable ou réessayez dans une heure.',
     noLinkLead: '{app} n’envoie pas de nouveaux liens. Demandez de l’aide à {app}.',
-    refusingTitle: 'Cette adresse ne reçoit pas d’e-mails',
-    refusingLead: '{app} n’envoie pas d’e-mails à {email}\u00a0: il n’y a donc rien à confirmer.',
+    refusingTitle: 'Il n’y a rien à confirmer',
+    refusingLead: '{app} n’envoie pas ces e-mails à {email}.',
     failedTitle: 'L’opération a échoué',
     failedLead: 'Rien n’a été enregistré. Réessayez dans une minute.',
     retryButton: 'Réessayer',

@@ -42,8 +42,8 @@ export const it: BuiltIn = {
     tooEarlyLead:
       'Meno di un’ora fa è stato inviato un link a {email}. Controlli la cartella della posta indesiderata oppure riprovi tra un’ora.',
     noLinkLead: '{app} non invia nuovi link. Chieda assistenza a {app}.',
-    refusingTitle: 'Questo indirizzo non riceve email',
-    refusingLead: '{app} non invia email a {email}, quindi non c’è nulla da confermare.',
+    refusingTitle: 'Non c’è nulla da confermare',
+    refusingLead: '{app} non invia queste email a {email}.',
     failedTitle: 'L’operazione non è riuscita',
     failedLead: 'Nulla è stato salvato. Riprovi tra un minuto.',
     retryButton: 'Riprova',

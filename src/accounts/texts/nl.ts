@@ -42,8 +42,8 @@ export const nl: BuiltIn = {
     tooEarlyLead:
       'Minder dan een uur geleden is een link naar {email} gestuurd. Kijk in uw spammap of probeer het over een uur opnieuw.',
     noLinkLead: '{app} stuurt geen nieuwe links. Vraag {app} om hulp.',
-    refusingTitle: 'Dit adres ontvangt geen e-mails',
-    refusingLead: '{app} stuurt geen e-mails naar {email}, dus er valt niets te bevestigen.',
+    refusingTitle: 'Er valt niets te bevestigen',
+    refusingLead: '{app} stuurt deze e-mails niet naar {email}.',
     failedTitle: 'Dit is niet gelukt',
     failedLead: 'Er is niets opgeslagen. Probeer het over een minuut opnieuw.',
     retryButton: 'Opnieuw proberen',

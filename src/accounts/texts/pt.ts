@@ -42,8 +42,8 @@ export const pt: BuiltIn = {
     tooEarlyLead:
       'Há menos de uma hora foi enviado um link para {email}. Verifique a pasta de spam ou tente novamente dentro de uma hora.',
     noLinkLead: '{app} não envia novos links. Peça ajuda a {app}.',
-    refusingTitle: 'Este endereço não recebe e-mails',
-    refusingLead: '{app} não envia e-mails para {email}, por isso não há nada a confirmar.',
+    refusingTitle: 'Não há nada a confirmar',
+    refusingLead: '{app} não envia estes e-mails para {email}.',
     failedTitle: 'Não foi possível concluir',
     failedLead: 'Nenhuma alteração foi feita. Tente novamente dentro de um minuto.',
     retryButton: 'Tentar novamente',

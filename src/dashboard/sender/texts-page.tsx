@@ -81,8 +81,8 @@ const CONFIRM: Labelled = [
   ['noLinkTitle', 'Title if no new link was sent'],
   ['tooEarlyLead', 'Explanation within an hour of the last link'],
   ['noLinkLead', 'Explanation if double opt-in is off'],
-  ['refusingTitle', 'Title for people who get no emails'],
-  ['refusingLead', 'Explanation for people who get no emails'],
+  ['refusingTitle', 'Title if there is nothing to confirm'],
+  ['refusingLead', 'Explanation if there is nothing to confirm'],
 ]
 
 export const TextsPage = ({ facts, refused, text, language, languages, counts, mixed, wrong }: TextsProps) => {

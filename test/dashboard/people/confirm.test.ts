@@ -225,7 +225,7 @@ test('who unsubscribed is neither asked nor subscribed by an old link', async ()
   const url = await ask()
   const { id: appId } = sending.app
   await sending.store().suppress({ appId, email: ADA, reason: 'unsubscribed', at: sending.clock.now() })
-  expect(await titleOf(await post(url))).toEqual([200, 'This address gets no emails'])
+  expect(await titleOf(await post(url))).toEqual([200, 'There is nothing to confirm'])
   sending.clock.tick(2 * DAY)
   await add()
   await sending.sendDue()
