@@ -46,7 +46,8 @@ import {
 
 /** Older emails don't count towards the limits per person. */
 export const LIMITED_MS = 7 * DAY_MS
-const GIVE_UP_HOURS = 72
+/** By default. */
+export const GIVE_UP_HOURS = 72
 
 export type SendingSettings = Pick<
   MailSettings,

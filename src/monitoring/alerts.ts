@@ -5,6 +5,7 @@ import { describeDifference, isClockNoticed } from '../core/clock-difference.ts'
 import { makeTextId } from '../core/ids.ts'
 import { formatBytes } from '../core/bytes.ts'
 import type { NoticeResult } from '../accounts/notices.ts'
+import { GIVE_UP_HOURS } from '../deliveries/decide.ts'
 import { describeReason } from '../deliveries/describe-reason.ts'
 import { describeBrakeCause } from '../deliveries/brake.ts'
 import type { MailOutage } from '../messages/mailer.ts'
@@ -79,12 +80,16 @@ const describeWaiting = (count: number): string =>
 
 const nameApps = (apps: readonly App[]): string => new Intl.ListFormat('en').format(apps.map(({ name }) => name))
 
+/** Then Eventpost gives up on them. */
+const WAITING = `wait for up to ${GIVE_UP_HOURS} hours by default`
+const WAIT = `Emails ${WAITING}.`
+
 type OutageText = { title: (name: string) => string; what: string; fix: string }
 
 const OUTAGES: Record<MailOutage['how'], OutageText> = {
   silent: {
     title: (name) => `The mail server ${name} accepts no emails`,
-    what: 'It accepts connections, but stops responding while an email is sent. Emails wait, and none are lost.',
+    what: `It accepts connections, but stops responding while an email is sent. ${WAIT}`,
     fix: "Check the mail server's log, or restart it. Sending then resumes automatically.",
   },
   unconfirmed: {
@@ -94,7 +99,7 @@ const OUTAGES: Record<MailOutage['how'], OutageText> = {
   },
   refused: {
     title: (name) => `The mail server ${name} refuses all emails for now`,
-    what: 'It asks Eventpost to send every email again later. Emails wait, and none are lost.',
+    what: `It asks Eventpost to send every email again later. ${WAIT}`,
     fix: "Check the mail server's log: it may be overloaded, out of disk space, or waiting for another service. Sending then resumes automatically.",
   },
 }
@@ -127,7 +132,7 @@ function aboutServer(server: ServerFacts): Condition[] {
       {
         ...base,
         title: `The mail server ${name} can't be reached`,
-        detail: `${reason} No emails are sent, and none are lost.${describeWaiting(waiting)}`,
+        detail: `${reason} ${WAIT}${describeWaiting(waiting)}`,
         fix: 'Start the mail server, or check its address and the network. Sending then resumes automatically.',
       },
     ]
@@ -139,7 +144,7 @@ function aboutServer(server: ServerFacts): Condition[] {
     {
       ...base,
       title: `The mail server ${name} refuses emails`,
-      detail: `Emails from ${nameApps(refused.apps)} wait, and none are lost.${why}${describeWaiting(waiting)}`,
+      detail: `Emails from ${nameApps(refused.apps)} ${WAITING}.${why}${describeWaiting(waiting)}`,
       fix:
         describeRefusalFix(refused.reason, accountId === null) ??
         `Check the username and the password ${placeOfServer(accountId === null)}, and the sender address under Sender.`,

@@ -53,7 +53,7 @@ describe('owners are told', () => {
     const found = only({ servers: [{ ...server, failing: { reason: 'erefused' }, waiting: 3 }] })
     expect(found).toMatchObject({ kind: 'sending', accountId: null, subject: 'mail.example.com:587' })
     expect(found.title).toBe("The mail server mail.example.com:587 can't be reached")
-    expect(found.detail).toContain('No emails are sent, and none are lost. 3 emails are waiting.')
+    expect(found.detail).toContain('Emails wait for up to 72 hours by default. 3 emails are waiting.')
   })
 
   test('of instances whose clocks differ from the one of the database', () => {
