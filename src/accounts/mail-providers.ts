@@ -48,7 +48,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     api: {
       name: 'ses',
       key: 'Secret access key',
-      hint: 'Create an access key for an IAM user that can only send.',
+      hint: 'Create an access key for an IAM user that can only send. To sync suppressions, also allow ses:ListSuppressedDestinations.',
       stream: { label: 'Configuration set', hint: 'Reports bounces and complaints to a topic.' },
       records:
         'In SES, open Identities, then your domain. It shows three DKIM records, and those of a MAIL FROM domain.',
@@ -103,7 +103,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
     api: {
       name: 'resend',
       key: 'API key',
-      hint: 'Create a key in Resend under API Keys. Sending access is enough.',
+      hint: 'Create a key in Resend under API Keys. Sending access is enough, except to sync suppressions.',
       records: 'In Resend, open Domains. It shows a DKIM record, and SPF and MX records for the return path.',
     },
     hooks: {

@@ -72,7 +72,7 @@ const NewAppPage = ({ viewer, input, errors, notice }: NewAppProps) => (
       <Field
         name="domain"
         label="App domain"
-        hint="Emails link only to this domain and its subdomains. Ports are ignored."
+        hint="Emails link to results only on this domain and its subdomains. Ports are ignored."
         value={input.domain}
         autocomplete="off"
         optional

@@ -85,7 +85,7 @@ const AppFields = ({ input }: FieldsProps) => (
       name="domains"
       label="Domains"
       kind="lines"
-      hint="One per line, without ports. Emails link only to these and their subdomains."
+      hint="One per line, without ports. Emails link to results only on these and their subdomains."
       value={input.domains}
       autocomplete="off"
       optional
