@@ -330,7 +330,8 @@ async function checkKeyOfProvider(dns: Dns, sender: CheckedSender): Promise<Send
   if (name !== undefined) return describeFoundKey(dns, name, seen !== null)
   if (records.includes(null)) return unasked('DKIM', names[records.indexOf(null)] ?? domain)
   if (seen) {
-    const sentence = `${names.join(', ')} has no key, although the received email was signed with it. ${add}`
+    const [have, them] = names.length === 1 ? ['has no key', 'it'] : ['have no keys', 'them']
+    const sentence = `${names.join(', ')} ${have}, although the received email was signed with ${them}. ${add}`
     return { about: 'DKIM', state: 'bad', sentence, record: null }
   }
   if (provider === null) {

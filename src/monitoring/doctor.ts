@@ -404,7 +404,7 @@ function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding
     if (check.note === 'sandbox')
       return caution(
         'Mail server',
-        `${name} is in the sandbox: it sends only to verified addresses.`,
+        `The account at ${name} is in the sandbox: it can send only to verified addresses.`,
         'Ask the provider for production access.',
       )
     if (check.note === 'paused')
