@@ -432,7 +432,7 @@ export function checkOneClick({ domain, dkim, seen, hasOneClick }: CheckedSender
 }
 
 /** For DMARC, in its relaxed mode (RFC 7489, section 3.1). */
-const isAligned = (one: string, other: string): boolean => organisationOf(one) === organisationOf(other)
+export const isAligned = (one: string, other: string): boolean => organisationOf(one) === organisationOf(other)
 
 const organisationOf = (domain: string): string => getDomain(domain) ?? domain
 

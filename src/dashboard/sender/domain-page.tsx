@@ -14,6 +14,7 @@ import {
 import {
   type CheckedSender,
   checkOneClick,
+  isAligned,
   type LastCheck,
   listUnchecked,
   type SenderCheck,
@@ -167,14 +168,12 @@ const DkimKeys = (props: DomainProps) => {
   )
 }
 
-/** DMARC alignment accepts subdomains. */
 const OtherDomain = ({ settings, mailRoute: { from } }: SenderFacts) => {
   const { signing, waiting } = readDkimKeys(settings)
   const key = waiting ?? signing
   const sender = from?.address.split('@')[1]?.toLowerCase()
   if (key === null || sender === undefined) return null
-  const isAligned = sender === key.domain || sender.endsWith(`.${key.domain}`) || key.domain.endsWith(`.${sender}`)
-  return isAligned ? null : (
+  return isAligned(key.domain, sender) ? null : (
     <Notice kind="caution">
       Emails come from {sender}, but the key is for {key.domain}, so its signature doesn't count for DMARC. Create a key
       for {sender}.

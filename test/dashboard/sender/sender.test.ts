@@ -365,6 +365,7 @@ describe('the signature', () => {
       ['other.example', 1],
       ['first.example', 0],
       ['news.first.example', 0],
+      ['shop.first.example', 0],
     ] as const) {
       await make({ dkimDomain })
       expect((await textOf(await see('/domain'), '#dkim .notice.caution')).length).toBe(cautions)
