@@ -17,7 +17,13 @@ export const REASONS: Record<SuppressionReason, string> = {
 }
 
 const Why = ({ value, doing }: { value: string; doing: string }) => (
-  <Field name="why" label="Note" hint={`Why you're ${doing}. Shown with your email.`} value={value} autocomplete="off" />
+  <Field
+    name="why"
+    label="Note"
+    hint={`Why you're ${doing}. Shown with your email.`}
+    value={value}
+    autocomplete="off"
+  />
 )
 
 export const WHAT_IT_DOES =

@@ -27,8 +27,8 @@ export const LayoutPage = ({ facts, refused, standard, sample }: LayoutProps) =>
             kind="source"
             hint={
               <>
-                Liquid, with <a href="/docs/layout">variables</a>. It surrounds the text of every email
-                written in Markdown.
+                Liquid, with <a href="/docs/layout">variables</a>. It surrounds the text of every email written in
+                Markdown.
               </>
             }
             value={refused.text ?? settings.layout ?? standard}
