@@ -221,7 +221,7 @@ describe('the documentation', () => {
     expect(said('requests without a valid key, per IP address')).toBe(quote(ABUSE_LIMITS.address))
     expect(said('page views and actions from the browser script, per person')).toBe(quote(SNIPPET_LIMITS.person))
     expect(said('page views and actions from the browser script, per site')).toBe(quote(SNIPPET_LIMITS.site))
-    expect(said('browser requests, per IP address')).toBe(quote(SNIPPET_LIMITS.address))
+    expect(said('requests from the browser script, per IP address')).toBe(quote(SNIPPET_LIMITS.address))
     expect(said('wrong identity signatures, per app and IP address')).toBe(quote(SNIPPET_LIMITS.badSignatures))
     expect(said('mail server checks, per account')).toBe(quote(SERVER_CHECKS))
     expect(said('a request from the browser script')).toBe(`${MAX_BATCH_ITEMS} items, ${COLLECT_BYTES / 1024} KB`)

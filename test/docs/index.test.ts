@@ -102,7 +102,7 @@ describe('the pages are correct about', () => {
     const { person, site, address, badSignatures } = SNIPPET_LIMITS
     expect(rows.get('page views and actions from the browser script, per person')).toBe(inHour(person))
     expect(rows.get('page views and actions from the browser script, per site')).toBe(inHour(site))
-    expect(rows.get('browser requests, per IP address')).toBe(inMinute(address.max))
+    expect(rows.get('requests from the browser script, per IP address')).toBe(inMinute(address.max))
     expect(rows.get('wrong identity signatures, per app and IP address')).toBe(inMinute(badSignatures.max))
     const live = `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account`
     expect(rows.get('live dashboard pages')).toBe(live)
