@@ -155,7 +155,7 @@ export const REFUSALS = {
     status: 400,
     message: 'This code is correct. After many wrong codes, you need two in a row. Enter the next code from your app.',
   },
-  sign_in_expired: { status: 400, message: 'This code expired. Enter your password again.' },
+  sign_in_expired: { status: 400, message: 'This sign-in expired. Enter your password again.' },
   last_owner: {
     status: 409,
     message: 'An account needs an owner, and this is the only one. Make another member an owner first.',

@@ -267,7 +267,7 @@ function describeMismatch(unmet: readonly Condition[], properties: Record<string
   const asked = unmet.map((one, index) =>
     index === 0 ? describeCondition(one) : describeAlternative(one.property, one),
   )
-  return `${found.join(' and ')}, but this message requires ${asked.join(', or ')}`
+  return `${found.join(' and ')}. This message requires ${asked.join(', or ')}`
 }
 
 const describeTagCause = (person: ContactRow, tag: string): string =>

@@ -23,7 +23,7 @@ export function checkFieldRules(onlyIf: readonly Rule[]): Fault[] {
   return [...misplaced.map(({ at }) => ({ field: `${at}.or`, message: NO_FIELD_BEFORE })), ...checkPlaced(rules)]
 }
 
-const NO_FIELD_BEFORE = 'Only a field rule right before this one can be joined by "or". Leave this out.'
+const NO_FIELD_BEFORE = 'There is no field rule right before this one. Leave this out.'
 const NOTHING_BEFORE = 'There is no condition before this one. Leave this out.'
 
 function checkPlaced(conditions: readonly Placed[]): Fault[] {

@@ -311,7 +311,8 @@ export const TOO_LARGE = 'too_large'
 
 function warnOfSize({ html }: RenderedMail, mail: Mail): FieldError[] {
   const kilobytes = Math.ceil(Buffer.byteLength(html) / 1024)
-  const message = `The email is ${formatCount(kilobytes)} KB. Gmail cuts off emails after ${SHOWN_KB} KB, including the unsubscribe link at the end.`
+  const hidden = mail.category === 'transactional' ? '' : ', which can hide the unsubscribe link'
+  const message = `The email is ${formatCount(kilobytes)} KB. Gmail cuts off emails after ${SHOWN_KB} KB${hidden}.`
   return kilobytes > SHOWN_KB ? [{ field: textField(mail), code: TOO_LARGE, message }] : []
 }
 

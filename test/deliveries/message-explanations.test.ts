@@ -70,7 +70,7 @@ describe('no delivery was queued', () => {
     await messaging.event({ properties: { plan: 'free' } })
     const at = `${dayOf(now)}, 12:01 UTC`
     expect(await say(id)).toBe(
-      `results_ready arrived for ${ADA} on ${at}, but its plan was free, but this message requires pro.`,
+      `results_ready arrived for ${ADA} on ${at}, but its plan was free. This message requires pro.`,
     )
     await messaging.event({ properties: {} })
     expect(await say(id)).toContain('its plan was missing')

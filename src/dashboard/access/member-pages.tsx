@@ -81,7 +81,7 @@ export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProp
   </Frame>
 )
 
-const INVITATION = 'Anyone who opens it can join the account, with their password or a new one.'
+const INVITATION = 'Anyone who opens it can join the account, unless the invited person already has a password.'
 
 type MemberProps = {
   viewer: Viewer

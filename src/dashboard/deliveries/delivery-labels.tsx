@@ -112,7 +112,10 @@ export function LimitLink({ appId, delivery }: { appId: string; delivery: Delive
 /** Rule names as in the editor. */
 const RULE_NAMES: Record<string, string> = {
   suppression: 'Subscription',
+  consent: 'Double opt-in',
   message: 'Message status',
+  date: 'Date',
+  inactive: 'Inactivity',
   seen: 'Opened the result',
   notSeen: "Hasn't opened the result",
   done: 'An event arrived',

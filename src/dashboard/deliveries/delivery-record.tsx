@@ -65,7 +65,7 @@ export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: {
   <section>
     <h2>Rules</h2>
     {decidedAt === null ? (
-      <UncheckedRules isAhead={isChecked(delivery)} />
+      <UncheckedRules delivery={delivery} />
     ) : (
       <>
         <p class="hint">
@@ -83,14 +83,21 @@ export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: {
   </section>
 )
 
-const UncheckedRules = ({ isAhead }: { isAhead: boolean }) =>
-  isAhead ? (
+const UncheckedRules = ({ delivery }: { delivery: Delivery }) =>
+  isOpen(delivery) && !delivery.byHand ? (
     <EmptyState title="Not checked yet">
       Rules are checked right before sending. Some events cancel an email earlier.
     </EmptyState>
   ) : (
-    <EmptyState title="Not checked">This delivery ended before its rules were checked.</EmptyState>
+    <EmptyState title="Not checked">{describeUnchecked(delivery)}</EmptyState>
   )
+
+function describeUnchecked(delivery: Delivery): string {
+  if (delivery.joinedTo !== null) return 'Rules are checked for the email that includes this event.'
+  return isOpen(delivery)
+    ? 'A member or an API key sent it, so its rules are not checked.'
+    : 'This delivery ended before its rules were checked.'
+}
 
 const rowsOf = (rules: Explanation['rules']): Rule[] => rules.map((rule, index) => ({ ...rule, id: String(index) }))
 
@@ -115,6 +122,8 @@ type Delivery = ShownDelivery['work']['delivery']
 const isChecked = (delivery: Delivery): boolean => isAhead(delivery) && !delivery.byHand
 
 const isAhead = ({ state }: Delivery): boolean => state === 'waiting' || state === 'deferred'
+
+const isOpen = (delivery: Delivery): boolean => isAhead(delivery) || delivery.state === 'claimed'
 
 function momentsOf({ shown, cancelled, sentOnBy, overriddenBy }: Happened): Moment[] {
   const { delivery, message } = shown.work

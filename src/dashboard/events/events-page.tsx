@@ -123,7 +123,7 @@ const NoRows = ({ viewer, view, isOld }: Pick<EventsProps, 'viewer' | 'view' | '
         title="No events with this name"
         next={<ButtonLink href={eventsPath(viewer.app.publicId, { ...view, name: null })}>Show all events</ButtonLink>}
       >
-        <SentText>{describeEventName(view.name)}</SentText> has not arrived yet. The first one appears here.
+        New ones appear here as soon as they arrive.
       </EmptyState>
     )
   return (

@@ -139,7 +139,7 @@ function AnswerSection(props: OverviewProps) {
         {compared !== null && compared.people !== emailed && (
           <>
             {' '}
-            Only people whose first message has a holdback are compared.{' '}
+            The comparison covers only messages with a holdback and counts each person once.{' '}
             <a href="/docs/holdback">How this is measured</a>.
           </>
         )}

@@ -56,7 +56,7 @@ describe('a person with a password', () => {
       const { status, html } = await browser.post('/password', { token, password: wrong })
       expect([status, await textOf(html, '#password-fault')]).toEqual([
         400,
-        ["Error: This password is wrong. If you don't have one yet, choose one below."],
+        ["Error: This password is wrong. If you don't have a password yet, choose one below."],
       ])
       expect(await attributesOf(html, '#password', 'value')).toEqual([null])
       expect([await mayLook(), (await browser.openLink(link())).status]).toEqual([false, 200])

@@ -195,7 +195,7 @@ describe('between the two steps', () => {
       false,
     ])
     const { html } = await browser.get(late.location ?? '')
-    expect(await textOf(html, '[role=alert]')).toEqual(['Error: This code expired. Enter your password again.'])
+    expect(await textOf(html, '[role=alert]')).toEqual(['Error: This sign-in expired. Enter your password again.'])
     expect(await attributesOf(html, '[name=next]', 'value')).toEqual([step.pages.at('keys')])
   })
 

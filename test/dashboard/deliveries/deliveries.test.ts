@@ -70,6 +70,7 @@ describe('the deliveries', () => {
     expect(await textOf(html, '#mail p')).toEqual(['Another email from this message includes this event.'])
     expect(await attributesOf(html, '#mail a, aside .values a[href*=dlv_]', 'href')).toEqual([`${lead}#mail`, lead])
     expect(await textOf(html, '[data-mail-part], iframe, #mail .mail')).toEqual([])
+    expect(await textOf(html, '.empty p')).toEqual(['Rules are checked for the email that includes this event.'])
     expect((await browser.get(`${joined}/mail`)).status).toBe(404)
     expect(await textOf((await browser.get(lead)).html, '#mail [data-mail-part=subject]')).toEqual(['2 results'])
     pages.clock.ms += 600_000

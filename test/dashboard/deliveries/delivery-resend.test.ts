@@ -345,6 +345,10 @@ describe('an email that waits', () => {
     expect(await textOf(await see(path), '.empty b, .empty p')).toContain(
       'This delivery ended before its rules were checked.',
     )
+    await browser.post(`${path}/resend`)
+    expect(await textOf(await see(path), '.empty p')).toEqual([
+      'A member or an API key sent it, so its rules are not checked.',
+    ])
   })
 
   test('is cancelled by a member, who is named, and is not sent', async () => {

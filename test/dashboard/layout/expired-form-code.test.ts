@@ -81,7 +81,7 @@ describe('a form sent after its session ended', () => {
       const late = await one.post(step.pages.at('settings'), { ...SETTINGS, signInCode: step.now() })
       expect([late.status, await textOf(late.html, '[role=alert]')]).toEqual([
         400,
-        ['Error: This code expired. Enter your password again.'],
+        ['Error: This sign-in expired. Enter your password again.'],
       ])
       expect([await hiddenFieldsOf(late.html), await nameOfApp()]).toEqual([SETTINGS, 'Engine'])
       expect(await attributesOf(late.html, '#signInEmail', 'name')).toEqual(['signInEmail'])

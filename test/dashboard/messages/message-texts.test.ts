@@ -37,12 +37,16 @@ test('an email that Gmail cuts off is warned about', async () => {
   await pages.event({ properties: { headline: 'x'.repeat(1_900) } })
   const { html: page } = await pages.press(pages.path, 'preview', { ...ALONE, 'mail.html': html })
   expect(await textOf(page, '#checks .caution .problems')).toEqual([])
-  const { html: long } = await pages.press(pages.path, 'preview', {
-    ...ALONE,
-    'mail.html': `${html}${'{{ event.headline }}'.repeat(5)}`,
-  })
-  expect(await textOf(long, '#checks .caution .problems')).toEqual([
-    expect.stringMatching(/^HTML: The email is 10\d KB. Gmail cuts off emails after 102 KB/),
+  const long = { ...ALONE, 'mail.html': `${html}${'{{ event.headline }}'.repeat(5)}` }
+  const warned = async (changes: Record<string, string>) =>
+    textOf((await pages.press(pages.path, 'preview', { ...long, ...changes })).html, '#checks .caution .problems')
+  expect(await warned({})).toEqual([
+    expect.stringMatching(
+      /^HTML: The email is 10\d KB\. Gmail cuts off emails after 102 KB, which can hide the unsubscribe link\.$/,
+    ),
+  ])
+  expect(await warned({ 'mail.category': 'transactional' })).toEqual([
+    expect.stringMatching(/^HTML: The email is 10\d KB\. Gmail cuts off emails after 102 KB\.$/),
   ])
 })
 

@@ -293,7 +293,7 @@ describe('with a live message', () => {
     expect(await answerOf(html)).toBe(
       '380 people emailed, 131 came back, 68 ± 47 more than without, among the 400 compared.',
     )
-    expect((await textOf(html, '.overview-answer .hint')).join('')).toContain('Only people whose first message')
+    expect((await textOf(html, '.overview-answer .hint')).join('')).toContain('only messages with a holdback')
     expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([CAME_BACK, NOT_SENT, '/docs/holdback'])
   })
 
