@@ -30,7 +30,10 @@ const OUTCOMES: Record<string, string> = {
   holdback: 'Held back for comparison',
   missing_value: 'A value in the email was missing',
   broken_template: 'The email could not be rendered',
+  empty_mail: 'The email had no text',
+  pending: 'Had not confirmed their address',
   unsubscribed: 'Had unsubscribed',
+  topic: 'Had unsubscribed from the topic',
   bounced: 'Their address bounced',
   complained: 'Had complained',
 }

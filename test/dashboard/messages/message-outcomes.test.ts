@@ -5,6 +5,7 @@ import { CANCELLATION_REASONS, SUPPRESSION_REASONS } from '../../../src/store/me
 const OTHERS = [
   'send',
   'waiting',
+  'joined',
   'again',
   'gave_up',
   'never_reported',
@@ -13,6 +14,12 @@ const OTHERS = [
   'left_too_recently',
   'missing_value',
   'broken_template',
+  'empty_mail',
+  'pending',
+  'topic',
+  'date_changed',
+  'active_again',
+  'holdback',
 ]
 const OUTCOMES = [...OTHERS, ...Object.values(CANCELLATION_REASONS), ...SUPPRESSION_REASONS]
 
