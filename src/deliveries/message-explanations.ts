@@ -465,7 +465,7 @@ function describeRefused(refused: RefusedEvent, { history, zone }: Pick<About, '
         return `The message was paused at the time. It went live again on ${time(refused.liveAt)}.`
       return history.message.status === 'paused' ? IS_PAUSED : 'The message was paused at the time.'
     case 'changed':
-      return `The message was changed later, on ${time(refused.changedAt)}.`
+      return `The message had a different trigger at the time. It was changed on ${time(refused.changedAt)}.`
     case 'notLiveOrChanged':
       return `The message was not live or had different content at the time. It was last changed on ${time(refused.changedAt)}.`
     case 'used':

@@ -84,7 +84,7 @@ describe('no delivery was queued', () => {
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf(), id)
     expect(await say(id)).toBe(
-      `results_ready arrived for ${ADA} on ${dayOf(now)}, 12:01 UTC. The message was changed later, on ${dayOf(now)}, 12:02 UTC.`,
+      `results_ready arrived for ${ADA} on ${dayOf(now)}, 12:01 UTC. The message had a different trigger at the time. It was changed on ${dayOf(now)}, 12:02 UTC.`,
     )
   })
 
@@ -255,7 +255,9 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.put(messageOf(), id)
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf({ wait: { minutes: 5 } }), id)
-    expect(await explainLast()).toEqual([`The message was changed later, on ${dayOf(now)}, 12:02 UTC.`])
+    expect(await explainLast()).toEqual([
+      `The message had a different trigger at the time. It was changed on ${dayOf(now)}, 12:02 UTC.`,
+    ])
     server.clock.wallMs += MINUTE
     await messaging.event()
     await messaging.event()

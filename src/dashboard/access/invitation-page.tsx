@@ -79,7 +79,9 @@ const KnownSection = ({ token, member, invited, error }: InvitationProps) => (
       action="/password"
       hidden={{ token }}
       username={member.email}
-      errors={error ? [{ field: 'password', message: `${error} If you don't have a password yet, choose one below.` }] : []}
+      errors={
+        error ? [{ field: 'password', message: `${error} If you don't have a password yet, choose one below.` }] : []
+      }
       submit={describeInvitation(invited).join}
     >
       <Field name="password" label="Your password" kind="password" autocomplete="current-password" />

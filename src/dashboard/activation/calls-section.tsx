@@ -53,7 +53,7 @@ const OUTCOMES = new Map([
   ['message_name_taken', 'Name taken'],
   ['plan_limit_reached', 'Plan limit reached'],
   ['rate_limited', 'Limit reached'],
-  ['unavailable', 'Not saved'],
+  ['unavailable', 'Unavailable'],
   ['internal_error', 'Failed'],
 ])
 

@@ -82,7 +82,7 @@ export function MessagesPage({ viewer, mail, all, messages, after, hasMore }: Me
 function describeTotals(messages: MessageRow[], { hasSender, isCapturing }: MailState): string {
   const live = messages.filter(({ status }) => status === 'live')
   const unsent = hasSender ? 0 : live.filter(({ content }) => content.mail.fromEmail === undefined).length
-  if (live.length === 0) return 'No message is live, so no emails are sent.'
+  if (live.length === 0) return 'No message is live, so no emails are sent automatically.'
   const which =
     messages.length === 1
       ? 'The message is live.'

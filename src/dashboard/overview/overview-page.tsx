@@ -184,7 +184,9 @@ const NoMessage = ({ viewer, messages }: Pick<OverviewProps, 'viewer' | 'message
   return (
     <section class="overview-answer" aria-label="Messages">
       <p class="answer">
-        {messages.length === 0 ? 'No messages yet, so nobody is emailed.' : 'No message is live, so nobody is emailed.'}
+        {messages.length === 0
+          ? 'No messages yet, so nobody is emailed automatically.'
+          : 'No message is live, so nobody is emailed automatically.'}
       </p>
       <p class="buttons">
         <ButtonLink kind="primary" href={href}>

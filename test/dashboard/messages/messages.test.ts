@@ -12,7 +12,7 @@ const see = async () => (await pages.browser.get(pages.at('messages'))).html
 describe('the messages', () => {
   test('start with two drafts', async () => {
     const html = await see()
-    expect(await textOf(html, '.lead')).toEqual(['No message is live, so no emails are sent.'])
+    expect(await textOf(html, '.lead')).toEqual(['No message is live, so no emails are sent automatically.'])
     expect(await textOf(html, '.message-name')).toEqual(['Results ready, they left', 'Results not opened yet'])
     expect(await textOf(html, 'td p.hint')).toEqual([
       'When results_ready arrives, 10 minutes later',

@@ -166,7 +166,7 @@ describe('before a message is live', () => {
     await pages.event()
     for (const { id } of await pages.messages()) await pages.store.deleteMessage({ ...by(), id })
     const html = await show()
-    expect(await answerOf(html)).toBe('No messages yet, so nobody is emailed.')
+    expect(await answerOf(html)).toBe('No messages yet, so nobody is emailed automatically.')
     expect(await attributesOf(html, '.overview-answer .button', 'href')).toEqual([pages.at('messages/new')])
     expect((await pages.browser.get(pages.at('overview/people'))).location).toBe(path())
   })
