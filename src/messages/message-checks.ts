@@ -11,7 +11,7 @@ import { findNearest } from '../core/nearest.ts'
 import { findHostToAdd } from '../accounts/app-settings.ts'
 import { type OptInText, writeRequest } from '../accounts/opt-in.ts'
 import type { Senders } from '../accounts/senders.ts'
-import { describeTemplateFault, type TemplateFault } from './template-faults.ts'
+import { describeTemplateFault, readMissing, type TemplateFault } from './template-faults.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { CountedFault, TemplateWorker } from './template-worker.ts'
 import { collectMsOf } from './again.ts'
@@ -245,7 +245,7 @@ function partition(faults: readonly CountedFault[]): [skipped: CountedFault[], w
 async function findEventless(trying: Trying, content: MessageContent, madeUp: Start): Promise<FieldError[]> {
   const { faults } = await tryAll(trying, content, [madeUp])
   return partition(faults)[0].flatMap(({ part, fault }) => {
-    const variable = 'missing' in fault ? fault.missing : ''
+    const { variable } = readMissing('missing' in fault ? fault.missing : '')
     if (!variable.startsWith('event.')) return []
     const message = `No event triggers this message, so \`${variable}\` has no value. Give it a fallback: \`${withFallback(variable)}\`.`
     return [{ field: `mail.${part}`, code: 'missing_value', message }]
@@ -369,12 +369,15 @@ function describeMissing(
   { app, mail, names }: { app: AppRow; mail: Mail; names: readonly string[] },
 ): LiveProblem[] {
   if (!('missing' in fault)) return []
-  const variable = fault.missing
+  const { variable, isFallbackEmpty } = readMissing(fault.missing)
   const fallback = findFallback(variable, app)
   const near = findSimilar(variable, names)
   const by = withFallback(variable, fallback)
-  const from = part === null ? null : findPlain(mail[part] ?? '', variable)
-  const message = `\`${variable}\` is missing ${describeShare(count, tried)}. Add a fallback: \`${by}\`.${near ? ` Did you mean \`${near}\`?` : ''}`
+  // a replacement would lose other filters
+  const isKept = isFallbackEmpty && /\|.*\|/s.test(fault.missing)
+  const from = part === null || isKept ? null : findPlain(mail[part] ?? '', fault.missing)
+  const empty = isFallbackEmpty ? ', and an empty fallback counts as none' : ''
+  const message = `\`${variable}\` is missing ${describeShare(count, tried)}${empty}. Add a fallback: \`${by}\`.${near ? ` Did you mean \`${near}\`?` : ''}`
   const fixed = near ? `{{ ${near} }}` : fallback ? by : `{% if ${variable} %}{{ ${variable} }}{% endif %}`
   const replace = from ? { replace: { from, by: fixed } } : {}
   return [{ field: `mail.${part ?? 'body'}`, code: 'missing_value', message, ...replace }]

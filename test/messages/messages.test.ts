@@ -193,6 +193,23 @@ describe('going live', () => {
     expect(await turn('live')).toEqual({ stillSending: 0 })
   })
 
+  test.each([
+    ['{{ event.headline | default: "" }}', '{{ event.headline | default: "Your results are ready" }}'],
+    ['{{ event.headline | upcase | default: "" }}', undefined],
+  ])('replaces an empty fallback: %s', async (body, by) => {
+    await messaging.event({ properties: { url: 'x' } })
+    const { problems } = await checkLive(messaging.context(), messageOf({ mail: { subject: 'Ready', body } }))
+    expect(problems).toEqual([
+      {
+        field: 'mail.body',
+        code: 'missing_value',
+        message:
+          '`event.headline` is missing in the only event so far, and an empty fallback counts as none. Add a fallback: `{{ event.headline | default: "Your results are ready" }}`.',
+        ...(by === undefined ? {} : { replace: { from: body, by } }),
+      },
+    ])
+  })
+
   test('refuses values that real events lack, and proposes a fallback', async () => {
     for (let index = 0; index < 8; index += 1) {
       await messaging.event({
