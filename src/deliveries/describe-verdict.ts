@@ -1,5 +1,4 @@
 /** Describes rule results for the dashboard, simulations and MCP. */
-import { MINUTE_MS } from '../core/clock.ts'
 import { groupAlternatives } from '../messages/conditions.ts'
 import type { Rule, Verdict } from '../store/message-types.ts'
 import {
@@ -9,6 +8,7 @@ import {
   describeTriggerTime,
   formatValue,
   displayName,
+  formatMinutes,
   PERSON_STATUSES,
   triggerNoun,
   type DescribedSubject,
@@ -182,7 +182,7 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   const span = formatDuration(at - verdict.value)
   if (isPass(verdict)) return `${name} left ${span} earlier.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
-  return `${name} left ${span} earlier, and this message is skipped unless they have been away for at least ${formatDuration(minutes * MINUTE_MS)}.`
+  return `${name} left ${span} earlier, and this message is skipped unless they have been away for at least ${formatMinutes(minutes)}.`
 }
 
 function describeReturn({ cameBackAt, value }: Verdict, subject: DescribedSubject): string {

@@ -61,7 +61,7 @@ const DESCRIPTIONS: [said: RegExp, say: (found: string) => string][] = [
   ],
   [/^(?:parse length|length) limit exceeded$/, () => 'it is too long'],
   [/^(?:nesting limit exceeded|Maximum call stack)/, () => 'it is nested too deeply'],
-  [/^range limit exceeded$/, () => 'a range needs two whole numbers, at most 1,000 apart'],
+  [/^range limit exceeded$/, () => 'a range needs two whole numbers, less than 1,000 apart'],
   [/^range outside a loop$/, () => 'a range such as (1..5) is allowed only in {% for %}'],
   [
     /^no currency: (.*)$/s,

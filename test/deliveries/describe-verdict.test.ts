@@ -144,6 +144,14 @@ describe('describes a rule', () => {
     )
   })
 
+  test('with exactly the minutes that a person must be away', () => {
+    const content = { ...CONTENT, onlyIf: [{ rule: 'away' as const, at: 'trigger' as const, minutes: 150 }] }
+    const delivery = deliveryOf({}, [fail('away', 'trigger', NOW - 130 * MINUTE)])
+    expect(explain(delivery, ADA, content).rules[0]?.sentence).toBe(
+      'Ada left 2 hours earlier, and this message is skipped unless they have been away for at least 150 minutes.',
+    )
+  })
+
   test.each([
     { contact: 'created' as const, when: 'when they were added' },
     { tag: 'pro', when: 'when they got the tag' },

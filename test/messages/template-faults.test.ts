@@ -77,7 +77,7 @@ test.each([
   ['length limit exceeded', 'it is too long'],
   ['nesting limit exceeded', 'it is nested too deeply'],
   ['Maximum call stack size exceeded.', 'it is nested too deeply'],
-  ['range limit exceeded', 'a range needs two whole numbers, at most 1,000 apart'],
+  ['range limit exceeded', 'a range needs two whole numbers, less than 1,000 apart'],
   ['range outside a loop', 'a range such as (1..5) is allowed only in {% for %}'],
   ['no currency: ', 'money needs a currency, such as money: "USD"'],
   ['no currency: Euro', '“Euro” is not a currency code such as "USD"'],

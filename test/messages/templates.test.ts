@@ -145,7 +145,7 @@ describe('a template', () => {
       '{% if event.a %}{% comment %}{% endif %}{% endcomment %}'.repeat(21) + '{% endif %}'.repeat(21),
       'it is nested too deeply',
     ],
-    ['{% for i in (1..1001) %}y{% endfor %}', 'at most 1,000 apart'],
+    ['{% for i in (1..1001) %}y{% endfor %}', 'less than 1,000 apart'],
     ['{% for i in (1..1000) %}{% for j in (1..1000) %}{% endfor %}{% endfor %}', 'it takes too many steps to render'],
     ['{% assign a = "0123456789" %}' + '{% assign a = a | append: a %}'.repeat(14) + '{{ a }}', 'it is too long'],
   ])('has limits with a specific message: %#', (source, said) => {
