@@ -17,7 +17,7 @@ export const CallsSection = ({ calls, keys, now }: CallsProps) => (
     <h2>MCP activity</h2>
     {calls.length === 0 ? (
       <p>
-        No AI client has connected yet. <a href="/docs/mcp">Connect one</a> with one of these keys.
+        No AI client has connected yet. <a href="/docs/mcp">Connect one</a> with a Standard or Manage key.
       </p>
     ) : (
       <>
