@@ -337,7 +337,7 @@ export function formatValue(value: string | number | boolean | null): string {
   return /^[\w./:-]+$/.test(cut) ? cut : `"${cut}"`
 }
 
-/** Completes "this message asks for": `"pro"`, `more than 3`, `any value`. */
+/** Completes "this message asks for": `"pro"`, `a value above 3`, `any value`. */
 export function describeCondition({ is, to = '' }: Compared): string {
   const value = [to].flat().map(formatValue).join(' or ')
   switch (is) {
@@ -351,9 +351,9 @@ export function describeCondition({ is, to = '' }: Compared): string {
     case 'startsWith':
       return `something that starts with ${value}`
     case 'above':
-      return `more than ${value}`
+      return `a value above ${value}`
     case 'below':
-      return `less than ${value}`
+      return `a value below ${value}`
     case 'present':
       return 'any value'
     case 'absent':

@@ -99,7 +99,7 @@ export const MOVE_WAITING = 'moveWaiting'
 
 const OTHER_TRIGGER = refuse('invalid_field', {
   field: MOVE_WAITING,
-  message: "Waiting emails can't use a version with a different trigger. Save without moving them; they keep theirs.",
+  message: "Waiting emails can't use a version with a different trigger. Let them keep theirs, then save again.",
 })
 
 /** Per commit, so that other writes run in between (measured: 100,000 emails in 200 parts of 1.3 ms). */
@@ -124,7 +124,8 @@ export async function moveWaiting(
 }
 
 const HALF_MOVED = refuse('unavailable', {
-  message: 'The message was saved, but some waiting emails keep their version. Save it again to move them too.',
+  message:
+    'The message was saved, but some waiting emails keep their version. Save it again so that they use the new one.',
 })
 
 /** With the name of the message that triggers it. */

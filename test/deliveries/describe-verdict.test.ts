@@ -144,6 +144,17 @@ describe('describes a rule', () => {
     )
   })
 
+  test('that compares a date', () => {
+    const rule = { rule: 'field' as const, field: 'trialEndsAt', is: 'above' as const, to: '2026-12-31' }
+    const found = explain(deliveryOf({}, [fail('field', 'trialEndsAt', '2026-01-01')]), ADA, {
+      ...CONTENT,
+      onlyIf: [rule],
+    })
+    expect(found.rules[0]?.sentence).toBe(
+      'Ada had 2026-01-01 in the field trialEndsAt, but this message requires a value above 2026-12-31.',
+    )
+  })
+
   test('with exactly the minutes that a person must be away', () => {
     const content = { ...CONTENT, onlyIf: [{ rule: 'away' as const, at: 'trigger' as const, minutes: 150 }] }
     const delivery = deliveryOf({}, [fail('away', 'trigger', NOW - 130 * MINUTE)])
