@@ -323,13 +323,14 @@ function HastenForm(props: DeliveryProps) {
 
 function CancelForm(props: DeliveryProps) {
   const { viewer, shown } = props
-  const { delivery, contact, joined } = shown.work
+  const { delivery, contact, joined, message } = shown.work
+  const { trigger } = message.content
   if (!isEditor(props) || !isCancellable(delivery.state)) return null
   return (
     <Dialog id="cancel" opener="Cancel this email" kind="danger" title="Cancel this email?" closer="Keep it">
       <p>
         <SentText>{contact.email}</SentText> won't get it.
-        {!shown.work.send && ' A later event can trigger the message again.'}
+        {('event' in trigger || 'page' in trigger) && ' A later event can trigger the message again.'}
       </p>
       {joined.length > 0 && <p>The events that it includes are cancelled, too.</p>}
       <ActionForm action={`${deliveryPath(viewer.app.publicId, delivery.id)}/cancel`} kind="danger">

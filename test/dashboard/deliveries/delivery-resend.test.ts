@@ -351,6 +351,14 @@ describe('an email that waits', () => {
     ])
   })
 
+  test.each<[MessageContent['trigger'], string]>([
+    [MAIL.trigger, `${BOB} won't get it. A later event can trigger the message again.`],
+    [{ contact: 'created' }, `${BOB} won't get it.`],
+  ])('says what cancelling leads to: %j', async (by, said) => {
+    const path = await trigger({ ...WAITING, trigger: by })
+    expect((await textOf(await see(path), '#cancel p'))[0]).toBe(said)
+  })
+
   test('is cancelled by a member, who is named, and is not sent', async () => {
     const path = await trigger(WAITING)
     expect(await offered(path)).toEqual([
