@@ -66,6 +66,18 @@ describe('the editor', () => {
   )
 
   test(
+    'has the choice of a dark email in the line of the views',
+    async () => {
+      const [[dark], [view]] = [await boxes('#preview .dark-mail'), await boxes('label[for=view-phone]')]
+      expect([dark?.top, dark?.bottom]).toEqual([view?.top, view?.bottom])
+      await page.click('#preview .dark-mail')
+      expect(await page.isChecked('#view-dark')).toBe(true)
+      await page.click('#preview .dark-mail')
+    },
+    TRY_MS,
+  )
+
+  test(
     'keeps its actions in view',
     async () => {
       await page.evaluate('scrollTo(0, 5000)')
