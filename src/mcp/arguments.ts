@@ -3,7 +3,7 @@ import { type Static, type TObject, type TProperties, Type } from '@sinclair/typ
 import type { Access, AppRow } from '../accounts/access.ts'
 import { findApp } from '../accounts/apps.ts'
 import * as fields from '../core/field-schemas.ts'
-import { type Body, createReader, type Fault, type Rules } from '../core/inputs.ts'
+import { type Body, createReader, type Rules } from '../core/inputs.ts'
 import type { MessageRow } from '../messages/messages.ts'
 import type { Store } from '../store/store.ts'
 import { readEmail } from '../core/email.ts'
@@ -34,7 +34,6 @@ type Arguments<S extends TObject, C, R> = {
 
 const APP_NAME = { app: fields.APP }
 const APP_RULES = fields.appRules(Type.Object(APP_NAME))
-const NO_APP: Fault = { code: 'missing', message: 'Send an app ID from get_key_info as `app`.' }
 
 /** Reads arguments about one app. */
 export function createArguments<S extends TObject, C, R extends object>({
@@ -46,7 +45,6 @@ export function createArguments<S extends TObject, C, R extends object>({
   const own: TObject = Type.Object({ ...APP_NAME, ...others })
   const rulesOf = (context: C): Rules => ({
     ...APP_RULES,
-    app: (value, body) => (value === undefined ? NO_APP : (APP_RULES.app?.(value, body) ?? null)),
     email: fields.emailRule,
     ...rules?.(context),
   })

@@ -13,6 +13,8 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { findNamedApp } from '../accounts/apps.ts'
+import { APP } from '../core/field-schemas.ts'
+import { faultOf } from '../core/inputs.ts'
 import { errorCode, isRefusal, type Refusal, type RefusalCode, refusalBody } from '../core/refusals.ts'
 import { VERSION } from '../core/version.ts'
 import { type Caller, callerOf } from './caller.ts'
@@ -113,11 +115,18 @@ const LISTED_BY: Partial<Record<RefusalCode, { tool: string; does: string }>> = 
   delivery_not_found: { tool: 'list_deliveries', does: 'lists the delivery IDs' },
 }
 
+/** The API says on which page of the dashboard app IDs are; models have a tool for it. */
+const ABOUT_APP = (['missing', 'invalid'] as const).map((code) => faultOf(APP, code, undefined).message)
+
+const toTool = <T extends { message: string }>(said: T): T =>
+  ABOUT_APP.includes(said.message) ? { ...said, message: 'Send an app ID from get_key_info as `app`.' } : said
+
 /** The API's error body as text; names the next tool if it is available. */
 function refusedResult(caller: Caller, refusal: Refusal): CallToolResult {
   const { facts } = caller
   facts.refusal = refusal
-  const body = { ...refusalBody(refusal), requestId: facts.requestId }
+  const { errors, ...said } = refusalBody(refusal)
+  const body = { ...toTool(said), ...(errors && { errors: errors.map(toTool) }), requestId: facts.requestId }
   const list = LISTED_BY[refusal.refusal]
   if (list && findTool(caller, list.tool)) body.message += ` ${list.tool} ${list.does}.`
   return { content: [{ type: 'text', text: JSON.stringify(body) }], isError: true }

@@ -43,6 +43,19 @@ describe('unknown names', () => {
   })
 })
 
+test('every tool without an app, or with one that is no text, says which tool has the IDs', async () => {
+  const { how } = await openManaged(server)
+  const message = 'Send an app ID from get_key_info as `app`.'
+  for (const name of Object.keys(argumentsFor('x')).filter((one) => one !== 'get_key_info' && one !== 'get_docs')) {
+    const { app: _, ...others } = argumentsFor('x')[name] ?? {}
+    const ask = async (args: object) => (await callTool(server, name, args, how)).data
+    expect([name, await ask(others)]).toMatchObject([name, { error: 'invalid_field', field: 'app', message }])
+    expect([name, await ask({ ...others, app: 5 })]).toMatchObject([name, { field: 'app', message }])
+  }
+  const { data } = await callTool(server, 'add_contact')
+  expect(data).toMatchObject({ message, errors: [{ field: 'app', message }, { field: 'email' }] })
+})
+
 test('a parameter of a tool without parameters', async () => {
   const { data } = await callTool(server, 'get_key_info', { app: server.first.appId })
   expect(data).toMatchObject({ field: 'app', message: 'Unknown parameter. This call has no parameters.' })

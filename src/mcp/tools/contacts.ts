@@ -20,7 +20,7 @@ import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued-messages.ts'
 import { ContactQuery, findUnknown, readContactsFilter, writeContactCursor, writeIdCursor } from '../../http/queries.ts'
-import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
+import { isRefusal, type Refusal, refuseApp, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { contactView } from '../../people/contacts.ts'
 import { type ContactWriteName, takeForContact } from '../../accounts/write-limits.ts'
 import { createArguments, emailOf, type Names, findAsked, withoutNulls } from '../arguments.ts'
@@ -187,7 +187,7 @@ async function save(
   if ('errors' in reading || fault) return refuseFields(schemas.nameApp(errors))
   const { input } = reading
   const app = findApp(access, input.app)
-  if (!app) return refuse('app_not_found')
+  if (!app) return refuseApp(input.app)
   const unmet = await refuseConsent(deps.store, app, input)
   if (unmet) return unmet
   const context: contacts.ContactContext = { access, app, via: 'mcp', limits: [], idempotency: null }
