@@ -7,14 +7,18 @@ import { holdAll, type Restored } from '../restores.ts'
 import { connectPostgres, DEADLINES, type Postgres } from './connection.ts'
 import { commitSafely, HAS_ENDED } from './instance.ts'
 import { isEmpty } from './migrations.ts'
+import { unreachable } from './server-facts.ts'
 
-/** @throws StoreError `missing` or `folder_in_use` */
+/** @throws StoreError `unreachable`, `missing` or `folder_in_use` */
 async function whileStopped<T>(location: PostgresLocation, work: (postgres: Postgres) => Promise<T>): Promise<T> {
   // nobody waits for its locks
   const postgres = connectPostgres({ ...location, connections: 2 }, { ...DEADLINES, idleMs: 60_000 })
   const name = describeLocation(location)
   try {
-    if (await isEmpty(postgres)) throw new StoreError('missing', `There is no Eventpost data in ${name}.`)
+    const hasNone = await isEmpty(postgres).catch((error: unknown) => {
+      throw unreachable(error, location)
+    })
+    if (hasNone) throw new StoreError('missing', `There is no Eventpost data in ${name}.`)
     return await commitSafely(postgres)(async () => {
       // no instance can join until the transaction ends
       await postgres.run('LOCK TABLE instances IN EXCLUSIVE MODE', [])

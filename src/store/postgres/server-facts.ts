@@ -1,6 +1,14 @@
 /** What can be wrong with a database before anything is stored in it. */
-import { databaseOf, type PostgresLocation, userOf } from '../../core/data-location.ts'
+import {
+  databaseOf,
+  describeLocation,
+  describeTakenUser,
+  type PostgresLocation,
+  userOf,
+} from '../../core/data-location.ts'
+import { StoreError } from '../engine/errors.ts'
 import type { Postgres } from './connection.ts'
+import { describeFault, isDenied } from './faults.ts'
 
 export const describeCreate = (database: string): string =>
   `CREATE DATABASE ${database} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'`
@@ -73,3 +81,18 @@ export const describeDenied = (message: string, location: PostgresLocation): str
   /schema|database/.test(message)
     ? `${message}. ${makeOwner(location)}`
     : `${message} (user ${userOf(location)}). Connect as the owner of the tables, or run this as a superuser in this database for each of them: ALTER TABLE ... OWNER TO "${userOf(location)}".`
+
+/** With the reason and the remedy, for errors while a database is opened. */
+export const unreachable = (error: unknown, location: PostgresLocation): StoreError => {
+  const reason = isDenied(error)
+    ? describeDenied(describeFault(error), location)
+    : [
+        `${withStop(error)} Check EVENTPOST_DATABASE_URL (user ${userOf(location)}) and the database server.`,
+        describeTakenUser(location) ?? [],
+      ]
+        .flat()
+        .join(' ')
+  return new StoreError('unreachable', `${describeLocation(location)} can't be used: ${reason}`)
+}
+
+const withStop = (error: unknown): string => describeFault(error).replace(/\.?$/, '.')

@@ -5,21 +5,21 @@ import { reportBrokenJob } from '../engine/engine.ts'
 import { StoreError } from '../engine/errors.ts'
 import { createInstallWrites } from '../install.ts'
 import { createSecrets } from '../engine/sealed-columns.ts'
-import { describeLocation, type PostgresLocation, describeTakenUser, userOf } from '../../core/data-location.ts'
+import { describeLocation, type PostgresLocation } from '../../core/data-location.ts'
 import { MARK, readMark, refuseMarked } from '../move/mark.ts'
 import type { Rules } from '../plan-types.ts'
 import { assembleStore, type Store } from '../store.ts'
 import type { Outcome } from '../writes.ts'
 import { connectPostgres, DEADLINES, type Deadlines, type Postgres } from './connection.ts'
 import { createPostgresEngine, GROUPS_IN_FLIGHT } from './engine.ts'
-import { describeFault, isDenied, isPassingFault } from './faults.ts'
+import { describeFault, isPassingFault } from './faults.ts'
 import { BEAT_DEADLINES, startHeartbeat } from './heartbeat.ts'
 import { commitSafely, type Instance, joinInstances } from './instance.ts'
 import { watchProgress } from './lanes.ts'
 import { isEmpty, migrate, POSTGRES_VERSION } from './migrations.ts'
 import { arrangePartitions, makeMonths } from './partitions.ts'
 import { keepAnalyzed } from './statistics.ts'
-import { describeDenied, findServerFault, listServerRisks, readServerFacts } from './server-facts.ts'
+import { findServerFault, listServerRisks, readServerFacts, unreachable } from './server-facts.ts'
 
 type OpenOptions = {
   now?: () => number
@@ -117,20 +117,6 @@ async function refuseMoved({ run }: Postgres, location: PostgresLocation): Promi
 
 const describeMissing = (location: PostgresLocation): string =>
   `There is no Eventpost data in ${describeLocation(location)}. Run eventpost init, or check EVENTPOST_DATABASE_URL.`
-
-const unreachable = (error: unknown, location: PostgresLocation): StoreError => {
-  const reason = isDenied(error)
-    ? describeDenied(describeFault(error), location)
-    : [
-        `${withStop(error)} Check EVENTPOST_DATABASE_URL (user ${userOf(location)}) and the database server.`,
-        describeTakenUser(location) ?? [],
-      ]
-        .flat()
-        .join(' ')
-  return new StoreError('unreachable', `${describeLocation(location)} can't be used: ${reason}`)
-}
-
-const withStop = (error: unknown): string => describeFault(error).replace(/\.?$/, '.')
 
 /** Beside the groups of writes, which may wait for another instance for a while. */
 function createTouch(
