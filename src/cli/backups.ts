@@ -3,7 +3,7 @@ import { describeLocation, type PostgresLocation } from '../core/data-location.t
 import { resolve } from 'node:path'
 import { describeFault, download } from '../backups/places.ts'
 import { type Config, readConfig, UsageError } from '../config.ts'
-import { BACKUP_PLACE_MESSAGE, readBackupPlace, type S3Access } from '../core/backup-places.ts'
+import { readBackupPlace, type S3Access } from '../core/backup-places.ts'
 import { recordBackupIn } from '../store/backups.ts'
 import { yieldToServer } from '../core/priority.ts'
 import { openSource, removeLeft, writeBackup } from '../store/engine/backup-files.ts'
@@ -143,7 +143,8 @@ function readRestoring(place: string, given: Given, env: Environment): Pick<Conf
     Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith(start)))
   const key = settingsOf('EVENTPOST_MASTER_KEY')
   if (!place.startsWith(S3)) return readConfig({ 'master-key': masterKey }, key)
-  if (readBackupPlace(place) === null) throw new UsageError(`FILE ${BACKUP_PLACE_MESSAGE}`)
+  if (readBackupPlace(place) === null)
+    throw new UsageError('FILE takes a backup file, or an address such as s3://bucket/name.db.')
   return readConfig(
     { 'master-key': masterKey, ...s3 },
     { ...key, ...settingsOf('EVENTPOST_S3_'), EVENTPOST_BACKUP_TO: place },

@@ -170,7 +170,8 @@ export const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }:
 /** From the options or environment, else where the data folder's server is or last was. */
 export function readBaseUrl(given: Given, env: Environment): string {
   const port = given.text('port')
-  if (port !== undefined && Number(port) === 0) throw new UsageError('--port cannot be 0 here: the link needs a port.')
+  if (port !== undefined && Number(port) === 0)
+    throw new UsageError('--port cannot be 0 here: the printed address needs a port.')
   const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url'), port }, env)
   const running = port === undefined ? addressIn(locationOf(given, env)) : null
   // 0 lets the server pick a port, which nobody knows before it runs

@@ -147,6 +147,12 @@ const WRONG: [words: string[], says: string][] = [
     ['restore', 'a.db', 'b.db'],
     isOnPostgres ? 'backup files are for the data folder' : 'Specify one file: eventpost restore FILE.',
   ],
+  [
+    ['restore', 's3://x/backup.db'],
+    isOnPostgres
+      ? 'backup files are for the data folder'
+      : 'FILE takes a backup file, or an address such as s3://bucket/name.db.',
+  ],
   [['key', 'destroy'], 'Unknown command'],
   [['serve', '--colour', 'red'], '--colour.*serve --help'],
   [['serve', 'now'], 'now.*serve --help'],
