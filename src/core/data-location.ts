@@ -29,7 +29,7 @@ export function describeTakenUser(location: PostgresLocation): string | null {
   const user = userOf(location)
   const variable = USER_VARIABLES.find((name) => process.env[name] === user)
   const from = variable === undefined ? "PostgreSQL's default" : `from the environment variable ${variable}`
-  return `The address has no user, so it is ${user} (${from}). Add the right one: postgres://USER@HOST/DATABASE.`
+  return `The address has no user, so Eventpost uses ${user} (${from}). Add the right one: postgres://USER@HOST/DATABASE.`
 }
 
 export const databaseOf = ({ url }: PostgresLocation): string => decodeURIComponent(new URL(url).pathname.slice(1))

@@ -55,12 +55,12 @@ test.each([
   [
     'postgres://db.example.com/eventpost',
     { PGUSER: 'grace' },
-    'the password of the user grace is wrong. The address has no user, so it is grace (from the environment variable PGUSER). Add the right one: postgres://USER@HOST/DATABASE.',
+    'the password of the user grace is wrong. The address has no user, so Eventpost uses grace (from the environment variable PGUSER). Add the right one: postgres://USER@HOST/DATABASE.',
   ],
   [
     'postgres://db.example.com/eventpost',
     { PGUSERNAME: '', PGUSER: '', USER: '', USERNAME: '' },
-    "the password of the user postgres is wrong. The address has no user, so it is postgres (PostgreSQL's default). Add the right one: postgres://USER@HOST/DATABASE.",
+    "the password of the user postgres is wrong. The address has no user, so Eventpost uses postgres (PostgreSQL's default). Add the right one: postgres://USER@HOST/DATABASE.",
   ],
 ])('a wrong password at %s, with %p', async (url, variables, reason) => {
   Object.assign(process.env, variables)
