@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { formatCount } from '../core/count.ts'
+import { formatLimit } from '../core/count.ts'
 import { readEmail } from '../core/email.ts'
 import { EMAIL, emailRule, shortText } from '../core/field-schemas.ts'
 import { faultOf } from '../core/inputs.ts'
@@ -140,7 +140,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
       parse: 'none',
       detail: describeCall({
         summary: 'Send failed emails again',
-        description: `Sends the failed emails that match, up to the newest ${formatCount(MOST_RESENT)}, with the same version of the message. Rules aren't checked again. Suppressions still apply, and lifecycle emails wait while the brake is on. Sending this again is safe: it finds only emails that are still failed. Needs a key with scope \`manage\`.`,
+        description: `Sends the failed emails that match, up to the newest ${formatLimit(MOST_RESENT)}, with the same version of the message. Rules aren't checked again. Suppressions still apply, and lifecycle emails wait while the brake is on. Sending this again is safe: it finds only emails that are still failed. Needs a key with scope \`manage\`.`,
         example: EXAMPLES.resendFailed,
         body: FailedEmails,
         answers: { 200: ResentAnswer },

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { HOOK_PROVIDERS, isHookProvider } from '../accounts/hook-secrets.ts'
+import { HOOK_PROVIDERS, HOOK_SECRETS, type HookProvider, isHookProvider } from '../accounts/hook-secrets.ts'
+import { listNames } from '../core/json.ts'
 import { WebhookAnswer } from '../http/answer-schemas.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { factsOf } from '../http/request-facts.ts'
@@ -52,7 +53,7 @@ export function hookRoutes({ store, takeHook }: { store: Store; takeHook: TakeHo
         body: ProviderWebhook,
         answers: { 200: WebhookAnswer },
         refusals: [TOO_LARGE, 'invalid_signature', SIGNATURE_EXPIRED, 'not_found'],
-        parameters: [PROVIDER, APP],
+        parameters: [providerIn(SIGNING), APP],
         scheme: 'providerSignature',
       }),
     })
@@ -67,19 +68,27 @@ export function hookRoutes({ store, takeHook }: { store: Store; takeHook: TakeHo
         body: ProviderWebhook,
         answers: { 200: WebhookAnswer },
         refusals: [TOO_LARGE, 'invalid_signature', SIGNATURE_EXPIRED, 'not_found'],
-        parameters: [PROVIDER, APP, TOKEN],
+        parameters: [providerIn(IN_URL), APP, TOKEN],
         scheme: null,
       }),
     })
 }
 
-const PROVIDER = {
+/** Whether the URL of its webhooks ends with a secret. */
+const hasToken = (provider: HookProvider): boolean => {
+  const signing = HOOK_SECRETS[provider]
+  return signing === 'url' || signing.isTopic === true
+}
+const IN_URL = HOOK_PROVIDERS.filter(hasToken)
+const SIGNING = HOOK_PROVIDERS.filter((one) => !hasToken(one))
+
+const providerIn = (providers: readonly HookProvider[]) => ({
   name: 'provider',
   in: 'path' as const,
   required: true as const,
-  description: `The email provider: ${HOOK_PROVIDERS.map((one) => `\`${one}\``).join(' or ')}.`,
+  description: `The email provider: one of ${listNames(providers)}.`,
   schema: { type: 'string' as const },
-}
+})
 const APP = {
   name: 'app',
   in: 'path' as const,

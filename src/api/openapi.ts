@@ -31,7 +31,8 @@ const SECURITY = {
     type: 'apiKey',
     in: 'header',
     name: 'svix-signature',
-    description: "The provider's own signature. Resend uses the headers of Svix.",
+    description:
+      "The provider's own signature. This header is Resend's; SendGrid uses other headers, and Mailgun signs in the body.",
   },
 }
 

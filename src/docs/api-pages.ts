@@ -169,7 +169,7 @@ const ONCE_KEY = 'Idempotency-Key'
 const isRepeatable = ({ operation }: Call): boolean => operation.parameters.some(({ name }) => name === ONCE_KEY)
 
 /** All warnings are on one page. */
-const WARNINGS = 'What had no effect. [All codes](/docs/events#warnings).'
+const WARNINGS = 'What to check. [All codes](/docs/events#warnings).'
 
 /** Of fields whose schemas have a name, and so no description of their own. */
 const MEANINGS = new Map([

@@ -25,7 +25,7 @@ const ISSUE = {
 
 export const WarningItem = Type.Object(ISSUE, {
   title: 'Warning',
-  description: 'The request succeeded, but part of it had no effect.',
+  description: 'Something to check. The request succeeded.',
 })
 
 export const FieldErrorItem = Type.Object(ISSUE, {
@@ -286,7 +286,7 @@ export const PersonExport = Type.Object(
         eventsUntil: timeOrNull('Events that arrived up to this time were deleted.'),
         pageViewsUntil: timeOrNull('Page views that arrived up to this time were deleted.'),
       },
-      { description: 'The data that was deleted because of its age. Null if none was.' },
+      { description: 'What was deleted because of its age. A time is null if nothing was.' },
     ),
     events: Type.Array(EventRecord, { description: 'Events, page views and actions, newest first.' }),
   },
