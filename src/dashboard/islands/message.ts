@@ -88,9 +88,10 @@ function followEditor(form: HTMLFormElement): void {
     event.preventDefault()
     form.requestSubmit(save)
   })
-  showPaneOf(location.hash)
+  showPaneOf(document.querySelector(':target'))
   document.addEventListener('click', ({ target }) => {
-    if (target instanceof Element) showPaneOf(target.closest<HTMLAnchorElement>('a[href^="#"]')?.hash ?? '')
+    const link = target instanceof Element ? target.closest<HTMLAnchorElement>('a[href^="#"]') : null
+    if (link) showPaneOf(document.getElementById(decodeURIComponent(link.hash.slice(1))))
     const chip = target instanceof Element ? target.closest<HTMLElement>('[data-insert]') : null
     if (chip) insert(chip.dataset.insert ?? '')
   })
@@ -108,8 +109,7 @@ function followEditor(form: HTMLFormElement): void {
 }
 
 /** A phone shows one pane, and a link may lead to another one. */
-function showPaneOf(hash: string): void {
-  const target = document.getElementById(decodeURIComponent(hash.slice(1)))
+function showPaneOf(target: Element | null): void {
   const pane = target?.closest<HTMLElement>('[data-pane]')?.dataset.pane
   const choice = document.querySelector<HTMLInputElement>(`.panes [value="${pane}"]`)
   if (!target || !choice || choice.checked) return
