@@ -120,11 +120,7 @@ export const peopleImport: Command = {
       const printed = isDryRun && !given.isSet('json') ? describeDryRun(counts) : counts
       if (counts.failed === 0) return printed
       console.log(printResult(printed, given.isSet('json')))
-      throw new CommandRefused(
-        counts.failed === 1
-          ? '1 line could not be imported. Correct it, then import it again.'
-          : `${counts.failed} lines could not be imported. Correct them, then import them again.`,
-      )
+      throw new CommandRefused(describeFailed(counts.failed, isDryRun))
 
       async function noteImport(): Promise<void> {
         const by = { accountId: app.accountId, actor: 'cli', at: Date.now() }
@@ -141,6 +137,14 @@ const describeStop = ({ added, updated }: ImportCounts, isDryRun: boolean): stri
   isDryRun
     ? 'Stopped. Nothing was saved.'
     : `Stopped. ${countPeople(added + updated)} ${added + updated === 1 ? 'was' : 'were'} imported. To continue, import the same file again.`
+
+/** After a dry run, nothing is imported yet. */
+function describeFailed(failed: number, isDryRun: boolean): string {
+  const [lines, them] = failed === 1 ? ['1 line', 'it'] : [`${failed} lines`, 'them']
+  return isDryRun
+    ? `${lines} would fail. Correct ${them}, then import the file.`
+    : `${lines} could not be imported. Correct ${them}, then import ${them} again.`
+}
 
 const describeDryRun = ({ added, updated, failed }: ImportCounts) => ({
   'would add': countPeople(added),

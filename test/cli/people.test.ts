@@ -60,6 +60,7 @@ describe('beside a running server', () => {
       const into = ['--app', other.appId]
       const dry = await run('import', at('more.csv'), ...into, '--dry-run')
       expect([dry.code, dry.err]).toEqual([1, expect.stringContaining('eventpost: nothing was saved')])
+      expect(dry.err).toContain('1 line would fail. Correct it, then import the file.')
       expect(dry.out).toBe('would add     1 person\nwould update  0 people\nwould fail    1 line\n')
       const { code, out, err } = await run('import', at('more.csv'), ...into, '--json')
       expect([code, JSON.parse(out)]).toEqual([1, { added: 1, updated: 0, failed: 1 }])
