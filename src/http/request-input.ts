@@ -131,7 +131,7 @@ const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
 const JSON_IN_UTF8 =
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;(?!.*\bcharset\s*=)|;.*\bcharset\s*=\s*"?utf-?8"?\s*(?:;|$)|$)/i
 
-const COMPRESSED = refuse('unsupported_media_type', {
+export const COMPRESSED = refuse('unsupported_media_type', {
   message: 'The body is compressed. Send it uncompressed, without the header Content-Encoding.',
 })
 const NOT_UTF8 = refuse('unsupported_media_type', {

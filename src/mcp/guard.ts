@@ -8,7 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
 import { type Refusal, refuse, refuseLimited } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
-import { readBytes, WRONG_KEY } from '../http/request-input.ts'
+import { COMPRESSED, readBytes, WRONG_KEY } from '../http/request-input.ts'
 import { refusalError } from './answers.ts'
 
 export const MESSAGE_BYTES = 64 * 1024
@@ -114,7 +114,7 @@ async function admit(deps: GuardDependencies, request: Request, access: Access):
 
 function checkHeaders({ headers }: Request): Refusal | null {
   const encoding = headers.get('content-encoding')
-  const isPlain = encoding === null || encoding.toLowerCase() === 'identity'
-  if (!isPlain || !isJsonContentType(headers.get('content-type'))) return NO_JSON
+  if (!isJsonContentType(headers.get('content-type'))) return NO_JSON
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') return COMPRESSED
   return takesJson(headers.get('accept')) ? null : NOT_ACCEPTABLE
 }

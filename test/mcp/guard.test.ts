@@ -191,7 +191,9 @@ describe('415 and 406', () => {
     },
   )
   test('a compressed body', async () => {
-    expect((await ping({ headers: { 'Content-Encoding': 'gzip' } })).status).toBe(415)
+    const { status, body } = await ping({ headers: { 'Content-Encoding': 'gzip' } })
+    const message = 'The body is compressed. Send it uncompressed, without the header Content-Encoding.'
+    expect([status, body as unknown]).toMatchObject([415, { error: { message } }])
   })
   test.each(['text/event-stream', 'text/html', 'application/jsonp'])('Accept: %s only', async (accept) => {
     const { status, body } = await ping({ headers: { Accept: accept } })
