@@ -40,7 +40,7 @@ export const RESOURCE_TEMPLATES: ResourceTemplate[] = [
   },
 ]
 
-/** Documentation, API description and set-up status; no personal data. */
+/** Documentation, API description and setup status; no personal data. */
 export const listResources = ({ access }: Caller): Resource[] => [
   ...DOC_PAGES.map(({ slug, title, summary }) => ({
     uri: DOCS + slug,
