@@ -41,7 +41,7 @@ export const batchRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard
       const begun = await idempotency.begin(request, batch)
       if ('refused' in begun) return uncountedAnswer(deps, request, 'events', begun.refused)
       try {
-        return await recordVisitReport(deps, request, batch, begun.idempotency)
+        return await recordBatch(deps, request, batch, begun.idempotency)
       } finally {
         begun.release()
       }
@@ -54,7 +54,7 @@ export const batchRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard
         body: BatchInput,
         answers: { 207: BatchAnswer },
         description:
-          'Records up to 100 events, each with its own result. A refused event has `ok: false` and an `error` in `results`: `invalid_json`, `invalid_field`, `app_not_found`, `contact_not_found`, `plan_limit_reached` or `rate_limited`. All other events are saved.',
+          'Records up to 100 events, each with its own result. A refused event has `ok: false` and an `error` in `results`: `invalid_json`, `invalid_field`, `app_not_found`, `contact_not_found`, `plan_limit_reached`, `rate_limited` or `unavailable`. All other events are saved.',
         namesApp: false,
         isLimited: true,
       }),
@@ -88,7 +88,7 @@ const notABatch = (events: unknown): Refusal =>
   ])
 
 /** Records all concurrently, so that they share commits. Each takes from the limit by itself. */
-async function recordVisitReport(
+async function recordBatch(
   deps: ApiDependencies,
   request: Request,
   batch: Batch,

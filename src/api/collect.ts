@@ -39,7 +39,7 @@ export const collectRoutes = (deps: VisitDependencies) =>
           operationId: 'reportVisit',
           summary: 'Report page views',
           description:
-            'The browser script sends this as `text/plain`, so that browsers need no preflight request. A signature from your server replaces the API key. `leave` and `here` determine whether a person has left. Without a `leave`, they count as away after 30 minutes without a report, or after the `quietMinutes` of the rule.',
+            'The browser script sends this as `text/plain`, so that browsers need no preflight request. A signature from your server replaces the API key. `leave` and `here` determine whether a person has left. Without a `leave`, they count as away after 30 minutes without a report, or after the `quietMinutes` of the rule. Unless pages can add people, reports about unknown people get the same response, but are not stored.',
           example: EXAMPLES.postVisit,
           body: VisitReport,
           answers: { 202: VisitAnswer },

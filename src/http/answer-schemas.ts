@@ -279,7 +279,10 @@ export const PersonExport = Type.Object(
     ),
     pageReports: Type.Array(
       Type.Object({ type: Type.String(), path: Type.String(), at: time('When it was reported.') }),
-      { description: 'Pages that were opened, left or returned to in the last 48 hours.' },
+      {
+        description:
+          'Pages that were opened, left or returned to. Stored for 48 hours, or longer while an email to the person is waiting.',
+      },
     ),
     deleted: Type.Object(
       {
