@@ -478,7 +478,7 @@ function readHosts(given: Given): PrivateHosts {
 function readWebhook({ text, name }: Given, secret: Given, allowed: PrivateHosts): Config['alertWebhook'] {
   if (secret.text !== '' && !isWebhookSecret(secret.text))
     throw new UsageError(
-      `${secret.name} takes whsec_ and at least 24 bytes of base64. Create one with: echo "whsec_$(openssl rand -base64 32)"`,
+      `${secret.name} takes whsec_ and at least 24 bytes in base64. Create one with: echo "whsec_$(openssl rand -base64 32)"`,
     )
   if (text === '') return null
   const url = URL.parse(text)
@@ -510,7 +510,7 @@ function writeOrigin(text: string): string {
   return origin === 'null' ? text.toLowerCase() : origin
 }
 
-/** In ms. Mail servers have 10 minutes to answer (RFC 5321, section 4.5.3.2.6). */
+/** Mail servers have 10 minutes to answer (RFC 5321, section 4.5.3.2.6). */
 const STOP_MAIL_MAX_S = 600
 
 function readSeconds({ text, name }: Given, most: number): number {

@@ -237,7 +237,7 @@ describe('readConfig', () => {
     ],
     [
       { EVENTPOST_ALERT_WEBHOOK_SECRET: 'hush' },
-      'EVENTPOST_ALERT_WEBHOOK_SECRET takes whsec_ and at least 24 bytes of base64. Create one with: echo "whsec_$(openssl rand -base64 32)"',
+      'EVENTPOST_ALERT_WEBHOOK_SECRET takes whsec_ and at least 24 bytes in base64. Create one with: echo "whsec_$(openssl rand -base64 32)"',
     ],
     [{ EVENTPOST_ALERT_SMTP_URL: 'mail' }, `EVENTPOST_ALERT_SMTP_URL: ${MAIL_URL_MESSAGE}`],
     [{ EVENTPOST_STOP_MAIL_S: '601' }, 'EVENTPOST_STOP_MAIL_S takes a number of seconds from 0 to 600.'],

@@ -32,7 +32,7 @@ export const backup: Command = {
   name: 'backup',
   words: 'FILE',
   summary:
-    'copies the database into a new file while the server runs, and checks it. Needs no master key: secrets stay encrypted. For scheduled backups, also to S3, set EVENTPOST_BACKUP_TO; see serve --help',
+    'copies the database into a new file while the server runs, and checks it. Needs no master key: secrets stay encrypted. For scheduled backups, including backups to S3, set EVENTPOST_BACKUP_TO; see serve --help',
   options: { ...DATA, ...JSON_OUTPUT },
   run: async (given, env) => {
     // an absolute path still means the same when it is read later

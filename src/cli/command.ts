@@ -285,7 +285,7 @@ export async function findAppOf(store: Store, given: Given, appId: string): Prom
     const app = (await store.listApps(accountId)).find(({ publicId }) => publicId === appId)
     if (app) return app
   }
-  throw new CommandRefused(`There is no app with this ID${inAccount(given)}. List them with eventpost app list.`)
+  throw new CommandRefused(`There is no app with this ID${inAccount(given)}. List the apps with eventpost app list.`)
 }
 
 export async function listAccountIds(store: Store, given: Given): Promise<string[]> {
@@ -303,7 +303,7 @@ export async function findAccount(store: Store, given: Given): Promise<string> {
     const isSetUp = await store.isSetUp()
     throw new CommandRefused(
       isSetUp
-        ? 'There is no account with this ID. List them with eventpost account list.'
+        ? 'There is no account with this ID. List the accounts with eventpost account list.'
         : 'There is no account yet. Run eventpost init.',
     )
   }

@@ -1,4 +1,4 @@
-/** Runs the doctor beside a server or without one. It changes nothing, but removes old copies of upgrades. */
+/** Runs the doctor beside a server or without one. It changes nothing, except that it removes old copies made before upgrades. */
 import { existsSync } from 'node:fs'
 import { addressOf, type Config } from '../config.ts'
 import { checkSender } from '../accounts/sender-checks.ts'
@@ -125,7 +125,7 @@ async function examineData(config: Config, examining: Examining): Promise<Findin
   }
 }
 
-/** A clock that is ahead would remove a new copy. What the server stored last shows how late it is at least. */
+/** A clock that is ahead would remove a new copy. It is at least as late as the newest stored row. */
 const findCheckedNow = async (store: Store): Promise<number> =>
   Math.min(systemClock.now(), (await store.findNewestTime()) ?? 0)
 

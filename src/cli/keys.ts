@@ -96,7 +96,7 @@ async function findKeyOf(store: Store, given: Given, keyId: string) {
     const key = (await store.listKeys(accountId)).find(({ id }) => id === keyId)
     if (key) return { accountId, revokedAt: key.revokedAt }
   }
-  throw new CommandRefused(`There is no key with this ID${inAccount(given)}. List them with eventpost key list.`)
+  throw new CommandRefused(`There is no key with this ID${inAccount(given)}. List the keys with eventpost key list.`)
 }
 
 export const secretRotate: Command = {

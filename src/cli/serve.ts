@@ -5,7 +5,7 @@ const OPTIONS: Options = Object.assign({}, ...(Object.keys(SETTINGS) as SettingN
 
 export const serve: Command = {
   name: 'serve',
-  summary: 'runs the server; with an empty data folder, prints a setup link',
+  summary: 'runs the server; prints a setup link if there is no account yet',
   options: OPTIONS,
   run: async (given, env) => {
     const config = readConfig(flagsOf(given), env)

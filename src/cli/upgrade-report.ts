@@ -30,7 +30,7 @@ export function createUpgradeReport(say: (line: string) => void, monotonicMs = (
 }
 
 const describeDone = ({ from, to, copy }: UpgradeProgress & { phase: 'done' }, seconds: number): string =>
-  `upgraded the database from schema version ${from} to ${to} in ${seconds} s; the copy made before it, ${copy}, is removed after a week`
+  `upgraded the database from schema version ${from} to ${to} in ${seconds} s; the copy made before the upgrade, ${copy}, is removed after a week`
 
 const describePhase = (step: Step): string =>
   step.phase === 'copying'

@@ -45,6 +45,6 @@ test('an upgrade says what it does, how far it is every two seconds, and where t
     'upgrading the database: 100% copied in 6 s',
     'upgrading the database: copied; changing it now',
     'upgrading the database: schema version 53 of 53, 0 B written in 8 s',
-    'upgraded the database from schema version 51 to 53 in 8 s; the copy made before it, /data/eventpost.db.before-52, is removed after a week',
+    'upgraded the database from schema version 51 to 53 in 8 s; the copy made before the upgrade, /data/eventpost.db.before-52, is removed after a week',
   ])
 })
