@@ -19,12 +19,12 @@ type Item = { type: 'page' | 'here' | 'leave' | 'track'; path: string; age: numb
 type Batch = { person: Person; delayMs: number; report: Person['proof'] & { id: string; events: Item[] } }
 
 const PATH_CHARACTERS = 1024
-/** The longest paths and names make 24 KB; the limit is 30 KB. */
+/** The longest paths and names make 24 KB; the service accepts 32 KB. */
 const BATCH_ITEMS = 20
 const WAITING_ITEMS = 50
 /** A path replaced within this time is a redirect: React Router's `<Navigate replace>` takes 20 to 83 ms. */
 const REDIRECT_MS = 100
-/** Retries after 1, 3, 9 and 27 seconds, each with up to 100 % jitter. */
+/** Retries after 1, 3, 9 and 27 seconds, each with up to 100% jitter. */
 const DELAY_MS = 333
 const LAST_DELAY_MS = 8e4
 /** The maximum age that the service accepts; a laptop can sleep for days. */
@@ -116,7 +116,7 @@ const send = (flush = 0): void => {
 
 const deliver = async (batch: Batch): Promise<void> => {
   const { person } = batch
-  // a new signal after consent is withdrawn, so that late responses are dropped
+  // `batches` is a new array after consent is withdrawn, so that late responses retry nothing
   const queue = batches
   let status!: number
   let waitMs = 1
@@ -138,7 +138,7 @@ const deliver = async (batch: Batch): Promise<void> => {
     reason = (await response.json()).message || status
   } catch {} // no network, or an answer that is not the service's
   if (status < 500) {
-    // also a limit, but these reports are retried
+    // also about a 429, whose report is retried
     warn(reason)
     if (status != 429) return void (person.hold = Infinity)
   }
@@ -188,7 +188,7 @@ const call = (given: Iterable<unknown>): void => {
     if (name === 'identify') {
       const { email, signature } = Object(value)
       if (isText(email, /\S/) && isText(signature, /^[\da-f]{64}$/)) {
-        // compare emails case-insensitively
+        // compares signatures, which ignore the email's case
         if (person?.proof.signature != signature) {
           if (person) reset()
           person = { proof: { v: 1, site, email, signature }, hold: 0 }

@@ -91,7 +91,7 @@ export type Activation = {
 
 /**
  * The state of the Activation page. `without-email`: the latest event had no email, or pages load the script but nobody
- * was identified. `done`: an event and a page view arrived.
+ * was identified. `done`: neither, and an event or a page view arrived.
  */
 export async function readActivation(
   { store, notes }: { store: Store; notes: Notes },

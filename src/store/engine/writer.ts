@@ -46,8 +46,8 @@ type Parts = {
 /**
  * Group commit. While one commit group is written, the next one collects up to 256 writes, in order; no timer delays a
  * single write. Under load, groups are sent ahead so that the writer thread never waits for the main thread: the first
- * with 32 rows, each further one when it is as large as all that are in flight (measured with `bun run bench`: 8 to 18 %
- * more events for sending ahead, 5 % for the larger groups; with 32 rows instead of 16, 12 % fewer bytes per event).
+ * with 32 rows, each further one when it is as large as all that are in flight (measured with `bun run bench`: 8 to 18%
+ * more events for sending ahead, 5% for the larger groups; with 32 rows instead of 16, 12% fewer bytes per event).
  * With `gatherMs`, the clients of the last group may send their next writes before the next group is sent, so that few
  * clients that wait for their answers share one group, where each group costs much.
  */

@@ -30,7 +30,7 @@ const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', UNIQU
 const LOST = /^(08\w{3}|57P0[1-5]|25P0[34])$/
 /** The server ended a connection whose transaction stood still: nothing of it is stored. */
 const STOOD_STILL = '25P03'
-/** A standby, or a server that was the primary before. */
+/** A replica, or a server that was the primary before. */
 const READ_ONLY = '25006'
 const NO_CONNECTION = '53300'
 /** Raised by the triggers on data that was moved elsewhere: this instance stood still meanwhile. */
@@ -109,7 +109,7 @@ export const isBroken = (error: unknown): boolean =>
 export function describeFault(error: unknown): string {
   const reason = messageOf(sourceOf(error))
   const state = stateOf(error)
-  if (state === READ_ONLY) return `PostgreSQL is read-only (${reason}). It may be a standby: connect to the primary.`
+  if (state === READ_ONLY) return `PostgreSQL is read-only (${reason}). It may be a replica: connect to the primary.`
   if (state === NO_CONNECTION)
     return `PostgreSQL has no connections left (${reason}). Raise max_connections, or lower EVENTPOST_DATABASE_CONNECTIONS.`
   if (reason.includes('unsupported startup parameter'))

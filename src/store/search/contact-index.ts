@@ -13,7 +13,7 @@ const IDLE_MS = 4
 const STEP_EVERY_MS = 200
 /**
  * The same where more rows arrive than such a step can index: they are indexed once the load falls (measured with
- * `bun run bench:against`: 7 % more page views a second).
+ * `bun run bench:against`: 7% more page views a second).
  */
 const STEP_EVERY_OVERLOADED_MS = 2_000
 
