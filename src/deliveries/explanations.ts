@@ -6,6 +6,7 @@ import {
   type UnwantedReason,
   type Verdict,
 } from '../store/message-types.ts'
+import { BRAKE } from './brake.ts'
 import { findUnconfirmed, isHeld, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
 import { isDelay } from './ends.ts'
 import { reasonOfRule } from './rules.ts'
@@ -227,7 +228,7 @@ function describeDue(dueAt: number, { content: { wait }, zone, ownZone, person }
 function describeHold({ reason, state }: DeliveryRow, subject: DescribedSubject, verdicts: readonly Verdict[]): string {
   const name = displayName(subject.person)
   const cause = verdicts.find((verdict) => isCauseOf(verdict, reason))
-  if (cause === undefined) return describeReason(reason ?? 'error', name, state)
+  if (cause === undefined || reason === BRAKE) return describeCause({ reason, state }, subject, verdicts)
   if (cause.until !== undefined) {
     const path = openPathOf(cause)
     return `At the last check, ${name} may still have been on ${path === null ? 'your site' : formatValue(path)}.`
