@@ -1,6 +1,5 @@
 import { findUnmet, isPlain, parseProperties, propertyOf } from '../messages/conditions.ts'
 import type { Clock } from '../core/clock.ts'
-import { upperFirst } from '../core/text.ts'
 import type {
   Again,
   Condition,
@@ -180,14 +179,14 @@ async function findSent(store: Store, person: ContactRow, name: string): Promise
 const FOLLOWED: readonly DeliveryState[] = ['sent', 'kept', 'unknown', 'bounced', 'complained']
 
 const describeDay = ({ date, days, when }: DateTrigger, name: string): string =>
-  days === 0 ? `the ${date} of ${name}` : `${formatMinutes(days * 1_440)} ${when} the ${date} of ${name}`
+  days === 0 ? `at ${name}'s ${date}` : `${formatMinutes(days * 1_440)} ${when} ${name}'s ${date}`
 
 function describeCause({ person, zone }: Subject, { trigger }: MessageContent, cause: Cause): string {
   const { at, cameAt, isConfirmation } = cause
   const [name, time] = [displayName(person), formatTimeInZone(at, zone)]
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
   if ('message' in trigger) return `“${trigger.message}” was sent to ${name} on ${time}`
-  if ('date' in trigger) return `${upperFirst(describeDay(trigger, name))} was on ${time}`
+  if ('date' in trigger) return `The trigger time was ${describeDay(trigger, name)}, on ${time}`
   if ('inactiveDays' in trigger)
     return `${name} had been inactive for ${formatMinutes(trigger.inactiveDays * 1_440)} on ${time}`
   if (!('event' in trigger)) return `${name} ${isConfirmation ? 'confirmed their address' : 'was added'} on ${time}`
@@ -242,7 +241,8 @@ function describeAhead(subject: Subject, trigger: DateTrigger | InactiveTrigger,
     const last = `${name} was last active on ${formatTimeInZone(subject.activeAt, zone)}.`
     return `${last} Unless they are active again, this message is triggered on ${formatTimeInZone(dueAt ?? 0, zone)}. ${due}`
   }
-  if (dueAt !== null) return `${upperFirst(describeDay(trigger, name))} is on ${formatTimeInZone(dueAt, zone)}. ${due}`
+  if (dueAt !== null)
+    return `This message is triggered ${describeDay(trigger, name)}, on ${formatTimeInZone(dueAt, zone)}. ${due}`
   const value = propertyOf(person.fields ?? {}, trigger.date)
   return isPlain(value)
     ? `${name} has ${formatValue(value)} in the field ${formatValue(trigger.date)}, which is not a date.`

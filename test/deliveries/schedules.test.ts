@@ -235,13 +235,13 @@ describe('a live message', () => {
         return (await explainMessageFor({ store: messaging.store(), clock: server.clock }, person, message)).why
       }
       expect(await explain()).toBe(
-        `3 days before the trialEndsAt of ada@example.com is on ${dayOf(now + DAY)}, 12:00 UTC. The email is due then.`,
+        `This message is triggered 3 days before ada@example.com's trialEndsAt, on ${dayOf(now + DAY)}, 12:00 UTC. The email is due then.`,
       )
       await setDate('soon')
       expect(await explain()).toBe('ada@example.com has soon in the field trialEndsAt, which is not a date.')
       await setDate(now + 2 * DAY)
       expect(await explain()).toBe(
-        `3 days before the trialEndsAt of ada@example.com was on ${dayOf(now - DAY)}, 12:00 UTC. The message went live later, on ${dayOf(now)}, 12:00 UTC.`,
+        `The trigger time was 3 days before ada@example.com's trialEndsAt, on ${dayOf(now - DAY)}, 12:00 UTC. The message went live later, on ${dayOf(now)}, 12:00 UTC.`,
       )
     })
   })

@@ -540,7 +540,7 @@ describe('the page of a person', () => {
     const { location } = await browser.post(pages.at('people/new'), typed)
     await pages.store.suppress({ appId: app.id, email: BOB, reason, at: pages.clock.now() })
     const { html } = await browser.get(location ?? '')
-    const due = `3 days before the trialEndsAt of ${BOB} is on 7 June 2026, 10:00 UTC.`
+    const due = `This message is triggered 3 days before ${BOB}'s trialEndsAt, on 7 June 2026, 10:00 UTC.`
     const unsent = `${BOB} ${cause}, so this email won't be sent unless that changes.`
     expect(await textOf(html, '#mail .hint')).toEqual([`${due} ${cause === null ? 'The email is due then.' : unsent}`])
     expect(await textOf(html, '#mail .badge')).toEqual([cause === null ? 'Scheduled' : 'Never triggered'])
@@ -555,7 +555,7 @@ describe('the page of a person', () => {
     const { location } = await browser.post(pages.at('people/new'), typed)
     const { html } = await browser.get(location ?? '')
     expect(await textOf(html, '#mail .hint')).toEqual([
-      `3 days before the trialEndsAt of ${BOB} is on 7 June 2026, 10:00 UTC. The email is due 2 hours later.`,
+      `This message is triggered 3 days before ${BOB}'s trialEndsAt, on 7 June 2026, 10:00 UTC. The email is due 2 hours later.`,
     ])
     expect(await textOf(html, '#mail .badge')).toEqual(['Scheduled'])
   })
