@@ -102,7 +102,7 @@ const RECORDS = {
     reads: ['domain', 'server', 'dkim', 'nextDkim', 'seen'],
   },
   'Return path': {
-    sentence: 'Where bounces go. SPF counts for DMARC only on the same domain.',
+    sentence: "Where bounces go. SPF counts for DMARC only if this is on the sender's domain.",
     reads: ['domain', 'server', 'seen'],
   },
   DMARC: { sentence: 'Tells receivers what to do with emails that fail SPF and DKIM.', reads: ['domain'] },
@@ -165,7 +165,7 @@ function spfTerm(server: string): string | null {
 async function checkSpf(resolve: ResolveTxt, { domain: ofSender, server, seen }: CheckedSender): Promise<SenderCheck> {
   const domain = seen?.bounceDomain ?? ofSender
   if (!isAligned(domain, ofSender)) {
-    const sentence = `Emails bounce to ${domain}, so receivers check the SPF record there, not the one at ${ofSender}.`
+    const sentence = `Bounces go to ${domain}, so receivers check the SPF record there, not the one at ${ofSender}.`
     return { about: 'SPF', state: 'good', sentence, record: null }
   }
   const found = await resolve(domain)
@@ -361,11 +361,11 @@ async function checkReturnPath(dns: Dns, sender: CheckedSender): Promise<SenderC
   const own = provider && (await findOwnReturnPath(dns, domain, provider))
   const bounceDomain = seen?.bounceDomain ?? own?.domain ?? null
   if (bounceDomain === null && KEEP_RETURN_PATH.includes(provider?.id)) {
-    const sentence = `Emails bounce to the sender's own address at ${domain}.`
+    const sentence = `Bounces go to the sender's own address at ${domain}.`
     return { about: 'Return path', state: 'good', sentence, record: null }
   }
   if (bounceDomain !== null && isAligned(bounceDomain, domain)) {
-    const sentence = `Emails bounce to ${bounceDomain}, which belongs to ${organisationOf(domain)}, so SPF counts for DMARC.`
+    const sentence = `Bounces go to ${bounceDomain}, which belongs to ${organisationOf(domain)}, so SPF counts for DMARC.`
     return { about: 'Return path', state: 'good', sentence, record: null }
   }
   const record = own?.record ?? null
@@ -375,10 +375,10 @@ async function checkReturnPath(dns: Dns, sender: CheckedSender): Promise<SenderC
     : `${name} shows records for a bounce domain of your own.`
   if (bounceDomain !== null || record) {
     const where = bounceDomain ?? `${provider?.name ?? 'your provider'}'s own domain`
-    const sentence = `Emails bounce to ${where}, so SPF doesn't count for DMARC and DKIM must pass. ${add}`
+    const sentence = `Bounces go to ${where}, so SPF doesn't count for DMARC and DKIM must pass. ${add}`
     return { about: 'Return path', state: 'caution', sentence, record }
   }
-  const sentence = `${name} chooses where emails bounce. A received email shows it.`
+  const sentence = `${name} chooses where bounces go. A received email shows it.`
   return { about: 'Return path', state: 'unseen', sentence, record: null }
 }
 

@@ -221,7 +221,7 @@ describe('the return path', () => {
       through('api.postmarkapp.com'),
       { [POSTMARK.name]: 'PM.mtasv.net' },
       'good',
-      `bounce to ${POSTMARK.name}`,
+      `Bounces go to ${POSTMARK.name}`,
       null,
     ],
     [
@@ -229,7 +229,7 @@ describe('the return path', () => {
       through('api.resend.com'),
       { [`send.${DOMAIN}`]: ['v=spf1 include:amazonses.com ~all'] },
       'good',
-      `bounce to send.${DOMAIN}`,
+      `Bounces go to send.${DOMAIN}`,
       null,
     ],
     ['of Amazon SES', through('email-smtp.eu-west-1.amazonaws.com'), {}, 'unseen', 'A received email shows it', null],
@@ -238,7 +238,7 @@ describe('the return path', () => {
       through('email-smtp.eu-west-1.amazonaws.com', seenOf({ bounceDomain: 'eu-west-1.amazonses.com' })),
       {},
       'caution',
-      'bounce to eu-west-1.amazonses.com',
+      'Bounces go to eu-west-1.amazonses.com',
       null,
     ],
     ['that was seen', through('smtp.sendgrid.net', seenOf()), {}, 'good', 'send.mail.example.com', null],
@@ -253,7 +253,7 @@ describe('the return path', () => {
       state: 'good',
     })
     const foreign = through('api.postmarkapp.com', seenOf({ bounceDomain: 'pm.mtasv.net' }))
-    expect((await check({}, 'SPF', foreign)).sentence).toContain('Emails bounce to pm.mtasv.net')
+    expect((await check({}, 'SPF', foreign)).sentence).toContain('Bounces go to pm.mtasv.net')
   })
 })
 
