@@ -76,7 +76,7 @@ const BY_REASON = {
   eauth: 'Wrong login',
   enoauth: 'Login required',
   eprotocol: 'Malformed reply',
-  eenvelope: 'Addresses rejected',
+  eenvelope: 'Invalid address',
   emessage: 'Email rejected',
   estream: 'Connection lost',
   eabort: 'Server too slow',

@@ -261,7 +261,7 @@ function describeLastBackup(lastGood: Backup | null, at: number): string {
 }
 
 export const CLOCKS_FIX =
-  "Turn on time synchronization on this machine and on the database's, such as with timedatectl set-ntp true."
+  "Turn on time synchronization on every machine that runs Eventpost and on the database's, for example with timedatectl set-ntp true."
 
 function aboutClocks({ clocks }: AlertFacts): Condition[] {
   const wrong = clocks.filter(isClockNoticed).toSorted((a, b) => Math.abs(b) - Math.abs(a))

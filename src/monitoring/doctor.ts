@@ -206,7 +206,7 @@ function aboutClock({ at, clock: { newestAt, isSynchronized, aheadMs } }: Doctor
     return bad(
       'Clock',
       `The clock says ${now}, but the newest data is from ${formatDuration(newestAt - at)} later.`,
-      'Set the clock, and turn on time synchronization, such as with timedatectl set-ntp true.',
+      'Set the clock, and turn on time synchronization, for example with timedatectl set-ntp true.',
     )
   }
   if (isSynchronized === false) {
@@ -447,7 +447,7 @@ function aboutAlerts(
     found.push(
       caution(
         'Alerts',
-        'Alerts are sent only through the mail servers of your emails. If these fail, nobody gets an alert.',
+        'Alerts are sent only through the same mail servers as your emails. If these fail, nobody gets an alert.',
         'Set EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL.',
       ),
     )

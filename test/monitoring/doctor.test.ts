@@ -336,7 +336,7 @@ const MISTAKES: [
     { alerts: { ...well.alerts, hasSecondRoute: false } },
     'Alerts',
     'caution',
-    'Alerts are sent only through the mail servers of your emails. If these fail, nobody gets an alert.',
+    'Alerts are sent only through the same mail servers as your emails. If these fail, nobody gets an alert.',
     'EVENTPOST_ALERT_WEBHOOK_URL',
   ],
 ]

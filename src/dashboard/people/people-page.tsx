@@ -370,6 +370,7 @@ const Nobody = ({ viewer }: { viewer: Viewer }) => (
     title="No people yet"
     next={<ButtonLink href={pathOf(viewer.app.publicId, 'activation')}>Send the first event</ButtonLink>}
   >
-    Your server adds people through the API, alone or with their first event. You can also add one here.
+    Your server adds people through the API, alone or with their first event.
+    {hasRole(viewer.member.role, 'editor') && ' You can also add one here.'}
   </EmptyState>
 )
