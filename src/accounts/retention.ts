@@ -16,7 +16,7 @@ export const RESPONSE_DAYS = 1
 
 type Days = { least: number; most: number; ifEmpty: string }
 const MOST_DAYS = 3_650
-const UNLIMITED = 'leave this empty to keep them'
+const UNLIMITED = 'leave this empty for no limit'
 const byDefault = (days: number): string => `leave this empty for ${days}`
 
 /** Below a week of events, rules and results would miss what people did. */

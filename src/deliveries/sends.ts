@@ -182,7 +182,7 @@ const OF_EVENT: FieldError = {
   field: 'message',
   code: 'invalid',
   message:
-    'This message is sent by its trigger. To send it from your server, change its trigger to API in the editor, or `{ "api": "send" }`.',
+    'This message is sent by its trigger. To send it from your server, change its trigger to API in the editor, or to `{ "api": "send" }` over the API.',
 }
 
 const NOT_LIVE = {

@@ -46,7 +46,7 @@ const findTag = (tags: unknown, name: string): unknown =>
 export const RESEND_HOOKS: Hooks = {
   wrong: '`svix-signature` does not match.',
   signed:
-    '`svix-signature` is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in Base64, with the other two headers and the body as it was sent. The key is the signing secret of this webhook (whsec_...), which you save under Sender, Mail server.',
+    '`svix-signature` is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in Base64: `svix-id`, `svix-timestamp` and the body as it was sent. The key is the signing secret of this webhook (whsec_...), which you save under Sender, Mail server.',
   listMissing: ({ header }) => listHeaders(HEADERS, header),
   verify,
   read(body) {

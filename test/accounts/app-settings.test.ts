@@ -79,7 +79,7 @@ describe('refused, with the field', () => {
   const IP = "An IP address doesn't work here. Use a domain, or localhost for tests."
   const TIMEZONE = 'Choose a timezone by its name, such as Europe/Zurich, or UTC.'
   const days = (least: number) =>
-    `Enter a whole number of days from ${least} to 3,650, or leave this empty to keep them.`
+    `Enter a whole number of days from ${least} to 3,650, or leave this empty for no limit.`
   const within = (range: string, ifEmpty: number) =>
     `Enter a whole number of days from ${range}, or leave this empty for ${ifEmpty}.`
   const LOCALE = 'Choose a locale by its BCP 47 tag, such as en-US or de-CH.'

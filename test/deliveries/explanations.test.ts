@@ -99,7 +99,11 @@ describe('describes a state', () => {
     ['perDay', fail('perDay', '1', 1), 'Ada already got 1 email in the previous 24 hours (limit: 1).'],
     ['perWeek', fail('perWeek', '3', 4), 'Ada already got 4 emails in the previous 7 days (limit: 3).'],
     ['window', fail('window', '09:00-17:00', NOW), "It's outside the app's sending hours (09:00-17:00)."],
-    ['brake', fail('brake', 'bounces', '6.5%'), "6.5% of the app's recent emails bounced, so its lifecycle emails wait."],
+    [
+      'brake',
+      fail('brake', 'bounces', '6.5%'),
+      "6.5% of the app's recent emails bounced, so its lifecycle emails wait.",
+    ],
   ])('as held by %s', (reason, verdict, why) => {
     const next = 'The next check is on 15 May 2026, 12:10 UTC.'
     expect(say({ state: 'deferred', reason }, [verdict])).toBe(`${why} ${next}`)

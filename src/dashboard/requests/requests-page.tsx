@@ -210,7 +210,7 @@ function RequestList(props: RequestsProps) {
         />
         {rows.length > 0 && (
           <p class="hint">
-            Export {isNarrowed(view) ? 'all that match' : `all${WORDS[view.kind]}`} as{' '}
+            Export {isNarrowed(view) ? 'all that match' : `all${WORDS[view.kind]} requests`} as{' '}
             <a href={exportPath(appId, view)}>CSV</a>
           </p>
         )}

@@ -379,7 +379,10 @@ const OneClickSection = ({ facts: { baseUrl }, checked }: DomainProps) => {
   return (
     <section id="one-click">
       <h2>One-click unsubscribe</h2>
-      <p>A property of the emails, not a DNS record. Mail apps show an unsubscribe button for signed headers.</p>
+      <p>
+        A property of the emails, not a DNS record. Mail apps show an unsubscribe button if the unsubscribe headers are
+        signed.
+      </p>
       <ul class="fact-list">
         {(isAlike ? [first] : checks).map(({ domain, state, sentence }) => (
           <li key={domain}>
