@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import { getDomain } from 'tldts'
 import {
   dkimRecord,
   type DkimSettings,
@@ -14,6 +13,7 @@ import {
 import { type MailProvider, providerOfHost } from './mail-providers.ts'
 import type { SeenMail, SeenSignature } from './received-mail.ts'
 import { isPublicAddress } from '../core/public-addresses.ts'
+import { registeredDomain } from '../core/registered-domain.ts'
 import { hasOneClick } from '../core/urls.ts'
 
 /** TXT records of a name, each joined. Empty: none; null: no answer. Injected, because this module opens no sockets. */
@@ -434,7 +434,7 @@ export function checkOneClick({ domain, dkim, seen, hasOneClick }: CheckedSender
 /** For DMARC, in its relaxed mode (RFC 7489, section 3.1). */
 export const isAligned = (one: string, other: string): boolean => organisationOf(one) === organisationOf(other)
 
-const organisationOf = (domain: string): string => getDomain(domain) ?? domain
+const organisationOf = (domain: string): string => registeredDomain(domain) ?? domain
 
 /** Of the domain, else of its registered domain (RFC 7489). */
 async function checkDmarc(resolve: ResolveTxt, { domain }: CheckedSender): Promise<SenderCheck> {

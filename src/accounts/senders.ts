@@ -1,5 +1,5 @@
 /** Which addresses an app may send from, and whether its account has verified their domains. */
-import { getDomain } from 'tldts'
+import { registeredDomain } from '../core/registered-domain.ts'
 import type { Installation, Mail, MailSettings, SenderProof } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
@@ -125,7 +125,7 @@ async function findSendersInUse(store: Store, app: AppRow, removed: readonly str
 
 /** "hello@" at the domain of the app's first host; '' if that is none that can have email. */
 export function proposeSender({ hosts: [host = ''] }: Pick<AppRow, 'hosts'>): string {
-  const domain = getDomain(host, { allowPrivateDomains: true })
+  const domain = registeredDomain(host)
   return domain === null ? '' : `hello@${domain}`
 }
 
@@ -133,7 +133,7 @@ export const domainOf = (email: string): string => email.slice(email.lastIndexOf
 
 /** The domain and its parents up to the registered one: control of one proves control of it. */
 export function listCovering(domain: string): string[] {
-  const registered = getDomain(domain, { allowPrivateDomains: true }) ?? domain
+  const registered = registeredDomain(domain) ?? domain
   const labels = domain.split('.')
   const most = labels.length - registered.split('.').length
   return Array.from({ length: most + 1 }, (_, index) => labels.slice(index).join('.'))

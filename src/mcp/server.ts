@@ -121,12 +121,19 @@ const ABOUT_APP = (['missing', 'invalid'] as const).map((code) => faultOf(APP, c
 const toTool = <T extends { message: string }>(said: T): T =>
   ABOUT_APP.includes(said.message) ? { ...said, message: 'Send an app ID from get_key_info as `app`.' } : said
 
+/** Only a site ID has a message of its own. */
+const describeNoApp = ({ message }: Refusal): string =>
+  message === undefined
+    ? "This key's account has no app with this ID."
+    : 'This is a site ID. Send an app ID, which starts with `app_`.'
+
 /** The API's error body as text; names the next tool if it is available. */
 function refusedResult(caller: Caller, refusal: Refusal): CallToolResult {
   const { facts } = caller
   facts.refusal = refusal
   const { errors, ...said } = refusalBody(refusal)
   const body = { ...toTool(said), ...(errors && { errors: errors.map(toTool) }), requestId: facts.requestId }
+  if (refusal.refusal === 'app_not_found') body.message = describeNoApp(refusal)
   const list = LISTED_BY[refusal.refusal]
   if (list && findTool(caller, list.tool)) body.message += ` ${list.tool} ${list.does}.`
   return { content: [{ type: 'text', text: JSON.stringify(body) }], isError: true }

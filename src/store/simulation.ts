@@ -49,7 +49,7 @@ const TRIGGER = `${HAPPENING}, contact_id AS "contactId", path, properties`
 /** Rows per statement, so that no write waits long. */
 const ROWS_AT_ONCE = 5_000
 /** The earliest of the first few page views to arrive is used, because they may arrive out of order. */
-const FIRST_VIEWS = 16
+export const FIRST_VIEWS = 16
 /** More than a simulation takes. */
 const MOST_SENT = 20_000
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { SeenMail } from '../../src/accounts/received-mail.ts'
 import {
+  isAligned,
   checkOneClick,
   checkSender,
   type CheckedSender,
@@ -371,3 +372,10 @@ test('each domain of an app is checked, and a key only over SMTP', () => {
     { domain: 'mail.example.com', server: 'smtp.example.net', dkim: null, nextDkim: null, seen, hasOneClick: true },
   ])
 })
+
+test.each([
+  ['shop.example.com', 'news.example.com', true],
+  ['example.com', 'example.org', false],
+  ['a.uk.com', 'b.uk.com', false],
+  ['a.github.io', 'b.github.io', false],
+])('%s and %s are aligned for DMARC: %p', (one, other, expected) => expect(isAligned(one, other)).toBe(expected))

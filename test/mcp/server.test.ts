@@ -56,6 +56,20 @@ test('every tool without an app, or with one that is no text, says which tool ha
   expect(data).toMatchObject({ message, errors: [{ field: 'app', message }, { field: 'email' }] })
 })
 
+test.each(['add_contact', 'send_event', 'list_events'])('%s with an unknown app or a site ID', async (name) => {
+  const ask = async (app: string) => (await callTool(server, name, { ...argumentsFor('x')[name], app })).data
+  const list = 'get_key_info lists the app IDs.'
+  const error = 'app_not_found'
+  expect(await ask('app_unknown')).toMatchObject({
+    error,
+    message: `This key's account has no app with this ID. ${list}`,
+  })
+  expect(await ask(server.first.siteId)).toMatchObject({
+    error,
+    message: `This is a site ID. Send an app ID, which starts with \`app_\`. ${list}`,
+  })
+})
+
 test('a parameter of a tool without parameters', async () => {
   const { data } = await callTool(server, 'get_key_info', { app: server.first.appId })
   expect(data).toMatchObject({ field: 'app', message: 'Unknown parameter. This call has no parameters.' })

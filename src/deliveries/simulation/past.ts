@@ -3,7 +3,13 @@ import { DAY_MS, HOUR_MS } from '../../core/clock.ts'
 import type { Arrival } from '../../store/delivery-rules.ts'
 import type { Matched } from '../../store/plan-types.ts'
 import type { MessageContent } from '../../store/message-types.ts'
-import type { DoneHappening, Happening, SimulationReads, ViewHappening } from '../../store/simulation.ts'
+import {
+  type DoneHappening,
+  FIRST_VIEWS,
+  type Happening,
+  type SimulationReads,
+  type ViewHappening,
+} from '../../store/simulation.ts'
 import { VISIT_REPORT_MS, type ReportRow } from '../../store/visit-reports.ts'
 import { comparePaths, lastReportUntil, type Presence, presenceAt, toLostReport } from '../../visits/presence.ts'
 import { parseProperties } from '../../messages/conditions.ts'
@@ -53,7 +59,7 @@ export async function readPast(reads: SimulationReads, asked: Asked, contactId: 
       listViews: async (_, since) => views.filter((view) => view.at <= at && view.occurredAt >= since),
       firstViewAt: async () => {
         const isIn = (view: Happening): boolean => view.at <= at
-        const firstRead = firstTime(views.filter(isIn))
+        const firstRead = firstTime(views.slice(0, FIRST_VIEWS).filter(isIn))
         // rules ask only whether there was one before the event
         if (!isPageRead || (firstRead !== null && firstRead <= triggeredAt)) return firstRead
         firstViews ??= reads.listFirstViews(contactId)

@@ -96,6 +96,30 @@ test('a late report proves that its page was still open', async () => {
   expect(live).toEqual({ 'bob@example.com': 'seen' })
 })
 
+test('a view that is reported late, after many others, counts like in live sending', async () => {
+  const at = await openSimulating()
+  const content: Partial<MessageContent> = {
+    wait: { minutes: 120 },
+    onlyIf: [{ rule: 'away', at: 'trigger', ifUnknown: 'skip' }],
+  }
+  await at.putLive(content)
+  const say = (id: string, ...events: object[]) =>
+    send(at.server, report(at.server.first, { email: 'bob@example.com', id, events }))
+  await at.event('bob@example.com', { event: 'signed_up' })
+  at.clock.tick(60 * MINUTE)
+  await at.event('bob@example.com')
+  at.clock.tick(MINUTE)
+  for (let load = 0; load < 16; load += 1) {
+    await say(`load.${load}`, page(`/${load}`))
+    at.clock.tick(MINUTE)
+  }
+  await say('old.1', page('/earlier', 40 * MINUTE))
+  at.clock.tick(3 * HOUR)
+  const outcomes = { 'bob@example.com': 'never_reported' }
+  expect(await at.decideLive()).toEqual(outcomes)
+  expect(outcomesOf(await at.simulate(content))).toEqual(outcomes)
+})
+
 describe('three days later', () => {
   let at: Simulating
   beforeEach(async () => {
