@@ -88,6 +88,8 @@ export function createOutageWatch({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
     },
     /** An email that belongs to no delivery. */
     noteSent,
+    /** It could not be reached, and now it can: emails that failed before are tried again. */
+    noteReached: (): void => failures.clear(),
     /** An email showed whether the server takes emails, since the start. */
     isSeen: (): boolean => isSeen,
     find(): MailOutage | null {

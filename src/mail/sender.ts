@@ -107,7 +107,11 @@ export function createSender(given: SenderDependencies): Sender {
       if (routes.findLogin(settings).breaker.successMsAgo() < SEEN_MS) return null
       return probeServer(found.server, found.dial)
     },
-    noteReached: (settings) => routes.findLogin(settings).breaker.endPause(),
+    noteReached(settings) {
+      const { breaker, outage } = routes.findLogin(settings)
+      breaker.endPause()
+      outage.noteReached()
+    },
     async checkServer({ publicId: appId }, settings) {
       const found = routes.findServer(settings)
       if (found === null) return null

@@ -187,9 +187,10 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
     return reason === null && last !== undefined && last.failures > 0
   }
 
-  /** Emails that waited for it leave now, the first one as a try. */
+  /** Emails that waited for it leave now, the first one as a try. Earlier failures say nothing about it any more. */
   const resume = async ({ settings }: Used, waiting: readonly Trouble[]): Promise<void> => {
     mailer.noteReached(settings)
+    for (const { app } of waiting) pauses.delete(app.publicId)
     const appIds = waiting.map(({ id }) => id)
     if (appIds.length > 0) await store.retryUnreached({ appIds, at: clock.now() })
   }
@@ -241,14 +242,14 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
     await Promise.all(
       probed.map(([key, one], index) => (reached[index] ? resume(one, troubles.get(key) ?? []) : undefined)),
     )
-    return [...used].map(([key, { name, accountId, settings, apps }]): ServerFacts => {
+    return [...used].map(([key, { name, accountId, settings, apps }], index): ServerFacts => {
       const { failures = 0, reason = null } = probes.get(key) ?? {}
       const title = known.get(subjectOf({ name, accountId }))
       const isFailing = reason !== null && failures >= (title === undefined ? FAILED_PROBES : 1)
       const waiting = troubles.get(key) ?? []
       const count = waiting.reduce((sum, one) => sum + one.waiting, 0)
       const { isSeen, outage } = mailer.findOutage(settings)
-      const refused = waiting.filter(({ isRefused }) => isRefused)
+      const refused = reached[index] ? [] : waiting.filter(({ isRefused }) => isRefused)
       return {
         name,
         accountId,

@@ -159,7 +159,12 @@ export function createMonitor(deps: MonitorDependencies) {
   const sendAll = async (): Promise<void> => {
     if (!(await isOnDuty())) return
     const at = clock.now()
-    const due = (await load()).flatMap((alert) => listDue(alert, at).map((notice) => ({ alert, notice })))
+    const due = (await load()).flatMap((alert) =>
+      listDue(alert, at)
+        // what seems to be over is told when it is
+        .filter(({ isOver }) => isOver || !absentSince.has(alert.id))
+        .map((notice) => ({ alert, notice })),
+    )
     if (due.length > 0) await Promise.all(due.map(({ alert, notice }) => tell(alert, notice)))
     await save()
   }

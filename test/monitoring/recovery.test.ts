@@ -35,3 +35,33 @@ test('emails that waited for a mail server leave once it can be reached again', 
   expect(back.received).toHaveLength(8)
   expect(await sending.states()).toEqual({ sent: 8 })
 })
+
+test('owners who could not be told of an outage hear only of its end', async () => {
+  const sending = await startSending()
+  const { clock, server } = sending
+  const { monitor, store } = sending.parts()
+  const look = async (): Promise<void> => {
+    clock.tick(LOOK_MS)
+    await monitor.check()
+    await sending.sendDue()
+    await monitor.sendDue()
+  }
+  await look()
+  await server.stop()
+  await sending.sendEvents(4)
+  for (let count = 0; count < 6; count++) await look()
+  const [{ title } = { title: '' }] = await store.listAlerts()
+  expect(title).toEndWith("can't be reached")
+  const back = await startMailServer({}, {}, server.port)
+  keep({ close: () => back.stop() })
+  await look()
+  // the others wait a second for the first
+  clock.tick(1_000)
+  await sending.sendDue()
+  for (let count = 0; count < 6; count++) await look()
+  expect(await store.listAlerts()).toMatchObject([{ title, resolvedAt: expect.any(Number) }])
+  const subjects = back.received.flatMap(({ raw }) => /^Subject: (.*(?:\r\n .*)*)/m.exec(raw)?.[1] ?? [])
+  expect(subjects.map((one) => one.replaceAll('\r\n', '')).filter((one) => /^(Problem|Resolved):/.test(one))).toEqual([
+    `Resolved: ${title}`,
+  ])
+})
