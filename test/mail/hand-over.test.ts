@@ -61,6 +61,17 @@ describe('one recipient among a hundred', () => {
   })
 })
 
+test('an email that waits for its retry is sent by the server after a restart', async () => {
+  let isFull = true
+  const sending = await start({}, { recipient: () => (isFull ? 452 : 'accept') })
+  await sending.sendEvent('ada@example.com')
+  await sending.sendDue()
+  isFull = false
+  await sending.restart()
+  await live(sending, 2 * MINUTE)
+  expect(await sending.states()).toEqual({ sent: 1 })
+})
+
 test('an unknown mailbox is suppressed', async () => {
   const sending = await start({ again: { everyHours: 1 } }, { recipient: () => 550, unknownMailbox: true })
   await sending.sendEvent('gone@example.com')

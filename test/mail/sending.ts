@@ -119,23 +119,34 @@ export function useSharedSending() {
   ): Promise<Sending> => {
     const server = await startMailServer(behaviour)
     const service = await openServer()
-    const parts = service.parts()
-    const store = await withoutEarlier(parts.store)
-    const sender = createTestSender({ store, clock: service.clock }, mailOf(server, mail))
-    const own = { ...service, parts: () => ({ ...parts, store, mailer: sender }), sender: () => sender }
+    const earlier = await service.parts().store.listDueApps({ now: Number.MAX_SAFE_INTEGER })
+    const start = () => {
+      const parts = service.parts()
+      const store = withoutApps(parts.store, earlier)
+      const sender = createTestSender({ store, clock: service.clock }, mailOf(server, mail))
+      return { parts: { ...parts, store, mailer: sender }, sender }
+    }
+    let running = start()
+    const own = {
+      ...service,
+      parts: () => running.parts,
+      sender: () => running.sender,
+      async restart(): Promise<void> {
+        await running.sender.stop()
+        await service.restart()
+        running = start()
+      },
+    }
     return keep(await sendFrom(own, server, content))
   }
 }
 
-/** For a sender that claims no emails of apps that have some now. */
-async function withoutEarlier(store: Store): Promise<Store> {
-  const earlier = await store.listDueApps({ now: Number.MAX_SAFE_INTEGER })
-  return {
-    ...store,
-    listDueApps: async (input) => (await store.listDueApps(input)).filter((appId) => !earlier.includes(appId)),
-    claimDeliveries: (input) => store.claimDeliveries({ ...input, skipApps: [...input.skipApps, ...earlier] }),
-  }
-}
+/** For a sender that claims no emails of these apps. */
+const withoutApps = (store: Store, appIds: number[]): Store => ({
+  ...store,
+  listDueApps: async (input) => (await store.listDueApps(input)).filter((appId) => !appIds.includes(appId)),
+  claimDeliveries: (input) => store.claimDeliveries({ ...input, skipApps: [...input.skipApps, ...appIds] }),
+})
 
 /** Gives up after a few seconds instead of a minute. */
 export const impatient = (url: string, dial: Dial): Provider | null => {
