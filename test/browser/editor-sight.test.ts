@@ -149,6 +149,14 @@ describe('the editor on a phone', () => {
     )
   const topOf = (phone: Page, selector: string): Promise<number> =>
     phone.evaluate(`document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect().top + scrollY`)
+  const boxOfActions = (phone: Page) => phone.locator('.page-head .action').boundingBox()
+  const choose = (phone: Page, name: string) =>
+    phone.locator('.panes > :is(label, a):visible', { hasText: name }).click()
+  const [WRITE, PREVIEW, CHECKS] = [
+    [true, false, false],
+    [false, true, false],
+    [false, false, true],
+  ]
 
   describe.each([
     ['with', true],
@@ -194,17 +202,62 @@ describe('the editor on a phone', () => {
         await phone.open('messages/new')
         await page.click('button[value=save]')
         await page.click('#refused a')
+        expect(await shown(page)).toEqual(CHECKS)
         await page.click('#checks a[href="#mail.subject"]')
+        expect(await shown(page)).toEqual(WRITE)
         const subject = page.locator('[name="mail.subject"]')
-        await subject.waitFor()
+        expect(await subject.evaluate((field) => field === document.activeElement)).toBe(true)
         const box = await subject.boundingBox()
-        const actions = await page.locator('.page-head .action').boundingBox()
+        const actions = await boxOfActions(page)
         expect(box?.y).toBeGreaterThan((actions?.y ?? 0) + (actions?.height ?? 0))
         expect(box?.y).toBeLessThan(PHONE.height - TOUCH)
+        await page.goBack()
+        expect([new URL(page.url()).hash, await shown(page)]).toEqual(['#checks', CHECKS])
+        await page.goBack()
+        expect([new URL(page.url()).hash, await shown(page)]).toEqual(['', WRITE])
+      },
+      TRY_MS,
+    )
+
+    test(
+      'shows only what is chosen after a link',
+      async () => {
+        const { page } = phone
+        await phone.open('messages')
+        const href = await page.getAttribute('.message-name >> nth=0', 'href')
+        await page.goto(`${new URL(href ?? '', page.url()).href}#checks`)
+        const seen = [await shown(page)]
+        for (const name of ['Preview', 'Checks', 'Write', 'Checks']) {
+          await choose(page, name)
+          seen.push(await shown(page))
+          const [bar, actions] = [await page.locator('.panes').boundingBox(), await boxOfActions(page)]
+          expect(bar?.y).toBeGreaterThanOrEqual((actions?.y ?? 0) + (actions?.height ?? 0))
+          expect(bar?.y).toBeLessThan(PHONE.height - TOUCH)
+        }
+        expect(seen).toEqual([CHECKS, PREVIEW, CHECKS, WRITE, CHECKS])
       },
       TRY_MS,
     )
   })
+
+  test(
+    'works at an address that names nothing, and with a link to one',
+    async () => {
+      const phone = await openSignedIn({}, { viewport: PHONE })
+      const { page } = phone
+      const errors: string[] = []
+      page.on('pageerror', (error) => void errors.push(error.message))
+      await phone.open('messages/new#100%')
+      await page.evaluate(`document.querySelector('h1').innerHTML = '<a href="#50%">Half</a>'`)
+      await page.click('h1 a')
+      await page.fill('[name="mail.subject"]', 'Half of it')
+      await page.click('[data-insert] >> nth=0')
+      expect(await page.inputValue('[name="mail.subject"]')).toStartWith('Half of it{{ ')
+      expect(errors).toEqual([])
+      await phone.close()
+    },
+    TRY_MS,
+  )
 
   test(
     'counts the open checks while somebody types',
@@ -233,7 +286,7 @@ describe('the editor on a phone', () => {
       await page.click('#test button')
       await page.waitForSelector('#test .notice')
       expect(await shown(page)).toEqual([false, false, true])
-      await page.click('label[for=pane-preview]')
+      await choose(page, 'Preview')
       await page.click('button[value=preview]:visible')
       expect(await shown(page)).toEqual([false, true, false])
       await phone.open('messages/new')

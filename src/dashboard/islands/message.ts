@@ -88,10 +88,13 @@ function followEditor(form: HTMLFormElement): void {
     event.preventDefault()
     form.requestSubmit(save)
   })
-  showPaneOf(document.querySelector(':target'))
+  // without one, the browser may have restored the choice
+  if (location.hash !== '') showPaneOf(location.hash)
+  addEventListener('hashchange', () => showPaneOf(location.hash))
   document.addEventListener('click', ({ target }) => {
     const link = target instanceof Element ? target.closest<HTMLAnchorElement>('a[href^="#"]') : null
-    if (link) showPaneOf(document.getElementById(decodeURIComponent(link.hash.slice(1))))
+    // before the browser focuses the field
+    if (link) showPaneOf(link.hash)
     const chip = target instanceof Element ? target.closest<HTMLElement>('[data-insert]') : null
     if (chip) insert(chip.dataset.insert ?? '')
   })
@@ -108,13 +111,23 @@ function followEditor(form: HTMLFormElement): void {
   }
 }
 
-/** A phone shows one pane, and a link may lead to another one. */
-function showPaneOf(target: Element | null): void {
+/** A phone shows one pane, and a link may lead to another one. Without a hash, it is the first one again. */
+function showPaneOf(hash: string): void {
+  const target = findTarget(hash)
   const pane = target?.closest<HTMLElement>('[data-pane]')?.dataset.pane
-  const choice = document.querySelector<HTMLInputElement>(`.panes [value="${pane}"]`)
-  if (!target || !choice || choice.checked) return
+  const choice = document.querySelector<HTMLInputElement>(hash === '' ? '.panes [checked]' : `.panes [value="${pane}"]`)
+  if (!choice || choice.checked) return
   choice.checked = true
-  target.scrollIntoView()
+  target?.scrollIntoView()
+}
+
+/** null for a malformed hash, too. */
+function findTarget(hash: string): Element | null {
+  try {
+    return document.getElementById(decodeURIComponent(hash.slice(1)))
+  } catch {
+    return null
+  }
 }
 
 /** In a part of the sentence, Enter closes the part instead of saving. In the field of a new language, it adds it. */

@@ -2,16 +2,7 @@
 import { EDITOR, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { Frame } from '../layout/frame.tsx'
-import {
-  type CheckLine,
-  Checklist,
-  CHECKLIST,
-  countOpen,
-  DATA_NOTES,
-  DataNotes,
-  listChecks,
-  OPEN_CHECKS,
-} from './message-checklist.tsx'
+import { type CheckLine, Checklist, CHECKLIST, DATA_NOTES, DataNotes, listChecks } from './message-checklist.tsx'
 import { textOf } from './message-field-names.ts'
 import { dateOf, listVariants } from './message-form.ts'
 import { HtmlSection, LanguagesSection, MailSection, NameField, SenderSection } from './message-mail.tsx'
@@ -19,6 +10,7 @@ import { NameOptions, PreviewSection } from './message-preview.tsx'
 import { Sentence } from './message-sentence.tsx'
 import { Reach, SimulationSection } from './message-simulation.tsx'
 import { HeadActions, describeStatus, StatusSection } from './message-status.tsx'
+import { Panes } from './message-panes.tsx'
 import { MessageTabs } from './message-tabs.tsx'
 import { TestFields } from './message-test.tsx'
 import { ReadyEmails } from './ready-emails.tsx'
@@ -90,7 +82,7 @@ function EditorForm(props: EditorProps) {
         <Checks {...props} />
       </div>
       <div class="editor">
-        <div data-pane="write">
+        <div id="write" data-pane="write">
           {!message && <NameField ask={ask} />}
           <MailSection
             ask={ask}
@@ -129,37 +121,6 @@ function EditorForm(props: EditorProps) {
         <NameOptions names={shown.preview.properties} />
       </datalist>
     </Form>
-  )
-}
-
-const PANES = { write: 'Write', preview: 'Preview', checks: 'Checks' }
-const PANE = 'pane'
-
-/** On phones, which show one of the three, without scripts, too. Errors are at the fields. */
-function Panes(props: EditorProps) {
-  const { fields, errors } = props
-  const asked = errors.length > 0 ? '' : textOf(fields, PANE)
-  const selected = Object.hasOwn(PANES, asked) ? asked : 'write'
-  return (
-    <fieldset class="panes">
-      <legend class="unseen">Email and checks</legend>
-      {Object.entries(PANES).map(([pane, name]) => (
-        <>
-          <input
-            type="radio"
-            class="unseen"
-            id={`${PANE}-${pane}`}
-            name={PANE}
-            value={pane}
-            checked={pane === selected}
-          />
-          <label for={`${PANE}-${pane}`}>
-            {name}
-            {pane === 'checks' && <span id={OPEN_CHECKS}>{countOpen(listChecks(props))}</span>}
-          </label>
-        </>
-      ))}
-    </fieldset>
   )
 }
 
