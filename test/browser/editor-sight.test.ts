@@ -238,6 +238,28 @@ describe('the editor on a phone', () => {
       },
       TRY_MS,
     )
+
+    test(
+      'keeps the chosen one when the message is saved',
+      async () => {
+        const { page } = phone
+        await phone.open('messages')
+        await page.click('.message-name >> nth=0')
+        for (const [name, pane] of [
+          ['Checks', CHECKS],
+          ['Preview', PREVIEW],
+          ['Write', WRITE],
+        ] as const) {
+          await choose(page, name)
+          await page.click('button[value=save]')
+          await page.waitForSelector('text=The message was saved')
+          expect([name, await shown(page)]).toEqual([name, pane])
+          await page.reload()
+          expect(await page.locator('text=The message was saved').count()).toBe(0)
+        }
+      },
+      TRY_MS,
+    )
   })
 
   test(

@@ -31,6 +31,7 @@ import { answerEditor, checkFields, type Editing, editorPath, readContext, simul
 import { type Fields, textOf } from './message-field-names.ts'
 import { changeRows, nameCopy, readFields, readMail, saysSame, writeFields } from './message-form.ts'
 import { ALLOW_HOST, FIX, isOfText, NEW_SENDER, NO_EMAIL } from './message-checklist.tsx'
+import { withPane } from './message-panes.tsx'
 import { REACH_DAYS } from './message-simulation.tsx'
 import { refuseTest } from './tested-emails.ts'
 import { missingAnswer } from '../layout/missing-page.tsx'
@@ -130,7 +131,8 @@ async function save(
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome, check)
   const path = messagePath(editing.viewer.app.publicId, outcome.id)
   const done = movesWaiting && status === null ? 'message_moved' : flash
-  return redirectAnswer(path, [flashCookie(editing.deps.baseUrl, ...withStillSending(done, outcome))])
+  const said = flashCookie(editing.deps.baseUrl, ...withStillSending(done, outcome))
+  return redirectAnswer(withPane(path, fields), [said])
 }
 
 /** Saves an earlier version again. If it can't be saved, the editor shows it with its problems. */
@@ -266,7 +268,7 @@ async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'd
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const isSame = saysSame(fields, message)
   const flash = flashCookie(deps.baseUrl, ...withStillSending(`message_${status}`, outcome))
-  if (isSame) return redirectAnswer(editorPath(editing), [flash])
+  if (isSame) return redirectAnswer(withPane(editorPath(editing), fields), [flash])
   const changed = await deps.store.findMessage(viewer.app.id, message.id)
   const sending = outcome.stillSending === 0 ? '' : ` ${describeStillSending(outcome.stillSending)}`
   const notice = `The message is ${status === 'paused' ? 'paused' : 'a draft'} now. Your changes are not saved yet.${sending}`

@@ -5,12 +5,17 @@ import { type Fields, textOf } from './message-field-names.ts'
 
 const PANES = { write: 'Write', preview: 'Preview', checks: 'Checks' }
 
-const PANE = 'pane'
+/** Field of the form, and parameter of the editor's address. */
+export const PANE = 'pane'
 
 const paneOf = (fields: Fields): string => {
   const pane = textOf(fields, PANE)
   return Object.hasOwn(PANES, pane) ? pane : 'write'
 }
+
+/** The address of the editor with the chosen one. */
+export const withPane = (path: string, fields: Fields): string =>
+  paneOf(fields) === 'write' ? path : `${path}?${PANE}=${paneOf(fields)}`
 
 /**
  * On phones, which show one of the three. Errors are at the fields. Without scripts, the address decides once it names

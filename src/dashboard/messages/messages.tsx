@@ -42,6 +42,7 @@ import {
   senderFaults,
 } from './message-checklist.tsx'
 import { REFUSED } from './message-editor.tsx'
+import { PANE } from './message-panes.tsx'
 import { sentenceParts } from './message-sentence.tsx'
 import { describeReach, REACH, REACH_DAYS } from './message-simulation.tsx'
 import { LIVE_CHECKS } from './message-status.tsx'
@@ -212,7 +213,8 @@ async function showEditor(asking: Asking, id: string): Promise<Response> {
   if (message === 'unknown') return unknownAnswer(deps, request, viewer, id)
   if (message === null && !hasRole(viewer.member.role, 'editor')) return refuseRole(deps, request, viewer)
   if (message === null) return showNew(asking)
-  const fields = { ...writeFields(message), basedOn: String(message.updatedAt) }
+  const pane = new URL(request.url).searchParams.get(PANE) ?? ''
+  const fields = { ...writeFields(message), basedOn: String(message.updatedAt), [PANE]: pane }
   return answerEditor({ ...asking, message }, { fields, check: await checkFields(asking, fields, FIRST_CHECKED) })
 }
 
