@@ -70,6 +70,15 @@ describe('the editor', () => {
     async () => {
       const [[dark], [view]] = [await boxes('#preview .dark-mail'), await boxes('label[for=view-phone]')]
       expect([dark?.top, dark?.bottom]).toEqual([view?.top, view?.bottom])
+      const [[last], [line]] = [await boxes('label[for=view-text]'), await boxes('#preview .tabs')]
+      expect(dark?.left).toBeGreaterThan(last?.right ?? 0)
+      expect(dark?.right).toBe(line?.right)
+      expect(await page.locator('#preview .tabs input').evaluateAll((all) => all.map(({ id }) => id))).toEqual([
+        'view-phone',
+        'view-desktop',
+        'view-text',
+        'view-dark',
+      ])
       await page.click('#preview .dark-mail')
       expect(await page.isChecked('#view-dark')).toBe(true)
       await page.click('#preview .dark-mail')

@@ -27,9 +27,6 @@ export const MailPreview = ({ name, selected, mail }: MailPreviewProps) => (
         <dd data-mail-part="subject">{mail && <SentText>{mail.subject}</SentText>}</dd>
       </div>
     </dl>
-    <label class="dark-mail">
-      <input type="checkbox" id={`${name}-dark`} /> Dark
-    </label>
     <Tabs
       name={name}
       label="Email view"
@@ -48,7 +45,11 @@ export const MailPreview = ({ name, selected, mail }: MailPreviewProps) => (
         },
         ...(mail?.raw === undefined ? [] : [{ id: 'raw', name: 'Source', content: <Source>{mail.raw}</Source> }]),
       ]}
-    />
+    >
+      <label class="dark-mail">
+        <input type="checkbox" id={`${name}-dark`} /> Dark
+      </label>
+    </Tabs>
   </div>
 )
 

@@ -10,11 +10,13 @@ type TabsProps = {
   selected?: string
   isLocked?: boolean
   areLanguages?: boolean
+  /** at the end of their line */
+  children?: ComponentChildren
 }
 
 /** Views switched without scripts. `name` is unique on the page; a form sends the selected id under it.
  * The browser remembers a chosen language. */
-export const Tabs = ({ name, label, tabs, selected = tabs[0]?.id, isLocked, areLanguages }: TabsProps) => (
+export const Tabs = ({ name, label, tabs, selected = tabs[0]?.id, isLocked, areLanguages, children }: TabsProps) => (
   <fieldset class="tabs" data-languages={areLanguages ? '' : undefined}>
     <legend class="unseen">{label}</legend>
     {tabs.map((tab) => (
@@ -32,5 +34,6 @@ export const Tabs = ({ name, label, tabs, selected = tabs[0]?.id, isLocked, areL
         <div class="panel">{tab.content}</div>
       </>
     ))}
+    {children}
   </fieldset>
 )
