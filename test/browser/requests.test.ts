@@ -66,6 +66,29 @@ test(
   { timeout: TRY_MS, ...BEST_OF_FIVE },
 )
 
+test.each([
+  ['events', 'before=evt_1zzzzzzzzzz'],
+  ['requests', 'before=9999999'],
+])(
+  'a phone shows the timezone of %s below the newest ones, also if they arrive later',
+  async (path, before) => {
+    const { server, page, close } = await openAlone(path, { width: 375, height: 812 })
+    await page.waitForSelector('.said[data-feed-state] >> text=Refreshing')
+    const isZoneShown = () => page.locator('.feed-zone').isVisible()
+    expect(await isZoneShown()).toBe(false)
+    await sendWithoutKey(server, 'mc_wrong')
+    await server.call('POST', EVENTS, {
+      body: { app: server.first.appId, email: 'ada@example.com', event: 'signed_in', createContact: true },
+    })
+    await page.waitForSelector('.feed > li')
+    expect(await isZoneShown()).toBe(true)
+    await page.goto(`${page.url()}?${before}`)
+    expect([await page.locator('.feed > li').count(), await isZoneShown()]).toEqual([1, false])
+    await close()
+  },
+  TRY_MS,
+)
+
 test(
   'a wrong key shows on Activation within a second, and links to its requests',
   async () => {

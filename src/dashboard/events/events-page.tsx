@@ -100,7 +100,7 @@ function FeedList({ viewer, view, rows, isOld, older, expired }: EventsProps) {
         ))}
       </ol>
       {rows.length === 0 && <NoRows viewer={viewer} view={view} isOld={isOld} />}
-      {rows.length > 0 && !isOld && <FeedZone zone={formatZone(viewer.app.timezone)} />}
+      {!isOld && <FeedZone zone={formatZone(viewer.app.timezone)} />}
       <div class="list-foot">
         <Pager newest={isOld ? path(null) : undefined} older={older === null ? undefined : path(older)} />
         {rows.length > 0 && (

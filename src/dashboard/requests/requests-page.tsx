@@ -202,7 +202,8 @@ function RequestList(props: RequestsProps) {
           <RequestRow key={row.id} appId={appId} row={row} names={names} />
         ))}
       </ol>
-      {rows.length === 0 ? <NoRows {...props} /> : <FeedZone zone={formatZone(props.viewer.app.timezone)} />}
+      {rows.length === 0 && <NoRows {...props} />}
+      {!isOld && <FeedZone zone={formatZone(viewer.app.timezone)} />}
       <div class="list-foot">
         <Pager
           newest={isOld ? requestsPath(appId, view) : undefined}

@@ -14,7 +14,7 @@ export const FeedTools = ({ zone }: { zone?: string }) => (
   </div>
 )
 
-/** Below the list of a phone, which has no room for it above. */
+/** Below the rows of a phone, which has no room for it above. On the pages with `FeedTools`. */
 export const FeedZone = ({ zone }: { zone: string }) => <p class="hint feed-zone">Times are in {zone}.</p>
 
 /** Shows the rows that arrived meanwhile; `noun`: the name of one row. */
