@@ -162,7 +162,8 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
       // reads and dry runs store nothing
       if (isWrite) noteRefusedCall(deps, { access, app, refusal })
     } else if (refusal?.refusal === 'invalid_api_key') deps.abuseLimits.countWithoutKey(address())
-    if (isProgramPath(path) || path === COLLECT_PATH || path.startsWith(HOOKS_PREFIX))
+    const isLogged = isProgramPath(path) || path === COLLECT_PATH || path.startsWith(HOOKS_PREFIX)
+    if (isLogged && !isMcpProbe(method, path, status))
       deps.requests.add({ request, facts, route: found ?? UNKNOWN_ROUTE, status })
     deps.log.request({
       requestId,
@@ -205,6 +206,10 @@ const HOOKS_PREFIX = '/hooks/'
 const UNKNOWN_ROUTE = `${API_PREFIX}/...`
 
 const isProgramPath = (path: string): boolean => path.startsWith(API_PREFIX) || path === MCP_PATH
+
+/** MCP clients ask for a stream when they connect, and end a session when they leave. The protocol expects a 405. */
+const isMcpProbe = (method: string, path: string, status: number): boolean =>
+  path === MCP_PATH && status === 405 && (method === 'GET' || method === 'DELETE')
 
 const isClientClosed = (request: Request, error: unknown): boolean =>
   request.signal.aborted && error instanceof Error && error.name === 'AbortError'

@@ -94,6 +94,17 @@ describe('a refused request', () => {
     ])
   })
 
+  test('is no GET or DELETE to the MCP server, which its clients send when they connect and leave', async () => {
+    const { apiKey } = server.first
+    for (const method of ['GET', 'DELETE'])
+      for (const key of [apiKey, null]) expect((await server.call(method, '/mcp', { key })).status).toBe(405)
+    await server.call('PUT', '/mcp', { body: {} })
+    const { accountId, keyId } = server.first
+    expect((await logged()).map(brief)).toEqual([
+      [accountId, keyId, 'PUT /mcp', 405, 'method_not_allowed', null, null],
+    ])
+  })
+
   test('with several wrong fields has all their names', async () => {
     await server.call('POST', EVENTS, { body: event({ email: 'x', event: 'no spaces', occurredAt: 'today' }) })
     await server.call('POST', EVENTS, { body: event({ email: 'x', properties: { a: 'b' }, tags: [''] }) })
