@@ -82,6 +82,27 @@ describe('a row is 40 pixels high', () => {
   })
 })
 
+/** Times of lists and tables that their cell cuts. */
+const listCutTimes = (): Promise<string[]> =>
+  page.evaluate<string[]>(`[...document.querySelectorAll('main :is(td, .feed > li) time')].filter((time) => {
+    const cell = time.closest('td') ?? time.parentElement
+    const end = cell.getBoundingClientRect().right - parseFloat(getComputedStyle(cell).paddingRight)
+    const { width, right } = time.getBoundingClientRect()
+    return width > 0 && (right > end || time.scrollWidth > time.clientWidth + 1)
+  }).map((time) => time.textContent)`)
+
+const TIMED = ['people', 'people?emails=sent', 'people?emails=not-sent', 'outbox', 'audit', 'deliveries', 'events']
+
+test.each([1_024, 1_280, DESK_WIDTH])('at %d pixels, times are whole', async (width) => {
+  await page.setViewportSize({ width, height: 900 })
+  for (const path of TIMED) {
+    await open(path)
+    expect([path, await page.locator('main time:visible').count()]).not.toEqual([path, 0])
+    expect([path, await listCutTimes()]).toEqual([path, []])
+  }
+  await page.setViewportSize({ width: DESK_WIDTH, height: 900 })
+})
+
 test('people who were emailed have the name of the message and the times whole', async () => {
   await open('people?emails=sent')
   expect(await page.locator('.table tbody tr:first-child td').nth(3).textContent()).toBe('Results ready, they left')

@@ -139,7 +139,7 @@ const columnsOf = ({ app }: Viewer, now: number): Column<Captured>[] => [
     cell: ({ to }) => <SentText most={48}>{to}</SentText>,
   },
   { name: 'State', cell: CapturedBadge },
-  { name: 'Captured', cell: ({ capturedAt }) => <Time at={capturedAt} now={now} /> },
+  { name: 'Captured', cell: ({ capturedAt }) => <Time at={capturedAt} now={now} />, isTime: true },
 ]
 
 const NoMails = ({ isFirst, isCapturing }: { isFirst: boolean; isCapturing: boolean }) => {

@@ -304,10 +304,11 @@ const listUsualColumns = (now: number): Column<FoundPerson>[] => [
   {
     name: 'Last page view',
     cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
+    isTime: true,
     isExtra: true,
   },
-  { name: 'Last event', cell: ({ lastEventAt }) => <NamedTime name="Event" at={lastEventAt} now={now} /> },
-  { name: 'Added', cell: ({ createdAt }) => <Time at={createdAt} now={now} />, isExtra: true },
+  { name: 'Last event', cell: ({ lastEventAt }) => <NamedTime name="Event" at={lastEventAt} now={now} />, isTime: true },
+  { name: 'Added', cell: ({ createdAt }) => <Time at={createdAt} now={now} />, isTime: true, isExtra: true },
 ]
 
 /** Columns for filters about emails. */
@@ -323,11 +324,13 @@ const listEmailColumns = (messages: readonly MessageRow[], now: number): Column<
   {
     name: 'Emailed',
     cell: ({ foundEmail }) => <NamedTime name="Emailed" at={foundEmail?.emailedAt ?? null} now={now} />,
+    isTime: true,
     isExtra: true,
   },
   {
     name: 'Came back',
     cell: ({ foundEmail }) => <NamedTime name="Came back" at={foundEmail?.cameBackAt ?? null} now={now} />,
+    isTime: true,
   },
 ]
 

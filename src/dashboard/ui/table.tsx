@@ -16,7 +16,9 @@ export type Column<Row> = {
   isWide?: boolean
   /** for sentences: the widest but the first, in a table of one-line rows on a desktop */
   isLong?: boolean
-  /** not on phones, in a table of one-line rows */
+  /** as wide as the longest time, in a table of one-line rows */
+  isTime?: boolean
+  /** not on phones, in a table of one-line rows; times not in narrow windows either */
   isExtra?: boolean
 }
 
@@ -60,7 +62,8 @@ export const Table = <Row,>({ label, columns, rows, idOf, ...kind }: TableProps<
   </table>
 )
 
-const classOf = <Row,>(column: Column<Row>): string | undefined => CLASSES.find(([flag]) => column[flag])?.[1]
+const classOf = <Row,>(column: Column<Row>): string | undefined =>
+  CLASSES.flatMap(([flag, name]) => (column[flag] ? [name] : [])).join(' ') || undefined
 
 const CLASSES = [
   ['isNumber', 'number'],
@@ -68,6 +71,7 @@ const CLASSES = [
   ['isWhole', 'whole'],
   ['isWide', 'wide'],
   ['isLong', 'long'],
+  ['isTime', 'time'],
   ['isExtra', 'extra'],
   ['isUnlabelled', 'unlabelled'],
 ] as const
