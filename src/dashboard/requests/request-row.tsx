@@ -37,10 +37,10 @@ export const RequestRow = ({ appId, row, names }: { appId: string; row: Row; nam
   </li>
 )
 
-/** In one sentence, with the field that was wrong; empty if it was accepted. */
+/** After the field that was wrong, so that a narrow row doesn't cut its name; empty if it was accepted. */
 function describeRefused({ code, field }: Pick<Row, 'code' | 'field'>): string {
   const meaning = (code !== null && ERROR_CODES.get(code)?.meaning) || ''
-  return field === null ? meaning : `${meaning.replace(/\.$/, '')}: \`${field}\`.`
+  return field === null ? meaning : `\`${field}\`: ${meaning}`
 }
 
 const Outcome = ({ code, count }: Pick<Row, 'code' | 'count'>) =>

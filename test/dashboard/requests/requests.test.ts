@@ -104,9 +104,9 @@ describe('Requests', () => {
     )
     const html = await see()
     expect(await rowsOf(html)).toEqual([
-      '3 May 12:00:01400invalid_field×12A field is missing or invalid: email.POST /api/v1/eventsFirst key',
+      '3 May 12:00:01400invalid_field×12email: A field is missing or invalid.POST /api/v1/eventsFirst key',
       '3 May 12:00:00404contact_not_foundThis app has no person with this email.POST /mcp get_contactFirst key',
-      '3 May 12:00:00400invalid_fieldA field is missing or invalid: email.POST /api/v1/eventsFirst key',
+      '3 May 12:00:00400invalid_fieldemail: A field is missing or invalid.POST /api/v1/eventsFirst key',
     ])
     expect(await leadOf(html)).toBe('14 refused requests in the log.')
     expect(await rowsOf(await see('?kind=accepted'))).toEqual(['3 May 12:00:00202AcceptedPOST /api/v1/eventsFirst key'])
