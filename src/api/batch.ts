@@ -41,7 +41,7 @@ export const batchRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard
       const begun = await idempotency.begin(request, batch)
       if ('refused' in begun) return uncountedAnswer(deps, request, 'events', begun.refused)
       try {
-        return await recordBatch(deps, request, batch, begun.idempotency)
+        return await recordAll(deps, request, batch, begun.idempotency)
       } finally {
         begun.release()
       }
@@ -88,7 +88,7 @@ const notABatch = (events: unknown): Refusal =>
   ])
 
 /** Records all concurrently, so that they share commits. Each takes from the limit by itself. */
-async function recordBatch(
+async function recordAll(
   deps: ApiDependencies,
   request: Request,
   batch: Batch,

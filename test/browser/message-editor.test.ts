@@ -189,6 +189,29 @@ describe('the editor', () => {
   )
 
   test(
+    'can go live only while nothing is wrong, and leads from the dialog to what is',
+    async () => {
+      await openMessage(0)
+      const live = page.locator('#go-live [value=live]')
+      const subject = page.locator(named('mail.subject'))
+      await page.click('[popovertarget=go-live]')
+      expect(await live.isEnabled()).toBe(true)
+      await page.keyboard.press('Escape')
+      const text = await subject.inputValue()
+      await subject.fill('{{ event.headline')
+      await page.waitForSelector('#go-live [value=live]:disabled', { state: 'attached' })
+      await page.waitForSelector('#reach:has-text("fix the problem in the email first")')
+      await page.click('[popovertarget=go-live]')
+      await page.click('#go-live-checks a:has-text("Email")')
+      await page.waitForSelector('#go-live', { state: 'hidden' })
+      expect(await subject.evaluate((field) => field === document.activeElement)).toBe(true)
+      await subject.fill(text)
+      await page.waitForSelector('#go-live [value=live]:enabled', { state: 'attached' })
+    },
+    TRY_MS,
+  )
+
+  test(
     'closes a part of the sentence with Done, below the sentence and without saving',
     async () => {
       await openMessage(0)

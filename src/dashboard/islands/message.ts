@@ -43,6 +43,7 @@ function followEditor(form: HTMLFormElement): void {
       )
     }
   }
+  refuseLive()
   document.getElementById('go-live')?.addEventListener('beforetoggle', () => void refresh('check'))
   // the browser restores typed values, but the page shows the stored ones
   addEventListener('pageshow', (event) => {
@@ -93,6 +94,8 @@ function followEditor(form: HTMLFormElement): void {
   addEventListener('hashchange', () => showPaneOf(location.hash))
   document.addEventListener('click', ({ target }) => {
     const link = target instanceof Element ? target.closest<HTMLAnchorElement>('a[href^="#"]') : null
+    // so that its target is in view
+    link?.closest<HTMLElement>('[popover]')?.hidePopover()
     // before the browser focuses the field
     if (link) showPaneOf(link.hash)
     const chip = target instanceof Element ? target.closest<HTMLElement>('[data-insert]') : null
@@ -190,6 +193,7 @@ function putAll(fragments: Record<string, string>): void {
 
 function show({ fragments, mail, faults }: Answer): void {
   putAll(fragments)
+  refuseLive()
   if (faults) removeFaults(new Map(Object.entries(faults)))
   if (mail === undefined) return
   // keep showing the last valid preview
@@ -201,6 +205,12 @@ function show({ fragments, mail, faults }: Answer): void {
     if (name === 'text') part.textContent = mail.text
   }
   for (const screen of document.querySelectorAll<HTMLElement>('[data-mail-frame]')) reload(screen, mail.src)
+}
+
+/** While the checks in the dialog refuse it. */
+function refuseLive(): void {
+  const button = document.querySelector<HTMLButtonElement>('#go-live [value=live]')
+  if (button) button.disabled = document.querySelector('#go-live .refuses') !== null
 }
 
 /** Removes fixed errors. New errors appear on submit. */

@@ -278,13 +278,27 @@ function describeTried(tried: Tried): string {
     : `No values are missing ${tried.what === 'events' ? 'in' : 'for'} the last ${tried.of} ${tried.what}.`
 }
 
+/** While it is shown, islands/message.ts disables the button. */
+const REFUSES = 'refuses'
+
 /** For the dialog: the problems, or else what is left to do. */
 export function LiveChecks({ lines, viewer }: Pick<ListProps, 'lines' | 'viewer'>) {
-  const wrong = lines.filter(({ problems }) => problems.length > 0).map(({ name }) => name)
+  const wrong = lines.flatMap(({ name, problems: [problem] }) => (problem ? [{ name, problem }] : []))
   const left = lines.filter(({ state, problems }) => state !== 'done' && problems.length === 0)
   return (
     <>
-      {wrong.length > 0 && <p>{`Fix first: ${wrong.join(', ')}.`}</p>}
+      {wrong.length > 0 && (
+        <p class={REFUSES}>
+          Fix first:{' '}
+          {wrong.map(({ name, problem }, index) => (
+            <Fragment key={name}>
+              {index > 0 && ', '}
+              <a href={hrefOf(problem, viewer)}>{name}</a>
+            </Fragment>
+          ))}
+          .
+        </p>
+      )}
       {left.length > 0 && <p>These don't stop you from going live:</p>}
       {left.length > 0 && (
         <CheckLines lines={left.map((line) => ({ ...line, says: line.inFull ?? line.says }))} viewer={viewer} />

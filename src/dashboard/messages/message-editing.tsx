@@ -2,7 +2,7 @@
 import { isCapturing } from '../../deliveries/delivery-lists.ts'
 import { listRecipients } from '../../accounts/members.ts'
 import { previewMessage } from '../../deliveries/message-preview.ts'
-import { checkIncomplete, checkLive, type LiveCheck } from '../../messages/message-checks.ts'
+import { checkIncomplete, checkLive, findTemplateFaults, type LiveCheck } from '../../messages/message-checks.ts'
 import { describeUndated, warnOfDates } from '../../messages/data-checks.ts'
 import { mayDelete } from '../../messages/message-changes.ts'
 import { readMessage } from '../../messages/message-input.ts'
@@ -204,12 +204,14 @@ export async function previewFields(
   return showPreview(frames, viewer, await previewMessage(deps, viewer.app, asked))
 }
 
-/** Simulates the form's input on stored events. The name doesn't matter. */
+/** Simulates the form's input on stored events. The name doesn't matter. `isWritten`: errors are in the templates only. */
 export async function simulateFields({ deps, viewer, request, message }: Editing, fields: Fields, days: number) {
   const reading = readMessage({ ...readFields(fields), name: 'simulated' })
-  if ('errors' in reading) return reading
-  const settings = await deps.store.mailSettings(viewer.app.id)
+  if ('errors' in reading) return { errors: reading.errors, isWritten: false }
   const { content } = reading.input
+  const errors = await findTemplateFaults({ app: viewer.app, templates: deps.templates }, content.mail)
+  if (errors.length > 0) return { errors, isWritten: true }
+  const settings = await deps.store.mailSettings(viewer.app.id)
   const { id: appId, hosts } = viewer.app
   const messageId = message?.id ?? null
   const asking = { appId, messageId, hosts, content, settings, days, now: deps.clock.now() }

@@ -73,6 +73,8 @@ export const Reach = ({ path, simulation }: ReachProps) => (
   </p>
 )
 
+export const UNWRITABLE = "Recipients can't be counted: fix the problem in the email first."
+
 type Reached = Omit<NonNullable<EditorProps['simulation']>, 'found' | 'undated'> & { found: Found }
 
 /** "Simulated for the last 30 days: 58 of 153 people would get it." */

@@ -107,7 +107,7 @@ type LiveProps = Pick<
   'viewer' | 'counts' | 'fields' | 'sending' | 'errors' | 'check' | 'tested' | 'triggerNote' | 'perPersonDay'
 > & { message: MessageRow }
 
-/** Always enabled, because unsaved changes may have fixed the problems. */
+/** Enabled without scripts, because unsaved changes may have fixed the problems. */
 const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveProps) => (
   <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
     <ul class="says" id={SAYS}>

@@ -44,7 +44,7 @@ import {
 import { REFUSED } from './message-editor.tsx'
 import { PANE } from './message-panes.tsx'
 import { sentenceParts } from './message-sentence.tsx'
-import { describeReach, REACH, REACH_DAYS } from './message-simulation.tsx'
+import { describeReach, REACH, REACH_DAYS, UNWRITABLE } from './message-simulation.tsx'
 import { LIVE_CHECKS } from './message-status.tsx'
 import { createTestedEmails } from './tested-emails.ts'
 import { ResultsPage } from './results-page.tsx'
@@ -176,7 +176,8 @@ async function checkTyped(editing: Editing, fields: Fields) {
 /** Nothing while the message is incomplete. */
 async function countTyped(editing: Editing, fields: Fields) {
   const simulated = await simulateFields(editing, fields, REACH_DAYS)
-  return { fragments: 'errors' in simulated ? {} : { [REACH]: describeReach(simulated) } }
+  if ('errors' in simulated) return { fragments: simulated.isWritten ? { [REACH]: UNWRITABLE } : {} }
+  return { fragments: { [REACH]: describeReach(simulated) } }
 }
 
 /** null for a new message. Only messages of the viewer's app are found. */

@@ -340,7 +340,22 @@ describe('going live', () => {
         'Fix first: Email.',
         "These don't stop you from going live:",
       ])
+      expect(await attributesOf(html, '#go-live-checks .refuses > a', 'href')).toEqual(['#mail.subject'])
       expect((await pages.press(pages.path, 'live')).status).toBe(400)
+    })
+
+    test('can only be simulated once fixed', async () => {
+      await pages.event({ email: 'bob@example.com' })
+      const { html } = await pages.browser.get(pages.path)
+      const count = async (changes: Record<string, string>) => {
+        const fields = { ...(await fieldsOf(html)), ...changes, show: 'reach' }
+        return JSON.parse((await pages.browser.post(`${pages.path}/preview`, fields)).html).fragments.reach
+      }
+      expect(await count({})).toBe("Recipients can't be counted: fix the problem in the email first.")
+      expect(await count({ 'mail.subject': 'Mended' })).toStartWith('Simulated with unsaved changes')
+      const { html: refused } = await pages.press(pages.path, 'simulate 30')
+      expect(await textOf(refused, '.problems li')).toEqual([BROKEN])
+      expect(await textOf(refused, '.outcome')).toEqual([])
     })
 
     test('works once fixed, without saving first', async () => {
