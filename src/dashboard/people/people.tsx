@@ -226,6 +226,7 @@ type Shown = {
   text: PersonText
   shown?: PersonText
   errors?: FieldError[]
+  existing?: ContactRow
   notice?: string
 }
 
@@ -252,15 +253,10 @@ async function addPerson(
   const text = readPersonForm(form)
   const asked = { person: null, text }
   const address = readEmail(text.email)
-  if (address && (await deps.store.findContact(viewer.app.id, address.email))) {
-    const errors = [
-      {
-        field: 'email',
-        code: 'exists',
-        message: 'This app already has a person with this email. Edit that person instead.',
-      },
-    ]
-    return formAnswer(deps, request, viewer, { ...asked, status: 409, errors })
+  const existing = address && (await deps.store.findContact(viewer.app.id, address.email))
+  if (existing) {
+    const errors = [{ field: 'email', code: 'exists', message: 'This app already has a person with this email.' }]
+    return formAnswer(deps, request, viewer, { ...asked, status: 409, errors, existing })
   }
   return savePerson(deps, request, { viewer, asked, reading: readNewPerson(text, viewer.app) })
 }

@@ -16,6 +16,8 @@ type PersonFormProps = {
   /** what the form showed before `text` was typed */
   shown?: PersonText
   errors: FormError[]
+  /** who already has the email of a new one */
+  existing?: ContactRow
   notice?: string
   /** people can be asked to confirm their address */
   isOptInOn: boolean
@@ -25,7 +27,7 @@ const EMPTY_ROWS = 3
 
 /** For editors: adds or changes a person. */
 export const PersonFormPage = (props: PersonFormProps) => {
-  const { viewer, person, text, shown = text, errors, notice, isOptInOn } = props
+  const { viewer, person, text, shown = text, errors, existing, notice, isOptInOn } = props
   const people = pathOf(viewer.app.publicId, 'people')
   const path = person ? personPath(viewer.app.publicId, person.id) : people
   return (
@@ -52,7 +54,17 @@ export const PersonFormPage = (props: PersonFormProps) => {
         submit={person ? 'Save' : 'Add person'}
         cancel={path}
       >
-        {!person && <Field name="email" label="Email" kind="email" value={text.email} autocomplete="off" autofocus />}
+        {!person && (
+          <Field
+            name="email"
+            label="Email"
+            kind="email"
+            value={text.email}
+            error={existing && <Existing path={personPath(viewer.app.publicId, existing.id)} />}
+            autocomplete="off"
+            autofocus
+          />
+        )}
         <div class="beside person-names">
           <Field name="firstName" label="First name" value={text.firstName} autocomplete="off" optional />
           <Field name="lastName" label="Last name" value={text.lastName} autocomplete="off" optional />
@@ -87,6 +99,12 @@ export const PersonFormPage = (props: PersonFormProps) => {
     </Frame>
   )
 }
+
+const Existing = ({ path }: { path: string }) => (
+  <>
+    This app already has a person with this email. <a href={`${path}/edit`}>Edit that person</a> instead.
+  </>
+)
 
 const FieldRows = ({ person, text, errors }: Pick<PersonFormProps, 'person' | 'text' | 'errors'>) => {
   const rows = [...text.fields, ...Array.from({ length: EMPTY_ROWS }, () => ({ name: '', value: '' }))]

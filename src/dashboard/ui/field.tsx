@@ -16,7 +16,7 @@ export type FieldProps = {
   /** id of a datalist */
   list?: string
   hint?: ComponentChildren
-  error?: string
+  error?: ComponentChildren
   value?: string
   /** language of the text, which may be written from right to left */
   lang?: string
@@ -81,7 +81,7 @@ export const FieldFrame = ({ name, id = name, label, hint, error, optional, mark
     {error && (
       <p class="fault" id={`${id}-fault`}>
         <span class="unseen">Error: </span>
-        <Ticked>{error}</Ticked>
+        {typeof error === 'string' ? <Ticked>{error}</Ticked> : error}
       </p>
     )}
     {children}

@@ -131,12 +131,13 @@ describe('adding a person', () => {
   })
 
   test('refuses a person who is already here, without changing them', async () => {
-    await addAda()
+    const path = await addAda()
     const { status, html } = await browser.post(NEW(), { ...ADA, firstName: 'Eve' })
     expect(status).toBe(409)
     expect(await errorsOf(html)).toEqual([
       'Error: This app already has a person with this email. Edit that person instead.',
     ])
+    expect(await attributesOf(html, '.fault > a', 'href')).toEqual([`${path}/edit`])
     expect((await findAda())?.firstName).toBe('Ada')
   })
 
