@@ -2,6 +2,7 @@ import { DAY_MS } from '../../core/clock.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { lastDays } from '../../deliveries/results.ts'
 import { PEOPLE_SORTS, type PeopleCursor, type PeopleFilter, type PeopleSort } from '../../people/people-lists.ts'
+import { cutText } from '../../core/visible-text.ts'
 import { RANGE_DAYS } from '../layout/days.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -207,10 +208,15 @@ export function listChips(texts: FilterTexts, messages: MessageName[]): Chip[] {
   return chips.filter((chip) => chip !== null)
 }
 
+/** Fits into a chip with the words around it. */
+const NAME_MOST = 40
+
 function describeEmails(choice: EmailChoice, message: string, messages: MessageName[]): string {
   const { label, ofMessage } = EMAIL_CHOICES[choice]
   const id = readPublicId('msg', message)
-  return id === null ? label : `${ofMessage} “${messages.find((one) => one.id === id)?.name ?? 'unknown message'}”`
+  if (id === null) return label
+  const { text, isCut } = cutText(messages.find((one) => one.id === id)?.name ?? 'unknown message', NAME_MOST)
+  return `${ofMessage} “${isCut ? `${text.trimEnd()}…` : text}”`
 }
 
 /** To the people of an email filter. */

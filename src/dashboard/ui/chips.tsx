@@ -14,7 +14,7 @@ export const Chips = ({ chips, clear }: { chips: Chip[]; clear: string }) =>
           <a class="chip" href={href}>
             <span class="unseen">Remove the filter </span>
             <span>
-              <SentText most={40}>{name}</SentText>:{' '}
+              <SentText most={60}>{name}</SentText>:{' '}
               <b>
                 <SentText most={60}>{value}</SentText>
               </b>

@@ -238,7 +238,7 @@ describe('finding people', () => {
       const html = await find({ emails: 'returned', message, days: '7' })
       await expectHarmless(html)
       expect(await emailsOf(html)).toEqual(['bob@example.com'])
-      expect((await textOf(html, '.chip')).join()).toMatch(/Came back after “.*<script>alert.*…: in the last 7 days/)
+      expect((await textOf(html, '.chip')).join()).toMatch(/Came back after “.*<script>alert.*…”: in the last 7 days/)
       expect(await attributesOf(html, '#message option[selected]', 'value')).toEqual([message])
       const [without] = await attributesOf(html, '.chip', 'href')
       expect(without).toBe(pages.at('people'))
