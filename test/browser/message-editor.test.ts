@@ -152,6 +152,22 @@ describe('the editor', () => {
   )
 
   test(
+    'has no gap before the comma after a rule',
+    async () => {
+      await openMessage(0)
+      const gap = await page.evaluate<number>(`(() => {
+        const comma = document.createRange()
+        comma.selectNodeContents(document.querySelector('.rule-part:last-of-type').lastChild)
+        const cross = document.querySelector('.rule-part:last-of-type .remove path').getBoundingClientRect()
+        return comma.getBoundingClientRect().left - cross.right
+      })()`)
+      expect(gap).toBeGreaterThanOrEqual(0)
+      expect(gap).toBeLessThan(2)
+    },
+    TRY_MS,
+  )
+
+  test(
     'changes the sentence, the checklist and the count while typing, and fixes with one click',
     async () => {
       await openMessage(0)
@@ -170,6 +186,9 @@ describe('the editor', () => {
         '.checks .wrong:has-text("`event.total` is missing"), .checks .wrong:has-text("event.total is missing")',
       )
       await page.waitForSelector(`#reach:has-text("Simulated with unsaved changes"):has-text("wouldn't get it.")`)
+      // of separate boxes, only the blanks between them would be underlined
+      const word = page.locator('.checks .wrong a code > span').first()
+      expect(await word.evaluate((span) => getComputedStyle(span).display)).toBe('inline')
       await page.click('.checks button:has-text("Leave it out if there is no total")')
       await page.waitForSelector('.checks .wrong', { state: 'detached' })
       expect(await page.inputValue(named('mail.subject'))).toBe(

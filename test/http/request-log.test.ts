@@ -100,9 +100,7 @@ describe('a refused request', () => {
       for (const key of [apiKey, null]) expect((await server.call(method, '/mcp', { key })).status).toBe(405)
     await server.call('PUT', '/mcp', { body: {} })
     const { accountId, keyId } = server.first
-    expect((await logged()).map(brief)).toEqual([
-      [accountId, keyId, 'PUT /mcp', 405, 'method_not_allowed', null, null],
-    ])
+    expect((await logged()).map(brief)).toEqual([[accountId, keyId, 'PUT /mcp', 405, 'method_not_allowed', null, null]])
   })
 
   test('with several wrong fields has all their names', async () => {

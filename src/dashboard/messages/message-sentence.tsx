@@ -154,7 +154,7 @@ function RulePart(props: SentenceProps & { rule: RuleWords; hasComma: boolean })
           </span>
         </button>
       )}
-      {hasComma && ','}
+      {hasComma && <span class="comma">,</span>}
     </span>
   )
 }

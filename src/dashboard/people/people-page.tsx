@@ -307,7 +307,11 @@ const listUsualColumns = (now: number): Column<FoundPerson>[] => [
     isTime: true,
     isExtra: true,
   },
-  { name: 'Last event', cell: ({ lastEventAt }) => <NamedTime name="Event" at={lastEventAt} now={now} />, isTime: true },
+  {
+    name: 'Last event',
+    cell: ({ lastEventAt }) => <NamedTime name="Event" at={lastEventAt} now={now} />,
+    isTime: true,
+  },
   { name: 'Added', cell: ({ createdAt }) => <Time at={createdAt} now={now} />, isTime: true, isExtra: true },
 ]
 
