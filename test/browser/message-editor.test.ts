@@ -220,12 +220,22 @@ describe('the editor', () => {
       await subject.fill('{{ event.headline')
       await page.waitForSelector('#go-live [value=live]:disabled', { state: 'attached' })
       await page.waitForSelector('#reach:has-text("fix the problem in the email first")')
+      const fault = page.locator('[id="mail.subject-fault"]')
+      const marks = () =>
+        subject.evaluate((field) => ['aria-invalid', 'aria-describedby'].map((name) => field.getAttribute(name)))
+      expect(await fault.textContent()).toBe('Error: On line 1, “{{ event.headline” does not end with }}.')
+      expect(await marks()).toEqual(['true', 'mail.subject-fault'])
+      await subject.fill('{{ event.url')
+      await page.waitForSelector('.fault:has-text("{{ event.url”")')
+      expect(await fault.count()).toBe(1)
       await page.click('[popovertarget=go-live]')
       await page.click('#go-live-checks a:has-text("Email")')
       await page.waitForSelector('#go-live', { state: 'hidden' })
       expect(await subject.evaluate((field) => field === document.activeElement)).toBe(true)
       await subject.fill(text)
       await page.waitForSelector('#go-live [value=live]:enabled', { state: 'attached' })
+      await fault.waitFor({ state: 'detached' })
+      expect(await marks()).toEqual([null, null])
     },
     TRY_MS,
   )

@@ -12,6 +12,8 @@ type Answer = {
   mail?: { from: string; subject: string; text: string; src: string } | null
   /** of the check: errors by field */
   faults?: Record<string, string>
+  /** HTML of those that are shown before the form is submitted */
+  marks?: Record<string, string>
 }
 
 const form = document.querySelector<HTMLFormElement>('#editor')
@@ -191,10 +193,11 @@ function putAll(fragments: Record<string, string>): void {
   for (const [id, html] of Object.entries(fragments)) put(document.getElementById(id), html)
 }
 
-function show({ fragments, mail, faults }: Answer): void {
+function show({ fragments, mail, faults, marks = {} }: Answer): void {
   putAll(fragments)
   refuseLive()
   if (faults) removeFaults(new Map(Object.entries(faults)))
+  for (const [name, html] of Object.entries(marks)) markFault(name, html)
   if (mail === undefined) return
   // keep showing the last valid preview
   document.querySelector('[data-mail]')?.classList.toggle('stale', mail === null)
@@ -213,7 +216,25 @@ function refuseLive(): void {
   if (button) button.disabled = document.querySelector('#go-live .refuses') !== null
 }
 
-/** Removes fixed errors. New errors appear on submit. */
+/** As after saving: below the label and hint of its field. */
+function markFault(name: string, html: string): void {
+  const control = document.getElementById(name)
+  const field = control?.closest('.field')
+  const above = field?.querySelector(':scope > .hint') ?? field?.querySelector(':scope > label')
+  const next = document.createElement('template')
+  next.innerHTML = html
+  const fault = next.content.firstElementChild
+  if (!control || !field || !above || !fault) return
+  const shown = document.getElementById(fault.id)
+  if (shown) return put(shown, fault.innerHTML)
+  above.after(fault)
+  field.classList.add('wrong')
+  control.setAttribute('aria-invalid', 'true')
+  const described = control.getAttribute('aria-describedby')
+  control.setAttribute('aria-describedby', described ? `${described} ${fault.id}` : fault.id)
+}
+
+/** Removes fixed errors. */
 function removeFaults(faults: Map<string, string>): void {
   for (const fault of document.querySelectorAll<HTMLElement>('.field > .fault[id$="-fault"]')) {
     const name = fault.id.slice(0, -'-fault'.length)

@@ -127,7 +127,7 @@ const lineOfSender = (problems: LiveProblem[]): CheckLine => {
     : line
 }
 
-const lacksSender = ({ code }: FieldError): boolean => code === 'no_sender'
+export const lacksSender = ({ code }: FieldError): boolean => code === 'no_sender'
 
 /** Up to this many links are named. */
 const NAMED_LINKS = 2

@@ -2,7 +2,15 @@
 import { EDITOR, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { Frame } from '../layout/frame.tsx'
-import { type CheckLine, Checklist, CHECKLIST, DATA_NOTES, DataNotes, listChecks } from './message-checklist.tsx'
+import {
+  type CheckLine,
+  Checklist,
+  CHECKLIST,
+  DATA_NOTES,
+  DataNotes,
+  lacksSender,
+  listChecks,
+} from './message-checklist.tsx'
 import { textOf } from './message-field-names.ts'
 import { dateOf, listVariants } from './message-form.ts'
 import { HtmlSection, LanguagesSection, MailSection, NameField, SenderSection } from './message-mail.tsx'
@@ -149,7 +157,7 @@ function makeAsk({ viewer, fields, errors, check }: EditorProps): Ask {
   // the form knows the errors of its submission
   const all = errors.length > 0 ? errors : (check?.problems ?? [])
   // not the fault of a field: the checklist leads to Sender
-  const problems = all.filter(({ code }) => code !== 'no_sender')
+  const problems = all.filter((one) => !lacksSender(one))
   const isLocked = !hasRole(viewer.member.role, 'editor')
   return (name) => ({
     name,

@@ -6,6 +6,7 @@ import { readMessage } from '../../messages/message-input.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
 import { addCounts, type MessageRow } from '../../messages/messages.ts'
 import { readGoals, readResults } from '../../deliveries/results.ts'
+import type { FieldError } from '../../core/refusals.ts'
 import { readPublicId } from '../../core/ids.ts'
 import { readMessageSubject } from '../../store/audit.ts'
 import { pageAnswer } from '../layout/answers.ts'
@@ -36,6 +37,7 @@ import {
   DATA_NOTES,
   DataNotes,
   faultsOf,
+  lacksSender,
   listChecks,
   LiveChecks,
   OPEN_CHECKS,
@@ -54,6 +56,7 @@ import { VersionsPage } from './message-versions-page.tsx'
 import { listShownVersions } from './version-writers.ts'
 import { MessagesPage } from './messages-page.tsx'
 import { chooseReady } from './ready-emails.tsx'
+import { Fault } from '../ui/field.tsx'
 import { missingAnswer } from '../layout/missing-page.tsx'
 
 /** An email of 50,000 characters and HTML of 100,000, at a third of nine bytes each. */
@@ -170,8 +173,18 @@ async function checkTyped(editing: Editing, fields: Fields) {
       [LIVE_CHECKS]: render(<LiveChecks viewer={editing.viewer} lines={lines} />),
     },
     faults: { ...senderFaults(fields), ...faultsOf([...errors, ...check.problems]) },
+    marks: renderFaults(check.problems),
   }
 }
+
+/** By field. Those of `readMessage` are marked when the message is saved, because it may be incomplete. */
+const renderFaults = (problems: FieldError[]): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(faultsOf(problems.filter((one) => !lacksSender(one)))).map(([name, error]) => [
+      name,
+      render(<Fault id={name} error={error} />),
+    ]),
+  )
 
 /** Nothing while the message is incomplete. */
 async function countTyped(editing: Editing, fields: Fields) {

@@ -78,14 +78,17 @@ export const FieldFrame = ({ name, id = name, label, hint, error, optional, mark
         {hint}
       </p>
     )}
-    {error && (
-      <p class="fault" id={`${id}-fault`}>
-        <span class="unseen">Error: </span>
-        {typeof error === 'string' ? <Ticked>{error}</Ticked> : error}
-      </p>
-    )}
+    {error && <Fault id={id} error={error} />}
     {children}
   </div>
+)
+
+/** `id`: of its field. */
+export const Fault = ({ id, error }: { id: string; error: ComponentChildren }) => (
+  <p class="fault" id={`${id}-fault`}>
+    <span class="unseen">Error: </span>
+    {typeof error === 'string' ? <Ticked>{error}</Ticked> : error}
+  </p>
 )
 
 /** Ids of the hint and the error. */
