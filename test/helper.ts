@@ -32,6 +32,7 @@ export const TEST_SERVER: ServerFacts = {
   baseUrl: BASE_URL,
   trustedProxies: [],
   mailServer: null,
+  mailPrivateHosts: [],
   hasSecondRoute: false,
   backupEveryMs: null,
   backupFolder: null,

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { addressOf, type Config } from '../config.ts'
 import { checkSender } from '../accounts/sender-checks.ts'
+import { listPrivateHosts, readPrivateHosts } from '../core/public-addresses.ts'
 import type { DataLocation } from '../core/data-location.ts'
 import { systemClock } from '../core/clock.ts'
 import { isApi, describeService, readMailUrl } from '../core/mail-apis.ts'
@@ -112,7 +113,7 @@ async function examineData(config: Config, examining: Examining): Promise<Findin
         exposed,
         removedCopies,
       }
-      const findings = diagnose(await readDoctorFacts(given, createLookups(config, examining, mailer)))
+      const findings = diagnose(await readDoctorFacts(given, createLookups(config, examining, { mailer, server })))
       await close()
       return findings
     } finally {
@@ -134,6 +135,7 @@ async function completeFacts(config: Config, store: Store): Promise<ServerFacts>
   const stored = await readServerFacts(store)
   const url = config.baseUrl ?? stored?.baseUrl ?? (config.database === null ? readAddress(config.data) : null)
   const mail = config.smtpUrl === null ? null : readMailUrl(config.smtpUrl)
+  const own = listPrivateHosts(config.mailPrivateHosts)
   return {
     version: stored?.version ?? VERSION,
     startedAt: stored?.startedAt ?? systemClock.now(),
@@ -142,6 +144,7 @@ async function completeFacts(config: Config, store: Store): Promise<ServerFacts>
     mailServer: mail
       ? { name: describeService(mail), host: mail.host, isApi: isApi(mail) }
       : (stored?.mailServer ?? null),
+    mailPrivateHosts: own.length > 0 ? own : (stored?.mailPrivateHosts ?? []),
     hasSecondRoute: stored?.hasSecondRoute ?? false,
     backupEveryMs: config.backups?.everyMs ?? stored?.backupEveryMs ?? null,
     backupFolder: config.backups ? backupFolderOf(config) : (stored?.backupFolder ?? null),
@@ -150,7 +153,8 @@ async function completeFacts(config: Config, store: Store): Promise<ServerFacts>
 
 /** It sends nothing: its loop doesn't start. */
 function openMailer(config: Config, { store, server }: { store: Store; server: ServerFacts }) {
-  const { smtpUrl, mailFrom, mailPrivateHosts: privateHosts, alertSmtpUrl } = config
+  const { smtpUrl, mailFrom, alertSmtpUrl } = config
+  const allowed = readPrivateHosts(server.mailPrivateHosts)
   const mailer = createSender({
     store,
     clock: systemClock,
@@ -159,7 +163,7 @@ function openMailer(config: Config, { store, server }: { store: Store; server: S
     templates: createTemplateWorker(),
     claimedBy: crypto.randomUUID(),
     defaults: { smtpUrl, from: mailFrom, alertSmtpUrl },
-    privateHosts,
+    privateHosts: 'wrong' in allowed ? config.mailPrivateHosts : allowed,
     resolveTxt: createTxtResolver(),
     resolveCname: createCnameResolver(),
     note: () => {},
@@ -171,7 +175,9 @@ function openMailer(config: Config, { store, server }: { store: Store; server: S
 
 type Mailer = ReturnType<typeof openMailer>['mailer']
 
-function createLookups(config: Config, { isOffline, called }: Examining, mailer: Mailer): Lookups {
+type Lookers = { mailer: Mailer; server: ServerFacts }
+
+function createLookups(config: Config, { isOffline, called }: Examining, { mailer, server }: Lookers): Lookups {
   if (isOffline) {
     return {
       tryAddress: async () => null,
@@ -197,7 +203,11 @@ function createLookups(config: Config, { isOffline, called }: Examining, mailer:
       called.add(name)
       return mailer.checkServer(app, settings)
     },
-    tryRoutes: () => tryRoutes(config, called, mailer),
+    tryRoutes: async () => {
+      // their addresses and passwords are settings of the server
+      const isUnknown = server.hasSecondRoute && config.alertWebhook === null && config.alertSmtpUrl === null
+      return isUnknown ? null : tryRoutes(config, called, mailer)
+    },
     isClockSynchronized,
   }
 }

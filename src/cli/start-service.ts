@@ -7,7 +7,7 @@ import { readEventText } from '../events/event-input.ts'
 import { STORE_RULES } from '../deliveries/deliveries.ts'
 import { isLoopback } from '../core/mail-addresses.ts'
 import { describeService, isApi, readMailUrl } from '../core/mail-apis.ts'
-import { isRefusedHost } from '../core/public-addresses.ts'
+import { isRefusedHost, listPrivateHosts } from '../core/public-addresses.ts'
 import { createDependencies, keepSecret } from '../dependencies.ts'
 import { systemClock } from '../core/clock.ts'
 import type { DataLocation } from '../core/data-location.ts'
@@ -158,6 +158,7 @@ const factsOf = (config: Open & { baseUrl: string }): ServerFacts => {
     baseUrl: config.baseUrl,
     trustedProxies: config.trustedProxies,
     mailServer: mail && { name: describeService(mail), host: mail.host, isApi: isApi(mail) },
+    mailPrivateHosts: listPrivateHosts(config.mailPrivateHosts),
     hasSecondRoute: config.alertWebhook !== null || config.alertSmtpUrl !== null,
     backupEveryMs: config.backups?.everyMs ?? null,
     backupFolder: backupFolderOf(config),

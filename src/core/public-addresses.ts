@@ -18,6 +18,12 @@ export function readPrivateHosts(entries: readonly string[]): PrivateHosts | { w
   return { names, ranges }
 }
 
+/** As `readPrivateHosts` takes them. */
+export const listPrivateHosts = ({ names, ranges }: PrivateHosts): string[] => [
+  ...names,
+  ...ranges.map(([network, bits]) => `${network}/${bits}`),
+]
+
 /** Private networks use names without dots: `mail`, `mail_1`. */
 export const isHostName = (text: string): boolean =>
   foldHost(text) !== null || (/^[a-z][a-z0-9._-]{0,252}$/i.test(text) && !ipaddr.isValid(text))

@@ -25,8 +25,8 @@ export type Lookups = {
   /** DNS records of a sender; null: as they were last time */
   checkSender: ((sender: CheckedSender) => Promise<SenderCheck[]>) | null
   checkServer: (app: Pick<AppRow, 'publicId'>, settings: MailSettings, name: string) => Promise<ServerCheck | null>
-  /** the webhook and the second mail server */
-  tryRoutes: () => Promise<Tried[]>
+  /** the webhook and the second mail server; null: only the server has their settings */
+  tryRoutes: () => Promise<Tried[] | null>
   /** asks the system */
   isClockSynchronized: () => Promise<boolean | null>
 }

@@ -80,9 +80,9 @@ export type DoctorFacts = {
   backupFolder: { path: string; fault: FolderFault | null; owner: string } | null
   /** `isShared`: it is the installation's. `check` null: it was not asked for, or its password is unknown */
   mailServers: { name: string; isShared: boolean; check: ServerCheck | null }[]
-  /** null: not tried; the webhook and the second mail server */
   alerts: {
-    routes: Tried[]
+    /** the webhook and the second mail server; null: only the server has their settings */
+    routes: Tried[] | null
     hasSecondRoute: boolean
     /** why nobody gets alert emails; null: somebody does, or there is no mail server at all */
     unsent: 'no_owner' | 'no_sender' | null
@@ -424,6 +424,12 @@ const UNSENT: Readonly<Record<'no_owner' | 'no_sender', [text: string, fix: stri
   ],
 }
 
+const UNKNOWN_ROUTES = unknown(
+  'Alerts',
+  'The server sends alerts to a webhook or through a second mail server, which was not checked.',
+  'To check it, set EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL here as for the server.',
+)
+
 function aboutAlerts(
   { alerts: { routes, hasSecondRoute, unsent, open } }: DoctorFacts,
   isFound: (kind: string) => boolean,
@@ -432,7 +438,7 @@ function aboutAlerts(
     ...open
       .filter(({ kind }) => !isFound(kind))
       .map(({ title, fix, since }) => bad('Alerts', `${title}, since ${formatTimeInZone(since, 'UTC')}.`, fix)),
-    ...routes.map(({ name, problem }) =>
+    ...(routes ?? []).map(({ name, problem }) =>
       problem === null
         ? good('Alerts', `${name} responds.`)
         : bad(
@@ -442,6 +448,7 @@ function aboutAlerts(
           ),
     ),
   ]
+  if (routes === null) found.push(UNKNOWN_ROUTES)
   if (unsent !== null) found.push(bad('Alerts', ...UNSENT[unsent]))
   if (!hasSecondRoute)
     found.push(

@@ -11,6 +11,8 @@ export type ServerFacts = {
   baseUrl: string
   trustedProxies: readonly string[]
   mailServer: { name: string; host: string; isApi: boolean } | null
+  /** private mail servers that apps can use */
+  mailPrivateHosts: readonly string[]
   /** alerts can go by another way than the mail server */
   hasSecondRoute: boolean
   backupEveryMs: number | null

@@ -14,6 +14,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { type Examined, printFindings } from '../../src/cli/examine.ts'
+import { openTestStore } from '../data-folder.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { startMailServer } from '../mail/mail-server.ts'
 import { isOnPostgres } from '../postgres/test-databases.ts'
 import { eventpost, makeFolder, setUp, startServer } from './process.ts'
@@ -27,8 +29,8 @@ beforeAll(async () => {
 })
 afterAll(() => place.remove())
 
-const examine = async (words: string[] = [], env: Record<string, string> = {}) => {
-  const { code, out, err } = await eventpost(['doctor', '--data', data, '--json', ...words], { env })
+const examine = async (words: string[] = [], env: Record<string, string> = {}, folder = data) => {
+  const { code, out, err } = await eventpost(['doctor', '--data', folder, '--json', ...words], { env })
   return { code, err, ...(JSON.parse(out) as Examined) }
 }
 const badOf = ({ findings }: Examined) => findings.filter(({ state }) => state === 'bad').map(({ check }) => check)
@@ -136,5 +138,32 @@ describe('eventpost doctor', () => {
     expect(about(fine)).toMatchObject({ state: 'good', text: `${name} responds.` })
     expect(about(broken)).toMatchObject({ state: 'bad' })
     expect(broken.code).toBe(1)
+  })
+
+  test('in a shell without settings checks private mail servers as the last server did, and says what only that has', async () => {
+    const own = join(place.folder, 'own')
+    const mail = await startMailServer()
+    const name = `127.0.0.1:${mail.port}`
+    await setUp(own)
+    const store = await openTestStore(own, { rules: STORE_RULES })
+    const account = await store.findAccount(null)
+    const [app] = await store.listApps(account?.id ?? '')
+    const by = { accountId: account?.id ?? '', appId: app?.id ?? 0, actor: 'test', at: Date.now() }
+    await store.setMailSettings({ ...by, settings: { smtpUrl: mail.url } })
+    await store.close()
+    const runWith = async (env: Record<string, string>) => {
+      await (await startServer({ data: own, env })).stop()
+      return examine([], {}, own)
+    }
+    const about = ({ findings }: Examined, check: string) => findings.filter((one) => one.check === check)
+    const route = { EVENTPOST_ALERT_SMTP_URL: 'smtps://alerts.example.com' }
+    const allowed = await runWith({ ...route, EVENTPOST_MAIL_PRIVATE_HOSTS: '127.0.0.0/8,mail.internal' })
+    const refused = await runWith(route)
+    await mail.stop()
+    expect(about(allowed, 'Mail server')).toMatchObject([{ state: 'good', text: `${name} responds.` }])
+    expect(about(allowed, 'Alerts')).toMatchObject([{ state: 'unknown', fix: expect.stringContaining('as for the server') }])
+    expect(about(refused, 'Mail server')).toMatchObject([
+      { state: 'bad', fix: expect.stringContaining('EVENTPOST_MAIL_PRIVATE_HOSTS') },
+    ])
   })
 })

@@ -303,6 +303,24 @@ const MISTAKES: [
     'test alert',
   ],
   [
+    'alert routes that only the server knows',
+    { alerts: { ...well.alerts, routes: null } },
+    'Alerts',
+    'unknown',
+    'a webhook or through a second mail server, which was not checked.',
+    'set EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL here as for the server.',
+  ],
+  [
+    "a private address that apps can't use",
+    {
+      mailServers: [{ name: '10.0.0.5:25', isShared: false, check: { is: 'failed', reason: 'eprivate' } }],
+    },
+    'Mail server',
+    'bad',
+    "10.0.0.5:25 can't be used. No public mail server has this name or address.",
+    'restart the server with EVENTPOST_MAIL_PRIVATE_HOSTS.',
+  ],
+  [
     'an open alert',
     {
       alerts: {
