@@ -1,5 +1,6 @@
 /** Runs the doctor beside a server or without one. It changes nothing, except that it removes old copies made before upgrades. */
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { addressOf, type Config } from '../config.ts'
 import { checkSender } from '../accounts/sender-checks.ts'
 import { listPrivateHosts, readPrivateHosts } from '../core/public-addresses.ts'
@@ -53,7 +54,7 @@ function findFolderProblem(folder: string): DataProblem | null {
   try {
     if (!hasDatabase(folder))
       return {
-        text: `There is no database in ${folder}.`,
+        text: `There is no database in ${resolve(folder)}.`,
         fix: 'Run eventpost serve, or set --data to the folder of the database.',
       }
     const db = openForReading(folder)

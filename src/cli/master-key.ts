@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { readMasterKey, readSecret, UsageError } from '../config.ts'
 import type { DataLocation } from '../core/data-location.ts'
 import { lockFolder } from '../store/engine/folder-lock.ts'
@@ -65,7 +66,7 @@ async function readCurrent(given: Given, env: Environment): Promise<{ location: 
 async function changeAlone(location: DataLocation, from: string, to: string | null): Promise<number> {
   if (!('folder' in location)) return await changeMasterKeyIn(location, from, to)
   const { folder: data } = location
-  if (!hasDatabase(data)) throw new CommandRefused(`There is no database in ${data}.`)
+  if (!hasDatabase(data)) throw new CommandRefused(`There is no database in ${resolve(data)}.`)
   const lock = lockFolder(data)
   try {
     return await changeMasterKey(data, createSealer(from), createSealer(to))

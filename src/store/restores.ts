@@ -4,7 +4,7 @@ import { realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { createAlertReads, createAlertWrites } from './alerts.ts'
 import { createAudit, writeMessageSubject } from './audit.ts'
-import { restoreBackup } from './engine/backup-files.ts'
+import { refuseForeign, restoreBackup } from './engine/backup-files.ts'
 import { databasePath, hasDatabase } from './engine/database.ts'
 import { StoreError } from './engine/errors.ts'
 import { isFolderServed, lockFolder } from './engine/folder-lock.ts'
@@ -34,6 +34,7 @@ export async function restoreDatabase(
 ): Promise<Restored> {
   // the log is beside the file itself
   const file = followLinks(given)
+  refuseForeign(file)
   for (const path of [given, file]) refuseServed(path)
   const lock = lockFolder(folder)
   try {

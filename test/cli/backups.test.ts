@@ -1,6 +1,6 @@
 /** Backups as a user makes them: beside a running server under load, and restored elsewhere. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { openForReading, openUnchanged } from '../../src/store/engine/database.ts'
 import { startLoad } from '../faults/load.ts'
 import { call, eventpost, eventpostJson, makeFolder, setUp, startServer } from './process.ts'
@@ -89,6 +89,12 @@ test('a restore says what it did and what is next, and refuses a folder in use',
   const missing = await eventpost(['restore', `${folder}/none.db`, '--data', `${folder}/new`])
   expect([missing.code, missing.err]).toEqual([1, `eventpost: There is no file ${folder}/none.db.\n`])
   expect(existsSync(`${folder}/new`)).toBe(false)
+  writeFileSync(`${folder}/cut.db`, readFileSync(file).subarray(0, -8_192))
+  const damaged = await eventpost(['restore', `${folder}/cut.db`, '--data', `${folder}/new`])
+  expect([damaged.code, damaged.err]).toEqual([
+    1,
+    expect.stringMatching(/cut\.db is damaged.*\. Restore another backup\.\n$/),
+  ])
   // downloads: of a killed restore, of a running one, and of another folder
   const ended = Bun.spawnSync(['true']).pid
   const downloads = [`new.${ended}.download`, `new.${process.pid}.download`, `new.x.${ended}.download`]

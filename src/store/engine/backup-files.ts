@@ -282,8 +282,14 @@ function toBackupError(error: unknown, { source, target }: { source: string; tar
   return error
 }
 
+/** Of a backup that is to be restored. */
+const adviseAnother = (error: unknown): unknown =>
+  error instanceof StoreError && error.code === 'corrupt'
+    ? new StoreError('corrupt', `${error.message} Restore another backup.`)
+    : error
+
 /** Reads the header only. @throws StoreError `foreign_file` */
-function refuseForeign(file: string): void {
+export function refuseForeign(file: string): void {
   const header = Buffer.alloc(HEADER_BYTES)
   const opened = openToRestore(file)
   try {
@@ -307,7 +313,7 @@ function openToRestore(file: string): number {
 }
 
 /**
- * Restores into a folder without a database. Everything is prepared in a folder beside it: `prepare` gets that folder,
+ * Restores a backup of Eventpost into a folder without a database. Everything is prepared in a folder beside it: `prepare` gets that folder,
  * with a checked copy, and leaves what becomes the database.
  * @throws StoreError with the reason and the remedy; nothing is changed then
  */
@@ -316,7 +322,6 @@ export async function restoreBackup<T>(
   folder: string,
   prepare: (folder: string) => Promise<T>,
 ): Promise<T> {
-  refuseForeign(file)
   refuseOccupied(folder)
   for (const name of readdirSync(folder)) {
     if (name.startsWith(RESTORING)) rmSync(join(folder, name), { recursive: true })
@@ -336,7 +341,7 @@ export async function restoreBackup<T>(
     publish(draft, databasePath(folder))
     return prepared
   } catch (error) {
-    throw toBackupError(error, { source: file, target: databasePath(folder) })
+    throw adviseAnother(toBackupError(error, { source: file, target: databasePath(folder) }))
   } finally {
     rmSync(drafts, { recursive: true, force: true })
   }
@@ -359,7 +364,7 @@ function refuseOccupied(folder: string): void {
   const what = isLogLeft && !hasDatabase(folder) ? `a write-ahead log (${logPath(folder)})` : 'a database'
   throw new StoreError(
     'file_exists',
-    `${folder} already has ${what}. Restore into another folder with --data, or stop the server and move ${path}, ${path}-wal and ${path}-shm away first.`,
+    `${resolve(folder)} already has ${what}. Restore into another folder with --data, or stop the server and move ${path}, ${path}-wal and ${path}-shm away first.`,
   )
 }
 

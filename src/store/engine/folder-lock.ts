@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { diskFull, isOutOfRoom, StoreError } from './errors.ts'
 import { ensureFolder, removeEmpty, requireAccess } from './folder.ts'
 
@@ -60,7 +60,8 @@ const codeOf = (error: unknown): string => (error instanceof Error && 'code' in 
 const isBusy = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUSY')
 
 function lockFault(lockFile: string, error: unknown): StoreError {
-  const folder = dirname(lockFile)
+  // the name of a relative one, such as data, would read as a word
+  const folder = resolve(dirname(lockFile))
   if (isBusy(error))
     return new StoreError(
       'folder_in_use',

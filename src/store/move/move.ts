@@ -88,7 +88,7 @@ const dataVersion = (db: Database): number =>
   db.query<{ data_version: number }, []>('PRAGMA data_version').get()?.data_version ?? 0
 
 const missing = (folder: string): StoreError =>
-  new StoreError('missing', `There is no database in ${folder}. Set --data to the folder of the database.`)
+  new StoreError('missing', `There is no database in ${resolve(folder)}. Set --data to the folder of the database.`)
 
 async function refuseUnfit(server: Server, location: PostgresLocation): Promise<void> {
   const fault = findServerFault(await readServerFacts(runOn(server)), location)
@@ -142,7 +142,7 @@ const release = (lock: FolderLock, isBegun: boolean): void => (isBegun ? lock.re
 /** Into a folder without a database. @throws StoreError; Stopped */
 export async function moveToFolder({ folder, server: location, at, ...copying }: Moving): Promise<Copied> {
   if (hasDatabaseFile(folder))
-    throw new StoreError('file_exists', `${folder} already has a database. Choose an empty folder with --to.`)
+    throw new StoreError('file_exists', `${resolve(folder)} already has a database. Choose an empty folder with --to.`)
   const server = await connectForMove(location, 2)
   const lock = lockFolder(folder)
   const wasBegun = hasDraft(folder)

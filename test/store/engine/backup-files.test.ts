@@ -229,6 +229,13 @@ describe('a restore', () => {
     expect(existsSync(target)).toBe(false)
   })
 
+  test('looks for the file before it looks whether a server uses the folder', async () => {
+    const lock = lockFolder(folder)
+    target = folder
+    expect(await codeOf(restore(`${folder}/none.db`))).toBe('missing')
+    lock.release()
+  })
+
   test('refuses a folder with a database or what is left of one', async () => {
     await restore()
     const before = readFileSync(databasePath(target))

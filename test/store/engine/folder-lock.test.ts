@@ -2,7 +2,7 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { isFolderServed, lockFolder } from '../../../src/store/engine/folder-lock.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { openStore } from '../../../src/store/store.ts'
@@ -52,6 +52,12 @@ describe('lockFolder', () => {
     const fourth = await attempt()
     expect(fourth.said).toBe('locked')
     fourth.child.kill()
+  })
+
+  test('names the whole path of a folder in use', () => {
+    const lock = lockFolder(folder)
+    expect(() => lockFolder(relative(process.cwd(), folder))).toThrow(`server is using ${folder}. Stop it`)
+    lock.release()
   })
 
   test('is not kept from a server by commands that look whether one runs', async () => {
