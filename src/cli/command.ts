@@ -342,8 +342,15 @@ function parse(command: Command, words: string[]) {
     return parseArgs({ args: joinNumbers(words), options, allowPositionals: command.words !== undefined, tokens: true })
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split(/\.\s/)[0] ?? '') : ''
-    throw new UsageError(`${reason}. Run eventpost ${command.name} --help.`)
+    throw new UsageError(`${reason}.${suggestOption(command, reason)} Run eventpost ${command.name} --help.`)
   }
+}
+
+function suggestOption({ options }: Command, reason: string): string {
+  const [, unknown] = /^Unknown option '(--[^']+)'/.exec(reason) ?? []
+  const names = Object.keys(options).map((name) => `--${name}`)
+  const near = unknown === undefined ? undefined : findNearest(unknown, names)
+  return near === undefined ? '' : ` Did you mean ${near}?`
 }
 
 /** A negative number is the value of the option before it, not an option. */

@@ -1,6 +1,6 @@
 /** Backups as a user makes them: beside a running server under load, and restored elsewhere. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { openForReading, openUnchanged } from '../../src/store/engine/database.ts'
 import { startLoad } from '../faults/load.ts'
 import { call, eventpost, eventpostJson, makeFolder, setUp, startServer } from './process.ts'
@@ -95,6 +95,7 @@ test('a restore says what it did and what is next, and refuses a folder in use',
     1,
     expect.stringMatching(/cut\.db is damaged.*\. Restore another backup\.\n$/),
   ])
+  rmSync(`${folder}/cut.db`)
   // downloads: of a killed restore, of a running one, and of another folder
   const ended = Bun.spawnSync(['true']).pid
   const downloads = [`new.${ended}.download`, `new.${process.pid}.download`, `new.x.${ended}.download`]
