@@ -35,7 +35,7 @@ const readDraft = createArguments({ schema: DRAFT, clean: cleanDraft, rules: () 
 export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
   title: 'Save a message',
-  description: 'Adds or replaces a message, even live. Format: get_docs.',
+  description: 'Adds or replaces a message, even a live one. Format: get_docs.',
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: DRAFT,
