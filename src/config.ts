@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isProxyRange } from './core/addresses.ts'
 import { BACKUP_PLACE_MESSAGE, type BackupPlace, readBackupPlace, type S3Access } from './core/backup-places.ts'
 import { HOUR_MS } from './core/clock.ts'
-import { formatLimit } from './core/count.ts'
+import { formatLimit, readWholeNumber } from './core/count.ts'
 import { readMailbox } from './core/mail-addresses.ts'
 import { MAIL_URL_MESSAGE, readMailUrl } from './core/mail-apis.ts'
 import type { PostgresLocation } from './core/data-location.ts'
@@ -401,7 +401,7 @@ function readCheckpoints({ text, name }: Given): boolean {
 }
 
 function readCount({ text, name }: Given, most: number, least = 1): number {
-  const count = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN
+  const count = readWholeNumber(text)
   if (count >= least && count <= most) return count
   throw new UsageError(`${name} takes a number from ${least} to ${formatLimit(most)}.`)
 }

@@ -58,6 +58,11 @@ describe('readConfig', () => {
     })
   })
 
+  test('numbers are taken as the messages write them', () => {
+    const { backups } = readConfig({}, { EVENTPOST_BACKUP_TO: '/b', EVENTPOST_BACKUP_KEEP: '1,000' })
+    expect(backups?.keep).toBe(1_000)
+  })
+
   test.each([
     [{ EVENTPOST_BACKUP_TO: 's3://B' }, 'EVENTPOST_BACKUP_TO takes a folder'],
     [{ EVENTPOST_BACKUP_TO: 'https://b/c' }, 'EVENTPOST_BACKUP_TO takes a folder'],

@@ -1,6 +1,6 @@
 /** How long an app keeps events, page views, captured emails, its request log and responses for Idempotency-Keys. */
 import { DAY_MS } from '../core/clock.ts'
-import { formatLimit } from '../core/count.ts'
+import { formatLimit, readWholeNumber } from '../core/count.ts'
 import { formatDate } from '../core/format-time.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { upperFirst } from '../core/text.ts'
@@ -76,7 +76,7 @@ function readDays(field: keyof Retention, text: RetentionText, errors: FieldErro
   const typed = text[field].trim()
   if (typed === '') return null
   const { least, most, ifEmpty } = DAYS[field]
-  const days = /^\d{1,5}$/.test(typed) ? Number(typed) : 0
+  const days = readWholeNumber(typed)
   if (days >= least && days <= most) return days
   errors.push({
     field,

@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts'
 import type { MailSettings, SendWindow } from '../store/message-types.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { readEmail } from '../core/email.ts'
-import { formatLimit } from '../core/count.ts'
+import { formatLimit, readWholeNumber } from '../core/count.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { cleanText } from '../core/visible-text.ts'
 
@@ -178,8 +178,8 @@ function readColour(read: Read<FromText>): string | null {
 function readWhole(read: Read<LimitsText>, field: Exclude<keyof LimitsText, 'days'>, most: number): number | null {
   const text = read.text[field].trim()
   if (text === '') return null
-  const value = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  return value >= 1 && value <= most ? value : fault(read, field, `Enter a whole number from 1 to ${most}.`)
+  const value = readWholeNumber(text)
+  return value >= 1 && value <= most ? value : fault(read, field, `Enter a whole number from 1 to ${formatLimit(most)}.`)
 }
 
 function readPercent(read: Read<BrakeText>, field: keyof BrakeText): number | null {

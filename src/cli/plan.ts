@@ -1,7 +1,7 @@
 import { UsageError } from '../config.ts'
 import type { Plan } from '../accounts/accounts.ts'
 import { effectivePlan, LIFTED_RATE } from '../accounts/plans.ts'
-import { formatLimit } from '../core/count.ts'
+import { formatLimit, readWholeNumber } from '../core/count.ts'
 import type { Store } from '../store/store.ts'
 import {
   ACCOUNT,
@@ -27,7 +27,7 @@ const MOST = LIFTED_RATE - 1
 const rate = (meaning: string): Options[string] => ({
   type: 'string',
   value: 'NUMBER',
-  meaning: `${meaning}: 1 to ${formatLimit(MOST)}, default or unlimited.`,
+  meaning: `${meaning}: 1 to ${formatLimit(MOST)}, or \`default\` or \`unlimited\`.`,
 })
 
 type Words = Record<string, number | null>
@@ -39,10 +39,13 @@ const RATE_WORDS: Words = { default: null, unlimited: LIFTED_RATE }
 function readCount(option: string, text: string, words: Words, least: 0 | 1): number | null {
   const meant = Object.hasOwn(words, text) ? words[text] : undefined
   if (meant !== undefined) return meant
-  const count = /^\d+$/.test(text) ? Number(text) : Number.NaN
+  const count = readWholeNumber(text)
   if (!(count >= least && count <= MOST)) {
+    const listed = Object.keys(words)
+      .map((word) => `\`${word}\``)
+      .join(' or ')
     throw new UsageError(
-      `--${option} takes a number from ${least} to ${formatLimit(MOST)}, ${Object.keys(words).join(' or ')}.`,
+      `--${option} takes a number from ${least} to ${formatLimit(MOST)}, or ${listed}.`,
     )
   }
   return count
@@ -88,7 +91,7 @@ export const planSet: Command = {
     'new-people-per-month': {
       type: 'string',
       value: 'NUMBER',
-      meaning: `New people per calendar month: 0 to ${formatLimit(MOST)}, or unlimited (the default).`,
+      meaning: `New people per calendar month: 0 to ${formatLimit(MOST)}, or \`unlimited\` (the default).`,
     },
     'events-per-hour': rate('Events per hour, per key'),
     'adds-per-hour': rate('Calls to add people per hour, per key'),

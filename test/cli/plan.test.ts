@@ -76,6 +76,9 @@ describe('plan set', () => {
     ]
     const changed = { addsPerHour: 5, updatesPerHour: 7, mcpCallsPerMinute: 9, snippetLimits: false }
     expect(await set(...words)).toEqual({ accountId, ...DEFAULTS, ...changed })
+    // as the help writes it
+    const most = { ...DEFAULTS, ...changed, addsPerHour: 999_999_999 }
+    expect(await set('--adds-per-hour', '999,999,999')).toEqual({ accountId, ...most })
     expect(await set('--adds-per-hour', 'default')).toEqual({ accountId, ...DEFAULTS, ...changed, addsPerHour: 600 })
     const lift = ['--events-per-hour', 'unlimited', '--mcp-calls-per-minute', 'unlimited']
     const lifted = { eventsPerHour: null, mcpCallsPerMinute: null }

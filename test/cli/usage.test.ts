@@ -190,7 +190,7 @@ const WRONG: [words: string[], says: string][] = [
   [['plan', 'set', '--events-per-hour', '-1'], '--events-per-hour takes a number from 1 to'],
   [
     ['plan', 'set', '--events-per-hour', '1000000000'],
-    '--events-per-hour takes a number from 1 to 999,999,999, default or unlimited',
+    '--events-per-hour takes a number from 1 to 999,999,999, or `default` or `unlimited`.',
   ],
   [['plan', 'set', '--events-per-hour', 'toString'], '--events-per-hour takes a number'],
   [['plan', 'set', '--mcp-calls-per-minute', '0'], '--mcp-calls-per-minute takes a number from 1 to'],

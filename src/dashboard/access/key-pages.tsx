@@ -29,7 +29,7 @@ export const SCOPES = [
   {
     value: 'manage',
     label: 'Manage',
-    hint: 'Everything in Standard. Also changes messages and sends failed emails again.',
+    hint: 'Everything in Standard. Also changes messages and sends test emails. Over HTTP, also sends failed emails again.',
   },
 ]
 
