@@ -21,6 +21,7 @@ import { readMessageSubject } from '../store/audit.ts'
 import { MESSAGE_STATUSES, type MessageStatus } from '../store/message-types.ts'
 import type { SavedMessages } from '../store/messages.ts'
 import type { Idempotency, Refused } from '../store/types.ts'
+import { nameChoices } from './message-input.ts'
 import { MessageSchema } from './message-schema.ts'
 import {
   isLiveToken,
@@ -183,15 +184,18 @@ async function refuseChanged(
   })
 }
 
-/** Fields are named by their path in what was sent. */
+/** Fields are named by their path in what was sent, and values as they are sent. */
 function withinMessage(refused: Refusal): Refusal {
   const name = (field: string): string =>
     field === MOVE_WAITING ? field : field === '' ? 'message' : `message.${field}`
-  const { field, errors, ...rest } = refused
+  const { field, message, errors, ...rest } = refused
   return {
     ...rest,
+    ...(message === undefined ? {} : { message: nameChoices(message) }),
     ...(field === undefined ? {} : { field: name(field) }),
-    ...(errors === undefined ? {} : { errors: errors.map((error) => ({ ...error, field: name(error.field) })) }),
+    ...(errors === undefined ? {} : {
+          errors: errors.map((error) => ({ ...error, field: name(error.field), message: nameChoices(error.message) })),
+        }),
   }
 }
 

@@ -5,7 +5,7 @@ import type { AppRow, Refused } from '../store/types.ts'
 import type { StoppedEmails } from '../core/hand-overs.ts'
 import { type CheckContext, checkLive } from './message-checks.ts'
 import { warnOfUntried } from './tried.ts'
-import { type ReadMessage, readMessage } from './message-input.ts'
+import { nameChoices, type ReadMessage, readMessage } from './message-input.ts'
 import { findTopicFaults } from './topics.ts'
 import type { MessageInput } from './message-schema.ts'
 import { linkDrafts } from './sequences.ts'
@@ -102,7 +102,11 @@ function readFile(file: unknown): { input: ReadMessage[] } | { errors: FieldErro
 }
 
 const atPlace = (index: number, errors: FieldError[]): FieldError[] =>
-  errors.map((error) => ({ ...error, field: `[${index}]${error.field === '' ? '' : `.${error.field}`}` }))
+  errors.map(({ field, message, ...rest }) => ({
+    ...rest,
+    field: `[${index}]${field === '' ? '' : `.${field}`}`,
+    message: nameChoices(message),
+  }))
 
 /** Checks the sender address of all messages, and everything else only of those that will be live. */
 async function checkAll(context: CheckContext, messages: ReadMessage[], changes: ImportedMessage[]) {

@@ -101,6 +101,14 @@ function checkSent({ wait, onlyIf = [], again, mail }: MessageContent): FieldErr
   ]
 }
 
+const EACH_TIME =
+  'Only messages triggered by another message, a date or inactivity can be sent each time. Choose another frequency.'
+const FREQUENCIES = '`once` with "person", `once` with "property" if an event triggers the message, or `everyHours`'
+
+/** The editor lists what can be chosen. Files and calls don't. */
+export const nameChoices = (message: string): string =>
+  message === EACH_TIME ? EACH_TIME.replace(/\.$/, `: ${FREQUENCIES}.`) : message
+
 function checkTriggered(content: MessageContent): FieldError[] {
   const { trigger, onlyIf = [], again } = content
   const conditions = [...checkConditions('event' in trigger ? (trigger.where ?? []) : []), ...checkFieldRules(onlyIf)]
@@ -112,9 +120,7 @@ function checkTriggered(content: MessageContent): FieldError[] {
     errors.push(fault('again.collect.minutes', message))
   }
   if (again && 'once' in again && again.once === 'trigger' && !isRepeated(trigger)) {
-    const message =
-      'Only messages triggered by another message, a date or inactivity can be sent each time. Choose another frequency.'
-    errors.push(fault('again.once', message))
+    errors.push(fault('again.once', EACH_TIME))
   }
   return errors
 }

@@ -132,6 +132,12 @@ describe('a live message', () => {
     await goLive(messageId)
     const answer = await edit(messageId, { mail: { subject: '{{ broken', body: 'B' } })
     expect([codeOf(answer), answer.body.field]).toEqual(['400 invalid_field', 'message.mail.subject'])
+    const often = await edit(messageId, { again: { once: 'trigger' } })
+    expect([codeOf(often), often.body.field, often.body.message]).toEqual([
+      '400 invalid_field',
+      'message.again.once',
+      expect.stringMatching(/Choose another frequency: .*"person".*"property".*`everyHours`\.$/),
+    ])
     const moved = await edit(messageId, { trigger: { event: 'another' } }, { moveWaiting: true })
     expect([codeOf(moved), moved.body.field]).toEqual(['400 invalid_field', 'moveWaiting'])
     expect((await get(`/${messageId}`)).body).toMatchObject({ status: 'live', version: 1 })

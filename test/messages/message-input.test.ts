@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
-import { readMessage } from '../../src/messages/message-input.ts'
+import { nameChoices, readMessage } from '../../src/messages/message-input.ts'
 
 const MAIL = { subject: 'Ready', body: 'Hello' }
 const BASE = { name: 'A', trigger: { event: 'results_ready' }, mail: MAIL }
@@ -168,6 +168,14 @@ describe('is refused with the path of the field', () => {
       ['name invalid', 'wait.minutes invalid', 'mail.subject missing', 'mail.body missing'],
     ],
   ])('%s', (_, value, fields) => expect(fieldsOf(value)).toEqual(fields))
+
+  test('how often, plainly in the editor, and with its values in files and calls', () => {
+    const reading = readMessage({ ...BASE, again: { once: 'trigger' } })
+    const [error] = 'errors' in reading ? reading.errors : []
+    expect([error?.field, error?.message]).toEqual(['again.once', expect.stringMatching(/Choose another frequency\.$/)])
+    expect(nameChoices(error?.message ?? '')).toMatch(/Choose another frequency: .*"person".*`everyHours`\.$/)
+    expect(nameChoices('Enter one email address.')).toBe('Enter one email address.')
+  })
 
   test('errors do not echo input and are limited', () => {
     const value = {
