@@ -289,7 +289,7 @@ export const PersonExport = Type.Object(
         eventsUntil: timeOrNull('Events that arrived up to this time were deleted.'),
         pageViewsUntil: timeOrNull('Page views that arrived up to this time were deleted.'),
       },
-      { description: 'What was deleted because of its age. A time is null if nothing was.' },
+      { description: 'What was deleted because of its age. A time is null if nothing of that kind was deleted.' },
     ),
     events: Type.Array(EventRecord, { description: 'Events, page views and actions, newest first.' }),
   },

@@ -97,6 +97,9 @@ export function compareAmounts(value: unknown, to: unknown): number {
   return date === undefined ? toNumber(value) - toNumber(to) : (readDate(value, ZONE) ?? Number.NaN) - date
 }
 
+/** Else it is a number. */
+export const isDateAmount = (to: unknown): boolean => toDate(to) !== undefined
+
 const toDate = (to: unknown): number | undefined =>
   typeof to === 'string' && DATE.test(to.trim()) ? readDate(to, ZONE) : undefined
 

@@ -12,7 +12,7 @@ import type {
   Wait,
 } from '../store/message-types.ts'
 import type { ContactStatus } from '../store/types.ts'
-import { groupAlternatives } from './conditions.ts'
+import { groupAlternatives, isDateAmount } from './conditions.ts'
 
 const MINUTES: [unit: string, minutes: number][] = [
   ['day', 1_440],
@@ -41,8 +41,13 @@ export const COMPARISON_LABELS = {
 
 const quote = (value: string | number | boolean): string => (typeof value === 'string' ? `“${value}”` : String(value))
 
+const labelOf = (is: Compared['is'], to: Compared['to']): string => {
+  if (is === 'above' && isDateAmount(to)) return 'is after'
+  return is === 'below' && isDateAmount(to) ? 'is before' : COMPARISON_LABELS[is]
+}
+
 const describeCompared = (name: string, { is, to }: Compared): string =>
-  `${name} ${COMPARISON_LABELS[is]}${to === undefined ? '' : ` ${[to].flat().map(quote).join(', ')}`}`
+  `${name} ${labelOf(is, to)}${to === undefined ? '' : ` ${[to].flat().map(quote).join(', ')}`}`
 
 /** Joined by `or`. */
 const describeAlternatives = (group: readonly (Compared & { name: string })[]): string =>
@@ -351,9 +356,9 @@ export function describeCondition({ is, to = '' }: Compared): string {
     case 'startsWith':
       return `something that starts with ${value}`
     case 'above':
-      return `a value above ${value}`
+      return isDateAmount(to) ? `a date after ${value}` : `a value above ${value}`
     case 'below':
-      return `a value below ${value}`
+      return isDateAmount(to) ? `a date before ${value}` : `a value below ${value}`
     case 'present':
       return 'any value'
     case 'absent':

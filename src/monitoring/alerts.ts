@@ -82,14 +82,14 @@ const nameApps = (apps: readonly App[]): string => new Intl.ListFormat('en').for
 
 /** Then Eventpost gives up on them. */
 const WAITING = `wait for up to ${GIVE_UP_HOURS} hours by default`
-const WAIT = `Emails ${WAITING}.`
+export const EMAILS_WAIT = `Emails ${WAITING}.`
 
 type OutageText = { title: (name: string) => string; what: string; fix: string }
 
 const OUTAGES: Record<MailOutage['how'], OutageText> = {
   silent: {
     title: (name) => `The mail server ${name} accepts no emails`,
-    what: `It accepts connections, but stops responding while an email is sent. ${WAIT}`,
+    what: `It accepts connections, but stops responding while an email is sent. ${EMAILS_WAIT}`,
     fix: "Check the mail server's log, or restart it. Sending then resumes automatically.",
   },
   unconfirmed: {
@@ -99,7 +99,7 @@ const OUTAGES: Record<MailOutage['how'], OutageText> = {
   },
   refused: {
     title: (name) => `The mail server ${name} refuses all emails for now`,
-    what: `It asks Eventpost to send every email again later. ${WAIT}`,
+    what: `It asks Eventpost to send every email again later. ${EMAILS_WAIT}`,
     fix: "Check the mail server's log: it may be overloaded, out of disk space, or waiting for another service. Sending then resumes automatically.",
   },
 }
@@ -132,7 +132,7 @@ function aboutServer(server: ServerFacts): Condition[] {
       {
         ...base,
         title: `The mail server ${name} can't be reached`,
-        detail: `${reason} ${WAIT}${describeWaiting(waiting)}`,
+        detail: `${reason} ${EMAILS_WAIT}${describeWaiting(waiting)}`,
         fix: 'Start the mail server, or check its address and the network. Sending then resumes automatically.',
       },
     ]

@@ -151,7 +151,7 @@ describe('describes a rule', () => {
       onlyIf: [rule],
     })
     expect(found.rules[0]?.sentence).toBe(
-      'Ada had 2026-01-01 in the field trialEndsAt, but this message requires a value above 2026-12-31.',
+      'Ada had 2026-01-01 in the field trialEndsAt, but this message requires a date after 2026-12-31.',
     )
   })
 

@@ -40,6 +40,21 @@ test.each<[Omit<MessageContent, 'mail'>, string[]]>([
       'Each person gets it once.',
     ],
   ],
+  [
+    {
+      trigger: {
+        ...event,
+        where: [
+          { property: 'from', is: 'above', to: '2026-03-01' },
+          { property: 'until', is: 'below', to: '2026-12-31' },
+        ],
+      },
+    },
+    [
+      'The email is due as soon as results_ready arrives and from is after “2026-03-01” and until is before “2026-12-31”.',
+      'Each person gets it once.',
+    ],
+  ],
   [{ trigger: { api: 'send' } }, ['The email is due as soon as your server requests it.']],
   [
     { trigger: { page: '/docs/*' }, wait: { until: '09:00' }, again: { everyHours: 1 } },

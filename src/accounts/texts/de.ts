@@ -43,7 +43,7 @@ export const de: BuiltIn = {
       'Vor weniger als einer Stunde wurde ein Link an {email} gesendet. Sehen Sie im Spam-Ordner nach, oder versuchen Sie es in einer Stunde noch einmal.',
     noLinkLead: '{app} sendet keine neuen Links. Wenden Sie sich an {app}.',
     refusingTitle: 'Es gibt nichts zu bestätigen',
-    refusingLead: '{app} sendet diese E-Mails nicht an {email}.',
+    refusingLead: 'Die E-Mails, für die dieser Link war, gehen nicht an {email}.',
     failedTitle: 'Das hat nicht funktioniert',
     failedLead: 'Es wurde nichts gespeichert. Versuchen Sie es in einer Minute noch einmal.',
     retryButton: 'Noch einmal versuchen',

@@ -61,7 +61,7 @@ export const CONFIRM = {
   tooEarlyLead: 'A link was sent to {email} less than an hour ago. Check your spam folder, or try again in an hour.',
   noLinkLead: "{app} doesn't send new links. Ask {app} for help.",
   refusingTitle: 'There is nothing to confirm',
-  refusingLead: "{app} doesn't send these emails to {email}.",
+  refusingLead: "{email} doesn't get the emails that this link was for.",
 } as const
 
 /** The email of double opt-in. */

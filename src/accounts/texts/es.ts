@@ -43,7 +43,7 @@ export const es: BuiltIn = {
       'Hace menos de una hora se envió un enlace a {email}. Revise la carpeta de correo no deseado o inténtelo de nuevo dentro de una hora.',
     noLinkLead: '{app} no envía enlaces nuevos. Pida ayuda a {app}.',
     refusingTitle: 'No hay nada que confirmar',
-    refusingLead: '{app} no envía estos correos a {email}.',
+    refusingLead: '{email} no recibe los correos para los que era este enlace.',
     failedTitle: 'No se pudo completar la operación',
     failedLead: 'No se guardó nada. Inténtelo de nuevo dentro de un minuto.',
     retryButton: 'Intentar de nuevo',

@@ -43,7 +43,7 @@ export const fr: BuiltIn = {
       'Un lien a été envoyé à {email} il y a moins d’une heure. Vérifiez votre dossier de courrier indésirable ou réessayez dans une heure.',
     noLinkLead: '{app} n’envoie pas de nouveaux liens. Demandez de l’aide à {app}.',
     refusingTitle: 'Il n’y a rien à confirmer',
-    refusingLead: '{app} n’envoie pas ces e-mails à {email}.',
+    refusingLead: '{email} ne reçoit pas les e-mails pour lesquels ce lien était prévu.',
     failedTitle: 'L’opération a échoué',
     failedLead: 'Rien n’a été enregistré. Réessayez dans une minute.',
     retryButton: 'Réessayer',

@@ -43,7 +43,7 @@ export const it: BuiltIn = {
       'Meno di un’ora fa è stato inviato un link a {email}. Controlli la cartella della posta indesiderata oppure riprovi tra un’ora.',
     noLinkLead: '{app} non invia nuovi link. Chieda assistenza a {app}.',
     refusingTitle: 'Non c’è nulla da confermare',
-    refusingLead: '{app} non invia queste email a {email}.',
+    refusingLead: '{email} non riceve le email a cui si riferiva questo link.',
     failedTitle: 'L’operazione non è riuscita',
     failedLead: 'Nulla è stato salvato. Riprovi tra un minuto.',
     retryButton: 'Riprova',

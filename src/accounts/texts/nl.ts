@@ -43,7 +43,7 @@ export const nl: BuiltIn = {
       'Minder dan een uur geleden is een link naar {email} gestuurd. Kijk in uw spammap of probeer het over een uur opnieuw.',
     noLinkLead: '{app} stuurt geen nieuwe links. Vraag {app} om hulp.',
     refusingTitle: 'Er valt niets te bevestigen',
-    refusingLead: '{app} stuurt deze e-mails niet naar {email}.',
+    refusingLead: 'De e-mails waarvoor deze link was, gaan niet naar {email}.',
     failedTitle: 'Dit is niet gelukt',
     failedLead: 'Er is niets opgeslagen. Probeer het over een minuut opnieuw.',
     retryButton: 'Opnieuw proberen',

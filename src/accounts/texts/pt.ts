@@ -43,7 +43,7 @@ export const pt: BuiltIn = {
       'Há menos de uma hora foi enviado um link para {email}. Verifique a pasta de spam ou tente novamente dentro de uma hora.',
     noLinkLead: '{app} não envia novos links. Peça ajuda a {app}.',
     refusingTitle: 'Não há nada a confirmar',
-    refusingLead: '{app} não envia estes e-mails para {email}.',
+    refusingLead: '{email} não recebe os e-mails a que este link se referia.',
     failedTitle: 'Não foi possível concluir',
     failedLead: 'Nenhuma alteração foi feita. Tente novamente dentro de um minuto.',
     retryButton: 'Tentar novamente',

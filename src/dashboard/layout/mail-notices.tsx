@@ -5,6 +5,7 @@ import { describeBrakeCause } from '../../deliveries/brake.ts'
 import { describeReason } from '../../deliveries/describe-reason.ts'
 import { describeLostUrl } from '../../people/unsubscribe.ts'
 import type { Brake } from '../../store/brake-rules.ts'
+import { EMAILS_WAIT } from '../../monitoring/alerts.ts'
 import { describeStuck, IS_PROBLEM, type MailState } from '../../monitoring/mail-state.ts'
 import { pathOf, type SenderPage } from './frame.tsx'
 import { Notice, type NoticeKind } from '../ui/notice.tsx'
@@ -134,8 +135,7 @@ const Paused = ({ server, isOwn, reason, until }: NonNullable<MailState['pause']
         Sending through <code>{server}</code> is paused
       </>
     )}{' '}
-    until <ExactTime at={until} />. {describeReason(reason, '', 'deferred')}{' '}
-    {isOwn ? 'None are lost.' : 'Emails wait, and none are lost.'}
+    until <ExactTime at={until} />. {describeReason(reason, '', 'deferred')} {EMAILS_WAIT}
   </Notice>
 )
 
