@@ -77,7 +77,8 @@ function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'open
       }))
   const pages = docs.flatMap((group) => group.pages)
   let found: ReturnType<typeof createSearch> | null = null
-  const search = (query: string): Found[] => (found ??= createSearch(pages.flatMap(listSections)))(query)
+  const search = (query: string): Found[] =>
+    query.trim() === '' ? [] : (found ??= createSearch(pages.flatMap(listSections)))(query)
   return { docs, pages, render, search, answerLlms: createPackedAnswer(() => writeLlms(docs, baseUrl)) }
 }
 
