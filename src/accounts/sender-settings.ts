@@ -179,7 +179,9 @@ function readWhole(read: Read<LimitsText>, field: Exclude<keyof LimitsText, 'day
   const text = read.text[field].trim()
   if (text === '') return null
   const value = readWholeNumber(text)
-  return value >= 1 && value <= most ? value : fault(read, field, `Enter a whole number from 1 to ${formatLimit(most)}.`)
+  return value >= 1 && value <= most
+    ? value
+    : fault(read, field, `Enter a whole number from 1 to ${formatLimit(most)}.`)
 }
 
 function readPercent(read: Read<BrakeText>, field: keyof BrakeText): number | null {

@@ -40,7 +40,10 @@ export const backup: Command = {
     const folder = requireFolder(given, env, USE_POSTGRES)
     warnOfUnknownSettings(env)
     if (!hasDatabase(folder)) {
-      throw new StoreError('missing', `There is no database in ${resolve(folder)}. Set --data to the folder of the database.`)
+      throw new StoreError(
+        'missing',
+        `There is no database in ${resolve(folder)}. Set --data to the folder of the database.`,
+      )
     }
     const startedAt = Date.now()
     const bytes = await writeBackup({ folder, descriptor: openSource(folder) }, file, () => yieldToServer('little'))

@@ -44,9 +44,7 @@ function readCount(option: string, text: string, words: Words, least: 0 | 1): nu
     const listed = Object.keys(words)
       .map((word) => `\`${word}\``)
       .join(' or ')
-    throw new UsageError(
-      `--${option} takes a number from ${least} to ${formatLimit(MOST)}, or ${listed}.`,
-    )
+    throw new UsageError(`--${option} takes a number from ${least} to ${formatLimit(MOST)}, or ${listed}.`)
   }
   return count
 }

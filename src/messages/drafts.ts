@@ -193,7 +193,9 @@ function withinMessage(refused: Refusal): Refusal {
     ...rest,
     ...(message === undefined ? {} : { message: nameChoices(message) }),
     ...(field === undefined ? {} : { field: name(field) }),
-    ...(errors === undefined ? {} : {
+    ...(errors === undefined
+      ? {}
+      : {
           errors: errors.map((error) => ({ ...error, field: name(error.field), message: nameChoices(error.message) })),
         }),
   }

@@ -161,7 +161,9 @@ describe('eventpost doctor', () => {
     const refused = await runWith(route)
     await mail.stop()
     expect(about(allowed, 'Mail server')).toMatchObject([{ state: 'good', text: `${name} responds.` }])
-    expect(about(allowed, 'Alerts')).toMatchObject([{ state: 'unknown', fix: expect.stringContaining('as for the server') }])
+    expect(about(allowed, 'Alerts')).toMatchObject([
+      { state: 'unknown', fix: expect.stringContaining('as for the server') },
+    ])
     expect(about(refused, 'Mail server')).toMatchObject([
       { state: 'bad', fix: expect.stringContaining('EVENTPOST_MAIL_PRIVATE_HOSTS') },
     ])
