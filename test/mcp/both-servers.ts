@@ -20,6 +20,7 @@ const blot = (value: unknown): unknown =>
       // intended differences
       .replaceAll('"via":"mcp"', '"via":"api"')
       .replaceAll(/ Known fields: [^.]*\./g, '')
+      .replaceAll(' Copy the app ID from the Activation page.', '')
       .replaceAll(/ [a-z]+_[a-z_]+ (lists|finds) [\w ]+\./g, ''),
   )
 
