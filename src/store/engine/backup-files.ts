@@ -43,6 +43,9 @@ const APPLICATION_ID_AT = 68
 /** sqlite.org/fileformat2.html, section 4.1 */
 const LOG_HEADER_BYTES = 32
 
+/** The check looks each row up in every index: with 2 MB, 2.2 GB take 37 s of processor time instead of 20. */
+const CHECK_CACHE_KIB = 16_384
+
 const RESTORING = 'restoring-'
 
 /**
@@ -212,6 +215,7 @@ function finishCopy(draft: string, name: string): void {
 }
 
 function checkIntegrity(db: Database, name: string): void {
+  db.run(`PRAGMA cache_size = -${CHECK_CACHE_KIB}`)
   const found = db.query<{ integrity_check: string }, []>('PRAGMA integrity_check(1)').get()?.integrity_check
   if (found === 'ok') return
   throw new StoreError('corrupt', `${name} is damaged: ${found?.split('\n').at(-1)}.`)
