@@ -348,7 +348,8 @@ function parse(command: Command, words: string[]) {
 
 function suggestOption({ options }: Command, reason: string): string {
   const [, unknown] = /^Unknown option '(--[^']+)'/.exec(reason) ?? []
-  const names = Object.keys(options).map((name) => `--${name}`)
+  // secrets have no option: others could read them in the list of processes
+  const names = Object.entries(options).flatMap(([name, { isSecret }]) => (isSecret ? [] : `--${name}`))
   const near = unknown === undefined ? undefined : findNearest(unknown, names)
   return near === undefined ? '' : ` Did you mean ${near}?`
 }

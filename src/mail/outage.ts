@@ -88,8 +88,10 @@ export function createOutageWatch({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
     },
     /** An email that belongs to no delivery. */
     noteSent,
-    /** It could not be reached, and now it can: emails that failed before are tried again. */
-    noteReached: (): void => failures.clear(),
+    /** Emails to recipients that failed first from `at` on: the server could not be reached then, and now it can. */
+    forgetSince(at: number): void {
+      for (const [to, { since }] of failures) if (since >= at) failures.delete(to)
+    },
     /** An email showed whether the server takes emails, since the start. */
     isSeen: (): boolean => isSeen,
     find(): MailOutage | null {

@@ -107,10 +107,10 @@ export function createSender(given: SenderDependencies): Sender {
       if (routes.findLogin(settings).breaker.successMsAgo() < SEEN_MS) return null
       return probeServer(found.server, found.dial)
     },
-    noteReached(settings) {
+    noteReached(settings, { failedSince }) {
       const { breaker, outage } = routes.findLogin(settings)
       breaker.endPause()
-      outage.noteReached()
+      if (failedSince !== null) outage.forgetSince(failedSince)
     },
     async checkServer({ publicId: appId }, settings) {
       const found = routes.findServer(settings)

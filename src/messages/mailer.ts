@@ -140,8 +140,11 @@ export type Mailer = HandOvers &
     checkServer(app: Pick<AppRow, 'publicId'>, settings: MailSettings): Promise<ServerCheck | null>
     /** Whether the mail server can be reached: connects without a login. A code such as `erefused`, or null. */
     probe(settings: MailSettings): Promise<string | null>
-    /** After failed probes, one was answered: emails don't wait for the end of a pause. */
-    noteReached(settings: MailSettings): void
+    /**
+     * After failed probes, one was answered: emails don't wait for the end of a pause. `failedSince` (ms of the monotonic
+     * clock): what failed from then on no longer counts as an outage; null: all of it does.
+     */
+    noteReached(settings: MailSettings, reached: { failedSince: number | null }): void
     /** It is on this machine or a private network. */
     refusesServer(url: string): boolean
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null

@@ -37,6 +37,8 @@ const MOST_PROBED = 50
 const PROBE_EVERY_MS = 20_000
 /** In a row. */
 const FAILED_PROBES = 2
+/** Once it can be reached again, emails that waited leave within this time. */
+const LEAVING_MS = 20_000
 /** A pause shorter than that is usual where a server limits emails. */
 const LONG_PAUSE_MS = 120_000
 /** A pause ends for a moment with each try. */
@@ -155,7 +157,12 @@ export function createAlertFacts({ store, clock, mailer, location, backupEveryMs
 
 const shorten = ({ publicId, name, accountId }: App): App => ({ publicId, name, accountId })
 
-type Probe = { name: string; failures: number; reason: string | null; at: number }
+/** `goodAt`: the last that was answered. `backAt`: the last after failed ones. Times are of the monotonic clock. */
+type Probe = { name: string; failures: number; reason: string | null; at: number; goodAt: number; backAt: number }
+const NO_PROBE = { failures: 0, reason: null, goodAt: Number.NEGATIVE_INFINITY, backAt: Number.NEGATIVE_INFINITY }
+
+/** `since`: the last good probe before. */
+type Return = { isLong: boolean; since: number }
 type Paused = { since: number; lastAt: number }
 
 function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' | 'clock' | 'mailer'>) {
@@ -178,19 +185,32 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
     return used
   }
 
-  /** @returns whether it can be reached again */
-  const probe = async (key: string, { name, settings }: Used): Promise<boolean> => {
+  /** @returns null unless it can be reached again */
+  const probe = async (key: string, { name, settings }: Used): Promise<Return | null> => {
     const [last, now] = [probes.get(key), clock.monotonicMs()]
-    if (last && last.failures === 0 && now - last.at < PROBE_EVERY_MS) return false
+    if (last && last.failures === 0 && now - last.at < PROBE_EVERY_MS) return null
     const reason = await mailer.probe(settings)
-    probes.set(key, { name, failures: reason === null ? 0 : (last?.failures ?? 0) + 1, reason, at: now })
-    return reason === null && last !== undefined && last.failures > 0
+    const { failures, goodAt: since, backAt } = last ?? NO_PROBE
+    const isGood = reason === null
+    const isLong = isGood && failures >= FAILED_PROBES
+    probes.set(key, {
+      name,
+      failures: isGood ? 0 : failures + 1,
+      reason,
+      at: now,
+      goodAt: isGood ? now : since,
+      backAt: isLong ? now : backAt,
+    })
+    return isGood && failures > 0 ? { isLong, since } : null
   }
 
-  /** Emails that waited for it leave now, the first one as a try. Earlier failures say nothing about it any more. */
-  const resume = async ({ settings }: Used, waiting: readonly Trouble[]): Promise<void> => {
-    mailer.noteReached(settings)
-    for (const { app } of waiting) pauses.delete(app.publicId)
+  /** Emails that waited for it leave now, the first one as a try. What failed while it was gone no longer counts. */
+  const resume = async ({ settings }: Used, { isLong, since }: Return, waiting: readonly Trouble[]): Promise<void> => {
+    mailer.noteReached(settings, { failedSince: isLong ? since : null })
+    for (const { app } of isLong ? waiting : []) {
+      const known = pauses.get(app.publicId)
+      if (known && known.since >= since) pauses.delete(app.publicId)
+    }
     const appIds = waiting.map(({ id }) => id)
     if (appIds.length > 0) await store.retryUnreached({ appIds, at: clock.now() })
   }
@@ -240,16 +260,20 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
     const reached = await Promise.all(probed.map(([key, one]) => probe(key, one)))
     const troubles = await readTroubles()
     await Promise.all(
-      probed.map(([key, one], index) => (reached[index] ? resume(one, troubles.get(key) ?? []) : undefined)),
+      probed.map(([key, one], index) => {
+        const back = reached[index]
+        return back && resume(one, back, troubles.get(key) ?? [])
+      }),
     )
-    return [...used].map(([key, { name, accountId, settings, apps }], index): ServerFacts => {
-      const { failures = 0, reason = null } = probes.get(key) ?? {}
+    return [...used].map(([key, { name, accountId, settings, apps }]): ServerFacts => {
+      const { failures, reason, backAt } = probes.get(key) ?? NO_PROBE
       const title = known.get(subjectOf({ name, accountId }))
       const isFailing = reason !== null && failures >= (title === undefined ? FAILED_PROBES : 1)
       const waiting = troubles.get(key) ?? []
       const count = waiting.reduce((sum, one) => sum + one.waiting, 0)
       const { isSeen, outage } = mailer.findOutage(settings)
-      const refused = reached[index] ? [] : waiting.filter(({ isRefused }) => isRefused)
+      const isBack = clock.monotonicMs() - backAt < LEAVING_MS
+      const refused = isBack ? [] : waiting.filter(({ isRefused }) => isRefused)
       return {
         name,
         accountId,
@@ -272,7 +296,10 @@ function createServerWatch({ store, clock, mailer }: Pick<Dependencies, 'store' 
     read,
     noteSent(name: string): void {
       for (const [key, one] of probes)
-        if (one.name === name) probes.set(key, { name, failures: 0, reason: null, at: clock.monotonicMs() })
+        if (one.name === name) {
+          const now = clock.monotonicMs()
+          probes.set(key, { ...one, failures: 0, reason: null, at: now, goodAt: now })
+        }
     },
   }
 }

@@ -428,6 +428,17 @@ export function noteTry(notice: AlertNotice, result: NoticeResult['is'], at: num
   }
 }
 
-export const listDue = (alert: Alert, at: number): AlertNotice[] =>
-  // a clock that was set back must not delay it
-  alert.notices.filter(({ state, nextAt }) => state === 'due' && (nextAt <= at || nextAt > at + LAST_TRY_AGAIN_MS))
+/** `alerts`: all. A problem that seems to be over is told when it is, unless it keeps coming back. */
+export function listDue(
+  alert: Alert,
+  { alerts, absentSince, at }: Pick<Planning, 'alerts' | 'absentSince' | 'at'>,
+): AlertNotice[] {
+  const seemsOver = absentSince.has(alert.id) && !waitOf(alert, alerts).isLong
+  return alert.notices.filter(
+    ({ state, isOver, nextAt }) =>
+      state === 'due' &&
+      (isOver || !seemsOver) &&
+      // a clock that was set back must not delay it
+      (nextAt <= at || nextAt > at + LAST_TRY_AGAIN_MS),
+  )
+}

@@ -158,13 +158,18 @@ export function createMonitor(deps: MonitorDependencies) {
 
   const sendAll = async (): Promise<void> => {
     if (!(await isOnDuty())) return
-    const at = clock.now()
-    const due = (await load()).flatMap((alert) =>
-      listDue(alert, at)
-        // what seems to be over is told when it is
-        .filter(({ isOver }) => isOver || !absentSince.has(alert.id))
-        .map((notice) => ({ alert, notice })),
-    )
+    const listAll = async () => {
+      const known = await load()
+      return known.flatMap((alert) =>
+        listDue(alert, { alerts: known, absentSince, at: clock.now() }).map((notice) => ({ alert, notice })),
+      )
+    }
+    let due = await listAll()
+    // by the server that it is about, which may have come back since the last look
+    if (due.some(({ notice }) => !notice.isOver && notice.tries > 0)) {
+      await inTurn(look)
+      due = await listAll()
+    }
     if (due.length > 0) await Promise.all(due.map(({ alert, notice }) => tell(alert, notice)))
     await save()
   }

@@ -48,6 +48,16 @@ describe('an outage', () => {
     expect(server.find()?.how).toBe('unconfirmed')
   })
 
+  test('that began before the server could not be reached goes on, and later failures are forgotten', () => {
+    const server = watch()
+    for (const to of THREE) server.try(to, refusal(451))
+    server.pass(30 * SECOND)
+    server.forgetSince(30 * SECOND)
+    expect(server.find()).toEqual({ how: 'refused', reason: 'smtp_451' })
+    server.forgetSince(0)
+    expect(server.find()).toBe(null)
+  })
+
   test('of a server with few emails begins after ten minutes', () => {
     const server = watch()
     for (const to of THREE.slice(1)) server.try(to, { is: 'unreachable', reason: 'etimedout' })

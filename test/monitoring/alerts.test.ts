@@ -187,8 +187,8 @@ describe('owners are told', () => {
 const TICK = 10_000
 const CONDITION: Condition = only({ disk: { freeBytes: 0, dataBytes: 0 } })
 
-/** Plans one look after another; what is due is sent at once. */
-function watch() {
+/** Plans one look after another; what is due is sent at once, as long as `arrives` says so. */
+function watch(arrives = (_isMet: boolean): boolean => true) {
   const absentSince = new Map<string, number>()
   const told: string[] = []
   let [alerts, at]: [Alert[], number] = [[], NOW]
@@ -197,13 +197,29 @@ function watch() {
     const conditions = isMet ? [CONDITION] : []
     alerts = planAlerts({ alerts, conditions, absentSince, recipientsOf: () => ['webhook'], at }).alerts
     alerts = alerts.map((alert) => {
-      const due = listDue(alert, at)
-      told.push(...due.map(({ isOver }) => (isOver ? 'resolved' : 'opened')))
-      return { ...alert, notices: alert.notices.map((one) => (due.includes(one) ? noteTry(one, 'sent', at) : one)) }
+      const due = listDue(alert, { alerts, absentSince, at })
+      if (arrives(isMet)) told.push(...due.map(({ isOver }) => (isOver ? 'resolved' : 'opened')))
+      const result = arrives(isMet) ? 'sent' : 'failed'
+      return { ...alert, notices: alert.notices.map((one) => (due.includes(one) ? noteTry(one, result, at) : one)) }
     })
   }
   return { look, told, restart: () => absentSince.clear(), alerts: () => alerts, pass: (ms: number) => void (at += ms) }
 }
+
+test('a problem that keeps its own alerts from arriving is told when it is over, or when it keeps coming back', () => {
+  const { look, told } = watch((isMet) => !isMet)
+  const minutes = (count: number, isMet: boolean): void => {
+    for (let index = 0; index < count * 6; index += 1) look(isMet)
+  }
+  for (let times = 0; times < 2; times += 1) {
+    minutes(2, true)
+    minutes(18, false)
+  }
+  expect(told).toEqual(['resolved', 'resolved'])
+  minutes(2, true)
+  minutes(18, false)
+  expect(told).toEqual(['resolved', 'resolved', 'opened'])
+})
 
 describe('an alert', () => {
   test('is sent once, followed by "resolved" once', () => {
@@ -305,7 +321,7 @@ describe('a notice that fails', () => {
 
   test('does not wait for a clock that was set back', () => {
     const alert = { notices: [noteTry(due, 'failed', NOW + DAY)] } as unknown as Alert
-    expect(listDue(alert, NOW)).toHaveLength(1)
+    expect(listDue(alert, { alerts: [alert], absentSince: new Map(), at: NOW })).toHaveLength(1)
   })
 })
 
@@ -322,7 +338,7 @@ test('a problem of ten minutes in every hour is reported a few times a day', () 
     alerts = planned.alerts.map((alert) => ({
       ...alert,
       notices: alert.notices.map((notice) => {
-        if (!listDue(alert, at).includes(notice)) return notice
+        if (!listDue(alert, { alerts: planned.alerts, absentSince, at }).includes(notice)) return notice
         told += 1
         return noteTry(notice, 'sent', at)
       }),

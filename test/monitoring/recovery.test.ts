@@ -42,6 +42,7 @@ test('owners who could not be told of an outage hear only of its end', async () 
   const { monitor, store } = sending.parts()
   const look = async (): Promise<void> => {
     clock.tick(LOOK_MS)
+    await monitor.sendDue()
     await monitor.check()
     await sending.sendDue()
     await monitor.sendDue()

@@ -34,7 +34,10 @@ function followEditor(form: HTMLFormElement): void {
     const data = new FormData(form)
     data.set('show', kind)
     const answer = await ask(url, data, signal)
-    if (answer && !signal?.aborted) show(answer)
+    if (signal?.aborted) return
+    if (answer) show(answer)
+    // the server still refuses what is wrong
+    else if (kind === 'check') refuseLive(false)
   }
   const refreshSoon = (...kinds: Show[]): void => {
     for (const kind of kinds) {
@@ -211,9 +214,9 @@ function show({ fragments, mail, faults, marks = {} }: Answer): void {
 }
 
 /** While the checks in the dialog refuse it. */
-function refuseLive(): void {
+function refuseLive(isRefused = document.querySelector('#go-live .refuses') !== null): void {
   const button = document.querySelector<HTMLButtonElement>('#go-live [value=live]')
-  if (button) button.disabled = document.querySelector('#go-live .refuses') !== null
+  if (button) button.disabled = isRefused
 }
 
 /** As after saving: below the label and hint of its field. */

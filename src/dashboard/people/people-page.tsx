@@ -281,7 +281,7 @@ const ExportLinks = ({ view, paths, count }: PeopleProps) => (
   </p>
 )
 
-const columnsOf = ({ viewer, people, messages, now }: PeopleProps): Column<FoundPerson>[] => [
+const columnsOf = ({ viewer, view, people, messages, now }: PeopleProps): Column<FoundPerson>[] => [
   {
     name: 'Email',
     cell: (person) => (
@@ -296,27 +296,40 @@ const columnsOf = ({ viewer, people, messages, now }: PeopleProps): Column<Found
     cell: (person) => (nameOfPerson(person) === '' ? <None /> : <SentText most={60}>{nameOfPerson(person)}</SentText>),
   },
   { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-  ...(people.some(({ foundEmail }) => foundEmail !== null) ? listEmailColumns(messages, now) : listUsualColumns(now)),
+  ...(people.some(({ foundEmail }) => foundEmail !== null)
+    ? listEmailColumns(view, messages, now)
+    : listUsualColumns(view, now)),
 ]
 
-const listUsualColumns = (now: number): Column<FoundPerson>[] => [
+/** Windows that are too narrow for all show the time that the list is sorted by. */
+const listUsualColumns = ({ sort }: PeopleView, now: number): Column<FoundPerson>[] => [
   { name: 'Tags', cell: ({ tags }) => <Tags tags={tags ?? []} most={1} />, isExtra: true },
   {
     name: 'Last page view',
     cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
     isTime: true,
-    isExtra: true,
+    isExtra: sort !== 'seen',
   },
   {
     name: 'Last event',
     cell: ({ lastEventAt }) => <NamedTime name="Event" at={lastEventAt} now={now} />,
     isTime: true,
+    isExtra: sort === 'seen' || sort === 'newest',
   },
-  { name: 'Added', cell: ({ createdAt }) => <Time at={createdAt} now={now} />, isTime: true, isExtra: true },
+  {
+    name: 'Added',
+    cell: ({ createdAt }) => <Time at={createdAt} now={now} />,
+    isTime: true,
+    isExtra: sort !== 'newest',
+  },
 ]
 
 /** Columns for filters about emails. */
-const listEmailColumns = (messages: readonly MessageRow[], now: number): Column<FoundPerson>[] => [
+const listEmailColumns = (
+  { texts }: PeopleView,
+  messages: readonly MessageRow[],
+  now: number,
+): Column<FoundPerson>[] => [
   {
     name: 'Message',
     isLong: true,
@@ -329,12 +342,13 @@ const listEmailColumns = (messages: readonly MessageRow[], now: number): Column<
     name: 'Emailed',
     cell: ({ foundEmail }) => <NamedTime name="Emailed" at={foundEmail?.emailedAt ?? null} now={now} />,
     isTime: true,
-    isExtra: true,
+    isExtra: texts.emails !== 'sent',
   },
   {
     name: 'Came back',
     cell: ({ foundEmail }) => <NamedTime name="Came back" at={foundEmail?.cameBackAt ?? null} now={now} />,
     isTime: true,
+    isExtra: texts.emails === 'sent',
   },
 ]
 
