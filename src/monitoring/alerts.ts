@@ -159,7 +159,7 @@ const placeOfServer = (isShared: boolean): string => (isShared ? 'in EVENTPOST_S
 export function describeRefusalFix(reason: string | null, isShared: boolean): string | null {
   if (reason === null) return null
   if (reason === 'eprivate')
-    return 'Check its address under Sender, Mail server. To use a private one, restart the server with EVENTPOST_MAIL_PRIVATE_HOSTS.'
+    return 'Check its address under Sender, Mail server. To use a private one, the operator must restart Eventpost with EVENTPOST_MAIL_PRIVATE_HOSTS.'
   const place = placeOfServer(isShared)
   if (/^(eauth|enoauth|smtp_53[0458])$/.test(reason)) return `Check the username and the password ${place}.`
   if (/^api_40[13]$/.test(reason)) return `Check the API key ${place}.`

@@ -318,7 +318,7 @@ const MISTAKES: [
     'Mail server',
     'bad',
     "10.0.0.5:25 can't be used. No public mail server has this name or address.",
-    'restart the server with EVENTPOST_MAIL_PRIVATE_HOSTS.',
+    'the operator must restart Eventpost with EVENTPOST_MAIL_PRIVATE_HOSTS.',
   ],
   [
     'an open alert',
