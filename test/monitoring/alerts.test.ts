@@ -188,7 +188,7 @@ const TICK = 10_000
 const CONDITION: Condition = only({ disk: { freeBytes: 0, dataBytes: 0 } })
 
 /** Plans one look after another; what is due is sent at once, as long as `arrives` says so. */
-function watch(arrives = (_isMet: boolean): boolean => true) {
+function watch(arrives = (_: boolean): boolean => true) {
   const absentSince = new Map<string, number>()
   const told: string[] = []
   let [alerts, at]: [Alert[], number] = [[], NOW]
