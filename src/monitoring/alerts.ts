@@ -327,6 +327,8 @@ type Planning = {
   conditions: readonly Condition[]
   /** since when the condition of an open alert is no longer met, by alert */
   absentSince: Map<string, number>
+  /** open alerts whose condition was met again after that */
+  cameBack: Set<string>
   /** who is to be told, now */
   recipientsOf: (accountId: string | null) => string[]
   at: number
@@ -334,14 +336,14 @@ type Planning = {
 
 const keyOf = ({ kind, subject }: Pick<Alert, 'kind' | 'subject'>): string => `${kind} ${subject}`
 
-/** `alerts`: newest first. Notes in `absentSince` what it saw. */
-export function planAlerts({ alerts, conditions, absentSince, recipientsOf, at }: Planning): AlertPlan {
+/** `alerts`: newest first. Notes in `absentSince` and `cameBack` what it saw. */
+export function planAlerts({ alerts, conditions, absentSince, cameBack, recipientsOf, at }: Planning): AlertPlan {
   const met = new Map(conditions.map((one) => [keyOf(one), one]))
   const planned = alerts.map((alert): Alert => {
     if (alert.resolvedAt !== null) return alert
     const condition = met.get(keyOf(alert))
     if (condition) {
-      absentSince.delete(alert.id)
+      if (absentSince.delete(alert.id)) cameBack.add(alert.id)
       // who opens the page sees how it is now; who was told isn't told again
       const { title, detail, fix, path } = condition
       const noticed = noteJoined(alert, recipientsOf(alert.accountId), at)
@@ -352,6 +354,7 @@ export function planAlerts({ alerts, conditions, absentSince, recipientsOf, at }
     absentSince.set(alert.id, since)
     if (at - since < waitOf(alert, alerts).overMs) return alert
     absentSince.delete(alert.id)
+    cameBack.delete(alert.id)
     return resolve(alert, Math.max(since, alert.openedAt), at)
   })
   const open = new Set(planned.filter(({ resolvedAt }) => resolvedAt === null).map(keyOf))
@@ -431,9 +434,9 @@ export function noteTry(notice: AlertNotice, result: NoticeResult['is'], at: num
 /** `alerts`: all. A problem that seems to be over is told when it is, unless it keeps coming back. */
 export function listDue(
   alert: Alert,
-  { alerts, absentSince, at }: Pick<Planning, 'alerts' | 'absentSince' | 'at'>,
+  { alerts, absentSince, cameBack, at }: Pick<Planning, 'alerts' | 'absentSince' | 'cameBack' | 'at'>,
 ): AlertNotice[] {
-  const seemsOver = absentSince.has(alert.id) && !waitOf(alert, alerts).isLong
+  const seemsOver = absentSince.has(alert.id) && !cameBack.has(alert.id) && !waitOf(alert, alerts).isLong
   return alert.notices.filter(
     ({ state, isOver, nextAt }) =>
       state === 'due' &&

@@ -85,6 +85,8 @@ export function createMonitor(deps: MonitorDependencies) {
   const { store, clock, callWebhook, note } = deps
   const facts = createAlertFacts({ ...deps, backupEveryMs: deps.server.backupEveryMs })
   const absentSince = new Map<string, number>()
+  /** Alerts whose problem seemed over, and was not. */
+  const cameBack = new Set<string>()
   const failingServers = new Map<string, string>()
   /** Those that take no emails, too. */
   const stuckServers = new Set<string>()
@@ -102,7 +104,7 @@ export function createMonitor(deps: MonitorDependencies) {
     const found = await store.holdDuty()
     if (found !== epoch) {
       alerts = null
-      for (const state of [absentSince, unsaved]) state.clear()
+      for (const state of [absentSince, cameBack, unsaved]) state.clear()
     }
     epoch = found
     return epoch !== null
@@ -156,20 +158,19 @@ export function createMonitor(deps: MonitorDependencies) {
       note('warn', 'an alert was not sent', { ...line, reason })
   }
 
-  const sendAll = async (): Promise<void> => {
+  /**
+   * `hasLooked`: just now. Else, that a problem began isn't tried again: the server that it is about may be back, and
+   * would send it.
+   */
+  const sendAll = async (hasLooked: boolean): Promise<void> => {
     if (!(await isOnDuty())) return
-    const listAll = async () => {
-      const known = await load()
-      return known.flatMap((alert) =>
-        listDue(alert, { alerts: known, absentSince, at: clock.now() }).map((notice) => ({ alert, notice })),
-      )
-    }
-    let due = await listAll()
-    // by the server that it is about, which may have come back since the last look
-    if (due.some(({ notice }) => !notice.isOver && notice.tries > 0)) {
-      await inTurn(look)
-      due = await listAll()
-    }
+    const known = await load()
+    const at = clock.now()
+    const due = known.flatMap((alert) =>
+      listDue(alert, { alerts: known, absentSince, cameBack, at })
+        .filter(({ isOver, tries }) => hasLooked || isOver || tries === 0)
+        .map((notice) => ({ alert, notice })),
+    )
     if (due.length > 0) await Promise.all(due.map(({ alert, notice }) => tell(alert, notice)))
     await save()
   }
@@ -188,7 +189,14 @@ export function createMonitor(deps: MonitorDependencies) {
     const conditions = findConditions(read)
     const recipients = await listRecipients(conditions)
     const recipientsOf = (accountId: string | null): string[] => recipients.get(accountId) ?? []
-    const planned = planAlerts({ alerts: alerts ?? known, conditions, absentSince, recipientsOf, at: clock.now() })
+    const planned = planAlerts({
+      alerts: alerts ?? known,
+      conditions,
+      absentSince,
+      cameBack,
+      recipientsOf,
+      at: clock.now(),
+    })
     alerts = planned.alerts.filter((one, index) => index < MOST_KEPT || isUnfinished(one))
     for (const { id, kind, resolvedAt, openedAt } of planned.changed) {
       if (!unsaved.has(id) && (resolvedAt !== null || !known.some((one) => one.id === id)))
@@ -200,6 +208,14 @@ export function createMonitor(deps: MonitorDependencies) {
       unsaved.add(id)
     }
     await save()
+  }
+
+  const send = (hasLooked: boolean): Promise<void> => {
+    const next = (sending ?? Promise.resolve()).catch(() => {}).then(() => sendAll(hasLooked))
+    sending = next.finally(() => {
+      if (sending === next) sending = null
+    })
+    return sending
   }
 
   /** One after another, so that a slow look doesn't undo what a later one saw. */
@@ -215,14 +231,14 @@ export function createMonitor(deps: MonitorDependencies) {
   }
 
   return {
-    /** Every ten seconds. */
-    check: (): Promise<void> => inTurn(look),
+    /** Every ten seconds. Tells again who could not be told, also if it can't look. */
+    check: (): Promise<void> => inTurn(look).finally(() => send(true)),
 
     /** Tells whoever is to be told now. */
-    sendDue: (): Promise<void> => (sending ??= sendAll().finally(() => (sending = null))),
+    sendDue: (): Promise<void> => sending ?? send(false),
 
     /** Before the store is closed, so that it knows who was told. */
-    settle: (): Promise<unknown> => Promise.race([sending, Bun.sleep(SETTLE_MS)]),
+    settle: (): Promise<unknown> => Promise.race([sending?.catch(() => {}), Bun.sleep(SETTLE_MS)]),
 
     readSystem: (): Promise<SystemState> =>
       readSystem(deps, { failingServers, alerts: () => (epoch === null ? store.listAlerts() : load()) }),

@@ -106,7 +106,11 @@ export const MESSAGE_STEPS: Step[] = [
   {
     name: 'message-refused',
     go: async (page) => {
-      await page.locator('dialog:popover-open .primary').click()
+      // as without scripts, where the button is enabled
+      await page.locator('dialog:popover-open .primary').evaluate((button: HTMLButtonElement) => {
+        button.disabled = false
+        button.click()
+      })
       await page.waitForSelector('.notice.error')
     },
   },

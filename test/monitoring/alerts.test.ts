@@ -189,21 +189,27 @@ const CONDITION: Condition = only({ disk: { freeBytes: 0, dataBytes: 0 } })
 
 /** Plans one look after another; what is due is sent at once, as long as `arrives` says so. */
 function watch(arrives = (_: boolean): boolean => true) {
-  const absentSince = new Map<string, number>()
+  const [absentSince, cameBack] = [new Map<string, number>(), new Set<string>()]
   const told: string[] = []
   let [alerts, at]: [Alert[], number] = [[], NOW]
   const look = (isMet: boolean): void => {
     at += TICK
     const conditions = isMet ? [CONDITION] : []
-    alerts = planAlerts({ alerts, conditions, absentSince, recipientsOf: () => ['webhook'], at }).alerts
+    alerts = planAlerts({ alerts, conditions, absentSince, cameBack, recipientsOf: () => ['webhook'], at }).alerts
     alerts = alerts.map((alert) => {
-      const due = listDue(alert, { alerts, absentSince, at })
+      const due = listDue(alert, { alerts, absentSince, cameBack, at })
       if (arrives(isMet)) told.push(...due.map(({ isOver }) => (isOver ? 'resolved' : 'opened')))
       const result = arrives(isMet) ? 'sent' : 'failed'
       return { ...alert, notices: alert.notices.map((one) => (due.includes(one) ? noteTry(one, result, at) : one)) }
     })
   }
-  return { look, told, restart: () => absentSince.clear(), alerts: () => alerts, pass: (ms: number) => void (at += ms) }
+  return {
+    look,
+    told,
+    restart: () => (absentSince.clear(), cameBack.clear()),
+    alerts: () => alerts,
+    pass: (ms: number) => void (at += ms),
+  }
 }
 
 test('a problem that keeps its own alerts from arriving is told when it is over, or when it keeps coming back', () => {
@@ -221,6 +227,12 @@ test('a problem that keeps its own alerts from arriving is told when it is over,
   expect(told).toEqual(['resolved', 'resolved', 'opened'])
 })
 
+test('a problem that is never gone for long is told in a moment when it is gone', () => {
+  const { look, told } = watch((isMet) => !isMet)
+  for (let times = 0; times < 10; times += 1) look(times % 2 === 0)
+  expect(told).toEqual(['opened'])
+})
+
 describe('an alert', () => {
   test('is sent once, followed by "resolved" once', () => {
     const { look, told } = watch()
@@ -232,7 +244,14 @@ describe('an alert', () => {
     const gone = { ...server, failing: { reason: 'erefused' } }
     const own = { ...gone, accountId: 'acc_1', apps: [APP] }
     const conditions = findConditions({ ...well, servers: [gone, own, own] })
-    const plan = { alerts: [], conditions, absentSince: new Map(), recipientsOf: () => [], at: NOW }
+    const plan = {
+      alerts: [],
+      conditions,
+      absentSince: new Map(),
+      cameBack: new Set<string>(),
+      recipientsOf: () => [],
+      at: NOW,
+    }
     expect(planAlerts(plan).alerts.map(({ subject }) => subject)).toEqual([
       'mail.example.com:587',
       'acc_1 mail.example.com:587',
@@ -267,6 +286,7 @@ describe('an alert', () => {
         alerts,
         conditions,
         absentSince: new Map([[alerts[0]?.id ?? '', NOW]]),
+        cameBack: new Set(),
         recipientsOf: () => ['webhook'],
         at,
       })
@@ -280,7 +300,14 @@ describe('an alert', () => {
 
   test('is sent to somebody who joins while it is open, and to nobody twice', () => {
     const plan = (alerts: Alert[], recipients: string[]) =>
-      planAlerts({ alerts, conditions: [CONDITION], absentSince: new Map(), recipientsOf: () => recipients, at: NOW })
+      planAlerts({
+        alerts,
+        conditions: [CONDITION],
+        absentSince: new Map(),
+        cameBack: new Set(),
+        recipientsOf: () => recipients,
+        at: NOW,
+      })
     const opened = plan([], ['mem_1']).alerts
     const joined = plan(opened, ['mem_1', 'mem_2'])
     expect(joined.changed.flatMap(({ notices }) => notices.map(({ route }) => route))).toEqual(['mem_1', 'mem_2'])
@@ -321,24 +348,24 @@ describe('a notice that fails', () => {
 
   test('does not wait for a clock that was set back', () => {
     const alert = { notices: [noteTry(due, 'failed', NOW + DAY)] } as unknown as Alert
-    expect(listDue(alert, { alerts: [alert], absentSince: new Map(), at: NOW })).toHaveLength(1)
+    expect(listDue(alert, { alerts: [alert], absentSince: new Map(), cameBack: new Set(), at: NOW })).toHaveLength(1)
   })
 })
 
 test('a problem of ten minutes in every hour is reported a few times a day', () => {
   let alerts: Alert[] = []
   let told = 0
-  const absentSince = new Map<string, number>()
+  const [absentSince, cameBack] = [new Map<string, number>(), new Set<string>()]
   const condition = only({
     refused: [{ accountId: 'acc_1', appId: null, codes: [{ code: 'invalid_field', count: 500 }] }],
   })
   for (let at = NOW; at < NOW + DAY; at += 10_000) {
     const conditions = (at - NOW) % HOUR < HOUR / 6 ? [condition] : []
-    const planned = planAlerts({ alerts, conditions, absentSince, recipientsOf: () => ['member'], at })
+    const planned = planAlerts({ alerts, conditions, absentSince, cameBack, recipientsOf: () => ['member'], at })
     alerts = planned.alerts.map((alert) => ({
       ...alert,
       notices: alert.notices.map((notice) => {
-        if (!listDue(alert, { alerts: planned.alerts, absentSince, at }).includes(notice)) return notice
+        if (!listDue(alert, { alerts: planned.alerts, absentSince, cameBack, at }).includes(notice)) return notice
         told += 1
         return noteTry(notice, 'sent', at)
       }),

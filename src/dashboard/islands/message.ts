@@ -36,8 +36,8 @@ function followEditor(form: HTMLFormElement): void {
     const answer = await ask(url, data, signal)
     if (signal?.aborted) return
     if (answer) show(answer)
-    // the server still refuses what is wrong
-    else if (kind === 'check') refuseLive(false)
+    // without an answer, the server still refuses what is wrong
+    if (kind === 'check') refuseLive(answer === null ? false : undefined)
   }
   const refreshSoon = (...kinds: Show[]): void => {
     for (const kind of kinds) {
@@ -198,7 +198,6 @@ function putAll(fragments: Record<string, string>): void {
 
 function show({ fragments, mail, faults, marks = {} }: Answer): void {
   putAll(fragments)
-  refuseLive()
   if (faults) removeFaults(new Map(Object.entries(faults)))
   for (const [name, html] of Object.entries(marks)) markFault(name, html)
   if (mail === undefined) return
