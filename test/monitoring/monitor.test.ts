@@ -5,6 +5,7 @@ import { createAccount } from '../../src/accounts/accounts.ts'
 import { inviteMember } from '../../src/accounts/members.ts'
 import type { NewRequest } from '../../src/store/requests.ts'
 import { listTold } from '../../src/monitoring/alert-facts.ts'
+import { MINUTE_MS } from '../../src/core/clock.ts'
 import { createMonitor } from '../../src/monitoring/monitor.ts'
 import { createWebhook } from '../../src/monitoring/webhook.ts'
 import { type AccountPages, openAccount } from '../dashboard/browser.ts'
@@ -119,6 +120,19 @@ test('a webhook that fails is tried again, and learns of a problem once', async 
   expect(typesOf()).toEqual(['alert.opened'])
   const [alert] = await pages.store.listAlerts()
   expect(alert?.notices.map(({ state }) => state)).toEqual(['sent', 'sent'])
+})
+
+test('a webhook that failed is tried again although nothing can be read', async () => {
+  const { store } = pages.parts
+  isHookBroken = true
+  await look(2)
+  await first?.stop()
+  await look(4)
+  isHookBroken = false
+  store.listBrakes = () => Promise.reject(new Error('the database is gone'))
+  pages.clock.ms += MINUTE_MS
+  await expect(monitor.check()).rejects.toThrow('the database is gone')
+  expect(typesOf()).toEqual(['alert.opened'])
 })
 
 test('an email that a mail server took without an answer is not sent a hundred times', async () => {

@@ -1,6 +1,6 @@
 /** A real mail server that goes and comes back; the clock is moved. */
 import { expect, test } from 'bun:test'
-import { startMailServer } from '../mail/mail-server.ts'
+import { type Doing, startMailServer } from '../mail/mail-server.ts'
 import { useSending } from '../mail/sending.ts'
 import { useClosing } from '../closing.ts'
 
@@ -65,4 +65,29 @@ test('owners who could not be told of an outage hear only of its end', async () 
   expect(subjects.map((one) => one.replaceAll('\r\n', '')).filter((one) => /^(Problem|Resolved):/.test(one))).toEqual([
     `Resolved: ${title}`,
   ])
+})
+
+test('an outage that began before the server was gone for a moment goes on', async () => {
+  const busy = { sender: (): Doing => 451 }
+  const sending = await startSending({}, busy)
+  const { clock, server } = sending
+  const { monitor, store } = sending.parts()
+  const look = async (times: number): Promise<void> => {
+    for (let count = 0; count < times; count++) {
+      clock.tick(LOOK_MS)
+      await monitor.check()
+      await sending.sendDue()
+    }
+  }
+  await look(1)
+  await sending.sendEvents(4)
+  await look(8)
+  const open = await store.listAlerts()
+  expect(open).toMatchObject([{ title: expect.stringContaining('refuses'), resolvedAt: null }])
+  await server.stop()
+  await look(2)
+  const back = await startMailServer(busy, {}, server.port)
+  keep({ close: () => back.stop() })
+  await look(8)
+  expect(await store.listAlerts()).toMatchObject([{ id: open[0]?.id, resolvedAt: null }])
 })
