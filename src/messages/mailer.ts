@@ -142,7 +142,7 @@ export type Mailer = HandOvers &
     probe(settings: MailSettings): Promise<string | null>
     /**
      * After failed probes, one was answered: emails don't wait for the end of a pause. `failedSince` (ms of the monotonic
-     * clock): what failed from then on no longer counts as an outage; null: all of it does.
+     * clock): what failed from then on no longer counts as an outage; null: it still counts.
      */
     noteReached(settings: MailSettings, reached: { failedSince: number | null }): void
     /** It is on this machine or a private network. */

@@ -211,11 +211,14 @@ export function createMonitor(deps: MonitorDependencies) {
   }
 
   const send = (hasLooked: boolean): Promise<void> => {
-    const next = (sending ?? Promise.resolve()).catch(() => {}).then(() => sendAll(hasLooked))
-    sending = next.finally(() => {
-      if (sending === next) sending = null
-    })
-    return sending
+    const next: Promise<void> = (sending ?? Promise.resolve())
+      .catch(() => {})
+      .then(() => sendAll(hasLooked))
+      .finally(() => {
+        if (sending === next) sending = null
+      })
+    sending = next
+    return next
   }
 
   /** One after another, so that a slow look doesn't undo what a later one saw. */

@@ -135,6 +135,20 @@ test('a webhook that failed is tried again although nothing can be read', async 
   expect(typesOf()).toEqual(['alert.opened'])
 })
 
+test('the end of a problem is told again without waiting for the next look', async () => {
+  await look(2)
+  await first?.stop()
+  await look(4)
+  isHookBroken = true
+  first = await startMailServer({}, {}, first?.port)
+  await look(4)
+  isHookBroken = false
+  expect(typesOf()).toEqual(['alert.opened'])
+  pages.clock.ms += MINUTE_MS
+  await monitor.sendDue()
+  expect(typesOf()).toEqual(['alert.opened', 'alert.resolved'])
+})
+
 test('an email that a mail server took without an answer is not sent a hundred times', async () => {
   await Promise.all([first?.stop(), second?.stop()])
   second = await startMailServer({ dot: () => 'drop', keepsDropped: true }, {}, second?.port)
