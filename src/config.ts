@@ -48,7 +48,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_DATABASE_CONNECTIONS',
     value: 'COUNT',
     default: '10',
-    meaning: 'Connections of this server to read from PostgreSQL (2 to 100). It opens eight more for other uses.',
+    meaning: "This server's read connections to PostgreSQL (2 to 100). It opens eight more for other uses.",
   },
   databasePooler: {
     flag: 'database-pooler',

@@ -225,7 +225,7 @@ export function readTexts(
   const [own, others] = [stored?.own ?? {}, byTag(stored?.others ?? {})]
   const isNew = language !== '' && !Object.hasOwn(others, language)
   if (isNew && Object.keys(others).length >= MOST_LANGUAGES)
-    refuse(TEXT_NAMES[0] ?? '', `An app has texts in up to ${MOST_LANGUAGES} languages.`)
+    refuse(TEXT_NAMES[0] ?? '', `An app can have texts in up to ${MOST_LANGUAGES} languages.`)
   if (errors.length > 0) return { errors }
   const defaults =
     language === '' ? [stored?.lang ?? null, lang].map((one) => defaultTexts(one)) : [defaultTexts(language, own)]

@@ -345,7 +345,7 @@ async function checkKeyOfProvider(dns: Dns, sender: CheckedSender): Promise<Send
 async function describeFoundKey({ resolveCname }: Dns, name: string, isSeen: boolean): Promise<SenderCheck> {
   const target = await resolveCname(name)
   const what = isSeen ? `The received email was signed with ${name}` : `The key ${name} is published`
-  const sentence = `${what}${target === null ? '' : `, a CNAME to ${target}`}.`
+  const sentence = `${what}${target === null ? '' : `, ${isSeen ? '' : 'as '}a CNAME to ${target}`}.`
   return { about: 'DKIM', state: 'good', sentence, record: null }
 }
 

@@ -57,7 +57,7 @@ const KEPT: Record<keyof Retention, { option: string; what: string; empty: { wor
 
 const keep = (field: keyof Retention): Options => {
   const { option, what, empty } = KEPT[field]
-  const meaning = `Days that ${what} are kept: ${describeDays(field)}. \`${empty.word}\` ${empty.meaning}.`
+  const meaning = `Days to keep ${what}: ${describeDays(field)}. \`${empty.word}\` ${empty.meaning}.`
   return { [option]: { type: 'string', value: 'DAYS', meaning } }
 }
 

@@ -100,7 +100,7 @@ const ON_THE_WAY = {
   enologin: () =>
     'A username and password are set, but this port of the mail server offers no login, so nothing was sent. Remove them, or use another port.',
   euntrusted: () =>
-    "The mail server's certificate comes from an unknown issuer. If the server is in your own network, add its certificate or CA under Sender, Mail server.",
+    "The mail server's certificate comes from an unknown issuer. If the server is on your own network, add its certificate or CA under Sender, Mail server.",
   eexpired: () => "The mail server's certificate has expired, or is not valid yet.",
   ename: () => "The mail server's certificate is for another name. Use the name in the certificate as the host.",
   eplain: () => 'This port of the mail server does not use TLS. Choose STARTTLS instead, which is smtp:// in a URL.',

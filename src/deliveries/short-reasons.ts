@@ -112,7 +112,7 @@ const BY_ENHANCED = new Map([
   ['2.2', 'Mailbox full'],
   ['2.3', 'Email too large'],
   ['3.1', 'Mail server full'],
-  ['3.2', 'Mail server not accepting'],
+  ['3.2', 'Server accepts no email'],
   ['3.4', 'Email too large'],
   ['4.5', 'Mail server busy'],
   ['4.7', 'Delivery took too long'],
@@ -128,7 +128,7 @@ const BY_ENHANCED = new Map([
   ['7.24', 'SPF check error'],
   ['7.25', 'No reverse DNS name'],
   ['7.26', 'SPF, DKIM or DMARC failed'],
-  ['7.27', "Sender's domain refuses"],
+  ['7.27', 'Sender accepts no email'],
   ['7.28', 'Too many emails at once'],
 ])
 

@@ -121,9 +121,9 @@ export function describeRule(rule: Rule): string {
     case 'notSeen':
       return "they haven't opened the result"
     case 'done':
-      return `${rule.event}${describeSame(rule)} arrived ${describeSince(rule.since)}`
+      return `${rule.event}${describeSame(rule)} has arrived ${describeSince(rule.since)}`
     case 'notDone':
-      return `${rule.event}${describeSame(rule)} did not arrive ${describeSince(rule.since)}`
+      return `${rule.event}${describeSame(rule)} hasn't arrived ${describeSince(rule.since)}`
     case 'tag':
       return 'has' in rule ? `they have the tag “${rule.has}”` : `they don't have the tag “${rule.lacks}”`
     case 'field':
@@ -188,7 +188,7 @@ function describeAwayTwice({ minutes: before = 0 }: Away, { minutes: after = 0 }
 const describeSame = ({ same }: { same?: string }): string => (same === undefined ? '' : ` with the same ${same}`)
 
 function describeSince(since: Since | undefined): string {
-  if (typeof since === 'object') return `in the last ${countUnits(since.days, 'day')}`
+  if (typeof since === 'object') return `in the last ${since.days === 1 ? 'day' : countUnits(since.days, 'day')}`
   return since === 'ever' ? 'at any time' : 'since the trigger'
 }
 

@@ -186,7 +186,7 @@ const UNLISTED: FieldError = {
   field: 'mail.body',
   code: 'events_not_listed',
   message:
-    'Emails of this message collect several events, but the text shows only the first. List them with {% for event in events %} ... {% endfor %}, or turn off collecting.',
+    'Emails from this message collect several events, but the text shows only the first. List them with {% for event in events %} ... {% endfor %}, or turn off collecting.',
 }
 
 const SLOW: FieldError = {

@@ -12,7 +12,7 @@ import { TopicSchema } from './message-schema.ts'
 const MOST_TOPICS = 20
 const MOST_DESCRIPTION = 200
 
-const FULL = `An app has at most ${MOST_TOPICS} topics. Use an existing one, or delete one under Sender, Topics.`
+const FULL = `An app can have at most ${MOST_TOPICS} topics. Use an existing one, or delete one under Sender, Topics.`
 
 /** Saving a message also adds its topic to the app. */
 export async function findTopicFaults(

@@ -43,7 +43,7 @@ export type EmailQueue = { waiting: number; due: number; oldestDueAt: number | n
 
 /** Of the whole database, so instances that share it have the same values. */
 const printQueue = ({ waiting, due, oldestDueAt }: EmailQueue, now: number): string[] => [
-  printGauge('eventpost_emails_waiting', `Emails that wait to be sent, ${COUNTED}.`, waiting),
+  printGauge('eventpost_emails_waiting', `Emails waiting to be sent, ${COUNTED}.`, waiting),
   printGauge('eventpost_emails_due', `Emails that should have been sent by now, ${COUNTED}.`, due),
   printGauge(
     'eventpost_emails_oldest_due_seconds',
@@ -90,7 +90,7 @@ export function createMetrics() {
         printHistogram('eventpost_request_seconds', 'Duration of a request.', requestSeconds),
         printHistogram('eventpost_commit_seconds', 'Duration of a group commit.', commitSeconds),
         printHistogram('eventpost_commit_rows', 'Writes in a group commit.', commitRows),
-        '# HELP eventpost_email_attempts_total Attempts to send an email, by the state of the email after it.',
+        '# HELP eventpost_email_attempts_total Attempts to send an email, by the resulting state.',
         '# TYPE eventpost_email_attempts_total counter',
         ...tried,
         ...(queue === null ? [] : printQueue(queue, now)),

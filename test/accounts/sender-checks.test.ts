@@ -183,7 +183,7 @@ describe('DKIM of a provider', () => {
     })
     const zone = { [name]: 's1.u1.wl.sendgrid.net', 's1.u1.wl.sendgrid.net': ['p=ABC'] }
     expect((await check(zone, 'DKIM', sender)).sentence).toBe(
-      `The key ${name} is published, a CNAME to s1.u1.wl.sendgrid.net.`,
+      `The key ${name} is published, as a CNAME to s1.u1.wl.sendgrid.net.`,
     )
   })
   test('is unknown without a received email', async () => {

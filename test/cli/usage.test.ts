@@ -62,7 +62,9 @@ describe('help', () => {
       const origins = fallback === '' ? env : `default: ${fallback}; ${env}`
       expect(serve).toMatch(new RegExp(`^  --${flag} ${value} .*\\(${origins}\\)$`, 'm'))
     }
-    expect((await eventpost(['app', 'set', '--help'])).out.replaceAll(/\s+/g, ' ')).toContain('are kept: 7 to 3,650.')
+    expect((await eventpost(['app', 'set', '--help'])).out.replaceAll(/\s+/g, ' ')).toContain(
+      'Days to keep events: 7 to 3,650.',
+    )
     expect((await eventpost(['backup', '--help'])).out).toMatch(/Needs no master key.+ S3, set EVENTPOST_BACKUP_TO/)
     const create = (await eventpost(['key', 'create', '--help'])).out
     expect(create).toMatch(

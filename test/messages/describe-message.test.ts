@@ -125,8 +125,8 @@ test.each<[Omit<MessageContent, 'mail'>, string[]]>([
       'The email is due as soon as someone gets the tag “vip”.',
       'Each person gets it once per resultId.',
       'Only if they opened the result.',
-      'Only if paid arrived at any time.',
-      'Only if paid did not arrive in the last 3 days.',
+      'Only if paid has arrived at any time.',
+      "Only if paid hasn't arrived in the last 3 days.",
       "Only if they don't have the tag “x”.",
       'Only if their plan is not set.',
       'Only if they are subscribed.',
@@ -208,9 +208,9 @@ test('a message without a wait starts at once', () => {
 })
 
 test.each<[rule: Rule, words: string]>([
-  [{ rule: 'done', event: 'paid' }, 'paid arrived since the trigger'],
-  [{ rule: 'notDone', event: 'paid', since: 'trigger' }, 'paid did not arrive since the trigger'],
-  [{ rule: 'done', event: 'paid', since: { days: 1 } }, 'paid arrived in the last 1 day'],
+  [{ rule: 'done', event: 'paid' }, 'paid has arrived since the trigger'],
+  [{ rule: 'notDone', event: 'paid', since: 'trigger' }, "paid hasn't arrived since the trigger"],
+  [{ rule: 'done', event: 'paid', since: { days: 1 } }, 'paid has arrived in the last day'],
 ])('%j is said as %p', (rule, words) => expect(describeRule(rule)).toBe(words))
 
 test.each<[rules: Rule[], said: boolean | null]>([

@@ -325,7 +325,7 @@ const ServerFields = ({ text, password }: FieldsProps) => (
         label="Certificate"
         kind="lines"
         rows={6}
-        hint="For a server in your own network: its certificate, or its CA, in PEM."
+        hint="For a server on your own network: its certificate, or its CA, in PEM."
         value={text.smtpCertificates}
         autocomplete="off"
         optional

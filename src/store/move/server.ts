@@ -140,8 +140,8 @@ export async function findInstance(server: Queries): Promise<string | null> {
 function describeUses({ instances, until, connections, hosts }: Uses): string | null {
   const from = connections > 0 ? `, connected from ${hosts}` : ''
   if (instances > 0)
-    return `${instances === 1 ? '1 instance is' : `${instances} instances are`} using it${from}. Stop all servers, then try again. If an instance's machine is down, wait until ${new Date(until).toISOString()}. If the machine still runs, end the process there, even if it is frozen.`
+    return `${instances === 1 ? '1 instance is' : `${instances} instances are`} using it${from}. Stop all servers, then try again. If an instance's machine is down, wait until ${new Date(until).toISOString()}. If the machine is still running, end the process there, even if it is frozen.`
   if (connections > 0)
-    return `Connections of Eventpost are still open (${connections})${from}. If the machine there still runs, stop Eventpost on it. If it is down, end its connections in this database: ${END_CONNECTIONS}`
+    return `Eventpost still has open connections (${connections})${from}. If the machine there is still running, stop Eventpost on it. If it is down, end its connections in this database: ${END_CONNECTIONS}`
   return null
 }

@@ -61,7 +61,7 @@ export function findServerFault(
   location: PostgresLocation,
 ): string | null {
   if (version < LEAST_VERSION)
-    return `it has PostgreSQL ${version}, and Eventpost needs version ${LEAST_VERSION} or newer. Upgrade the server.`
+    return `it runs PostgreSQL ${version}, but Eventpost needs version ${LEAST_VERSION} or newer. Upgrade the server.`
   if (encoding !== 'UTF8') return `its encoding is ${encoding}. Create a database with UTF8: ${CREATE}`
   if (provider === 'i')
     return `it sorts text by the rules of the ICU locale ${icuLocale}. Create a database with the C locale: ${CREATE}`

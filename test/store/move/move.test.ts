@@ -498,7 +498,7 @@ describe('refused', () => {
     // its process is frozen, so that it has connections but no lease
     await ask("UPDATE instances SET held_until = 1 WHERE holder <> ''")
     await expect(back(folder)).rejects.toThrow(
-      /Connections of Eventpost are still open \(\d+\), connected from 127\.0\.0\.1\..*pg_terminate_backend/,
+      /Eventpost still has open connections \(\d+\), connected from 127\.0\.0\.1\..*pg_terminate_backend/,
     )
     expect(readdirSync(folder)).toEqual([])
     await store.close()

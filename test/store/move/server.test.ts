@@ -19,7 +19,7 @@ test.each([
   [{}, null],
   [{ collation: 'C.UTF-8' }, null],
   [{ collation: 'C.utf8', provider: 'b' }, null],
-  [{ version: 14 }, 'it has PostgreSQL 14, and Eventpost needs version 15 or newer'],
+  [{ version: 14 }, 'it runs PostgreSQL 14, but Eventpost needs version 15 or newer'],
   [{ encoding: 'SQL_ASCII' }, 'its encoding is SQL_ASCII'],
   [{ collation: 'en_US.UTF-8' }, 'the rules of en_US.UTF-8'],
   [{ provider: 'i', icuLocale: 'en-US' }, 'the rules of the ICU locale en-US.'],
