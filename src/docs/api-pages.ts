@@ -105,7 +105,7 @@ const overview = ({ version, description }: ApiDescription['info'], rows: string
     table(['Call', 'Does'], rows),
     `This reference is also available as [openapi.json](/api/v1/openapi.json). Calls name the app in the field \`${APP}\`, which you can also send as \`${OTHER_APP}\`. If you send both, they must be the same.`,
     '## Authentication',
-    'Send JSON with `Content-Type: application/json` and an API key as `Authorization: Bearer mc_...`. Create a key on the API keys page or with `eventpost key create`. Call from your server only: anyone who has the key can send events, add people and, unless its scope is `ingest`, email them. Use a timeout of 10 seconds and log failures, so that Eventpost never slows down or breaks your service.',
+    'Send JSON with `Content-Type: application/json` and an API key as `Authorization: Bearer mc_...`. Create a key on the API keys page or with `eventpost key create`. Call the API only from your server: anyone who has the key can send events, add people and, unless its scope is `ingest`, email them. Use a timeout of 10 seconds and log failures, so that Eventpost never slows down or breaks your service.',
     '## Errors',
     CHECK_ORDER,
     'Every call with an API key can return these errors. Those about JSON, size and Idempotency-Keys apply only to calls with a body.',
