@@ -14,7 +14,7 @@ const HEADERS = {
 
 /** Shown when an email has expired. */
 const GONE =
-  '<!doctype html><html lang="en"><title>Expired preview</title><p>This preview has expired. Press Preview again.</p></html>'
+  '<!doctype html><html lang="en"><title>Expired preview</title><p>This preview has expired. Click Preview again.</p></html>'
 
 /** Where scrollbars are hidden until used, an email that goes on below the frame would look cut. */
 const SCROLLBAR =
