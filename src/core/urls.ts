@@ -71,7 +71,7 @@ const withoutQuery = (text: string): string => text.split('?', 1)[0] ?? ''
 /** Sites may serve a page with and without the trailing slash. */
 export const trimSlash = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
 
-/** Whether emails with this link to unsubscribe have one-click headers: they need https (RFC 8058), or loopback for tests. */
+/** Whether emails with this unsubscribe link have one-click headers: they need https (RFC 8058), or loopback for tests. */
 export function hasOneClick(unsubscribeUrl: string): boolean {
   const { protocol, hostname } = new URL(unsubscribeUrl)
   return protocol === 'https:' || isLoopback(hostname)

@@ -7,11 +7,11 @@ type Filling = {
   links: BodyLinks
   /** HTML that is shown first in the body */
   preheader: string
-  /** null: the email needs no link to unsubscribe */
+  /** null: the email needs no unsubscribe link */
   unsubscribeUrl: string | null
 }
 
-const NO_LINK = 'lifecycle emails need a link to unsubscribe: <a href="{{ unsubscribeUrl }}">Unsubscribe</a>'
+const NO_LINK = 'lifecycle emails need an unsubscribe link: <a href="{{ unsubscribeUrl }}">Unsubscribe</a>'
 
 /** They load something, which would report who opened the email. */
 const LOADED = new Set(['src', 'srcset', 'background', 'poster', 'data', 'action', 'formaction', 'ping', 'xlink:href'])

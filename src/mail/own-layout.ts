@@ -10,7 +10,7 @@ import { findTheme } from './theme.ts'
 /** Stand for HTML while the layout is filled. */
 const [CONTENT, PREHEADER] = [crypto.randomUUID(), crypto.randomUUID()]
 
-const NO_LINK = 'lifecycle emails need a link to unsubscribe: `<a href="{{ unsubscribeUrl }}">Unsubscribe</a>`'
+const NO_LINK = 'lifecycle emails need an unsubscribe link: `<a href="{{ unsubscribeUrl }}">Unsubscribe</a>`'
 const NO_CONTENT = 'add `{{ content }}` where the text of the email goes'
 const REPEATED = 'use `{{ content }}` only once'
 

@@ -61,8 +61,8 @@ describe("an author's own HTML", () => {
     expect(faultOf(html + STOP)).toEqual({ broken })
   })
 
-  test('needs a link to unsubscribe in lifecycle emails', () => {
-    const broken = 'lifecycle emails need a link to unsubscribe: <a href="{{ unsubscribeUrl }}">Unsubscribe</a>'
+  test('needs an unsubscribe link in lifecycle emails', () => {
+    const broken = 'lifecycle emails need an unsubscribe link: <a href="{{ unsubscribeUrl }}">Unsubscribe</a>'
     expect(faultOf('<p>{{ unsubscribeUrl }}</p>')).toEqual({ broken })
     expect(faultOf(`<!-- <a href="https://x.example/"></a> --><p>Hi</p>`)).toEqual({ broken })
     expect(faultOf('<p>Hi</p>', { category: 'transactional' })).toHaveProperty('html', '<p>Hi</p>')

@@ -28,7 +28,7 @@ describe('the default layout, in Liquid', () => {
 
 const LINK = '{% if unsubscribeUrl %}<a href="{{ unsubscribeUrl }}">Stop</a>{% endif %}'
 const VISIBLE = 'Put `{{ content }}` where people see it, not in an attribute, a comment or a style.'
-const LINKLESS = 'Lifecycle emails need a link to unsubscribe: `<a href="{{ unsubscribeUrl }}">Unsubscribe</a>`.'
+const LINKLESS = 'Lifecycle emails need an unsubscribe link: `<a href="{{ unsubscribeUrl }}">Unsubscribe</a>`.'
 
 test.each([
   [`<p>{{ content }}${LINK}</p>`, []],
@@ -74,7 +74,7 @@ test('no email is made without its text or a way to unsubscribe, or after its ti
     broken: 'in the layout, add `{{ content }}` where the text of the email goes',
   })
   expect(render(`{{ content }}${onlyAda}${LINK}{% endif %}`)).toEqual({
-    broken: expect.stringContaining('in the layout, lifecycle emails need a link to unsubscribe') as unknown as string,
+    broken: expect.stringContaining('in the layout, lifecycle emails need an unsubscribe link') as unknown as string,
   })
   const loop = '{% for a in (1..1000) %}'
   expect(render(`${loop}${loop}{% endfor %}{% endfor %}{{ content }}${LINK}`)).toEqual({

@@ -31,7 +31,7 @@ type Labelled = [name: TextName, label: string][]
 
 const FOOTER: Labelled = [
   ['reason', 'Why people get the email'],
-  ['unsubscribe', 'Link to unsubscribe'],
+  ['unsubscribe', 'Unsubscribe link'],
   ['consentReason', 'Why people are asked to confirm their address'],
 ]
 
@@ -62,7 +62,7 @@ const TOPICS: Labelled = [
   ['topicDoneLead', 'Explanation after unsubscribing'],
   ['topicUndoneTitle', 'Title after subscribing again'],
   ['choiceTitle', 'Heading of the list of topics'],
-  ['choiceButton', 'Button of the list'],
+  ['choiceButton', 'Button for the list'],
   ['chosenTitle', 'Title after choosing topics'],
   ['chosenLead', 'Explanation after choosing topics'],
 ]
@@ -73,8 +73,8 @@ const CONFIRM: Labelled = [
   ['confirmButton', 'Button'],
   ['confirmedTitle', 'Title after confirming'],
   ['confirmedLead', 'Explanation after confirming'],
-  ['expiredTitle', 'Title of an expired link'],
-  ['expiredLead', 'Explanation of an expired link'],
+  ['expiredTitle', 'Title for an expired link'],
+  ['expiredLead', 'Explanation for an expired link'],
   ['newLinkButton', 'Button for a new link'],
   ['newLinkTitle', 'Title after a new link was sent'],
   ['newLinkLead', 'Explanation after a new link was sent'],
@@ -154,7 +154,7 @@ const describeMixed = (languages: string[]): string[] =>
   languages.length === 0
     ? []
     : [
-        `Your own texts are also used in ${joinAnd(languages.map(nameLanguage))}, next to built-in ones. Open a language to translate them.`,
+        `Your own texts are also used in ${joinAnd(languages.map(nameLanguage))}, alongside the built-in ones. Open a language to translate your texts.`,
       ]
 
 const joinAnd = (all: string[]): string => new Intl.ListFormat('en').format(all)

@@ -15,14 +15,14 @@ const previewOf = async (html: string) => {
   return (await pages.browser.get(src ?? '')).html
 }
 
-test('HTML replaces the text and the layout, and needs a link to unsubscribe', async () => {
+test('HTML replaces the text and the layout, and needs an unsubscribe link', async () => {
   await pages.event({ properties: { headline: 'Ready', url: 'https://first.example/1' } })
   const html = '<html>\n<body><b>{{ event.headline }}</b></body>\n</html>'
   const changes = { ...ALONE, 'mail.html': html, 'mail.body': '', 'mail.preheader': '' }
   const refused = await pages.press(pages.path, 'live', changes)
   expect(refused.status).toBe(400)
   expect(await textOf(refused.html, '#checks .problems')).toEqual([
-    expect.stringContaining('HTML: Template error: lifecycle emails need a link to unsubscribe'),
+    expect.stringContaining('HTML: Template error: lifecycle emails need an unsubscribe link'),
   ])
   const own = html.replace('</b>', `</b>${STOP}`)
   const saved = await pages.press(pages.path, 'live', { ...changes, 'mail.html': own.replaceAll('\n', '\r\n') })

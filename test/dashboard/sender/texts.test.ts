@@ -37,7 +37,7 @@ test('texts are saved by language, and the defaults are not stored', async () =>
   ])
   expect(await textOf(opened, '[for=unsubscribe], [for=reason]')).toEqual([
     'Why people get the email',
-    'Link to unsubscribe',
+    'Unsubscribe link',
   ])
   expect(await textOf(opened, 'main p.hint')).toContain('The default texts are in French (fr). Change what you like.')
   await save({ do: 'remove' }, '?language=fr')
@@ -62,7 +62,7 @@ test('a language without built-in texts says which pages mix it with English', a
   expect(await hintsOf(html)).toEqual(counts)
   expect(await textOf(html, '[for=unsubscribe], [for=reason]')).toEqual([
     'Why people get the email (not translated)',
-    'Link to unsubscribe',
+    'Unsubscribe link',
   ])
   await save(
     { reason: 'Du är här.', consentReason: 'Du är här.', unsubscribe: 'Avsluta', askTitle: '' },
@@ -80,7 +80,7 @@ test("the app's own texts stay in built-in languages until they are translated",
   expect(await hintsOf()).toEqual([])
   await save({ reason: 'ACME GmbH, HRB 1' })
   expect(await hintsOf()).toEqual([
-    'Your own texts are also used in German (de), next to built-in ones. Open a language to translate them.',
+    'Your own texts are also used in German (de), alongside the built-in ones. Open a language to translate your texts.',
   ])
   const german = '?language=de'
   expect(await attributesOf((await browser.get(PATH() + german)).html, '#reason, #unsubscribe', 'value')).toEqual([
