@@ -87,7 +87,7 @@ function describeTotals(messages: MessageRow[], { hasSender, isCapturing }: Mail
     messages.length === 1
       ? 'The message is live.'
       : `${live.length} of ${messages.length} messages ${live.length === 1 ? 'is' : 'are'} live.`
-  if (unsent > 0) return `${which} ${unsent} can't be sent without a sender address.`
+  if (unsent > 0) return `${which} ${messages.length === 1 ? 'It' : unsent} can't be sent without a sender address.`
   return isCapturing ? `${which} Emails are captured until a mail server is set up.` : which
 }
 

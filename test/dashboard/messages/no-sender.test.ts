@@ -35,6 +35,18 @@ test('Messages, Deliveries and the start say that live messages have no sender',
   expect(await senders.listWithoutSender()).toEqual([])
 })
 
+test('Messages say so about the only one, too', async () => {
+  const app = await appOf(pages)
+  const browser = await pages.signedIn()
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+  for (const { id } of await pages.store.listMessages(app.id)) await pages.store.deleteMessage({ ...by, id })
+  await putMessage(pages, { app, name: 'One' })
+  const { html } = await browser.get(pages.at('messages'))
+  expect(await textOf(html, '.page-head .lead')).toEqual([
+    "The message is live. It can't be sent without a sender address.",
+  ])
+})
+
 test('owners set one in the checklist of a message, without saving it', async () => {
   const app = await appOf(pages)
   const owner = await pages.signedIn()
