@@ -89,7 +89,7 @@ type OutageText = { title: (name: string) => string; what: string; fix: string }
 const OUTAGES: Record<MailOutage['how'], OutageText> = {
   silent: {
     title: (name) => `The mail server ${name} accepts no emails`,
-    what: `It accepts connections, but stops responding while an email is sent. ${EMAILS_WAIT}`,
+    what: `It accepts connections, but stops responding while an email is being sent. ${EMAILS_WAIT}`,
     fix: "Check the mail server's log, or restart it. Sending then resumes automatically.",
   },
   unconfirmed: {
@@ -251,7 +251,7 @@ function aboutBackup(backup: BackupFacts, at: number): Condition[] {
 /** `error`: why the last one failed; it may be unknown. */
 export function describeBackupFix(error: string | null): string {
   if (/\b(free|enough) space\b/.test(error ?? ''))
-    return 'Free up space on the disk of the backups, or set EVENTPOST_BACKUP_TO to a folder on another disk.'
+    return 'Free up space on the backup disk, or set EVENTPOST_BACKUP_TO to a folder on another disk.'
   return 'Check that the backup folder or bucket exists, has enough space and can be written to.'
 }
 
@@ -263,7 +263,7 @@ function describeLastBackup(lastGood: Backup | null, at: number): string {
 }
 
 export const CLOCKS_FIX =
-  "Turn on time synchronization on every machine that runs Eventpost and on the database's, for example with timedatectl set-ntp true."
+  'Turn on time synchronization on every machine that runs Eventpost and on the database server, for example with timedatectl set-ntp true.'
 
 function aboutClocks({ clocks }: AlertFacts): Condition[] {
   const wrong = clocks.filter(isClockNoticed).toSorted((a, b) => Math.abs(b) - Math.abs(a))
@@ -277,7 +277,7 @@ function aboutClocks({ clocks }: AlertFacts): Condition[] {
       subject: 'instances',
       accountId: null,
       title: `${which} from the database server's`,
-      detail: `${wrong.length === 1 ? 'It is' : 'One is'} ${describeDifference(most)}. An instance whose clock differs by more than 5 seconds from the database server's and another instance's sends no emails, runs no background tasks, and responds to /readyz with 503.`,
+      detail: `${wrong.length === 1 ? 'It is' : 'One is'} ${describeDifference(most)}. An instance sends no emails, runs no background tasks, and responds to /readyz with 503 while its clock differs by more than 5 seconds from the database server's and another instance's.`,
       fix: CLOCKS_FIX,
       path: SYSTEM,
     },

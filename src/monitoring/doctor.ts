@@ -427,7 +427,7 @@ const UNSENT: Readonly<Record<'no_owner' | 'no_sender', [text: string, fix: stri
 const UNKNOWN_ROUTES = unknown(
   'Alerts',
   'The server sends alerts to a webhook or through a second mail server, which was not checked.',
-  'To check it, set EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL here as for the server.',
+  "To check it, run this command with the server's EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL.",
 )
 
 function aboutAlerts(

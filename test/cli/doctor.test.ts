@@ -162,7 +162,7 @@ describe('eventpost doctor', () => {
     await mail.stop()
     expect(about(allowed, 'Mail server')).toMatchObject([{ state: 'good', text: `${name} responds.` }])
     expect(about(allowed, 'Alerts')).toMatchObject([
-      { state: 'unknown', fix: expect.stringContaining('as for the server') },
+      { state: 'unknown', fix: expect.stringContaining("with the server's EVENTPOST_ALERT_WEBHOOK_URL") },
     ])
     expect(about(refused, 'Mail server')).toMatchObject([
       { state: 'bad', fix: expect.stringContaining('EVENTPOST_MAIL_PRIVATE_HOSTS') },

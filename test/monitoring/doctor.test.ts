@@ -249,7 +249,7 @@ const MISTAKES: [
     'Backup',
     'bad',
     'The last attempt failed: A backup needs 3 GB of free space in /backups',
-    'Free up space on the disk of the backups, or set EVENTPOST_BACKUP_TO to a folder on another disk.',
+    'Free up space on the backup disk, or set EVENTPOST_BACKUP_TO to a folder on another disk.',
   ],
   [
     'a scheduled backup that failed, before it is late',
@@ -308,7 +308,7 @@ const MISTAKES: [
     'Alerts',
     'unknown',
     'a webhook or through a second mail server, which was not checked.',
-    'set EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL here as for the server.',
+    "run this command with the server's EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL.",
   ],
   [
     "a private address that apps can't use",

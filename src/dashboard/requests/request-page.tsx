@@ -104,7 +104,7 @@ const Outcome = ({ viewer, row, names }: RequestProps) => {
 const Accepted = () => (
   <section>
     <h2>Accepted</h2>
-    <p>This request succeeded. Accepted requests are sampled: one per second per key, or per app without a key.</p>
+    <p>This request succeeded. Accepted requests are sampled: one per second per key, or per app if there is no key.</p>
   </section>
 )
 

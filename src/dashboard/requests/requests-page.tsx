@@ -90,7 +90,9 @@ export function State({ view, count }: Pick<RequestsProps, 'view' | 'count'>) {
   const requests = `${counted}${WORDS[view.kind]} ${count === 1 ? 'request' : 'requests'}`
   const where = isNarrowed(view) ? (count === 1 ? 'matches the filters' : 'match the filters') : 'in the log'
   const sample =
-    view.kind === 'refused' ? '' : ' Accepted requests are sampled: one per second per key, or per app without a key.'
+    view.kind === 'refused'
+      ? ''
+      : ' Accepted requests are sampled: one per second per key, or per app if there is no key.'
   return <>{`${requests} ${where}.${sample}`}</>
 }
 

@@ -111,7 +111,7 @@ describe('Requests', () => {
     expect(await leadOf(html)).toBe('14 refused requests in the log.')
     expect(await rowsOf(await see('?kind=accepted'))).toEqual(['3 May 12:00:00202AcceptedPOST /api/v1/eventsFirst key'])
     expect(await leadOf(await see('?kind=accepted'))).toBe(
-      '1 accepted request in the log. Accepted requests are sampled: one per second per key, or per app without a key.',
+      '1 accepted request in the log. Accepted requests are sampled: one per second per key, or per app if there is no key.',
     )
     expect(await rowsOf(await see('?kind=all'))).toHaveLength(4)
     expect(await attributesOf(html, '.feed .what', 'href')).toEqual(
