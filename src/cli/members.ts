@@ -62,7 +62,7 @@ export const memberInvite: Command = {
 
 export const memberResetPassword: Command = {
   name: 'member reset-password',
-  summary: 'prints a link to set a new password; the new password ends all sessions of the member',
+  summary: "prints a link to set a new password; the new password ends all of the member's sessions",
   options: {
     ...COMMON,
     'two-step-off': {

@@ -43,7 +43,7 @@ export function findSuppressionList(service: MailService, standIns: StandIns = {
   const [list, account] = [LISTS.get(id), isApi(service) ? service : accountOf(id, service)]
   if (list === undefined && !OF_LOGIN.includes(id)) return null
   if (list === undefined || account === null) {
-    const why = `Eventpost has an SMTP login for ${name}, which can't read the suppression list there. Export that list, then add it as a file.`
+    const why = `Eventpost's SMTP login for ${name} can't read the suppression list there. Export that list, then add it as a file.`
     return { provider: id, why }
   }
   const at = { ...account, ...standIns[id] }

@@ -72,7 +72,7 @@ describe('the pages are correct about', () => {
   test('rates and the brake', () => {
     const text = markdownOf('rates')
     const { complaints, bounces } = BRAKE_DEFAULTS
-    expect(text).toContain(`if ${complaints}% of the emails of the last ${BRAKE_DAYS} days`)
+    expect(text).toContain(`if ${complaints}% of the emails from the last ${BRAKE_DAYS} days`)
     expect(text).toContain(`or ${bounces}% bounce. This requires at least ${FEWEST.emails} emails`)
     expect(text).toContain(`${FEWEST.complaints} complaints or ${FEWEST.bounces} bounces`)
     for (const asked of [TARGETS, CEILINGS]) {

@@ -90,7 +90,7 @@ const SessionsSection = ({ viewer, sessions, shown, currentId, now, sessionsNoti
     </div>
     <p class="hint">
       A session ends after 12 hours of inactivity, and no later than 30 days after sign-in. You can have up to 20
-      sessions; another sign-in then ends the one that was used least recently.
+      sessions; another sign-in ends the least recently used one.
     </p>
     {sessionsNotice && <Notice kind="error">{sessionsNotice}</Notice>}
     <Table

@@ -24,7 +24,7 @@ const FLASHES = {
     `The account ${accountName} requires two-step sign-in. Set it up to open its pages.`,
   two_step_asked: 'All members now need two-step sign-in. Members without it must set it up before they can continue.',
   two_step_free: 'Two-step sign-in is now optional.',
-  member_signed_out: 'All sessions of the member have ended.',
+  member_signed_out: "All of the member's sessions have ended.",
   two_step_off: 'Two-step sign-in is off. You sign in with your password alone.',
   recovery_code_used: 'You used a recovery code. See how many are left under Your profile.',
   key_revoked: 'The key was revoked. Requests with it are refused.',
@@ -34,7 +34,7 @@ const FLASHES = {
   ports_ignored:
     'Domains are saved without ports. Emails can link to any port on localhost, but not to ports on other domains.',
   account_renamed: 'The account was renamed.',
-  role_changed: 'The role was changed. It applies from the next page they open.',
+  role_changed: "The member's role was changed. It applies from the next page they open.",
   member_removed: 'The member was removed. They can no longer open this account.',
   joined: ({ accountName }: Where) =>
     `You have joined the account ${accountName}. Switch accounts with the list at the top.`,

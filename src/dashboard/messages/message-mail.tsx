@@ -120,7 +120,7 @@ export function LanguagesSection({ ask, path, fields, isEditor }: LanguagesProps
         <h2>Other languages</h2>
       </summary>
       <p class="hint">
-        For people whose field <code>locale</code> names the language. Everyone else gets the text above.{' '}
+        For people whose <code>locale</code> field names the language. Everyone else gets the text above.{' '}
         <a href="/docs/languages">How it works</a>
       </p>
       {languages.map((name) => (
@@ -215,7 +215,7 @@ export function SenderSection({ ask, appId, senders, topics, isNew }: SenderSect
           label="Sender address"
           hint={
             <>
-              Owners can add addresses on <a href={pathOf(appId, 'sender')}>Sender</a>.
+              Owners can add addresses under <a href={pathOf(appId, 'sender')}>Sender</a>.
             </>
           }
           options={optionsOf(senders, ask('mail.fromEmail').value)}

@@ -113,7 +113,7 @@ function MessageTrigger({ ask, others }: FieldsProps & Pick<TriggerProps, 'other
     <Select
       {...field}
       label="Earlier message"
-      hint="Set the delay under Wait. Values come from its event."
+      hint="Values come from its event. Set the delay under Wait."
       options={[{ value: '', label: 'Choose a message' }, ...names.map((name) => ({ value: name, label: name }))]}
     />
   )
@@ -218,7 +218,7 @@ export const WaitFields = ({ ask, timezone }: FieldsProps & { timezone: string }
           <Field
             {...ask('wait.until')}
             label="Time of day"
-            hint={`Such as 09:00, in the person's timezone if known, else ${timezone}.`}
+            hint={`Such as 09:00, in the person's timezone if known, otherwise ${timezone}.`}
           />
         ),
       },

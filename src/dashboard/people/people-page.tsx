@@ -392,6 +392,6 @@ const Nobody = ({ viewer }: { viewer: Viewer }) => (
     next={<ButtonLink href={pathOf(viewer.app.publicId, 'activation')}>Send the first event</ButtonLink>}
   >
     Your server adds people through the API, alone or with their first event.
-    {hasRole(viewer.member.role, 'editor') && ' You can also add one here.'}
+    {hasRole(viewer.member.role, 'editor') && ' You can also add people here.'}
   </EmptyState>
 )

@@ -146,9 +146,7 @@ const DkimKeys = (props: DomainProps) => {
   }
   return (
     <div id="dkim" class="key-actions">
-      {signer && (
-        <p class="hint">{`${signer.name} signs this app's emails. The key of the app is used only over SMTP.`}</p>
-      )}
+      {signer && <p class="hint">{`${signer.name} signs this app's emails. The app's key is used only over SMTP.`}</p>}
       {signing !== null && publishedOf(signing) === null && (
         <Notice kind="error">The key can't be read, so no email is sent. Create a new one.</Notice>
       )}
@@ -216,7 +214,7 @@ const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused, other
 }
 
 const DISCARDS = 'This discards the new key above, which is waiting for its record.'
-const STILL_SIGNS = 'The current key signs emails until the record of the new key is found.'
+const STILL_SIGNS = "The current key signs emails until the new key's record is found."
 
 type KeyProps = DomainProps & { isFirst: boolean }
 

@@ -100,7 +100,9 @@ const FromFields = ({ text, installation, appName }: FieldsProps) => (
           name="fromEmail"
           label="Address"
           kind="email"
-          hint={installation === null ? 'Messages without their own need one.' : `Default: ${installation.address}`}
+          hint={
+            installation === null ? 'Required unless every message has its own.' : `Default: ${installation.address}`
+          }
           value={text.fromEmail}
           autocomplete="off"
           optional={installation === null ? 'unmarked' : true}

@@ -44,7 +44,7 @@ export const LanguageButtons = ({ language }: { language: string }) => (
   </div>
 )
 
-/** People whose field `locale` names it see its texts. */
+/** People whose `locale` field names it see its texts. */
 export const NewLanguage = ({ path, wrong }: { path: string; wrong: string | null }) => (
   <form method="get" action={path} class="beside">
     <Field

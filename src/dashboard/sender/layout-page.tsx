@@ -27,7 +27,7 @@ export const LayoutPage = ({ facts, refused, standard, sample }: LayoutProps) =>
             kind="source"
             hint={
               <>
-                Liquid, with <a href="/docs/layout">variables</a>. It surrounds the text of every email written in
+                Liquid, with <a href="/docs/layout">variables</a>. Surrounds the text of every email written in
                 Markdown.
               </>
             }

@@ -43,7 +43,7 @@ const HourFields = ({ text, app }: { text: LimitsText; app: Viewer['app'] }) => 
       <h2>Sending hours</h2>
       <p class="hint">
         Lifecycle emails wait for these hours; transactional emails don't. Hours such as 22:00 to 06:00 end the next
-        day. Times are in the person's own timezone (their field <code>timezone</code>), else in{' '}
+        day. Times are in the person's own timezone (their <code>timezone</code> field), otherwise in{' '}
         {formatZone(app.timezone)}. Change the app's timezone in <a href={pathOf(app.publicId, 'settings')}>Settings</a>
         .
       </p>

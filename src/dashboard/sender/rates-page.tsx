@@ -107,7 +107,7 @@ const RatesSection = ({ facts, week, month }: RatesProps) => (
       idOf={({ kind }) => kind}
     />
     <p class="hint after-table">
-      All emails of this app count, on the day (UTC) they were sent. <a href="/docs/rates">Learn more</a>
+      All of this app's emails count, on the day (UTC) they were sent. <a href="/docs/rates">Learn more</a>
     </p>
     <Unheard facts={facts} />
   </section>
@@ -164,7 +164,7 @@ const BrakeSection = ({ facts, refused, releasedAt, now }: RatesProps) => {
         </Notice>
       )}
       <p>
-        {`If ${limit('complaints')} of the emails of the last ${BRAKE_DAYS} days are reported as spam, or ${limit('bounces')} bounce, lifecycle emails wait until the rate has fallen. Transactional emails are still sent. The brake needs at least ${FEWEST.emails} emails, and ${FEWEST.complaints} complaints or ${FEWEST.bounces} bounces.`}
+        {`If ${limit('complaints')} of the emails from the last ${BRAKE_DAYS} days are reported as spam, or ${limit('bounces')} bounce, lifecycle emails wait until the rate has fallen. Transactional emails are still sent. The brake needs at least ${FEWEST.emails} emails, and ${FEWEST.complaints} complaints or ${FEWEST.bounces} bounces.`}
       </p>
       {mail.brake && isOwner(viewer) && (
         <Dialog id="release" opener="Release the brake" title="Release the brake?">

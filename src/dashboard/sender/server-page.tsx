@@ -350,7 +350,9 @@ function describePlain(server: SmtpServer | null, check: ServerProps['check']): 
     check === null
       ? 'The connection is encrypted only if this server offers STARTTLS'
       : 'The connection is not encrypted'
-  const why = server.isTlsOptional ? 'its security is “Not required”' : 'it runs on this machine and has no password'
+  const why = server.isTlsOptional
+    ? 'its security is “Not required”'
+    : 'the server runs on this machine and has no password'
   return `${what}. That is allowed because ${why}.`
 }
 

@@ -65,7 +65,7 @@ test('is not offered where the login reads no list', async () => {
   await setServer('smtp://u:p@smtp.mailgun.org:587')
   expect([await buttons(), (await textOf(await see(), '#sync'))[0]]).toEqual([
     ['Add addresses'],
-    expect.stringContaining('Eventpost has an SMTP login for Mailgun'),
+    expect.stringContaining("Eventpost's SMTP login for Mailgun can't read the suppression list there."),
   ])
   expect((await browser.post(path('/sync'))).location).toBe(`${path()}#sync`)
   expect(await pages.store.findSuppressionSync((await appOf(pages)).id)).toBeNull()

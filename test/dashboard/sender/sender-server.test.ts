@@ -296,7 +296,7 @@ describe('saving a mail server', () => {
     expect((await save({ smtpHost: '127.0.0.1', smtpPort: String(port) })).status).toBe(303)
     const SAVED = 'Done: The mail server responded and was saved. Emails now go through it, without encryption.'
     const PLAIN = 'Caution: The connection is encrypted only if this server offers STARTTLS. That is allowed because'
-    const local = `${PLAIN} it runs on this machine and has no password.`
+    const local = `${PLAIN} the server runs on this machine and has no password.`
     expect(await textOf((await browser.get(PAGE())).html, '.notice')).toEqual([SAVED, local])
     // after a reload too
     expect(await textOf((await browser.get(PAGE())).html, '.notice')).toEqual([local])
@@ -311,7 +311,7 @@ describe('saving a mail server', () => {
     await set((await start()).url)
     const cautions = async () => textOf((await check()).html, '.notice.caution')
     expect(await cautions()).toEqual([
-      'Caution: The connection is not encrypted. That is allowed because it runs on this machine and has no password.',
+      'Caution: The connection is not encrypted. That is allowed because the server runs on this machine and has no password.',
     ])
     await set(`smtp://127.0.0.1:${(await start({}, { disabledCommands: [] })).port}`)
     expect(await cautions()).toEqual([])

@@ -322,7 +322,7 @@ describe('the signature', () => {
     await make({ dkimDomain: 'first.example', dkimSelector: 'eventpost2' })
     expect(await proposed()).toBe('eventpost3')
     expect(await hints()).toBe(
-      'This discards the new key above, which is waiting for its record. The current key signs emails until the record of the new key is found.',
+      "This discards the new key above, which is waiting for its record. The current key signs emails until the new key's record is found.",
     )
     const taken = writeDkimKeys(await keys())
     await browser.submit(path('/domain'), path('/dkim/remove'))
