@@ -329,7 +329,7 @@ export function describeBackupFolder(
   if (fault === 'read_only')
     return {
       text,
-      fix: `Mount it as writable, or add ReadWritePaths=${path} to the systemd unit, and restart the server.`,
+      fix: `Mount it read-write, or add ReadWritePaths=${path} to the systemd unit, and restart the server.`,
     }
   return { text, fix: giveFolder(path, owner) }
 }

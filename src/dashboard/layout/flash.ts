@@ -71,7 +71,7 @@ const FLASHES = {
   address_unsubscribed: 'The address can receive transactional emails again. The person is still unsubscribed.',
   message_saved: 'The message was saved.',
   message_changed_live: 'The message was saved. New triggers use this version; waiting emails keep theirs.',
-  message_moved: 'The message was saved. Waiting emails use this version too, and are still due at the same time.',
+  message_moved: 'The message was saved. Waiting emails use this version too, and keep their due times.',
   message_live: 'The message is live. It now sends emails.',
   message_live_captured: 'The message is live. Its emails are captured until a mail server is set up.',
   message_paused: 'The message is paused. It sends no emails until it is live again.',

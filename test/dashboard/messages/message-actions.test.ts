@@ -76,7 +76,7 @@ describe('saving', () => {
     expect(await versions()).toEqual([3])
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '.notice.done')).toEqual([
-      'Done: The message was saved. Waiting emails use this version too, and are still due at the same time.',
+      'Done: The message was saved. Waiting emails use this version too, and keep their due times.',
     ])
     const other = { 'trigger.event': 'another', moveWaiting: 'on' }
     const refused = await pages.press(pages.path, 'save', other)
