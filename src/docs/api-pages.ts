@@ -288,11 +288,13 @@ function uniteSchemas(variants: Schema[]): Schema {
   if (others.length === 0) return first
   const all = [first, ...others]
   const described = all.flatMap(({ description, const: value }) =>
-    description === undefined ? [] : value === undefined ? description : `\`${value}\`: ${description}`,
+    description === undefined ? [] : value === undefined ? description : `\`${value}\`: ${lowerFirst(description)}`,
   )
   const description = [...new Set(described)].join(' ')
   return { description, anyOf: all.flatMap((one) => one.anyOf ?? [one]) }
 }
+
+const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
 
 const namesIn = (schema: Schema): string[] =>
   Array.from(JSON.stringify(schema).matchAll(/"#\/components\/schemas\/(\w+)"/g), ([, name = '']) => name)

@@ -92,6 +92,12 @@ describe('the API reference', () => {
     }
   })
 
+  test('writes the meanings of values alike, in lower case', () => {
+    for (const { slug, source } of pages)
+      expect([slug, source.match(/(?<=[|.] )`\w+`: [A-Z]\w*/g)]).toEqual([slug, null])
+    expect(pageOf('api/post-contacts')).toContain('`false`: the person was known. `true`: this call added the person.')
+  })
+
   test('explains every event type', () => {
     for (const type of ['event', 'page', 'action', 'track']) expect(pageOf('api/get-events')).toContain(`\`${type}\``)
   })
