@@ -72,9 +72,9 @@ const MessageResults = Type.Object(
     started: count('Emails that were triggered.'),
     wouldSend: count('Of these, those that the rules allowed.'),
     sent: count('Of these, those that were sent.'),
-    cameBack: count('Sent emails whose people came back.'),
-    opened: count('Sent emails whose people opened the result.'),
-    reachedGoal: count('Sent emails whose people reached the goal.'),
+    cameBack: count('Sent emails after which the person came back.'),
+    opened: count('Sent emails after which the person opened the result.'),
+    reachedGoal: count('Sent emails after which the person reached the goal.'),
     goals: Type.Optional(
       Type.Array(
         Type.Object({
@@ -96,7 +96,7 @@ const MessageResults = Type.Object(
       }),
     ),
   },
-  { title: 'MessageResults', description: 'Results of the last 30 days.' },
+  { title: 'MessageResults', description: 'Results for the last 30 days.' },
 )
 
 export const MessageFoundAnswer = Type.Object(
@@ -175,7 +175,7 @@ const SimulatedEmail = Type.Object(
     triggeredAt: time('When its trigger happened.'),
     dueAt: time('When it would have been due.'),
     outcome: text('`send`, `waiting`, `joined`, or the reason why not.'),
-    why: text('Why the person would have got it or not, in one sentence.'),
+    why: text("Why the person would or wouldn't have got it, in one sentence."),
     rules: Type.Array(ExplainedRule, { description: 'The checks that were recorded, in order.' }),
   },
   { title: 'SimulatedEmail', description: 'What would have happened for one trigger.' },
@@ -196,13 +196,13 @@ const ExplainedMessage = Type.Object(
 export const ExplanationAnswer = Type.Object(
   {
     ok: TRUE,
-    why: text('Why the person got the email or not, in one or two sentences.'),
+    why: text("Why the person got or didn't get the email, in one or two sentences."),
     serverReply: Type.Optional(text("The mail server's refusal, explained; absent if it didn't refuse the email.")),
     message: ExplainedMessage,
     delivery: Type.Union([DeliveryRecord, Type.Null()], {
       description: "The person's last delivery from the message; null if there is none.",
     }),
-    decidedAt: timeOrNull('When the rules were checked; null if they were not checked yet.'),
+    decidedAt: timeOrNull('When the rules were checked; null if they have not been checked yet.'),
     rules: Type.Array(ExplainedRule, { description: 'The checks that were recorded, in order.' }),
   },
   { title: 'Explanation' },

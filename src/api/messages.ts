@@ -56,7 +56,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       detail: describeCall({
         operationId: 'getMessage',
         summary: 'Find a message',
-        description: 'Returns a message in the format for saving, with its results of the last 30 days.',
+        description: 'Returns a message in the format for saving, with its results for the last 30 days.',
         example: EXAMPLES.getMessage,
         parameters: [MESSAGE_IN_PATH],
         query: AppQuery,

@@ -19,7 +19,8 @@ const ISSUE = {
   field: Type.String({ description: 'The name or path of the field, such as `email` or `mail.subject`.' }),
   code: Type.String({ description: 'A stable code for programs.' }),
   message: Type.String({
-    description: 'An explanation for people. About people and events, it never repeats the values that you sent.',
+    description:
+      'An explanation for people. In calls about people and events, it never repeats the values that you sent.',
   }),
 }
 
@@ -194,11 +195,11 @@ export const DeliveryFoundAnswer = Type.Object(
   {
     ok: TRUE,
     delivery: DeliveryRecord,
-    why: Type.String({ description: 'Why the person got the email or not, in one or two sentences.' }),
+    why: Type.String({ description: "Why the person got or didn't get the email, in one or two sentences." }),
     serverReply: Type.Optional(
       Type.String({ description: "The mail server's refusal, explained; absent if it didn't refuse the email." }),
     ),
-    decidedAt: timeOrNull('When the rules were checked; null if they were not checked yet.'),
+    decidedAt: timeOrNull('When the rules were checked; null if they have not been checked yet.'),
     rules: Type.Array(ExplainedRule, { description: 'The checks that were recorded, in order.' }),
   },
   { title: 'DeliveryFound' },
@@ -257,14 +258,14 @@ export const PersonExport = Type.Object(
         confirmedBy: orNull(Type.String(), '`page`: the person, with the link in the email.'),
         wording: Type.String({ description: 'The version of the wording.' }),
         text: orNull(Type.Object({}, { additionalProperties: true }), 'The wording: subject, body and button.'),
-        address: orNull(Type.String(), 'The IP address that confirmed it, if the app stores it.'),
+        address: orNull(Type.String(), 'The IP address from which it was confirmed, if the app stores it.'),
       }),
       { description: 'Requests to confirm the address.' },
     ),
     emails: Type.Array(
       Type.Object({
         ...EXPORTED_DELIVERY,
-        why: Type.String({ description: 'Why it was sent or not.' }),
+        why: Type.String({ description: "Why it was or wasn't sent." }),
         properties: orNull(Type.Object({}, { additionalProperties: true }), 'The `properties` of POST /send.'),
         captured: orNull(
           Type.Object({

@@ -53,7 +53,7 @@ const readAsked = createArguments({
 export const explainTool: Tool = {
   name: 'explain_delivery',
   title: 'Explain a delivery',
-  description: 'Why a person got an email or not, by `deliveryId`, or `messageId` and `email`.',
+  description: "Why an email was or wasn't sent, by `deliveryId`, or `messageId` and `email`.",
   kind: 'read',
   input: ASKED,
   run: async (deps, { access }, args) => {
