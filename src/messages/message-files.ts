@@ -85,7 +85,7 @@ async function settleElsewhere(store: Store, messages: MessageRow[]): Promise<nu
 
 const findByName = (rows: MessageRow[], name: string): MessageRow | undefined => rows.find((row) => row.name === name)
 
-const FILE_RULE = `Put the messages in a JSON list, even a single one. A file can have up to ${MAX_MESSAGES}.`
+const FILE_RULE = `Put the messages in a JSON array, even a single one. A file can have up to ${MAX_MESSAGES}.`
 
 function readFile(file: unknown): { input: ReadMessage[] } | { errors: FieldError[] } {
   if (!Array.isArray(file) || file.length > MAX_MESSAGES) {

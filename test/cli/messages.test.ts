@@ -110,7 +110,7 @@ describe('is refused', () => {
   })
   test('a file with a single message', async () => {
     expect(await eventpost(words(write('{}')))).toEqual(
-      refused('file: Put the messages in a JSON list, even a single one'),
+      refused('file: Put the messages in a JSON array, even a single one'),
     )
   })
   test('without --app, the only app, and a refusal where there are several', async () => {
