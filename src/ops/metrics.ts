@@ -94,7 +94,7 @@ export function createMetrics() {
         '# TYPE eventpost_email_attempts_total counter',
         ...tried,
         ...(queue === null ? [] : printQueue(queue, now)),
-        printGauge('eventpost_writes_waiting', 'Writes waiting for their commit.', waiting),
+        printGauge('eventpost_writes_waiting', 'Writes waiting to be committed.', waiting),
         printGauge('eventpost_database_bytes', 'Size of the database.', databaseBytes),
         printGauge('eventpost_wal_bytes', 'Size of the write-ahead log.', logBytes),
         printGauge('process_resident_memory_bytes', 'Resident memory.', process.memoryUsage.rss()),
