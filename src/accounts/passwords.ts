@@ -13,7 +13,7 @@ const OWN = 'eventpost'
 const REPEATED = /^(.{1,4})\1+$/s
 const ROWS = ['01234567890', '09876543210', 'abcdefghijklmnopqrstuvwxyz', 'zyxwvutsrqponmlkjihgfedcba']
 
-/** 18,000 common passwords of 8 or more characters. Searched as text: an array would hold 8 MB. */
+/** Nearly 18,000 common passwords of 8 or more characters. Searched as text: an array would hold 8 MB. */
 function isCommon(password: string): boolean {
   const text = password.toLowerCase()
   return commonPasswords.includes(JSON.stringify(text)) || REPEATED.test(text) || ROWS.some((row) => row.includes(text))
