@@ -246,7 +246,7 @@ export const SearchPage = ({ docs, reader, query, found }: SearchProps) => (
         ))}
       </ol>
     ) : (
-      <p>Search for a field, an error code or a rule, such as “createContact”, “rate_limited” or “holdback”.</p>
+      <p>Search for a field, an error code or a rule, such as “createContact”, “rate_limited” or “notSeen”.</p>
     )}
   </DocsFrame>
 )
