@@ -55,7 +55,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_DATABASE_POOLER',
     value: 'MODE',
     default: 'none',
-    meaning: '`transaction` if the URL leads to a connection pooler in transaction mode, such as PgBouncer.',
+    meaning: '`transaction` if the URL points to a connection pooler in transaction mode, such as PgBouncer.',
   },
   host: {
     flag: 'host',

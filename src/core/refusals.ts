@@ -29,7 +29,7 @@ export const REFUSALS = {
     status: 403,
     isAfterLimit: true,
     message:
-      "You reached the plan's limit of new people this calendar month (UTC). Raise the limit, or send this again next month.",
+      "You reached the plan's limit on new people for this calendar month (UTC). Raise the limit, or send this again next month.",
   },
   not_found: { status: 404, message: 'There is nothing at this path. See the API reference at /docs/api.' },
   app_not_found: {

@@ -180,9 +180,10 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   if (verdict.isSilent)
     return `No activity from ${name} was reported for ${describeSilence(at - verdict.value, rule)}, so they counted as away.`
   const span = formatDuration(at - verdict.value)
-  if (isPass(verdict)) return `${name} left ${span} earlier.`
+  const left = `${name} left ${span} before ${isThen ? 'the trigger' : 'the email was due'}`
+  if (isPass(verdict)) return `${left}.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
-  return `${name} left ${span} earlier, and this message is skipped unless they have been away for at least ${formatMinutes(minutes)}.`
+  return `${left}, and this message is skipped unless they have been away for at least ${formatMinutes(minutes)}.`
 }
 
 function describeReturn({ cameBackAt, value }: Verdict, subject: DescribedSubject): string {
@@ -237,8 +238,8 @@ function describeDone(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
 }
 
 function describeIncomparable(verdict: Verdict, { content }: DescribedSubject, same: string): string {
-  const found = `${upperFirst(triggerNoun(content))} had no ${same}, so no ${formatValue(verdict.about)} can have the same one`
-  return isPass(verdict) ? `${found}.` : `${found}, but this message requires one.`
+  const found = `${upperFirst(triggerNoun(content))} had no ${same}, so no ${formatValue(verdict.about)} can match it`
+  return isPass(verdict) ? `${found}.` : `${found}, but this message requires a match.`
 }
 
 function describeSince(rule: Rule | undefined, { content }: DescribedSubject): string {

@@ -133,7 +133,7 @@ const REFUSALS: Record<UnwantedReason, string> = {
 export const describeRefusal = (reason: UnwantedReason, { person }: Pick<DescribedSubject, 'person'>): string =>
   `${displayName(person)} ${REFUSALS[reason]}, so this email won't be sent unless that changes.`
 
-export const LEFT_OUT = 'This event was left out of the email that it shared with other events.'
+export const LEFT_OUT = 'This event was left out of the email that was sent for several events.'
 
 /** An email's end gives its events no verdicts of their own. */
 const isLeftOut = (delivery: DeliveryRow): boolean =>

@@ -186,7 +186,8 @@ function describeCause({ person, zone }: Subject, { trigger }: MessageContent, c
   const [name, time] = [displayName(person), formatTimeInZone(at, zone)]
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
   if ('message' in trigger) return `“${trigger.message}” was sent to ${name} on ${time}`
-  if ('date' in trigger) return `The trigger time was ${describeDay(trigger, name)}, on ${time}`
+  if ('date' in trigger)
+    return `The trigger time was ${trigger.days === 0 ? `${name}'s ${trigger.date}:` : `${describeDay(trigger, name)}, on`} ${time}`
   if ('inactiveDays' in trigger)
     return `${name} had been inactive for ${formatMinutes(trigger.inactiveDays * 1_440)} on ${time}`
   if (!('event' in trigger)) return `${name} ${isConfirmation ? 'confirmed their address' : 'was added'} on ${time}`

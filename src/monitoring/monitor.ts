@@ -363,7 +363,7 @@ const REASON = 'You get this email because you own an account on this Eventpost 
 
 /** Why the end may be reported late. */
 const describeFlapping = ({ times, overMs }: Wait): string =>
-  `The problem has begun ${times} times within a day, so it counts as over only once it has been gone for ${formatDuration(overMs)}.`
+  `The problem has occurred ${times} times within a day, so it counts as over only after it has been gone for ${formatDuration(overMs)}.`
 
 function writeAlertMail(
   alert: Alert,

@@ -46,7 +46,7 @@ export const warnOfDates = ({ wrongDates = [] }: Pick<SavedContact, 'wrongDates'
 
 type MemberWrite = { fields: ContactFields; actor: string; isNew: boolean }
 
-/** By a member in the dashboard: no rate limits, but the plan's limit of new people. */
+/** By a member in the dashboard: no rate limits, but the plan's limit on new people. */
 export async function saveByMember(
   deps: Dependencies,
   app: AppRow,

@@ -21,8 +21,8 @@ describe('describes a rule', () => {
       'Ada was on /results/1 when the email was due, so this email was not needed.',
     ],
     [fail('away', 'trigger', '/wait'), 'Ada was on /wait at the time of the event, so this email was not needed.'],
-    [pass('away', 'sending', NOW - 5 * MINUTE), 'Ada left 15 minutes earlier.'],
-    [pass('away', 'trigger', NOW - 5 * MINUTE), 'Ada left 5 minutes earlier.'],
+    [pass('away', 'sending', NOW - 5 * MINUTE), 'Ada left 15 minutes before the email was due.'],
+    [pass('away', 'trigger', NOW - 5 * MINUTE), 'Ada left 5 minutes before the trigger.'],
     [
       { ...pass('away', 'sending', NOW - 20 * MINUTE), isSilent: true },
       'No activity from Ada was reported for 30 minutes, so they counted as away.',
@@ -34,7 +34,7 @@ describe('describes a rule', () => {
     ],
     [
       fail('away', 'sending', NOW + 7 * MINUTE),
-      'Ada left 3 minutes earlier, and this message is skipped unless they have been away for at least 5 minutes.',
+      'Ada left 3 minutes before the email was due, and this message is skipped unless they have been away for at least 5 minutes.',
     ],
     [
       { ...pass('away', 'sending', null), isUnknown: true },
@@ -159,7 +159,7 @@ describe('describes a rule', () => {
     const content = { ...CONTENT, onlyIf: [{ rule: 'away' as const, at: 'trigger' as const, minutes: 150 }] }
     const delivery = deliveryOf({}, [fail('away', 'trigger', NOW - 130 * MINUTE)])
     expect(explain(delivery, ADA, content).rules[0]?.sentence).toBe(
-      'Ada left 2 hours earlier, and this message is skipped unless they have been away for at least 150 minutes.',
+      'Ada left 2 hours before the trigger, and this message is skipped unless they have been away for at least 150 minutes.',
     )
   })
 
@@ -204,7 +204,7 @@ describe('an event with the same value', () => {
     ],
     [
       { ...pass('notDone', 'invoice.paid', null), same: null },
-      'The event had no invoiceId, so no invoice.paid can have the same one.',
+      'The event had no invoiceId, so no invoice.paid can match it.',
     ],
   ])('%j: %s', (verdict, sentence) => expect(sayOf(verdict)).toBe(sentence))
 })

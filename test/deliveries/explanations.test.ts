@@ -142,8 +142,8 @@ describe('describes a state', () => {
       'Ada left, but came back after the event, so this email was not needed.',
     )
     const left = { ...fail('away', 'sending', NOW + 7 * MINUTE), isTooSoon: true as const }
-    expect(say({ reason: 'left_too_recently' }, [left])).toStartWith('Ada left 3 minutes earlier, and')
-    expect(say({ reason: 'not_away' }, [left])).toStartWith('Ada left 3 minutes earlier, and')
+    expect(say({ reason: 'left_too_recently' }, [left])).toStartWith('Ada left 3 minutes before the email was due, and')
+    expect(say({ reason: 'not_away' }, [left])).toStartWith('Ada left 3 minutes before the email was due, and')
   })
 
   test('as captured if it was not sent', () => {

@@ -271,7 +271,7 @@ test('a problem that keeps coming back says why its end is reported late', async
   }
   expect(typesOf()).toEqual(['alert.opened', 'alert.resolved', 'alert.opened', 'alert.resolved', 'alert.opened'])
   const why =
-    'The problem has begun 3 times within a day, so it counts as over only once it has been gone for 60 minutes.'
+    'The problem has occurred 3 times within a day, so it counts as over only after it has been gone for 60 minutes.'
   expect(hooks.map(({ text }) => text.endsWith(why))).toEqual([false, false, false, false, true])
 })
 

@@ -323,7 +323,7 @@ test('starts no message, neither for new people nor for their tags', async () =>
   expect(await messaging.deliveries()).toHaveLength(2)
 })
 
-test("stops at the plan's limit of new people, with the line", async () => {
+test("stops at the plan's limit on new people, with the line", async () => {
   await server.setPlan({ newPeoplePerMonth: 1 }, server.second)
   expect(put('email\na@example.com\nb@example.com')).rejects.toThrow('Line 3: You reached the plan')
 })

@@ -65,7 +65,7 @@ const ACTIONS = new Map<string, string>([
   ['topic.delete', 'deleted the topic {}'],
   ['delivery.resend', 'sent the email {}'],
   ['delivery.cancel', 'cancelled the email {}'],
-  ['delivery.send_early', 'requested early sending of the email {}'],
+  ['delivery.send_early', 'asked to send the email {} early'],
   ['contact.erase', 'erased the person {}'],
   ['contact.export', 'exported the person {}'],
   ['data.export', 'exported {}'],

@@ -152,7 +152,7 @@ const FactsSection = ({ viewer, shown, sentBy, sentOnBy }: DeliveryProps) => {
         </Fact>
         <MessageFact appId={appId} work={work} />
         {sentBy !== null && (
-          <Fact name="Sent by">
+          <Fact name="Requested by">
             <SentText>{sentBy}</SentText>
           </Fact>
         )}
@@ -310,7 +310,7 @@ function HastenForm(props: DeliveryProps) {
           : 'Its rules, sending hours and limits per person are checked now instead of on '}
         <ExactTime at={delivery.dueAt} />.{' '}
         {delivery.byHand
-          ? 'A member or an API key sent it, so rules, sending hours and limits per person are not checked again. Suppressions still apply. The brake applies only to emails sent together.'
+          ? "A member or an API key sent it, so rules, sending hours and limits per person are not checked again. Suppressions still apply. The brake doesn't apply to emails sent one at a time."
           : 'If a rule stops it, it is skipped. If the hours, a limit or the brake stops it, it waits again.'}
       </p>
       {'collect' in (shown.work.message.content.again ?? {}) && <p>Later events start another email.</p>}
@@ -408,7 +408,7 @@ const Consequences = ({ mail, mailState: { brake }, shown: { work } }: DeliveryP
         <p>{`The brake is on: ${describeBrakeCause(brake)}. This email is sent anyway.`}</p>
       )}
       {delivery.heldBackAt !== null && (
-        <p>They stay in the holdback group, so the comparison in Results becomes less accurate.</p>
+        <p>This person stays in the holdback group, so the comparison in Results becomes less accurate.</p>
       )}
       <Doubt delivery={delivery} />
       {isResent(message.content) && delivery.state !== 'skipped' && (

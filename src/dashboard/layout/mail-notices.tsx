@@ -17,7 +17,8 @@ import type { Viewer } from './viewer.ts'
 /** How to set the address that links in emails lead to. */
 export const PUBLIC_ADDRESS = '/docs/hosting#public-address'
 
-export const CAPTURED_COUNTS = 'Captured emails count towards “How often” and the limits per person, but not as sent.'
+export const CAPTURED_COUNTS =
+  "Captured emails count towards “How often” and the limits per person, but don't count as sent."
 
 const kindOf = (about: keyof typeof IS_PROBLEM): NoticeKind => (IS_PROBLEM[about] ? 'problem' : 'caution')
 

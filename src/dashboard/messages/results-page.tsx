@@ -180,8 +180,8 @@ function describeReturns(sent: number, returns: number): string {
   const emails = sent === 1 ? '1 email sent' : `${formatCount(sent)} emails sent`
   if (returns === 0) return `${emails}, nobody came back.`
   return sent === 1
-    ? `${emails}, and the person came back.`
-    : `${emails}. After ${formatCount(returns)} of them, the person came back.`
+    ? `${emails}, and the recipient came back.`
+    : `${emails}. After ${formatCount(returns)} of them, the recipient came back.`
 }
 
 type Filter = Partial<Pick<DeliveriesView, 'state' | 'reason' | 'outcome' | 'from' | 'to'>>

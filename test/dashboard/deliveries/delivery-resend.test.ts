@@ -271,7 +271,7 @@ describe('afterwards', () => {
     const page = await see(pages.at(`deliveries/${publicId('dlv', held?.id ?? 0)}`))
     expect(await textOf(page, 'td[data-label=Rule]')).toContain('Holdback')
     expect((await textOf(page, '#resend p')).join(' ')).toContain(
-      'They stay in the holdback group, so the comparison in Results becomes less accurate.',
+      'This person stays in the holdback group, so the comparison in Results becomes less accurate.',
     )
   })
 

@@ -38,7 +38,7 @@ describe('the outbox', () => {
     await keep([{ email: 'bob@example.com', headline: 'Zwölf Bilder 👩‍🚀' }])
     const html = await see()
     expect(await attributesOf(html, '.notice a', 'href')).toEqual([pages.at('sender/server')])
-    expect(await textOf(html, 'main > section > p.hint')).toEqual([expect.stringContaining('but not as sent')])
+    expect(await textOf(html, 'main > section > p.hint')).toEqual([expect.stringContaining("but don't count as sent")])
     expect(await textOf(html, 'td .strong')).toEqual(['Zwölf Bilder 👩‍🚀'])
     expect(await textOf(html, 'td[data-label=To]')).toEqual(['bob@example.com'])
     const [path] = await attributesOf(html, 'td .strong', 'href')

@@ -198,7 +198,7 @@ describe('going live', () => {
       "These don't stop you from going live:",
       expect.stringContaining('It applies to new events only'),
       expect.stringContaining('A person gets at most 1 lifecycle email a day from this app.'),
-      expect.stringMatching(/but not as sent.*can send them from the outbox/),
+      expect.stringMatching(/but don't count as sent.*can send them from the outbox/),
     ])
   })
 

@@ -75,13 +75,13 @@ describe('the funnel', () => {
       'Opened the result 30% of sent 3',
       'Reached the goal 10% of sent 1',
     ])
-    expect((await textOf(html, '.answer')).join('')).toBe('10 emails sent. After 6 of them, the person came back.')
+    expect((await textOf(html, '.answer')).join('')).toBe('10 emails sent. After 6 of them, the recipient came back.')
   })
 
   test.each([
     [1, 0, '1 email sent, nobody came back.'],
-    [1, 1, '1 email sent, and the person came back.'],
-    [4, 1, '4 emails sent. After 1 of them, the person came back.'],
+    [1, 1, '1 email sent, and the recipient came back.'],
+    [4, 1, '4 emails sent. After 1 of them, the recipient came back.'],
   ])('says after how many of %i emails a person came back (%i)', async (sent, returns, answer) => {
     await add(sent - returns, { state: 'sent' })
     await add(returns, { state: 'sent', cameBack: true })
@@ -259,7 +259,7 @@ describe('emailed and held back', () => {
     await add(36, { state: 'skipped', reason: 'holdback', heldBack: true })
     const html = await show()
     expect((await textOf(html, '.answer')).join('')).toBe(
-      '380 emails sent. After 131 of them, the person came back. 71 ± 45 more people came back than without the email, among the 380 compared.',
+      '380 emails sent. After 131 of them, the recipient came back. 71 ± 45 more people came back than without the email, among the 380 compared.',
     )
     const cells = await textOf(html, '[aria-label="Emailed and held back"] td')
     expect(cells.slice(0, 4)).toEqual(['Came back', '131 of 380 34%', '6 of 42 14%', '71 ± 45 more'])

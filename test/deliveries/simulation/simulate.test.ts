@@ -59,7 +59,7 @@ test('always names what is never considered, and what was skipped this time', ()
   ]
   expect(describeSimulation(nothing)).toEqual(always)
   expect(describeSimulation({ ...nothing, estimated: 1 })).toEqual([
-    expect.stringContaining('48 hours. One of these triggers is older and was checked by page views only'),
+    expect.stringContaining('48 hours. One of these triggers is older and was checked against page views only'),
     ...always,
   ])
   expect(describeSimulation({ ...nothing, estimated: 12_345, untried: 6_789 })).toEqual([

@@ -160,7 +160,7 @@ describe('simulate_message', () => {
     ids.Left = publicId('msg', saved.id)
     server.clock.tick(3 * DAY)
     const { simulation, data } = await simulate('Left', { email: 'ada@example.com' })
-    const notes = expect.arrayContaining([expect.stringContaining('checked by page views only')])
+    const notes = expect.arrayContaining([expect.stringContaining('checked against page views only')])
     expect(simulation).toMatchObject({ triggered: 1, counts: { send: 1 }, estimated: 1, notes })
     expect(data).toMatchObject([{ outcome: 'send', rules: [{ rule: 'away', verdict: 'pass', isEstimated: true }] }])
   })
