@@ -31,7 +31,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_DATA',
     value: 'DIR',
     default: './data',
-    meaning: 'Folder of the database.',
+    meaning: 'Folder for the database.',
   },
   databaseUrl: {
     flag: 'database-url',
@@ -124,7 +124,7 @@ export const SETTINGS = {
     value: 'SENDER',
     env: 'EVENTPOST_MAIL_FROM',
     default: '',
-    meaning: 'Default sender of apps, such as `Example <hello@example.com>`.',
+    meaning: 'Default sender for apps, such as `Example <hello@example.com>`.',
   },
   mailPrivateHosts: {
     flag: 'mail-private-hosts',
@@ -216,7 +216,7 @@ export const SETTINGS = {
     value: 'KEY',
     env: 'EVENTPOST_S3_ACCESS_KEY',
     default: '',
-    meaning: 'Access key ID of the storage.',
+    meaning: 'Access key ID for the storage.',
     isSecret: true,
   },
   s3SecretKey: {
@@ -224,7 +224,7 @@ export const SETTINGS = {
     value: 'KEY',
     env: 'EVENTPOST_S3_SECRET_KEY',
     default: '',
-    meaning: 'Secret access key of the storage.',
+    meaning: 'Secret access key for the storage.',
     isSecret: true,
   },
   checkpoints: {

@@ -135,7 +135,7 @@ describe('the page is correct', () => {
       `A member has at most ${MOST_SESSIONS}`,
       `entered it in the last ${CONFIRMED_MS / 60_000} minutes`,
       `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account, ${MOST_WATCHERS.all} in total`,
-      `${MAX_REQUESTS.toLocaleString('en')} API and MCP requests, and ${MAX_REQUESTS.toLocaleString('en')} of the browser script, at a time`,
+      `${MAX_REQUESTS.toLocaleString('en')} API and MCP requests, and ${MAX_REQUESTS.toLocaleString('en')} from the browser script, at a time`,
       `sign-ins for ${hours(SIGN_INS_KEPT_MS) / 24} days`,
     )
   })

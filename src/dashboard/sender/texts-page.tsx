@@ -120,7 +120,7 @@ export const TextsPage = ({ facts, refused, text, language, languages, counts, m
           <h2>Unsubscribe page</h2>
           <Texts texts={UNSUBSCRIBE} {...shownTexts} />
         </section>
-        <MoreTexts title="Unsubscribe page of a topic" texts={TOPICS} {...shownTexts}>
+        <MoreTexts title="Unsubscribe page for a topic" texts={TOPICS} {...shownTexts}>
           <code>{'{topic}'}</code> is the topic's name.
         </MoreTexts>
         <MoreTexts title="Page to confirm an address" texts={CONFIRM} {...shownTexts}>

@@ -112,7 +112,7 @@ test('what is no language or too long is refused', async () => {
   const { status, html } = await browser.post(PATH(), wrong)
   expect([status, await attributesOf(html, '[aria-invalid]', 'name')]).toEqual([400, ['lang', 'reason', 'topicLead']])
   // what is wrong is not folded away
-  expect(await textOf(html, 'details[open] h2')).toEqual(['Unsubscribe page of a topic'])
+  expect(await textOf(html, 'details[open] h2')).toEqual(['Unsubscribe page for a topic'])
   expect(await texts()).toBe(null)
 })
 
