@@ -77,7 +77,7 @@ export const SETTINGS = {
     value: 'KEY',
     default: '',
     meaning:
-      "Encrypts the secrets in the database; at least 32 characters. Once set, the server doesn't start without it.",
+      "Encrypts the secrets in the database; at least 32 characters. Once it is set, the server doesn't start without it.",
     isSecret: true,
   },
   baseUrl: {
