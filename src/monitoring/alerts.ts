@@ -419,11 +419,15 @@ const LAST_TRY_AGAIN_MS = 30 * MINUTE_MS
 /** About two days. */
 const MOST_TRIES = 100
 
-/** What may have arrived isn't sent again. */
-export function noteTry(notice: AlertNotice, result: NoticeResult['is'], at: number): AlertNotice {
+/**
+ * What may have arrived isn't sent again, nor what was left out while it was on its way. `gone`: nobody is left to be
+ * told.
+ */
+export function noteTry(notice: AlertNotice, result: NoticeResult['is'] | 'gone', at: number): AlertNotice {
   const tries = notice.tries + 1
-  if (result !== 'failed') return { ...notice, state: result, tries }
-  if (tries >= MOST_TRIES) return { ...notice, state: 'given_up', tries }
+  if (result === 'sent' || result === 'unknown') return { ...notice, state: result, tries }
+  if (notice.state !== 'due') return notice
+  if (result === 'gone' || tries >= MOST_TRIES) return { ...notice, state: 'given_up', tries }
   return {
     ...notice,
     tries,

@@ -129,13 +129,16 @@ export function createMonitor(deps: MonitorDependencies) {
     return new Map(await Promise.all([...accounts].map(read)))
   }
 
-  const replace = (id: string, notice: AlertNotice): void => {
-    alerts = (alerts ?? []).map((alert) => {
-      if (alert.id !== id) return alert
-      const isIt = (one: AlertNotice): boolean => one.route === notice.route && one.isOver === notice.isOver
-      return { ...alert, notices: alert.notices.map((one) => (isIt(one) ? notice : one)) }
-    })
+  /** A look may have changed the notice while it was on its way. */
+  const noteResult = (id: string, notice: AlertNotice, result: NoticeResult): AlertNotice => {
+    const isIt = (one: AlertNotice): boolean => one.route === notice.route && one.isOver === notice.isOver
+    const known = alerts?.find((alert) => alert.id === id)?.notices.find(isIt) ?? notice
+    const noted = noteTry(known, 'reason' in result && isGone(result.reason) ? 'gone' : result.is, clock.now())
+    alerts = (alerts ?? []).map((alert) =>
+      alert.id === id ? { ...alert, notices: alert.notices.map((one) => (isIt(one) ? noted : one)) } : alert,
+    )
     unsaved.add(id)
+    return noted
   }
 
   const tell = async (alert: Alert, notice: AlertNotice): Promise<void> => {
@@ -144,11 +147,7 @@ export function createMonitor(deps: MonitorDependencies) {
       notice.route === WEBHOOK
         ? await tellWebhook(deps, writeWebhook(deps, { alert, isOver: notice.isOver, wait }))
         : await tellOwner(deps, { alert, notice, wait, stuckServers })
-    const noted =
-      'reason' in result && isGone(result.reason)
-        ? { ...notice, state: 'given_up' as const }
-        : noteTry(notice, result.is, clock.now())
-    replace(alert.id, noted)
+    const noted = noteResult(alert.id, notice, result)
     const route = notice.route === WEBHOOK ? WEBHOOK : 'email'
     const line = { alertId: alert.id, kind: alert.kind, isOver: notice.isOver, route }
     if (result.is === 'sent') return note('info', 'alert sent', line)

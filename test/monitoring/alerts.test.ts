@@ -346,6 +346,17 @@ describe('a notice that fails', () => {
     expect(at - NOW).toBeGreaterThan(44 * HOUR)
   })
 
+  test('stays left out if it was on its way when the problem ended, unless it may have arrived', () => {
+    const leftOut = { ...due, state: 'left_out' } as const
+    const stateAfter = (result: Parameters<typeof noteTry>[1]) => noteTry(leftOut, result, NOW).state
+    expect((['failed', 'gone', 'sent', 'unknown'] as const).map(stateAfter)).toEqual([
+      'left_out',
+      'left_out',
+      'sent',
+      'unknown',
+    ])
+  })
+
   test('does not wait for a clock that was set back', () => {
     const alert = { notices: [noteTry(due, 'failed', NOW + DAY)] } as unknown as Alert
     expect(listDue(alert, { alerts: [alert], absentSince: new Map(), cameBack: new Set(), at: NOW })).toHaveLength(1)

@@ -11,6 +11,7 @@ import { createWebhook } from '../../src/monitoring/webhook.ts'
 import { type AccountPages, openAccount } from '../dashboard/browser.ts'
 import { LOOPBACK_HOSTS, TEST_SERVER } from '../helper.ts'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
+import { letTurnsPass } from '../waiting.ts'
 
 type Hook = { type: string; data: { kind?: string; title?: string }; text: string; id: string | null }
 
@@ -21,18 +22,23 @@ let pages: AccountPages
 let hooks: Hook[]
 let webhook: ReturnType<typeof Bun.serve>
 let isHookBroken = false
+/** Statuses of its answers. */
+let answerHook: (hook: Hook) => number | Promise<number>
 
 beforeEach(async () => {
   ;[first, second] = await Promise.all([startMailServer(), startMailServer()])
   hooks = []
   isHookBroken = false
+  answerHook = () => 200
   webhook = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     fetch: async (request) => {
       if (isHookBroken) return new Response('', { status: 500 })
-      hooks.push({ ...((await request.json()) as Hook), id: request.headers.get('webhook-id') })
-      return new Response('')
+      const hook = { ...((await request.json()) as Hook), id: request.headers.get('webhook-id') }
+      const status = await answerHook(hook)
+      if (status === 200) hooks.push(hook)
+      return new Response('', { status })
     },
   })
   const defaults = { smtpUrl: first?.url ?? '', from: 'Post <post@example.com>', alertSmtpUrl: second?.url ?? '' }
@@ -58,7 +64,9 @@ async function look(times: number): Promise<void> {
   for (let count = 0; count < times; count++) {
     pages.clock.ms += TICK
     await monitor.check()
+    await monitor.settle()
     await monitor.sendDue()
+    await monitor.settle()
   }
 }
 /** As a new process would see it. */
@@ -132,6 +140,7 @@ test('a webhook that failed is tried again although nothing can be read', async 
   store.listBrakes = () => Promise.reject(new Error('the database is gone'))
   pages.clock.ms += MINUTE_MS
   await expect(monitor.check()).rejects.toThrow('the database is gone')
+  await monitor.settle()
   expect(typesOf()).toEqual(['alert.opened'])
 })
 
@@ -146,6 +155,7 @@ test('the end of a problem is told again without waiting for the next look', asy
   expect(typesOf()).toEqual(['alert.opened'])
   pages.clock.ms += MINUTE_MS
   await monitor.sendDue()
+  await monitor.settle()
   expect(typesOf()).toEqual(['alert.opened', 'alert.resolved'])
 })
 
@@ -300,6 +310,51 @@ test('a test that arrives ends the alert about its mail server', async () => {
   expect(await read()).toEqual([[true], false])
   await look(1)
   expect(typesOf()).toEqual(['alert.opened', 'alert.test', 'alert.resolved'])
+})
+
+describe('an alert that is over while the webhook is slow to take its beginning', () => {
+  /** @returns what answers the webhook */
+  async function endMeanwhile(): Promise<(status: number) => Promise<void>> {
+    isHookBroken = true
+    await first?.stop()
+    await look(4)
+    isHookBroken = false
+    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<number>()]
+    answerHook = ({ type }) => {
+      if (type !== 'alert.opened') return 200
+      answerHook = () => 200
+      asked.resolve()
+      return answer.promise
+    }
+    pages.clock.ms += MINUTE_MS
+    const checked = monitor.check()
+    await asked.promise
+    first = await startMailServer({}, {}, first?.port)
+    await monitor.sendTest({ memberId: 'x', email: 'ada@example.com', accountId: pages.begun.accountId })
+    void monitor.sendDue()
+    await letTurnsPass()
+    return async (status) => {
+      answer.resolve(status)
+      await checked
+      await monitor.settle()
+    }
+  }
+
+  test('is told as over, if that fails', async () => {
+    const answer = await endMeanwhile()
+    await answer(500)
+    pages.clock.ms += MINUTE_MS
+    await look(4)
+    expect(typesOf()).toEqual(['alert.test', 'alert.resolved'])
+  })
+
+  test('is told as begun, then as over, if that arrives after all', async () => {
+    const answer = await endMeanwhile()
+    expect(typesOf()).toEqual(['alert.test'])
+    await answer(200)
+    await look(4)
+    expect(typesOf()).toEqual(['alert.test', 'alert.opened', 'alert.resolved'])
+  })
 })
 
 test('a test goes by every route, and says what failed', async () => {
