@@ -1,6 +1,7 @@
 /** Looks for problems, and tells owners and the webhook when one begins and ends. */
 import type { Clock } from '../core/clock.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
+import { describeError } from '../core/error-text.ts'
 import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
 import { describeReason } from '../deliveries/describe-reason.ts'
 import type { Notice, NoticeResult } from '../accounts/notices.ts'
@@ -94,7 +95,9 @@ export function createMonitor(deps: MonitorDependencies) {
   /** of this instance's turn; null: another one looks and tells */
   let epoch: number | null = null
   const unsaved = new Set<string>()
-  let sending: Promise<void> | null = null
+  /** Notices on their way, by alert and route. */
+  const underWay = new Map<string, Promise<void>>()
+  let starting: Promise<void> = Promise.resolve()
   let looking: Promise<void> = Promise.resolve()
 
   const load = async (): Promise<Alert[]> => (alerts ??= await store.listAlerts())
@@ -141,12 +144,18 @@ export function createMonitor(deps: MonitorDependencies) {
     return noted
   }
 
-  const tell = async (alert: Alert, notice: AlertNotice): Promise<void> => {
+  const sendNotice = async (alert: Alert, notice: AlertNotice): Promise<NoticeResult> => {
     const wait = waitOf(alert, alerts ?? [])
-    const result =
-      notice.route === WEBHOOK
-        ? await tellWebhook(deps, writeWebhook(deps, { alert, isOver: notice.isOver, wait }))
-        : await tellOwner(deps, { alert, notice, wait, stuckServers })
+    return notice.route === WEBHOOK
+      ? tellWebhook(deps, writeWebhook(deps, { alert, isOver: notice.isOver, wait }))
+      : tellOwner(deps, { alert, notice, wait, stuckServers })
+  }
+
+  const tell = async (alert: Alert, notice: AlertNotice): Promise<void> => {
+    const result = await sendNotice(alert, notice).catch((error: unknown): NoticeResult => ({
+      is: 'failed',
+      reason: describeError(error),
+    }))
     const noted = noteResult(alert.id, notice, result)
     const route = notice.route === WEBHOOK ? WEBHOOK : 'email'
     const line = { alertId: alert.id, kind: alert.kind, isOver: notice.isOver, route }
@@ -157,20 +166,28 @@ export function createMonitor(deps: MonitorDependencies) {
       note('warn', 'an alert was not sent', { ...line, reason })
   }
 
+  /** One of each alert and route at a time, so that the end follows the beginning. */
+  const start = (alert: Alert, notice: AlertNotice): void => {
+    const key = `${alert.id} ${notice.route}`
+    if (underWay.has(key)) return
+    const told = tell(alert, notice)
+      .then(save)
+      .catch((error: unknown) => note('warn', 'alerts were not saved', { reason: describeError(error) }))
+      .finally(() => underWay.delete(key))
+    underWay.set(key, told)
+  }
+
   /**
-   * `hasLooked`: just now. Else, that a problem began isn't tried again: the server that it is about may be back, and
-   * would send it.
+   * Doesn't wait for slow mail servers. `hasLooked`: just now. Else, that a problem began isn't tried again: the server
+   * that it is about may be back, and would send it.
    */
-  const sendAll = async (hasLooked: boolean): Promise<void> => {
+  const startDue = async (hasLooked: boolean): Promise<void> => {
     if (!(await isOnDuty())) return
-    const known = await load()
+    const known = alerts ?? (await load())
     const at = clock.now()
-    const due = known.flatMap((alert) =>
-      listDue(alert, { alerts: known, absentSince, cameBack, at })
-        .filter(({ isOver, tries }) => hasLooked || isOver || tries === 0)
-        .map((notice) => ({ alert, notice })),
-    )
-    if (due.length > 0) await Promise.all(due.map(({ alert, notice }) => tell(alert, notice)))
+    for (const alert of known)
+      for (const notice of listDue(alert, { alerts: known, absentSince, cameBack, at }))
+        if (hasLooked || notice.isOver || notice.tries === 0) start(alert, notice)
     await save()
   }
 
@@ -209,16 +226,8 @@ export function createMonitor(deps: MonitorDependencies) {
     await save()
   }
 
-  const send = (hasLooked: boolean): Promise<void> => {
-    const next: Promise<void> = (sending ?? Promise.resolve())
-      .catch(() => {})
-      .then(() => sendAll(hasLooked))
-      .finally(() => {
-        if (sending === next) sending = null
-      })
-    sending = next
-    return next
-  }
+  const send = (hasLooked: boolean): Promise<void> =>
+    (starting = starting.catch(() => {}).then(() => startDue(hasLooked)))
 
   /** One after another, so that a slow look doesn't undo what a later one saw. */
   const inTurn = (task: () => Promise<void>): Promise<void> => (looking = looking.catch(() => {}).then(task))
@@ -237,10 +246,13 @@ export function createMonitor(deps: MonitorDependencies) {
     check: (): Promise<void> => inTurn(look).finally(() => send(true)),
 
     /** Tells whoever is to be told now. */
-    sendDue: (): Promise<void> => sending ?? send(false),
+    sendDue: (): Promise<void> => send(false),
 
     /** Before the store is closed, so that it knows who was told. */
-    settle: (): Promise<unknown> => Promise.race([sending?.catch(() => {}), Bun.sleep(SETTLE_MS)]),
+    async settle(): Promise<void> {
+      const told = starting.catch(() => {}).then(() => Promise.all(underWay.values()))
+      await Promise.race([told, Bun.sleep(SETTLE_MS)])
+    },
 
     readSystem: (): Promise<SystemState> =>
       readSystem(deps, { failingServers, alerts: () => (epoch === null ? store.listAlerts() : load()) }),

@@ -11,7 +11,7 @@ import { createWebhook } from '../../src/monitoring/webhook.ts'
 import { type AccountPages, openAccount } from '../dashboard/browser.ts'
 import { LOOPBACK_HOSTS, TEST_SERVER } from '../helper.ts'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
-import { letTurnsPass } from '../waiting.ts'
+import { letTurnsPass, until } from '../waiting.ts'
 
 type Hook = { type: string; data: { kind?: string; title?: string }; text: string; id: string | null }
 
@@ -355,6 +355,83 @@ describe('an alert that is over while the webhook is slow to take its beginning'
     await look(4)
     expect(typesOf()).toEqual(['alert.test', 'alert.opened', 'alert.resolved'])
   })
+})
+
+describe('a mail server that never takes an email', () => {
+  let asked: number
+  beforeEach(async () => {
+    asked = 0
+    const hangs = { sender: () => ((asked += 1), 'hang' as const) }
+    const ports = [first?.port, second?.port]
+    await Promise.all([first?.stop(), second?.stop()])
+    ;[first, second] = await Promise.all(ports.map((port) => startMailServer(hangs, {}, port)))
+  })
+  const refuse = (accountId: string) =>
+    pages.store.addRequests([
+      logged({ pool: 'refused', accountId, status: 400, count: 110, code: 'invalid_field', requestId: 'req_1' }),
+    ])
+
+  test('keeps neither looks nor other alerts waiting, and is asked once at a time', async () => {
+    const zoe = await pages.addAccount('zoe@example.com', 'Zoe')
+    await refuse(pages.begun.accountId)
+    pages.clock.ms += TICK
+    await monitor.check()
+    await until(() => asked === 1 && hooks.length === 1)
+    await refuse(zoe.accountId)
+    pages.clock.ms += TICK
+    await monitor.check()
+    await until(() => asked === 2 && hooks.length === 2)
+    pages.clock.ms += 11 * MINUTE_MS
+    await monitor.check()
+    pages.clock.ms += 3 * TICK
+    await monitor.check()
+    await monitor.sendDue()
+    await until(() => hooks.length === 4)
+    await monitor.sendDue()
+    await letTurnsPass()
+    expect(typesOf()).toEqual(['alert.opened', 'alert.opened', 'alert.resolved', 'alert.resolved'])
+    expect(asked).toBe(2)
+  }, 10_000)
+
+  test('lets nobody else be told twice after a restart', async () => {
+    await refuse(pages.begun.accountId)
+    pages.clock.ms += TICK
+    void monitor.check()
+    const isSaved = async () => (await pages.store.listAlerts())[0]?.notices.some(({ state }) => state === 'sent')
+    await until(async () => hooks.length === 1 && (await isSaved()), typesOf)
+    restart()
+    pages.clock.ms += TICK
+    await monitor.check()
+    await until(() => asked === 2)
+    expect(typesOf()).toEqual(['alert.opened'])
+  }, 10_000)
+})
+
+test('who was being told when the server stops is not told again', async () => {
+  const answer = Promise.withResolvers<number>()
+  answerHook = () => answer.promise
+  await first?.stop()
+  await look(1)
+  pages.clock.ms += TICK
+  void monitor.check()
+  await until(() => (second?.received.length ?? 0) > 0)
+  const settled = monitor.settle()
+  answer.resolve(200)
+  await settled
+  const [alert] = await pages.store.listAlerts()
+  expect(alert?.notices.map(({ state }) => state)).toEqual(['sent', 'sent'])
+})
+
+test("an owner whose mail servers can't be read for a moment is told later", async () => {
+  const { store } = pages.parts
+  const { listMailSettings } = store
+  store.listMailSettings = () => Promise.reject(new Error('the database is gone'))
+  await first?.stop()
+  await look(4)
+  expect([typesOf(), subjectsOf(second)]).toEqual([['alert.opened'], []])
+  store.listMailSettings = listMailSettings
+  await look(4)
+  expect([typesOf(), subjectsOf(second)]).toEqual([['alert.opened'], [expect.stringMatching(/^Problem: /)]])
 })
 
 test('a test goes by every route, and says what failed', async () => {

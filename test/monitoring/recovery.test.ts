@@ -17,6 +17,7 @@ test('emails that waited for a mail server leave once it can be reached again', 
   const look = async (): Promise<void> => {
     clock.tick(LOOK_MS)
     await monitor.check()
+    await monitor.settle()
     await sending.sendDue()
   }
   await look()
@@ -43,9 +44,12 @@ test('owners who could not be told of an outage hear only of its end', async () 
   const look = async (): Promise<void> => {
     clock.tick(LOOK_MS)
     await monitor.sendDue()
+    await monitor.settle()
     await monitor.check()
+    await monitor.settle()
     await sending.sendDue()
     await monitor.sendDue()
+    await monitor.settle()
   }
   await look()
   await server.stop()
@@ -76,6 +80,7 @@ test('an outage that began before the server was gone for a moment goes on', asy
     for (let count = 0; count < times; count++) {
       clock.tick(LOOK_MS)
       await monitor.check()
+      await monitor.settle()
       await sending.sendDue()
     }
   }
