@@ -51,11 +51,13 @@ const showLink = (text: string, href: string | null, look: Theme): string =>
     ? text
     : `<a class="link" href="${Bun.escapeHTML(href)}" style="color:${look.link};text-decoration:underline">${text}</a>`
 
-/** Padding on the link makes all of it clickable; the colour is on the cell for programs without padding. */
+const BUTTON_PADDING = '12px 20px'
+
+/** Padding on the link makes all of it clickable. Outlook for Windows pads only the cell, by `mso-padding-alt`. */
 const showButton = (text: string, href: string | null, { button, onButton }: Theme): string =>
   href === null
     ? `<p style="${BELOW}">${text}</p>`
-    : `<table role="presentation" class="action" cellpadding="0" cellspacing="0" border="0" style="margin:8px 0 24px"><tr><td class="button" bgcolor="${button}" style="background:${button};border-radius:6px"><a href="${Bun.escapeHTML(href)}" style="display:inline-block;padding:12px 20px;border-radius:6px;color:${onButton};font-weight:600;text-decoration:none">${text}</a></td></tr></table>`
+    : `<table role="presentation" class="action" cellpadding="0" cellspacing="0" border="0" style="margin:8px 0 24px"><tr><td class="button" bgcolor="${button}" style="background:${button};border-radius:6px;mso-padding-alt:${BUTTON_PADDING}"><a href="${Bun.escapeHTML(href)}" style="display:inline-block;padding:${BUTTON_PADDING};mso-padding-alt:0;border-radius:6px;color:${onButton};font-weight:600;text-decoration:none">${text}</a></td></tr></table>`
 
 type Element = Exclude<MarkdownNode, { kind: 'text' | 'image' | 'link' }>
 
@@ -70,7 +72,8 @@ function showElement(node: Element, text: string, look: Theme): string {
     case 'code':
       return `<pre class="sunk" style="${BELOW};padding:12px;border-radius:6px;background:${look.sunk};font:13px/20px ${look.mono};white-space:pre-wrap">${text}</pre>`
     case 'list': {
-      const margins = `margin:${node.depth === 0 ? '0 0 16px' : '4px 0 0'};padding-left:24px`
+      // Outlook for Windows ignores the padding of lists
+      const margins = `margin:${node.depth === 0 ? '0 0 16px' : '4px 0 0'} 24px;padding-left:0`
       return node.ordered
         ? `<ol start="${node.start}" style="${margins}">${text}</ol>`
         : `<ul style="${margins}">${text}</ul>`
