@@ -1,7 +1,10 @@
 import { formatCount } from '../core/count.ts'
 import type { AppResults, Difference } from './results.ts'
 
-type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'ofEarlier' | 'compared' | 'alreadySeen' | 'waitingOf'>
+export type Measured = Pick<
+  AppResults,
+  'emailed' | 'cameBack' | 'ofEarlier' | 'compared' | 'alreadySeen' | 'captured' | 'waitingOf'
+>
 
 export const sumWaiting = ({ waitingOf }: Pick<AppResults, 'waitingOf'>): number =>
   [...waitingOf.values()].reduce((sum, count) => sum + count, 0)
@@ -9,6 +12,12 @@ export const sumWaiting = ({ waitingOf }: Pick<AppResults, 'waitingOf'>): number
 /** "55 emails are waiting" */
 export const describeWaiting = (count: number): string =>
   count === 1 ? '1 email is waiting' : `${formatCount(count)} emails are waiting`
+
+/** While no mail server is set up: "22 emails were captured, none sent; 5 emails are waiting" */
+export function describeCaptured(captured: number, waiting: number): string {
+  const emails = captured === 1 ? '1 email was captured' : `${formatCount(captured)} emails were captured`
+  return `${emails}, none sent${waiting === 0 ? '' : `; ${describeWaiting(waiting)}`}`
+}
 
 /**
  * One sentence: how many people were emailed, how many of them came back, how many more that is than without emails, and
@@ -18,16 +27,20 @@ export function describeResults(measured: Measured, hasHoldback: boolean): strin
   const { emailed, ofEarlier, alreadySeen } = measured
   const parts = [
     emailed === 0 ? describeNobody(measured) : describeEmailed(measured, hasHoldback),
-    emailed > 0 && ofEarlier > 0 && `${formatCount(ofEarlier)} came back after earlier emails`,
+    emailed > 0 && ofEarlier > 0 && describeEarlier(ofEarlier),
     alreadySeen > 0 && describeSeen(alreadySeen),
   ]
   return `${parts.filter((part) => part !== false).join('; ')}.`
 }
 
 function describeNobody(measured: Measured): string {
-  const { cameBack, alreadySeen } = measured
+  const { cameBack, alreadySeen, captured } = measured
   const waiting = sumWaiting(measured)
-  if (cameBack > 0) return `Nobody was emailed, but ${formatCount(cameBack)} came back after earlier emails`
+  if (captured > 0) {
+    const returned = cameBack > 0 ? `; ${describeEarlier(cameBack)}` : ''
+    return describeCaptured(captured, waiting) + returned
+  }
+  if (cameBack > 0) return `Nobody was emailed, but ${describeEarlier(cameBack)}`
   if (waiting > 0) return `Nobody has been emailed yet: ${describeWaiting(waiting)}`
   return alreadySeen > 0 ? 'Nobody was emailed' : 'Nobody has been emailed yet'
 }
@@ -38,6 +51,8 @@ function describeEmailed({ emailed, cameBack, ofEarlier, compared }: Measured, h
   if (compared !== null) return `${came}, ${describeCompared(compared, emailed)}`
   return hasHoldback ? `${came}, too few people to tell the difference` : came
 }
+
+const describeEarlier = (count: number): string => `${formatCount(count)} came back after earlier emails`
 
 const countPeople = (count: number): string => `${formatCount(count)} ${count === 1 ? 'person' : 'people'}`
 

@@ -189,6 +189,8 @@ export type AppResults = {
   alreadySeen: number
   /** emails of the range that were stopped, captured or refused */
   unsent: number
+  /** those of them that were captured */
+  captured: number
   /** emails triggered in the range that are not decided yet, by message */
   waitingOf: Map<number, number>
   /** emails sent by message, one number per day of the range */
@@ -226,11 +228,12 @@ function summarizeAppResults({ people, returns, days, compared }: AppCounts, ran
   })
   const { emailed, cameBack, ofEarlier, seen: alreadySeen } = people
   const unsent = days.reduce((sum, one) => sum + one.unsent, 0)
+  const captured = days.reduce((sum, one) => sum + one.captured, 0)
   const waitingOf = new Map<number, number>()
   for (const { messageId, waiting } of days)
     if (waiting > 0) waitingOf.set(messageId, (waitingOf.get(messageId) ?? 0) + waiting)
   const peopleCounts = { emailed, cameBack, ofEarlier, alreadySeen }
-  return { ...peopleCounts, compared: addUp(parts), unsent, waitingOf, trends, days: byDay, cameBackOf }
+  return { ...peopleCounts, compared: addUp(parts), unsent, captured, waitingOf, trends, days: byDay, cameBackOf }
 }
 
 /** Nobody is in two of them, so the variances add up. */

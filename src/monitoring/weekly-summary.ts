@@ -6,8 +6,8 @@ import { type Clock, createPatientNow, DAY_MS, HOUR_MS } from '../core/clock.ts'
 import { formatCount } from '../core/count.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
 import { fromLocalTime, localTime } from '../core/local-time.ts'
-import { describeResults, sumWaiting } from '../deliveries/describe-results.ts'
-import { type AppResults, lastDays, readAppResults } from '../deliveries/results.ts'
+import { describeResults, type Measured, sumWaiting } from '../deliveries/describe-results.ts'
+import { lastDays, readAppResults } from '../deliveries/results.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import type { Store } from '../store/store.ts'
 import type { Owner } from '../store/weekly-summaries.ts'
@@ -36,7 +36,7 @@ export const isSummaryDue = ({ weeklySummary, acceptedAt, summarizedAt }: Owner,
 
 export type AppWeek = {
   app: Pick<AppRow, 'publicId' | 'name'>
-  results: Pick<AppResults, 'emailed' | 'cameBack' | 'ofEarlier' | 'compared' | 'alreadySeen' | 'waitingOf'>
+  results: Measured
   hasHoldback: boolean
   attention: Pick<AttentionItem, 'isBad' | 'text'>[]
 }
@@ -77,7 +77,7 @@ function writeWeek(week: AppWeek): Notice['paragraphs'] {
   const items = attention.map(({ text }) => text)
   return [
     { heading: app.name },
-    hasResults(week) ? describeResults(results, hasHoldback) : 'Nobody was emailed.',
+    hasResults(week) || results.captured > 0 ? describeResults(results, hasHoldback) : 'Nobody was emailed.',
     ...(items.length === 0 ? ['Nothing needs your attention.'] : ['Needs attention:', { items }]),
   ]
 }

@@ -22,13 +22,14 @@ export type ReportCounts = { delivered: number; bounced: number; complained: num
 
 export type MessageResults = { days: DayCount[]; compared: ComparedCount[]; reports: ReportCounts }
 
-/** Of a message and day. `unsent`: ended otherwise, for any reason. */
+/** Of a message and day. `unsent`: ended otherwise, for any reason; `captured`: those of them that were captured. */
 export type AppDayCount = {
   messageId: number
   day: number
   sent: number
   cameBack: number
   unsent: number
+  captured: number
   waiting: number
 }
 
@@ -109,6 +110,7 @@ export function createResultReads(db: Sql) {
     `SELECT message_id AS "messageId", day, ${emailsIf("outcome = 'sent'")} AS sent,
        ${sumOf("CASE WHEN outcome = 'sent' THEN came_back ELSE 0 END")} AS "cameBack",
        ${emailsIf("outcome IN ('skipped', 'heldBack', 'kept', 'failed')")} AS unsent,
+       ${emailsIf("outcome = 'kept'")} AS captured,
        ${emailsIf("outcome = 'waiting'")} AS waiting
      FROM messages ${joinParts('message_days', inRange)}
      WHERE messages.app_id = ?1 GROUP BY message_id, day ORDER BY message_id, day`,

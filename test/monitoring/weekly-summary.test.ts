@@ -51,7 +51,15 @@ describe('the time of the summary', () => {
   })
 })
 
-const NOTHING = { emailed: 0, cameBack: 0, ofEarlier: 0, compared: null, alreadySeen: 0, waitingOf: new Map() }
+const NOTHING = {
+  emailed: 0,
+  cameBack: 0,
+  ofEarlier: 0,
+  compared: null,
+  alreadySeen: 0,
+  captured: 0,
+  waitingOf: new Map(),
+}
 const week: AppWeek = {
   app: { publicId: 'app_1', name: 'Engine' },
   results: { ...NOTHING, emailed: 380, cameBack: 131 },
@@ -75,6 +83,14 @@ describe('the text', () => {
       ],
       link: { url: 'https://post.example.com/apps/app_1/overview' },
     })
+  })
+
+  test('says that emails were captured', () => {
+    const captured = { ...NOTHING, captured: 22 }
+    const attention = [{ isBad: true, text: 'x' }]
+    expect(write({ ...week, results: captured, attention })?.paragraphs).toContain(
+      '22 emails were captured, none sent.',
+    )
   })
 
   test('leaves out apps without news; without any there is no summary', () => {

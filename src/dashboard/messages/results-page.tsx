@@ -15,7 +15,7 @@ import { messagePath, resultsPath } from './messages-page.tsx'
 import { DayChart } from './results-chart.tsx'
 import { RANGE_DAYS, writeDay } from '../layout/days.ts'
 import type { ResultsView } from './results-view.ts'
-import { describeWaiting, formatExtra } from '../../deliveries/describe-results.ts'
+import { describeCaptured, describeWaiting, formatExtra } from '../../deliveries/describe-results.ts'
 import { peoplePath } from '../people/people-view.ts'
 import { Button } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -166,10 +166,12 @@ const fieldPath = ({ viewer, message }: Pick<ResultsProps, 'viewer' | 'message'>
   `${messagePath(viewer.app.publicId, message.id)}#${field}`
 
 /** The steps count emails, and the comparison people. */
-function describeAnswer({ funnel, waiting, compared: { cameBack } }: Results): string {
+function describeAnswer({ funnel, waiting, captured, compared: { cameBack } }: Results): string {
   const { sent, cameBack: returns } = funnel
-  if (sent === 0 && waiting > 0) return `No emails have been sent yet: ${describeWaiting(waiting)}.`
-  const came = describeReturns(sent, returns)
+  if (sent === 0 && captured > 0) return `${describeCaptured(captured, waiting)}.`
+  if (sent === 0)
+    return waiting > 0 ? `No emails have been sent yet: ${describeWaiting(waiting)}.` : 'No emails were sent.'
+  const came = describeReturns(sent, returns) + describeMoreCaptured(captured)
   const { extra, emailed } = cameBack
   if (extra === null) return came
   return `${came} ${formatExtra(extra)} people came back than without the email, among the ${formatCount(emailed.people)} compared.`
@@ -182,6 +184,11 @@ function describeReturns(sent: number, returns: number): string {
   return sent === 1
     ? `${emails}, and the recipient came back.`
     : `${emails}. After ${formatCount(returns)} of them, the recipient came back.`
+}
+
+function describeMoreCaptured(captured: number): string {
+  if (captured === 0) return ''
+  return captured === 1 ? ' 1 more email was captured.' : ` ${formatCount(captured)} more emails were captured.`
 }
 
 type Filter = Partial<Pick<DeliveriesView, 'state' | 'reason' | 'outcome' | 'from' | 'to'>>

@@ -101,7 +101,7 @@ const Answers = (props: OverviewProps) => (
 function AnswerSection(props: OverviewProps) {
   const { viewer, messages, results, simulated, now } = props
   const waiting = sumWaiting(results)
-  const hasResults = results.emailed + results.cameBack + results.alreadySeen + waiting > 0
+  const hasResults = results.emailed + results.cameBack + results.alreadySeen + results.captured + waiting > 0
   if (simulated && !hasResults) {
     const isRunning = simulated.found.state === 'running'
     const from = isRunning ? `${pathOf(viewer.app.publicId, 'overview')}/live` : undefined
@@ -135,7 +135,7 @@ function AnswerSection(props: OverviewProps) {
           </>
         )}
         {waiting > 0 && <Waiting viewer={viewer} count={waiting} from={props.from} />}
-        {results.unsent > 0 && <Unsent viewer={viewer} count={results.unsent} from={props.from} />}
+        {results.unsent > 0 && <Unsent viewer={viewer} results={results} from={props.from} />}
         {compared !== null && compared.people !== emailed && (
           <>
             {' '}
@@ -143,7 +143,7 @@ function AnswerSection(props: OverviewProps) {
             <a href="/docs/holdback">How this is measured</a>.
           </>
         )}
-        {!isCompared && most && hasResults && (
+        {!isCompared && most && emailed > 0 && (
           <>
             {' '}
             <a href={`${messagePath(viewer.app.publicId, most.id)}#holdback`}>Hold back a share of people</a> to see how
@@ -164,12 +164,27 @@ const Waiting = ({ viewer, count, from }: CountProps) => (
   </>
 )
 
-const Unsent = ({ viewer, count, from }: CountProps) => (
-  <>
-    {` ${formatCount(count)} ${count === 1 ? "email wasn't" : "emails weren't"} sent: `}
-    <a href={pathSince(viewer, 'unsent', from)}>see why</a>.
-  </>
-)
+type UnsentProps = { viewer: Viewer; results: AppResults; from: string }
+
+/** Counts nothing if the answer says already that all of them were captured. */
+function Unsent({ viewer, results: { emailed, unsent, captured }, from }: UnsentProps) {
+  const href = pathSince(viewer, 'unsent', from)
+  if (emailed === 0 && captured === unsent)
+    return (
+      <>
+        {' '}
+        <a href={href}>See {captured === 1 ? 'this email' : 'these emails'}</a>.
+      </>
+    )
+  const emails = `${formatCount(unsent)} ${unsent === 1 ? "email wasn't" : "emails weren't"} sent`
+  const ofThem = captured === unsent ? ', but captured' : `, ${formatCount(captured)} of them captured`
+  return (
+    <>
+      {` ${emails}${captured === 0 ? '' : ofThem}: `}
+      <a href={href}>see why</a>.
+    </>
+  )
+}
 
 /** To the deliveries since a day (UTC) in these states. */
 const pathSince = ({ app }: Viewer, state: 'pending' | 'unsent', from: string): string =>

@@ -88,6 +88,23 @@ describe('the funnel', () => {
     expect((await textOf(await show(), '.answer')).join('')).toBe(answer)
   })
 
+  test.each([
+    [0, 22, 0, 0, '22 emails were captured, none sent.'],
+    [0, 1, 0, 3, '1 email was captured, none sent.'],
+    [0, 22, 5, 0, '22 emails were captured, none sent; 5 emails are waiting.'],
+    [4, 22, 0, 0, '4 emails sent, nobody came back. 22 more emails were captured.'],
+    [0, 0, 0, 3, 'No emails were sent.'],
+  ])(
+    'says what became of %i sent, %i captured, %i waiting and %i skipped',
+    async (sent, kept, waiting, skipped, said) => {
+      await add(sent, { state: 'sent' })
+      await add(kept, { state: 'kept' })
+      await add(waiting, { state: 'waiting' })
+      await add(skipped, { state: 'skipped', reason: 'not_away' })
+      expect((await textOf(await show(), '.answer')).join('')).toBe(said)
+    },
+  )
+
   test('has the step “Delivered” only where the email provider reports it', async () => {
     await add(2, { state: 'sent' })
     const sent = { appId: pages.app.id, messageId: null, contactId: null, states: null, before: null, limit: 2 }
@@ -328,6 +345,7 @@ test('an app has the sum of its messages, and a trend for each', async () => {
     compared: null,
     alreadySeen: 0,
     unsent: 0,
+    captured: 0,
     waitingOf: new Map(),
     trends: new Map(),
     days: Array.from({ length: 7 }, () => ({ sent: 0, cameBack: 0 })),

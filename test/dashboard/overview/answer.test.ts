@@ -73,7 +73,7 @@ describe('before a message is live', () => {
 describe('results', () => {
   const compared = { people: 380, extra: { estimate: 24.2, margin: 8.9 } }
   const waitingOf = new Map<number, number>()
-  const results = { emailed: 380, cameBack: 131, ofEarlier: 0, compared, alreadySeen: 97, waitingOf }
+  const results = { emailed: 380, cameBack: 131, ofEarlier: 0, compared, alreadySeen: 97, captured: 0, waitingOf }
 
   test('in one sentence', () => {
     expect(describeResults(results, true)).toBe(
@@ -117,6 +117,29 @@ describe('results', () => {
     )
   })
 
+  test.each([
+    [22, 0, 0, '22 emails were captured, none sent.'],
+    [1, 0, 0, '1 email was captured, none sent.'],
+    [22, 2, 0, '22 emails were captured, none sent; 2 not emailed because they had already opened the result.'],
+    [22, 0, 5, '22 emails were captured, none sent; 5 emails are waiting.'],
+    [
+      1_200,
+      1,
+      1,
+      '1200 emails were captured, none sent; 1 email is waiting; 1 not emailed because they had already opened the result.',
+    ],
+  ])('say that %d emails were captured, with %d seen and %d waiting', (captured, alreadySeen, waiting, sentence) => {
+    const none = { ...results, emailed: 0, cameBack: 0, compared: null, waitingOf: new Map([[1, waiting]]) }
+    expect(describeResults({ ...none, captured, alreadySeen }, false)).toBe(sentence)
+  })
+
+  test('say that emails were captured beside who came back', () => {
+    const none = { ...results, emailed: 0, cameBack: 2, ofEarlier: 2, compared: null, alreadySeen: 0 }
+    expect(describeResults({ ...none, captured: 22 }, false)).toBe(
+      '22 emails were captured, none sent; 2 came back after earlier emails.',
+    )
+  })
+
   test('say if fewer came back', () => {
     const fewer = { ...compared, extra: { estimate: -5.4, margin: 11 } }
     expect(describeResults({ ...results, compared: fewer, alreadySeen: 0 }, true)).toBe(
@@ -143,16 +166,14 @@ describe('results', () => {
       '12,000 people emailed, nobody came back; 10,001 not emailed because they had already opened the result.',
     ],
   ])('%d emailed, %d back, %d seen', (emailed, cameBack, alreadySeen, sentence) => {
-    expect(describeResults({ emailed, cameBack, alreadySeen, ofEarlier: 0, compared: null, waitingOf }, false)).toBe(
-      sentence,
-    )
+    expect(describeResults({ ...results, emailed, cameBack, alreadySeen, compared: null }, false)).toBe(sentence)
   })
 
   test.each([
     [5, '8 people emailed, nobody came back; 5 came back after earlier emails.'],
     [2, '8 people emailed, 3 came back; 2 came back after earlier emails.'],
   ])('%d of 5 who came back were emailed before', (ofEarlier, sentence) => {
-    const measured = { emailed: 8, cameBack: 5, ofEarlier, alreadySeen: 0, compared: null, waitingOf }
+    const measured = { ...results, emailed: 8, cameBack: 5, ofEarlier, alreadySeen: 0, compared: null }
     expect(describeResults(measured, false)).toBe(sentence)
   })
 })

@@ -244,7 +244,7 @@ describe('with a live message', () => {
     await add(3, { state: 'kept' })
     const html = await show()
     expect((await textOf(html, '.overview-answer .hint'))[0]).toStartWith(
-      "Last 30 days. 19 emails weren't sent: see why.",
+      "Last 30 days. 19 emails weren't sent, 3 of them captured: see why.",
     )
     const [why] = await attributesOf(html, '.overview-answer a', 'href')
     expect(why).toEqual(NOT_SENT)
@@ -252,6 +252,24 @@ describe('with a live message', () => {
     expect(await textOf(listed.html, '[data-feed-counts=state]')).toEqual(['19 deliveries match, newest first.'])
     const { html: results } = await pages.browser.get(`${pages.path}/results`)
     expect((await textOf(results, 'main')).join(' ')).toContain('Percentages of the 19 not sent.')
+  })
+
+  test('says that emails were captured, and counts nothing twice', async () => {
+    const hintOf = async (html: string) => (await textOf(html, '.overview-answer .hint')).join('')
+    await add(22, { state: 'kept' })
+    const captured = await show()
+    expect(await answerOf(captured)).toBe('22 emails were captured, none sent.')
+    expect(await hintOf(captured)).toBe('Last 30 days. See these emails.')
+    const [these] = await attributesOf(captured, '.overview-answer a', 'href')
+    const listed = await pages.browser.get((these ?? '').replaceAll('&amp;', '&'))
+    expect(await textOf(listed.html, '[data-feed-counts=state]')).toEqual(['22 deliveries match, newest first.'])
+    await add(2, { state: 'skipped', reason: 'seen' })
+    await add(1, { state: 'skipped', reason: 'not_away' })
+    const mixed = await show()
+    expect(await answerOf(mixed)).toBe(
+      '22 emails were captured, none sent; 2 not emailed because they had already opened the result.',
+    )
+    expect(await hintOf(mixed)).toBe("Last 30 days. 25 emails weren't sent, 22 of them captured: see why.")
   })
 
   test('compares with those held back', async () => {
