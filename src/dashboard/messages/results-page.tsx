@@ -258,7 +258,7 @@ function listSteps(props: ResultsProps): Bar[] {
     share,
     href: linkTo(props, filter),
   })
-  const others = waiting === 0 ? 'triggered' : `the other ${formatCount(decided)}`
+  const others = waiting === 0 ? 'triggered' : 'those not waiting'
   const ofDecided = (count: number): string => (decided === 0 ? '' : `${percentOf(count, decided)} of ${others}`)
   const ofSent = (count: number): string => (sent === 0 ? '' : `${percentOf(count, sent)} of sent`)
   const steps = [

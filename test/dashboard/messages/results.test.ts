@@ -69,8 +69,8 @@ describe('the funnel', () => {
     const [steps] = await barsOf(html)
     expect(steps).toEqual([
       'Triggered 4 still waiting 20',
-      'Passed the rules 63% of the other 16 10',
-      'Sent 63% of the other 16 10',
+      'Passed the rules 63% of those not waiting 10',
+      'Sent 63% of those not waiting 10',
       'Came back 60% of sent 6',
       'Opened the result 30% of sent 3',
       'Reached the goal 10% of sent 1',
