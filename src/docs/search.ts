@@ -22,13 +22,23 @@ const wordsOf = (text: string): string[] => text.toLowerCase().match(WORD) ?? []
 type Part = keyof typeof WEIGHTS
 type Use = { place: number; part: Part; count: number }
 
-/** A word of a text matches if it begins with a word of the query. A section that several pages have is found once. */
-export function createSearch(all: readonly Section[]): (query: string) => Found[] {
+export type Search = (query: string) => Found[]
+
+/**
+ * A word of a text matches if it begins with a word of the query. A section that several pages have is found once.
+ * `pause`: awaited after each section.
+ */
+export async function createSearch(all: readonly Section[], pause: () => Promise<void>): Promise<Search> {
   const sections = [...Map.groupBy(all, ({ heading, body }) => `${heading}\n${body}`).values()].flatMap(
     ([first]) => first ?? [],
   )
-  const vocabulary = countWords(sections)
-  const texts = sections.map(({ heading, body }) => wordsOf(`${heading} ${body}`).join(' '))
+  const vocabulary: Vocabulary = new Map()
+  const texts: string[] = []
+  for (const [place, section] of sections.entries()) {
+    countWords(vocabulary, section, place)
+    texts.push(wordsOf(`${section.heading} ${section.body}`).join(' '))
+    await pause()
+  }
 
   return (query) => {
     const words = [...new Set(wordsOf(query.slice(0, MOST_QUERY_CHARACTERS)))].slice(0, MOST_WORDS)
@@ -61,22 +71,20 @@ export function createSearch(all: readonly Section[]): (query: string) => Found[
 }
 
 /** Where and how often each word is. */
-function countWords(sections: readonly Section[]): ReadonlyMap<string, Use[]> {
-  const vocabulary = new Map<string, Use[]>()
-  for (const [place, section] of sections.entries()) {
-    for (const part of ['heading', 'page', 'body'] as const) {
-      for (const [word, found] of Map.groupBy(wordsOf(section[part]), (one) => one)) {
-        const uses = vocabulary.get(word) ?? []
-        uses.push({ place, part, count: found.length })
-        vocabulary.set(word, uses)
-      }
+type Vocabulary = Map<string, Use[]>
+
+function countWords(vocabulary: Vocabulary, section: Section, place: number): void {
+  for (const part of ['heading', 'page', 'body'] as const) {
+    for (const [word, found] of Map.groupBy(wordsOf(section[part]), (one) => one)) {
+      const uses = vocabulary.get(word) ?? []
+      uses.push({ place, part, count: found.length })
+      vocabulary.set(word, uses)
     }
   }
-  return vocabulary
 }
 
 /** By place of the section. Further occurrences count less and less. */
-function scoreWord(vocabulary: ReadonlyMap<string, Use[]>, word: string): Map<number, number> {
+function scoreWord(vocabulary: Vocabulary, word: string): Map<number, number> {
   const counts = new Map<number, Record<Part, number>>()
   for (const [known, uses] of vocabulary) {
     if (!known.startsWith(word)) continue

@@ -17,7 +17,8 @@ const SECTIONS = [
   ),
   section('', 'Record people.', 'Getting started'),
 ]
-const search = createSearch(SECTIONS)
+const noPause = async (): Promise<void> => {}
+const search = await createSearch(SECTIONS, noPause)
 const headingsOf = (query: string): string[] =>
   search(query).map(({ heading }) => heading.map(({ text }) => text).join(''))
 const joined = (pieces: { text: string }[]): string => pieces.map(({ text }) => text).join('')
@@ -35,20 +36,19 @@ describe('a search of the documentation', () => {
     expect(headingsOf('key exact')).toEqual(['Sending again'])
   })
 
-  test('puts minor sections last', () => {
+  test('puts minor sections last', async () => {
     const minor = { ...section('Rate limits of others', 'Rate limits, rate limits.'), isMinor: true }
-    const found = createSearch([minor, ...SECTIONS])('rate limit')
+    const found = (await createSearch([minor, ...SECTIONS], noPause))('rate limit')
     expect(found.map(({ path }) => path).at(-1)).toBe(minor.path)
     expect(found).toHaveLength(3)
   })
 
-  test('finds a section of several pages once', () => {
+  test('finds a section of several pages once', async () => {
     const [first] = SECTIONS
     if (!first) throw new Error('no sections')
     const copy = { ...first, path: '/docs/other', page: 'Other' }
-    expect(createSearch([...SECTIONS, copy])(first.heading).map(({ path }) => path)).toEqual(
-      search(first.heading).map(({ path }) => path),
-    )
+    const withCopy = await createSearch([...SECTIONS, copy], noPause)
+    expect(withCopy(first.heading).map(({ path }) => path)).toEqual(search(first.heading).map(({ path }) => path))
   })
 
   test('names a section without a heading after its page', () => {

@@ -2,6 +2,7 @@
 import { Elysia } from 'elysia'
 import { siteOrigin } from '../../accounts/app-settings.ts'
 import { createLazy } from '../../core/lazy.ts'
+import { createPauses } from '../../core/pauses.ts'
 import { type ApiDescription, createApiPages } from '../../docs/api-pages.ts'
 import { DOC_GROUPS, type DocPage } from '../../docs/index.ts'
 import { writeLlms, writeMarkdownPage } from '../../docs/llms.ts'
@@ -24,14 +25,14 @@ export type DocsDependencies = PageDependencies & { openApi: () => ApiDescriptio
 
 export function docsRoutes(deps: DocsDependencies) {
   const { baseUrl } = deps
-  const read = createLazy(async () => readDocs(deps))
+  const read = createLazy(() => readDocs(deps))
   const routes = new Elysia()
     .get('/docs', () => redirectAnswer(FIRST))
     .get('/docs/search', async ({ request }) => {
       const { docs, search } = await read.get()
       const query = new URL(request.url).searchParams.get('q') ?? ''
       const reader = await findReader(deps, request)
-      return pageAnswer(request, 200, <SearchPage {...{ docs, reader, query }} found={search(query)} />)
+      return pageAnswer(request, 200, <SearchPage {...{ docs, reader, query }} found={await search(query)} />)
     })
     .get('/apps/:app/docs', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) => {
@@ -57,8 +58,11 @@ export function docsRoutes(deps: DocsDependencies) {
 }
 
 /** Each page is rendered when it is first read, and all of them when somebody first searches. */
-function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'openApi'>) {
-  const docs: Docs = [...DOC_GROUPS, { name: 'API reference', pages: createApiPages(openApi()) }]
+async function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'openApi'>) {
+  const pause = createPauses()
+  const description = openApi()
+  await pause()
+  const docs: Docs = [...DOC_GROUPS, { name: 'API reference', pages: createApiPages(description) }]
   const rendered = new Map<DocPage, DocHtml>()
   const render = (page: DocPage): DocHtml => {
     const doc = rendered.get(page) ?? createDocHtml(page, baseUrl)
@@ -76,9 +80,16 @@ function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'open
         isMinor: MINOR.has(page.slug),
       }))
   const pages = docs.flatMap((group) => group.pages)
-  let found: ReturnType<typeof createSearch> | null = null
-  const search = (query: string): Found[] =>
-    query.trim() === '' ? [] : (found ??= createSearch(pages.flatMap(listSections)))(query)
+  const index = createLazy(async () => {
+    const pause = createPauses()
+    const sections: Section[] = []
+    for (const page of pages) {
+      sections.push(...listSections(page))
+      await pause()
+    }
+    return createSearch(sections, pause)
+  })
+  const search = async (query: string): Promise<Found[]> => (query.trim() === '' ? [] : (await index.get())(query))
   return { docs, pages, render, search, answerLlms: createPackedAnswer(() => writeLlms(docs, baseUrl)) }
 }
 

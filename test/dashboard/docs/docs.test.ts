@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { createDashboard } from '../../../src/dashboard/index.ts'
 import { createDocHtml, fillDocHtml } from '../../../src/dashboard/docs/doc-html.tsx'
 import { createApiPages } from '../../../src/docs/api-pages.ts'
 import { DOC_PAGES } from '../../../src/docs/index.ts'
 import type { DocPage } from '../../../src/docs/page.ts'
 import { createBrowser, openAccount } from '../browser.ts'
-import { attributesOf, HOSTILE, openApiOf, textOf } from '../pages.ts'
+import { attributesOf, BASE, HOSTILE, openApiOf, textOf } from '../pages.ts'
 
 type Account = Awaited<ReturnType<typeof openAccount>>
 
@@ -277,6 +278,27 @@ describe('the search', () => {
         expect([href, status, id === undefined || html.includes(`id="${id}"`)]).toEqual([href, 200, true])
       }
     }
+  })
+
+  test('renders each page once for searches at the same time, and other requests are answered in between', async () => {
+    const { app } = createDashboard({ ...pages.parts, openApi: openApiOf(pages.parts) })
+    const read = (path: string) => app.handle(new Request(BASE + path))
+    await read('/docs/start')
+    const renders = spyOn(Bun.markdown, 'html')
+    let turns = 0
+    const count = (): void => {
+      turns += 1
+      next = setImmediate(count)
+    }
+    let next = setImmediate(count)
+    const found = await Promise.all(['limit', 'event'].map((query) => read(`/docs/search?q=${query}`)))
+    clearImmediate(next)
+    const rendered = renders.mock.calls.length
+    renders.mockRestore()
+    expect(found.map(({ status }) => status)).toEqual([200, 200])
+    expect(rendered).toBe(all.length - 1)
+    // one for every few milliseconds of more than fifty
+    expect(turns).toBeGreaterThan(4)
   })
 
   test('what was typed stays text', async () => {
