@@ -247,6 +247,7 @@ async function rename(deps: PageDependencies, request: Request, form: FormInput,
     showMembers(deps, request, viewer, { status, typed: { name: form.text('name'), error } })
   const reading = readAccountName(form.text('name'))
   if ('errors' in reading) return refuse(400, reading.errors.map(({ message }) => message).join(' '))
+  if (reading.name === viewer.account.name) return doneAnswer(deps, viewer, 'members', 'account_name_same')
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const outcome = await renameAccount(maker, viewer.account.id, reading.name)
   if ('refusal' in outcome) return refuse(REFUSALS[outcome.refusal].status, REFUSALS[outcome.refusal].message)

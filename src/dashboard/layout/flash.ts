@@ -34,6 +34,7 @@ const FLASHES = {
   ports_ignored:
     'Domains are saved without ports. Emails can link to any port on localhost, but not to ports on other domains.',
   account_renamed: 'The account was renamed.',
+  account_name_same: 'The account already has this name.',
   role_changed: "The member's role was changed. It applies from the next page they open.",
   member_removed: 'The member was removed. They can no longer open this account.',
   joined: ({ accountName }: Where) =>

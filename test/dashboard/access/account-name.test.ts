@@ -33,6 +33,20 @@ test('an owner renames the account, and every page says so', async () => {
   expect(entries).toEqual([{ actor: owner?.id, subject: pages.begun.accountId }])
 })
 
+test('the name that it has already changes nothing, and the page says so', async () => {
+  const { status, location } = await rename(' Engine ')
+  expect([status, location]).toEqual([303, pages.at('members')])
+  const { html } = await ada.get(pages.at('members'))
+  expect(await textOf(html, '[role=status]')).toEqual(['Done: The account already has this name.'])
+  const entries = await pages.store.listAudit({
+    accountId: pages.begun.accountId,
+    kind: 'changes',
+    before: null,
+    limit: 100,
+  })
+  expect(entries.filter(({ action }) => action === 'account.rename')).toEqual([])
+})
+
 test('two accounts may have the same name', async () => {
   const other = await pages.addAccount('zoe@example.com', 'Other')
   expect((await rename('Other')).status).toBe(303)
