@@ -159,19 +159,26 @@ type MessageName = { id: number; name: string }
 
 export const isFiltered = (texts: FilterTexts): boolean => TEXTS.some((name) => texts[name] !== '')
 
-const FILTER_NAMES = {
-  search: 'search',
-  emails: 'emails',
-  tag: 'tag',
-  status: 'status',
-  field: 'field',
-  event: 'event',
-  seen: 'last page view',
-} satisfies Partial<FilterTexts>
+/** "who came back after an email in the last 7 days" */
+function nameEmails({ emails, days }: FilterTexts): string {
+  const who = isOf(EMAIL_CHOICES, emails) ? `who ${EMAIL_CHOICES[emails].label.toLowerCase()}` : ''
+  return isOf(EMAIL_DAYS, days) ? `${who} ${EMAIL_DAYS[days].toLowerCase()}` : who
+}
 
-/** Names of the filters in use, without values. */
-export const listFilters = (texts: FilterTexts): string[] =>
-  Object.entries(FILTER_NAMES).flatMap(([name, words]) => (texts[name as keyof FilterTexts] === '' ? [] : [words]))
+/** Names of the filters in use, without what may be personal data. */
+export function listFilters(texts: FilterTexts): string[] {
+  const names = {
+    search: 'search',
+    message: 'message',
+    emails: nameEmails(texts),
+    tag: 'tag',
+    status: 'status',
+    field: 'field',
+    event: 'event',
+    seen: 'last page view',
+  } satisfies Partial<FilterTexts>
+  return Object.entries(names).flatMap(([name, words]) => (texts[name as keyof typeof names] === '' ? [] : [words]))
+}
 
 /** One for each filter; `without`: the others. */
 export function listChips(texts: FilterTexts, messages: MessageName[]): Chip[] {

@@ -29,6 +29,19 @@ const EXPORTS: [path: string, what: string, noted: string, back: string][] = [
     'people of the app “Engine” as NDJSON, filtered by tag, status, and last page view',
     'people?tag=secret-tag&status=subscribed&seen=never',
   ],
+  ...(
+    [
+      ['emails=returned&days=30', 'who came back after an email in the last 30 days'],
+      ['emails=returned', 'who came back after an email'],
+      [`emails=sent&message=${publicId('msg', 1)}`, 'message and who was emailed'],
+      ['emails=not-sent&days=7&tag=secret-tag', 'who was not emailed in the last 7 days and tag'],
+    ] as const
+  ).map(([query, filters]): (typeof EXPORTS)[number] => [
+    `people/export?${query}`,
+    `people as CSV, filtered by ${filters}`,
+    `people of the app “Engine” as CSV, filtered by ${filters}`,
+    `people?${query}`,
+  ]),
   ['people/:person/export', `${BOB} as JSON`, `the person ${BOB}`, 'people/:person'],
   [
     'events/export?event=secret_event',
