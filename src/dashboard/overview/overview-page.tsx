@@ -128,12 +128,7 @@ function AnswerSection(props: OverviewProps) {
       <p class="answer">{describeResults(results, hasHoldback)}</p>
       <p class="hint">
         Last 30 days.{live.length === 0 && ' No message is live now.'}
-        {results.cameBack > 0 && (
-          <>
-            {' '}
-            <a href={peoplePath(viewer.app.publicId, { emails: 'returned', days: '30' })}>See who came back</a>.
-          </>
-        )}
+        {results.cameBack > 0 && <Returned viewer={viewer} days={results.days} />}
         {waiting > 0 && <Waiting viewer={viewer} count={waiting} from={props.from} />}
         {results.unsent > 0 && <Unsent viewer={viewer} results={results} from={props.from} />}
         {compared !== null && compared.people !== emailed && (
@@ -152,6 +147,26 @@ function AnswerSection(props: OverviewProps) {
         )}
       </p>
     </section>
+  )
+}
+
+const WEEK_DAYS = 7
+
+/** `days`: the last 30. */
+function Returned({ viewer, days }: { viewer: Viewer } & Pick<AppResults, 'days'>) {
+  const pathTo = (last: '7' | '30') => peoplePath(viewer.app.publicId, { emails: 'returned', days: last })
+  const isOfLastWeek = days.slice(-WEEK_DAYS).some(({ cameBack }) => cameBack > 0)
+  return (
+    <>
+      {' '}
+      <a href={pathTo('30')}>See who came back</a>
+      {isOfLastWeek && (
+        <>
+          , or only <a href={pathTo('7')}>those of the last 7 days</a>
+        </>
+      )}
+      .
+    </>
   )
 }
 

@@ -189,6 +189,7 @@ describe('before a message is live', () => {
 
 describe('with a live message', () => {
   const CAME_BACK = expect.stringMatching(/\/people\?emails=returned&days=30$/)
+  const LAST_WEEK = expect.stringMatching(/\/people\?emails=returned&days=7$/)
   const NOT_SENT = expect.stringMatching(/\/deliveries\?state=unsent&from=[\d-]+&rows=emails$/)
 
   beforeEach(async () => {
@@ -217,6 +218,17 @@ describe('with a live message', () => {
     )
   })
 
+  test('leads to who came back in the last 30 days, and to those of the last 7 days if there are any', async () => {
+    const links = async () => attributesOf(await show(), '.overview-answer a', 'href')
+    await add(2, { state: 'sent', cameBack: true, daysAgo: 7 })
+    expect((await links()).slice(0, 2)).toEqual([CAME_BACK, `${pages.path}#holdback`])
+    await add(1, { state: 'sent', cameBack: true, daysAgo: 6 })
+    expect((await links()).slice(0, 2)).toEqual([CAME_BACK, LAST_WEEK])
+    expect((await textOf(await show(), '.overview-answer .hint')).join('')).toStartWith(
+      'Last 30 days. See who came back, or only those of the last 7 days.',
+    )
+  })
+
   test('sums up the last 30 days, with a way to a comparison', async () => {
     await add(3, { state: 'sent', cameBack: true })
     await add(2, { state: 'sent', daysAgo: 29 })
@@ -228,6 +240,7 @@ describe('with a live message', () => {
     )
     expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([
       CAME_BACK,
+      LAST_WEEK,
       NOT_SENT,
       `${pages.path}#holdback`,
     ])
@@ -279,7 +292,7 @@ describe('with a live message', () => {
     await add(36, { state: 'skipped', reason: 'holdback', heldBack: true })
     const html = await show()
     expect(await answerOf(html)).toBe('380 people emailed, 131 came back, 71 ± 45 more than without.')
-    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([CAME_BACK, NOT_SENT])
+    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([CAME_BACK, LAST_WEEK, NOT_SENT])
   })
 
   test('adds up what several messages brought about, with one margin for all', async () => {
@@ -312,7 +325,12 @@ describe('with a live message', () => {
       '380 people emailed, 131 came back, 68 ± 47 more than without, among the 400 compared.',
     )
     expect((await textOf(html, '.overview-answer .hint')).join('')).toContain('only messages with a holdback')
-    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([CAME_BACK, NOT_SENT, '/docs/holdback'])
+    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([
+      CAME_BACK,
+      LAST_WEEK,
+      NOT_SENT,
+      '/docs/holdback',
+    ])
   })
 
   test('lists it with its trend and numbers, leading to its results', async () => {
