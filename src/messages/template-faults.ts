@@ -80,12 +80,14 @@ const DESCRIPTIONS: [said: RegExp, say: (found: string) => string][] = [
 
 export function describeTemplateError(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error)
-  const line = PLACE.exec(said)?.[1]
+  const line = isOneLine(error) ? undefined : PLACE.exec(said)?.[1]
   return `${line === undefined ? '' : `on line ${line}, `}${describeUnclosed(error) ?? describeNoCondition(error) ?? describeError(said.replace(PLACE, ''))}`
 }
 
 /** LiquidJS names neither the tag nor what it lacks. */
 type LiquidError = { message?: string; token?: { input?: string; begin?: number } }
+
+const isOneLine = (error: unknown): boolean => (error as LiquidError).token?.input?.includes('\n') === false
 
 /** Closed by the braces of a later value, or by one brace. */
 function describeUnclosed(error: unknown): string | null {

@@ -223,7 +223,7 @@ describe('the editor', () => {
       const fault = page.locator('[id="mail.subject-fault"]')
       const marks = () =>
         subject.evaluate((field) => ['aria-invalid', 'aria-describedby'].map((name) => field.getAttribute(name)))
-      expect(await fault.textContent()).toBe('Error: On line 1, “{{ event.headline” does not end with }}.')
+      expect(await fault.textContent()).toBe('Error: “{{ event.headline” does not end with }}.')
       expect(await marks()).toEqual(['true', 'mail.subject-fault'])
       await subject.fill('{{ event.url')
       await page.waitForSelector('.fault:has-text("{{ event.url”")')

@@ -40,7 +40,7 @@ test('says what is wrong with the texts, and only then', async () => {
     problems: [{ field: 'mail.body', message: expect.stringMatching(/^There is no variable contact\.fristName\./) }],
   })
   expect((await withBody('Hi {{ contact.email }, see {{ event.url }}')).problems).toMatchObject([
-    { field: 'mail.body', message: 'On line 1, “{{ contact.email }” does not end with }}.' },
+    { field: 'mail.body', message: '“{{ contact.email }” does not end with }}.' },
   ])
   expect(await withBody('{{ event.url }}')).toMatchObject({ mail: { missing: 'event.url' }, problems: [] })
 })

@@ -49,10 +49,10 @@ test.each([
     ['`logoUrl` has no value in some apps. Enclose it: `{% if logoUrl %} ... {% endif %}`.'],
   ],
   [`<a href="{{ subject }}">{{ content }}</a>${LINK}`, ['Use `{{ subject }}` only as text, not in a URL.']],
-  [`{{ content }${LINK}`, ['On line 1, “{{ content }” does not end with }}.']],
+  [`{{ content }${LINK}`, ['“{{ content }” does not end with }}.']],
   [`{{ content }}{{ contact.email }}${LINK}`, [expect.stringContaining('There is no variable contact.email.')]],
   [`{{ content }}{{ unsubscribeURL }}`, ['There is no variable unsubscribeURL. Did you mean unsubscribeUrl?']],
-  [`{% include "x" %}{{ content }}${LINK}`, ['On line 1, “{% include %}” is not allowed here.']],
+  [`{% include "x" %}{{ content }}${LINK}`, ['“{% include %}” is not allowed here.']],
 ])('a layout is accepted, or refused with the reason: %s', (layout, problems) => {
   expect(findLayoutProblems(layout)).toEqual(problems as string[])
 })
@@ -78,6 +78,6 @@ test('no email is made without its text or a way to unsubscribe, or after its ti
   })
   const loop = '{% for a in (1..1000) %}'
   expect(render(`${loop}${loop}{% endfor %}{% endfor %}{{ content }}${LINK}`)).toEqual({
-    broken: 'in the layout, on line 1, it takes too many steps to render',
+    broken: 'in the layout, it takes too many steps to render',
   })
 })

@@ -238,7 +238,7 @@ describe('findTemplateProblems', () => {
     ['{{ event }}', 'There is no variable event.'],
     ['{% if user.paid %}x{% endif %}', 'There is no variable user.paid.'],
     ['{% include "x" %}', '“{% include %}” is not allowed here'],
-    ['{{ event.a | raw }}', 'there is no filter “raw”'],
+    ['{{ event.a | raw }}', 'There is no filter “raw”'],
     ['{{ event.a', 'does not end with }}'],
   ])('%s', (source, sentence) => {
     const problems = findTemplateProblems(source)

@@ -210,7 +210,7 @@ describe('errors', () => {
     const sentences = [
       'Wait: Enter a whole number, from 0 to 30 days (43,200 minutes).',
       'Rule 2: Enter a whole number of minutes from 0 to 1440.',
-      'Subject: On line 1, “{% if %}” needs a condition.',
+      'Subject: “{% if %}” needs a condition.',
     ]
     for (const path of [pages.path, pages.at('messages/new')]) {
       const isNew = path !== pages.path

@@ -323,7 +323,7 @@ describe('going live', () => {
   })
 
   describe('for a stored draft with a mistake', () => {
-    const FAULT = 'On line 1, “{{ event.headline” does not end with }}.'
+    const FAULT = '“{{ event.headline” does not end with }}.'
     const BROKEN = `Subject: ${FAULT}`
     beforeEach(async () => {
       const { id, name, content } = await pages.draft()
