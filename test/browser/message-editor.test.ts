@@ -241,6 +241,24 @@ describe('the editor', () => {
   )
 
   test(
+    'says what is wrong with a field now, not what was wrong with its last text',
+    async () => {
+      await openMessage(0)
+      const subject = page.locator(named('mail.subject'))
+      const text = await subject.inputValue()
+      const fault = page.locator('[id="mail.subject-fault"]')
+      await subject.fill('Hello {{ event.nothing }}')
+      await fault.getByText('event.nothing is missing').waitFor()
+      await subject.fill('')
+      await fault.getByText('Enter a subject').waitFor()
+      expect(await fault.textContent()).not.toContain('event.nothing')
+      await subject.fill(text)
+      await fault.waitFor({ state: 'detached' })
+    },
+    TRY_MS,
+  )
+
+  test(
     'closes a part of the sentence with Done, below the sentence and without saving',
     async () => {
       await openMessage(0)

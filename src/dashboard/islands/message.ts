@@ -10,9 +10,9 @@ type Answer = {
   fragments: Record<string, string>
   /** of the preview; everything except the text is HTML */
   mail?: { from: string; subject: string; text: string; src: string } | null
-  /** of the check: errors by field */
+  /** of the check: HTML of errors by field */
   faults?: Record<string, string>
-  /** HTML of those that are shown before the form is submitted */
+  /** those that are shown before the form is submitted */
   marks?: Record<string, string>
 }
 
@@ -198,7 +198,7 @@ function putAll(fragments: Record<string, string>): void {
 
 function show({ fragments, mail, faults, marks = {} }: Answer): void {
   putAll(fragments)
-  if (faults) removeFaults(new Map(Object.entries(faults)))
+  if (faults) renewFaults(new Map(Object.entries(faults)))
   for (const [name, html] of Object.entries(marks)) markFault(name, html)
   if (mail === undefined) return
   // keep showing the last valid preview
@@ -223,12 +223,8 @@ function markFault(name: string, html: string): void {
   const control = document.getElementById(name)
   const field = control?.closest('.field')
   const above = field?.querySelector(':scope > .hint') ?? field?.querySelector(':scope > label')
-  const next = document.createElement('template')
-  next.innerHTML = html
-  const fault = next.content.firstElementChild
-  if (!control || !field || !above || !fault) return
-  const shown = document.getElementById(fault.id)
-  if (shown) return put(shown, fault.innerHTML)
+  const fault = readFault(html)
+  if (!control || !field || !above || !fault || document.getElementById(fault.id)) return
   above.after(fault)
   field.classList.add('wrong')
   control.setAttribute('aria-invalid', 'true')
@@ -236,12 +232,22 @@ function markFault(name: string, html: string): void {
   control.setAttribute('aria-describedby', described ? `${described} ${fault.id}` : fault.id)
 }
 
-/** Removes fixed errors. */
-function removeFaults(faults: Map<string, string>): void {
+function readFault(html: string): Element | null {
+  const read = document.createElement('template')
+  read.innerHTML = html
+  return read.content.firstElementChild
+}
+
+/** Removes fixed errors, and rewords those that a field has another of now. */
+function renewFaults(faults: Map<string, string>): void {
   for (const fault of document.querySelectorAll<HTMLElement>('.field > .fault[id$="-fault"]')) {
     const name = fault.id.slice(0, -'-fault'.length)
     const control = document.getElementById(name)
-    if (faults.has(name)) continue
+    const next = readFault(faults.get(name) ?? '')
+    if (next) {
+      put(fault, next.innerHTML)
+      continue
+    }
     fault.closest('.field')?.classList.remove('wrong')
     control?.removeAttribute('aria-invalid')
     const others =

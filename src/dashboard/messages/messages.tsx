@@ -172,19 +172,18 @@ async function checkTyped(editing: Editing, fields: Fields) {
       [DATA_NOTES]: render(<DataNotes check={check} fields={fields} datedPath={datedPath} />),
       [LIVE_CHECKS]: render(<LiveChecks viewer={editing.viewer} lines={lines} />),
     },
-    faults: { ...senderFaults(fields), ...faultsOf([...errors, ...check.problems]) },
-    marks: renderFaults(check.problems),
+    faults: renderFaults({ ...senderFaults(fields), ...faultsOfFields([...errors, ...check.problems]) }),
+    // those of `readMessage` are marked when the message is saved, because it may be incomplete
+    marks: renderFaults(faultsOfFields(check.problems)),
   }
 }
 
-/** By field. Those of `readMessage` are marked when the message is saved, because it may be incomplete. */
-const renderFaults = (problems: FieldError[]): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(faultsOf(problems.filter((one) => !lacksSender(one)))).map(([name, error]) => [
-      name,
-      render(<Fault id={name} error={error} />),
-    ]),
-  )
+/** No field has the sender that the app lacks. */
+const faultsOfFields = (problems: FieldError[]): Record<string, string> =>
+  faultsOf(problems.filter((one) => !lacksSender(one)))
+
+const renderFaults = (faults: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(faults).map(([name, error]) => [name, render(<Fault id={name} error={error} />)]))
 
 /** Nothing while the message is incomplete. */
 async function countTyped(editing: Editing, fields: Fields) {

@@ -384,7 +384,8 @@ describe('going live', () => {
       }
       const still = await check({})
       expect(await textOf(still.fragments.checklist, '.problems li')).toEqual([BROKEN])
-      expect(still.faults).toEqual({ 'mail.subject': FAULT })
+      expect(Object.keys(still.faults)).toEqual(['mail.subject'])
+      expect(await textOf(still.faults['mail.subject'], '.fault')).toEqual([`Error: ${FAULT}`])
       const mended = await check({ 'mail.subject': 'Mended' })
       expect(mended).toMatchObject({ fragments: { refused: '' }, faults: {} })
       expect(await textOf(mended.fragments.checklist, '.problems li')).toEqual([])
