@@ -259,6 +259,24 @@ describe('the editor', () => {
   )
 
   test(
+    'counts nobody while the trigger is empty',
+    async () => {
+      await openMessage(0)
+      const reach = page.locator('#reach')
+      await reach.getByText('the only person who triggered it would get it.').waitFor()
+      await page.click('#trigger > summary')
+      await page.fill(named('trigger.event'), '')
+      await reach.getByText("Recipients can't be counted: complete the trigger and rules first.").waitFor()
+      await page.fill(named('trigger.event'), 'results_ready')
+      await reach.getByText('the only person who triggered it would get it.').waitFor()
+      await page.keyboard.press('Escape')
+      await page.fill(named('mail.body'), '')
+      await reach.getByText("Recipients can't be counted: finish the email first.").waitFor()
+    },
+    TRY_MS,
+  )
+
+  test(
     'closes a part of the sentence with Done, below the sentence and without saving',
     async () => {
       await openMessage(0)

@@ -169,7 +169,7 @@ const NotAllowed = ({ host }: { host: string }) => (
 )
 
 /** The missing parts of an unfinished email. */
-function findMissing(fields: Fields): string | null {
+export function findMissing(fields: Fields): string | null {
   const [subject, ...texts] = ['mail.subject', 'mail.body', 'mail.html'].map((name) => textOf(fields, name))
   const body = texts.join('')
   if (subject === '') return body === '' ? 'Add a subject and text.' : 'Add a subject.'

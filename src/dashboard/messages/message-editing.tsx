@@ -204,13 +204,13 @@ export async function previewFields(
   return showPreview(frames, viewer, await previewMessage(deps, viewer.app, asked))
 }
 
-/** Simulates the form's input on stored events. The name doesn't matter. `isWritten`: errors are in the templates only. */
+/** Simulates the form's input on stored events. The name doesn't matter. */
 export async function simulateFields({ deps, viewer, request, message }: Editing, fields: Fields, days: number) {
   const reading = readMessage({ ...readFields(fields), name: 'simulated' })
-  if ('errors' in reading) return { errors: reading.errors, isWritten: false }
+  if ('errors' in reading) return { errors: reading.errors }
   const { content } = reading.input
   const errors = await findTemplateFaults({ app: viewer.app, templates: deps.templates }, content.mail)
-  if (errors.length > 0) return { errors, isWritten: true }
+  if (errors.length > 0) return { errors }
   const settings = await deps.store.mailSettings(viewer.app.id)
   const { id: appId, hosts } = viewer.app
   const messageId = message?.id ?? null

@@ -9,8 +9,10 @@ import {
   type SimulationLine,
 } from '../../deliveries/simulation/index.ts'
 import { personPath } from '../events/feed.tsx'
-import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
+import { type FieldError, isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import type { EditorProps } from './editor-props.ts'
+import { findMissing, isOfText } from './message-checklist.tsx'
+import type { Fields } from './message-field-names.ts'
 import { describeOutcome, Why } from './message-outcomes.tsx'
 import { resultsPath } from './messages-page.tsx'
 import { Button } from '../ui/button.tsx'
@@ -73,7 +75,13 @@ export const Reach = ({ path, simulation }: ReachProps) => (
   </p>
 )
 
-export const UNWRITABLE = "Recipients can't be counted: fix the problem in the email first."
+/** What to do first, in the order of the page. */
+export function describeUncounted(fields: Fields, errors: FieldError[]): string {
+  if (!errors.every(isOfText)) return "Recipients can't be counted: complete the trigger and rules first."
+  return findMissing(fields) === null
+    ? "Recipients can't be counted: fix the problem in the email first."
+    : "Recipients can't be counted: finish the email first."
+}
 
 type Reached = Omit<NonNullable<EditorProps['simulation']>, 'found' | 'undated'> & { found: Found }
 

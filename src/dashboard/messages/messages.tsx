@@ -46,7 +46,7 @@ import {
 import { REFUSED } from './message-editor.tsx'
 import { PANE } from './message-panes.tsx'
 import { sentenceParts } from './message-sentence.tsx'
-import { describeReach, REACH, REACH_DAYS, UNWRITABLE } from './message-simulation.tsx'
+import { describeReach, describeUncounted, REACH, REACH_DAYS } from './message-simulation.tsx'
 import { LIVE_CHECKS } from './message-status.tsx'
 import { createTestedEmails } from './tested-emails.ts'
 import { ResultsPage } from './results-page.tsx'
@@ -185,11 +185,10 @@ const faultsOfFields = (problems: FieldError[]): Record<string, string> =>
 const renderFaults = (faults: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(faults).map(([name, error]) => [name, render(<Fault id={name} error={error} />)]))
 
-/** Nothing while the message is incomplete. */
 async function countTyped(editing: Editing, fields: Fields) {
   const simulated = await simulateFields(editing, fields, REACH_DAYS)
-  if ('errors' in simulated) return { fragments: simulated.isWritten ? { [REACH]: UNWRITABLE } : {} }
-  return { fragments: { [REACH]: describeReach(simulated) } }
+  const says = simulated.errors ? describeUncounted(fields, simulated.errors) : describeReach(simulated)
+  return { fragments: { [REACH]: says } }
 }
 
 /** null for a new message. Only messages of the viewer's app are found. */
