@@ -134,6 +134,18 @@ describe('the editor', () => {
   )
 
   test(
+    'names shortcuts only where there is room for a keyboard',
+    async () => {
+      const keys = page.locator('.keys')
+      expect(await keys.isVisible()).toBe(true)
+      await page.setViewportSize({ width: 375, height: 812 })
+      expect(await keys.isVisible()).toBe(false)
+      await page.setViewportSize({ width: 1440, height: 900 })
+    },
+    TRY_MS,
+  )
+
+  test(
     'separates the buttons of a dialog',
     async () => {
       await page.click('[popovertarget=go-live]')
