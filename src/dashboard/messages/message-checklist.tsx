@@ -46,7 +46,7 @@ export type CheckLine = {
   warnings: FieldError[]
   link?: { label: string; page: 'sender' | 'sender/server' | 'settings' | 'docs'; query?: string }
   host?: string
-  /** for the dialog, if `says` links to it in the page */
+  /** for the dialog, if `says` is shorter */
   inFull?: ComponentChildren
 }
 
@@ -180,13 +180,16 @@ export function findMissing(fields: Fields): string | null {
 const backQuery = (message: MessageRow | null): string =>
   message === null ? '' : `?message=${publicId('msg', message.id)}`
 
+const CAPTURED = 'Not set up. Emails are captured, not sent.'
+
 /** Settings of the server; listed only if they need attention. */
 const listSending = ({ isCapturing, lostUrl }: Sending, message: MessageRow | null): CheckLine[] => [
   ...(isCapturing
     ? [
         {
-          ...lineOf('Mail server', [], 'Not set up. Emails are captured, not sent.'),
+          ...lineOf('Mail server', [], CAPTURED),
           state: 'caution' as const,
+          inFull: `${CAPTURED} They count towards “How often”, and you can send them from the outbox later.`,
           link: { label: 'Set up a mail server', page: 'sender/server' as const, query: backQuery(message) },
         },
       ]

@@ -19,7 +19,6 @@ import { STATE_GROUPS, type StateGroup } from '../deliveries/delivery-labels.tsx
 import { Button } from '../ui/button.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { CAPTURED_COUNTS } from '../layout/mail-notices.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 
@@ -122,12 +121,6 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
     {perPersonDay !== null && message.content.mail.category !== 'transactional' && (
       <p class="hint">
         {`A person gets at most ${perPersonDay} lifecycle ${perPersonDay === 1 ? 'email' : 'emails'} a day from this app. Further ones wait.`}
-      </p>
-    )}
-    {checked.sending.isCapturing && (
-      <p class="hint">
-        No mail server is set up, so emails are captured. {CAPTURED_COUNTS} Once a mail server is set up, you can send
-        them from the outbox.
       </p>
     )}
     <div class="act">

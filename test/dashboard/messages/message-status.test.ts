@@ -8,6 +8,9 @@ import { inTurns } from '../../helper.ts'
 
 const pages = useEditing()
 
+const CAPTURED =
+  'Not set up. Emails are captured, not sent. They count towards “How often”, and you can send them from the outbox later.'
+
 describe('going live', () => {
   test('is shown on the page and in the list', async () => {
     const { status, location } = await pages.press(pages.path, 'live')
@@ -198,8 +201,15 @@ describe('going live', () => {
       "These don't stop you from going live:",
       expect.stringContaining('It applies to new events only'),
       expect.stringContaining('A person gets at most 1 lifecycle email a day from this app.'),
-      expect.stringMatching(/but don't count as sent.*can send them from the outbox/),
     ])
+  })
+
+  test('says once that emails are captured, and what becomes of them', async () => {
+    const { html } = await pages.browser.get(pages.path)
+    const [dialog = ''] = await textOf(html, '#go-live')
+    expect(dialog.match(/captured/g)).toHaveLength(1)
+    expect(dialog).toContain(CAPTURED)
+    expect((await textOf(html, '#checklist li')).join()).not.toContain('from the outbox')
   })
 
   test('says what is not right for recipients, which does not block it', async () => {
@@ -208,7 +218,7 @@ describe('going live', () => {
       "Public address Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. How to set it"
     const values = 'To do: Values No events to check yet.'
     expect(await left()).toEqual([
-      'Note: Mail server Not set up. Emails are captured, not sent. Set up a mail server',
+      `Note: Mail server ${CAPTURED} Set up a mail server`,
       `Note: ${lost}`,
       values,
       "To do: Test This text hasn't been tested yet.",
