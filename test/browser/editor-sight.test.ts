@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { openSignedIn, type SignedIn } from './chromium.ts'
+import { BATCH } from '../helper.ts'
+import { openChromium, openSignedIn, type Served, serveTest, type SignedIn, signIn } from './chromium.ts'
 
 const TRY_MS = 120_000
 
@@ -155,6 +156,55 @@ describe('the editor', () => {
       const gaps = buttons.slice(1).map(({ left }, index) => Math.round(left - (buttons[index]?.right ?? 0)))
       expect(gaps).toEqual([8])
       expect(new Set(buttons.map(({ top }) => Math.round(top))).size).toBe(1)
+    },
+    TRY_MS,
+  )
+})
+
+describe('the editor of a live message with waiting emails', () => {
+  let server: Served
+  let live: Page
+  const choice = () => live.locator('.waiting-choice')
+  const colorOf = (): Promise<string> => choice().evaluate((label) => getComputedStyle(label).color)
+
+  beforeAll(async () => {
+    const browser = await openChromium()
+    server = await serveTest()
+    live = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    await signIn(live, server)
+    await live.goto(`${server.url}/apps/${server.first.appId}/messages`)
+    await live.click('.message-name >> nth=0')
+    await live.click('[popovertarget=go-live]')
+    await live.click('dialog:popover-open .primary')
+    await live.waitForSelector('.page-head .badge.good')
+    const event = { app: server.first.appId, event: 'results_ready', createContact: true }
+    const events = ['ada', 'bob'].map((name) => ({ ...event, email: `${name}@example.com` }))
+    await server.call('POST', BATCH, { body: { events } })
+  }, TRY_MS)
+  afterAll(async () => {
+    await live?.close()
+    await server?.close()
+  })
+
+  test.each([1440, 900, 375])(
+    'offers them the version once something changes, and moves nothing while somebody types, at %p pixels',
+    async (width) => {
+      await live.setViewportSize({ width, height: 900 })
+      await live.reload()
+      const places = (): Promise<number[]> =>
+        live.evaluate(
+          `['.page-head h1', '.page-head .lead', '.sections', '.page-head button[value=save]'].map((one) => document.querySelector(one).getBoundingClientRect().top + scrollY)`,
+        )
+      const before = await places()
+      expect(
+        await live.locator('.page-head h1').evaluate((title) => title.getBoundingClientRect().width),
+      ).toBeGreaterThan(180)
+      expect(await choice().innerText()).toBe('Also use this version for the 2 waiting emails')
+      const quiet = await colorOf()
+      await live.fill('[name="mail.preheader"]', `Typed at ${width}`)
+      expect(await colorOf()).not.toBe(quiet)
+      await live.evaluate('scrollTo(0, 0)')
+      expect(await places()).toEqual(before)
     },
     TRY_MS,
   )

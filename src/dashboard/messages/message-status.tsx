@@ -63,22 +63,24 @@ function describeCounts(counts: MessageCounts): string {
 export function HeadActions({ message, ...rest }: EditorProps) {
   const isLive = message?.status === 'live'
   return (
-    <div class="buttons">
-      <span class="unsaved" id="unsaved" hidden={!rest.isUnsaved}>
-        Unsaved changes
-      </span>
+    <>
+      <div class="buttons">
+        <span class="unsaved" id="unsaved" hidden={!rest.isUnsaved}>
+          Unsaved changes
+        </span>
+        <Button
+          kind={message && !isLive ? 'plain' : 'primary'}
+          name="do"
+          value="save"
+          form={EDITOR}
+          aria-keyshortcuts="Control+S Meta+S"
+        >
+          {message ? (rest.isConflict ? 'Overwrite' : 'Save') : 'Save as a draft'}
+        </Button>
+        {message && (isLive ? <PauseDialog counts={rest.counts} /> : <LiveDialog {...rest} message={message} />)}
+      </div>
       <WaitingChoice {...rest} />
-      <Button
-        kind={message && !isLive ? 'plain' : 'primary'}
-        name="do"
-        value="save"
-        form={EDITOR}
-        aria-keyshortcuts="Control+S Meta+S"
-      >
-        {message ? (rest.isConflict ? 'Overwrite' : 'Save') : 'Save as a draft'}
-      </Button>
-      {message && (isLive ? <PauseDialog counts={rest.counts} /> : <LiveDialog {...rest} message={message} />)}
-    </div>
+    </>
   )
 }
 
@@ -89,7 +91,7 @@ function WaitingChoice({ counts, fields }: Pick<EditorProps, 'counts' | 'fields'
   return (
     <label class="option waiting-choice">
       <input type="checkbox" name={MOVE_WAITING} form={EDITOR} checked={textOf(fields, MOVE_WAITING) !== ''} />
-      {waiting === 1 ? 'Also change the waiting email' : `Also change the ${formatCount(waiting)} waiting emails`}
+      {`Also use this version for the ${waiting === 1 ? 'waiting email' : `${formatCount(waiting)} waiting emails`}`}
     </label>
   )
 }

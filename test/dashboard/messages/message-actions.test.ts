@@ -65,7 +65,7 @@ describe('saving', () => {
     const offered = async () => textOf((await pages.browser.get(pages.path)).html, '.page-head label')
     expect(await offered()).toEqual([])
     await pages.event()
-    expect(await offered()).toEqual(['Also change the waiting email'])
+    expect(await offered()).toEqual(['Also use this version for the waiting email'])
     const versions = async () => {
       const query = { appId: pages.app.id, messageId: null, contactId: null, states: null, before: null, limit: 10 }
       return (await pages.store.listDeliveries(query)).map(({ version }) => version)
