@@ -161,6 +161,55 @@ describe('the editor', () => {
   )
 })
 
+describe('the editor of an app without a sender address and a mail server', () => {
+  let setUp: SignedIn
+  const boxOf = (selector: string) => setUp.page.locator(selector).first().boundingBox()
+
+  beforeAll(async () => {
+    const mail = { defaults: { smtpUrl: null, from: null } }
+    setUp = await openSignedIn({ mail }, { viewport: { width: 1440, height: 900 } })
+    await setUp.open('messages')
+    await setUp.page.click('.message-name >> nth=0')
+    await setUp.page.waitForURL('**/messages/msg_*')
+  }, TRY_MS)
+  afterAll(() => setUp?.close())
+
+  test(
+    'shows trigger, wait, rules, subject and 250 pixels of the email on the first screen, with what to do first',
+    async () => {
+      const parts = ['#trigger-says', '#wait-says', 'summary[id^="onlyIf"]', '#again-says', '[name="mail.subject"]']
+      for (const part of [...parts, '#reach', '[name=newSender]', 'button[value=newSender]', '#test button']) {
+        const { y = 900, height = 0 } = (await boxOf(part)) ?? {}
+        expect([part, y > 0, y + height < 900]).toEqual([part, true, true])
+      }
+      const preview = await boxOf('.screen:not(.desktop)')
+      expect(900 - (preview?.y ?? 900)).toBeGreaterThanOrEqual(250)
+    },
+    TRY_MS,
+  )
+
+  test(
+    'keeps the other checks in one line, open once opened, until there is a sender address',
+    async () => {
+      const { page } = setUp
+      const other = page.locator('#checklist li:has-text("Mail server")')
+      expect(await other.isVisible()).toBe(false)
+      await page.click('#checklist summary:has-text("5 more checks")')
+      expect(await other.isVisible()).toBe(true)
+      await page.fill('[name="mail.subject"]', '{{ event.headline')
+      await page.waitForSelector('#checklist .wrong:has-text("does not end with }}")')
+      expect(await other.isVisible()).toBe(true)
+      await page.click('#checklist summary:has-text("4 more checks")')
+      expect(await other.isVisible()).toBe(false)
+      await page.click('button[value=newSender]')
+      await page.waitForSelector('#checklist .done:has-text("Sender")')
+      expect(await other.isVisible()).toBe(true)
+      expect(await page.locator('#checklist summary').count()).toBe(0)
+    },
+    TRY_MS,
+  )
+})
+
 describe('the editor of a live message with waiting emails', () => {
   let server: Served
   let live: Page

@@ -263,10 +263,12 @@ function renewFaults(faults: Map<string, string>): void {
   }
 }
 
-/** Skips unchanged parts, so that nothing is repeated by screen readers or closed. */
+/** Skips unchanged parts, so that nothing is repeated by screen readers. What is open stays open. */
 function put(element: Element | null, html: string): void {
   const next = document.createElement('template')
   next.innerHTML = html
+  for (const { id } of element?.querySelectorAll('details[id][open]') ?? [])
+    next.content.getElementById(id)?.setAttribute('open', '')
   if (element && element.innerHTML !== next.innerHTML) element.replaceChildren(next.content)
 }
 

@@ -317,7 +317,24 @@ const WORDS: Record<State, string> = { done: 'Done: ', open: 'To do: ', caution:
 /** `fields`: the form's input. */
 type ListProps = { viewer: Viewer; isEditor: boolean; isLive: boolean; fields: Fields; lines: CheckLine[] }
 
-export const Checklist = (props: ListProps) => <CheckLines {...props} problems={props} />
+/** Without a sender address, nothing else matters yet: what is not wrong is folded. */
+export function Checklist(props: ListProps) {
+  const { lines } = props
+  const isFirst = lines.some(({ problems }) => problems.some(lacksSender))
+  const isFolded = ({ problems }: CheckLine): boolean => isFirst && problems.length === 0
+  const folded = lines.filter(isFolded)
+  return (
+    <>
+      <CheckLines {...props} lines={lines.filter((line) => !isFolded(line))} problems={props} />
+      {folded.length > 0 && (
+        <details class="more" id="more-checks">
+          <summary>{folded.length === 1 ? '1 more check' : `${folded.length} more checks`}</summary>
+          <CheckLines {...props} lines={folded} problems={props} />
+        </details>
+      )}
+    </>
+  )
+}
 
 type LinesProps = Pick<ListProps, 'lines' | 'viewer'> & { problems?: Omit<ListProps, 'lines'> }
 
