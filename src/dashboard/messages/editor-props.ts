@@ -48,8 +48,9 @@ export type EditorProps = {
   isConflict: boolean
   shown: ShownPreview
   eventNames: string[]
-  /** fields that people have */
+  /** fields and tags that people have */
   fieldNames: string[]
+  tagNames: string[]
   members: string[]
   senders: ChoosableSenders
   /** names of the app's topics */

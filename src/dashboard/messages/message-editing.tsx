@@ -126,7 +126,7 @@ async function readSurroundings({ deps, viewer, message }: Editing) {
   const isDeletable = message !== null && mayDelete(message, { hasDeliveries: () => hasDeliveries, followers })
   const others = messages.filter(({ id }) => id !== message?.id)
   const names = topics.map(({ name }) => name)
-  const suggestions = { eventNames, fieldNames: suggested.fields, topics: names }
+  const suggestions = { eventNames, fieldNames: suggested.fields, tagNames: suggested.tags, topics: names }
   const shared = { saved, timezone, perPersonDay, members, senders, ...suggestions, sending }
   return { counts, isDeletable, others, followers, ...shared }
 }

@@ -22,7 +22,7 @@ import { Panes } from './message-panes.tsx'
 import { MessageTabs } from './message-tabs.tsx'
 import { TestFields } from './message-test.tsx'
 import { ReadyEmails } from './ready-emails.tsx'
-import { type Ask, EVENT_NAMES, FIELD_NAMES, PROPERTY_NAMES } from './message-when.tsx'
+import { type Ask, EVENT_NAMES, FIELD_NAMES, PROPERTY_NAMES, TAG_NAMES } from './message-when.tsx'
 import { Form, FormNotices } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 
@@ -124,6 +124,9 @@ function EditorForm(props: EditorProps) {
       </datalist>
       <datalist id={FIELD_NAMES}>
         <NameOptions names={props.fieldNames} />
+      </datalist>
+      <datalist id={TAG_NAMES}>
+        <NameOptions names={props.tagNames} />
       </datalist>
       <datalist id={PROPERTY_NAMES}>
         <NameOptions names={shown.preview.properties} />

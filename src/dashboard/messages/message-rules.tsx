@@ -4,10 +4,12 @@ import {
   type Ask,
   Compared,
   EVENT_NAMES,
+  FIELD_NAMES,
   JoinedByOr,
   MoreFields,
   type PartProps,
   PROPERTY_NAMES,
+  TAG_NAMES,
 } from './message-when.tsx'
 import { CONTACT_STATUSES } from '../../store/types.ts'
 import { STATUSES as PERSON_STATUSES } from '../people/person-labels.tsx'
@@ -126,7 +128,7 @@ const Done = ({ ask, at }: RuleProps) => (
 
 const FieldRow = ({ ask, at }: RuleProps) => (
   <>
-    <Field {...ask(`${at}.field`)} label="Field" />
+    <Field {...ask(`${at}.field`)} label="Field" list={FIELD_NAMES} />
     <Compared ask={ask} at={at} />
   </>
 )
@@ -166,7 +168,7 @@ const FIELDS: Record<Exclude<RuleKind, 'field'>, (props: RuleProps) => preact.JS
   notSeen: IfUnknown,
   done: Done,
   notDone: Done,
-  tagHas: ({ ask, at }) => <Field {...ask(`${at}.has`)} label="Tag" />,
-  tagLacks: ({ ask, at }) => <Field {...ask(`${at}.lacks`)} label="Tag" />,
+  tagHas: ({ ask, at }) => <Field {...ask(`${at}.has`)} label="Tag" list={TAG_NAMES} />,
+  tagLacks: ({ ask, at }) => <Field {...ask(`${at}.lacks`)} label="Tag" list={TAG_NAMES} />,
   status: ({ ask, at }) => <Select {...ask(`${at}.is`)} label="Status" options={STATUSES} />,
 }

@@ -23,6 +23,7 @@ export type PartProps = { ask: Ask; path: string }
 export const EVENT_NAMES = 'event-names'
 export const FIELD_NAMES = 'field-names'
 export const PROPERTY_NAMES = 'property-names'
+export const TAG_NAMES = 'tag-names'
 
 type FieldsProps = Pick<PartProps, 'ask'>
 
@@ -62,7 +63,7 @@ export const TriggerFields = ({ ask, path, fields, others }: TriggerProps) => (
         name: 'New person',
         content: <p class="hint">Everyone added to this app from now on.</p>,
       },
-      { id: 'tag', name: 'Tag', content: <Field {...ask('trigger.tag')} label="Tag added" /> },
+      { id: 'tag', name: 'Tag', content: <Field {...ask('trigger.tag')} label="Tag added" list={TAG_NAMES} /> },
       {
         id: 'message',
         name: 'Message',

@@ -319,6 +319,22 @@ describe('a new message', () => {
   })
 })
 
+test('suggests the tags and the fields that people have, in the trigger and the rules', async () => {
+  await pages.browser.post(pages.at('people/new'), {
+    email: 'ada@example.com',
+    tags: 'beta\nvip',
+    'fields[0].name': 'plan',
+    'fields[0].value': 'pro',
+  })
+  const rules = { 'onlyIf[0].rule': 'tagHas', 'onlyIf[1].rule': 'tagLacks', 'onlyIf[2].rule': 'field' }
+  const { html } = await pages.press(pages.path, 'preview', { trigger: 'tag', ...rules })
+  for (const name of ['trigger.tag', 'onlyIf[0].has', 'onlyIf[1].lacks'])
+    expect([name, await attributesOf(html, `[name="${name}"]`, 'list')]).toEqual([name, ['tag-names']])
+  expect(await attributesOf(html, '#tag-names option', 'value')).toEqual(['beta', 'vip'])
+  expect(await attributesOf(html, '[name="onlyIf[2].field"]', 'list')).toEqual(['field-names'])
+  expect(await attributesOf(html, '#field-names option', 'value')).toEqual(['plan'])
+})
+
 describe('a message by date', () => {
   const DATE = { trigger: 'date', 'trigger.date': 'trialEndsAt', 'trigger.days': '3' }
   const addPerson = async (email: string, name: string, value: string) => {
