@@ -1,6 +1,6 @@
 /** Plans saving, changing the status, and deleting. Pure. */
 import type { MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
-import type { MessageRules, SavePlan } from '../store/messages.ts'
+import type { MessageDraft, MessageRules, SavePlan } from '../store/messages.ts'
 import { linkDrafts, listFollowers } from './sequences.ts'
 
 /** All drafts together: an unknown message before an outdated one before a taken name. */
@@ -38,7 +38,7 @@ const planSave: MessageRules['planSave'] = (draft, { old, hasDeliveries, at }) =
   const status = draft.status ?? old?.status ?? 'draft'
   if (!old) {
     const created = { change: 'created', status, version: 1, updatedAt: at, storesContent: true } as const
-    return plan(created, { isSaved: true, isRenamed: false, before: 'draft', movesWaiting: false })
+    return plan(created, { saves: nameSave(draft), isRenamed: false, before: 'draft', movesWaiting: false })
   }
   const isSameContent = isEqual(draft.content, old.content)
   const isRenamed = draft.name !== old.name
@@ -49,16 +49,22 @@ const planSave: MessageRules['planSave'] = (draft, { old, hasDeliveries, at }) =
   const updatedAt = isUnchanged ? old.updatedAt : nextUpdate(old, at)
   const saved: Omit<SavePlan, 'actions'> = { change, status, version, updatedAt, storesContent: !isSameContent }
   const { movesWaiting = false } = draft
-  return plan(saved, { isSaved: !isSameContent, isRenamed, before: old.status, movesWaiting })
+  const saves = isSameContent ? null : nameSave(draft)
+  return plan(saved, { saves, isRenamed, before: old.status, movesWaiting })
 }
 
-type Made = { isSaved: boolean; isRenamed: boolean; before: MessageRow['status']; movesWaiting: boolean }
+const nameSave = ({ origin }: MessageDraft): string => {
+  if (origin === undefined) return 'message.save'
+  return origin === 'copy' ? 'message.copy' : 'message.restore'
+}
 
-const plan = (saved: Omit<SavePlan, 'actions'>, { isSaved, isRenamed, before, movesWaiting }: Made): SavePlan => ({
+type Made = { saves: string | null; isRenamed: boolean; before: MessageRow['status']; movesWaiting: boolean }
+
+const plan = (saved: Omit<SavePlan, 'actions'>, { saves, isRenamed, before, movesWaiting }: Made): SavePlan => ({
   ...saved,
   actions: [
     ...(isRenamed ? ['message.rename'] : []),
-    ...(isSaved ? ['message.save'] : []),
+    ...(saves === null ? [] : [saves]),
     ...(movesWaiting ? ['message.move_waiting'] : []),
     ...(saved.status === before ? [] : [`message.${saved.status}`]),
   ],

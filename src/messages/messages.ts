@@ -1,4 +1,4 @@
-import type { MessageChange, SavedMessage } from '../store/messages.ts'
+import type { MessageChange, MessageDraft, SavedMessage } from '../store/messages.ts'
 import {
   type MessageContent,
   type MessageCounts,
@@ -57,6 +57,7 @@ type Saving = {
   basedOn?: number
   movesWaiting?: boolean
   idempotency?: Idempotency | null
+  origin?: MessageDraft['origin']
 }
 
 /**
@@ -67,7 +68,7 @@ type Saving = {
 export async function saveMessage(
   context: SavingContext,
   by: MessageChange,
-  { id, value, basedOn, movesWaiting = false, idempotency }: Saving,
+  { id, value, basedOn, movesWaiting = false, idempotency, origin }: Saving,
 ): Promise<(SavedMessage & StoppedEmails) | Refusal | Refused> {
   const typed = readMessage(value)
   if ('errors' in typed) return refuseFields(typed.errors)
@@ -86,7 +87,7 @@ export async function saveMessage(
   const status = reading.input.status ?? old?.status ?? 'draft'
   const problems = status === 'live' ? await findProblems(context, reading.input.content) : []
   if (problems.length > 0) return refuseFields(problems)
-  const draft = { ...reading.input, basedOn: basedOn ?? old?.updatedAt ?? null, movesWaiting }
+  const draft = { ...reading.input, basedOn: basedOn ?? old?.updatedAt ?? null, movesWaiting, origin }
   const outcome = await store.saveMessages({ ...by, drafts: [draft], idempotency })
   if (isRefusal(outcome)) return old || outcome.refusal !== 'message_changed' ? outcome : refuse('message_name_taken')
   const [saved] = outcome.saved

@@ -43,7 +43,7 @@ export function createAudit(db: Sql) {
   }
 }
 
-/** Of an entry about a message: its id, with the names that it had then. A rename has the old and the new one. */
+/** Of an entry about a message: its id, with the names that it had then. A rename has the old and the new one, a restore the version after it. */
 export const writeMessageSubject = (id: number, ...names: string[]): string =>
   `${publicId('msg', id)} ${JSON.stringify(names)}`
 

@@ -26,6 +26,8 @@ export type MessageDraft = {
   status: MessageStatus | null
   basedOn?: number | null
   movesWaiting?: boolean
+  /** of content that nobody wrote anew: a copy of another message, or an earlier version of this one */
+  origin?: 'copy' | { version: number }
 }
 /** `waiting`: emails that wait, in any version. */
 export type SavedMessage = {
@@ -309,8 +311,10 @@ export function createMessageWrites({ db, ids, topics, schedules, addOutcomes, r
     if (content.topic !== undefined) await topics.ensureTopic(by, content.topic)
     if (old && old.name !== name) await renameTriggers(by.appId, old.name, name)
     for (const action of plan.actions) {
-      const isRename = old !== null && action === 'message.rename'
-      await audit(by, action, isRename ? writeMessageSubject(id, old.name, name) : writeMessageSubject(id, name))
+      const names = old !== null && action === 'message.rename' ? [old.name, name] : [name]
+      const { origin } = draft
+      const restored = action === 'message.restore' && typeof origin === 'object' ? [String(origin.version)] : []
+      await audit(by, action, writeMessageSubject(id, ...names, ...restored))
     }
     return { id, name, version, status, updatedAt, change: made, waiting: old ? (await countEmails(id)).waiting : 0 }
   }

@@ -91,6 +91,13 @@ describe('a save', () => {
     expect(planOf(moving, null).actions).toEqual(['message.save'])
   })
 
+  test('notes what it restores or copies, unless nothing changes', () => {
+    const live = rowOf({ status: 'live' })
+    expect(planOf({ content: OTHER, origin: { version: 1 } }, live).actions).toEqual(['message.restore'])
+    expect(planOf({ origin: { version: 3 } }, live).actions).toEqual([])
+    expect(planOf({ origin: 'copy' }, null).actions).toEqual(['message.copy'])
+  })
+
   test('always gets a later time', () =>
     expect(planOf({ content: OTHER }, rowOf({ updatedAt: AT + 7 })).updatedAt).toBe(AT + 8))
 })

@@ -55,6 +55,8 @@ const ACTIONS = new Map<string, string>([
   ['two_step.use_recovery_code', 'used a recovery code'],
   ['message.rename', 'renamed the message {}'],
   ['message.save', 'saved the message {}'],
+  ['message.restore', 'restored {}'],
+  ['message.copy', 'duplicated a message as {}'],
   ['message.move_waiting', 'moved the waiting emails of {} to its newest version'],
   ['message.live', 'made the message {} live'],
   ['message.paused', 'paused the message {}'],
@@ -108,6 +110,7 @@ function nameOf(id: string, { members, keys, apps, messages, deliveries, people 
 function describeSubject(entry: AuditEntry, names: AuditNames): string {
   const { action, subject } = entry
   const message = readMessageSubject(entry)
+  if (message && action === 'message.restore') return `version ${message.names[1]} of the message “${message.names[0]}”`
   if (message && message.names.length > 0) return message.names.map((name) => `“${name}”`).join(' to ')
   if (action === 'mail.set') return describeSettings(subject ?? '')
   if (action === 'suppression.sync') return describeSync(subject ?? '')

@@ -79,7 +79,6 @@ const FLASHES = {
   message_draft: 'The message is a draft again. It sends no emails.',
   still_sending: 'Emails that were already with the mail server may still arrive.',
   message_copied: 'This is a copy, saved as a draft.',
-  message_restored: 'The earlier version was restored.',
   message_deleted: 'The message was deleted, with all its versions.',
   test_sent: "The test event was recorded. It is this app's newest event.",
 } as const
@@ -122,6 +121,8 @@ const COUNTED = {
       `Line ${lines.join('')} had no email address.`,
       `lines had no email address (lines ${lines.join(', ')}${count > lines.length ? ', …' : ''}).`,
     ),
+  message_restored: (version, [current]) => `Version ${version} was restored as version ${current}.`,
+  message_same: (version) => `Version ${version} is the same as the current version. Nothing changed.`,
   wrong_dates: (count) =>
     `${countOf(
       count,
@@ -203,8 +204,8 @@ export const flashCookie = (baseUrl: string, ...flashes: Flash[]): string =>
   cookieHeader(baseUrl, { name: COOKIE, value: flashes.map(writeFlash).join('.'), maxAgeS: SECONDS })
 
 /** Adds a second sentence if mail servers already had some emails. */
-export const withStillSending = (code: FlashCode, { stillSending }: StoppedEmails): FlashCode[] =>
-  stillSending === 0 ? [code] : [code, 'still_sending']
+export const withStillSending = (flash: Flash, { stillSending }: StoppedEmails): Flash[] =>
+  stillSending === 0 ? [flash] : [flash, 'still_sending']
 
 /** Adds a message to those that the response already sets. */
 export function addFlash({ headers }: Response, baseUrl: string, flash: Flash): void {

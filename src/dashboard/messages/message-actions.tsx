@@ -17,6 +17,7 @@ import {
   type MessageContent,
   type MessageStatus,
   MOVE_WAITING,
+  type SavedMessage,
   saveMessage,
   setMessageStatus,
 } from '../../messages/messages.ts'
@@ -25,7 +26,7 @@ import { type FieldError, isRefusal, REFUSALS, type Refusal, refuse } from '../.
 import { redirectAnswer } from '../layout/answers.ts'
 import { messagePath } from './messages-page.tsx'
 import { refuseRole } from '../layout/require-member.tsx'
-import { flashCookie, withStillSending } from '../layout/flash.ts'
+import { type Flash, flashCookie, withStillSending } from '../layout/flash.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { answerEditor, checkFields, type Editing, editorPath, readContext, simulateFields } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
@@ -103,26 +104,21 @@ function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal, check
   return answerEditor(editing, { fields, errors, check })
 }
 
-type SaveFlash =
-  | 'message_saved'
-  | 'message_changed_live'
-  | 'message_moved'
-  | 'message_live'
-  | 'message_live_captured'
-  | 'message_restored'
+type SaveFlash = 'message_saved' | 'message_changed_live' | 'message_moved' | 'message_live' | 'message_live_captured'
 
 async function save(
   editing: Editing,
   fields: Fields,
   status: MessageStatus | null,
-  flash: SaveFlash = editing.message?.status === 'live' ? 'message_changed_live' : 'message_saved',
+  flash: SaveFlash | Restoring = editing.message?.status === 'live' ? 'message_changed_live' : 'message_saved',
 ): Promise<Response> {
   const { message } = editing
   const typed = message && saysSame(fields, message) ? { name: message.name, ...message.content } : readFields(fields)
   const value = status === null ? typed : { ...typed, status }
   const movesWaiting = textOf(fields, MOVE_WAITING) !== ''
+  const origin = typeof flash === 'string' ? undefined : flash
   const draft = message
-    ? { id: message.id, value, basedOn: Number(textOf(fields, 'basedOn')), movesWaiting }
+    ? { id: message.id, value, basedOn: Number(textOf(fields, 'basedOn')), movesWaiting, origin }
     : { id: null, value }
   let check: LiveCheck | undefined
   const context = { ...readContext(editing), noteCheck: (found: LiveCheck) => (check = found) }
@@ -130,10 +126,17 @@ async function save(
   if (isRefusal(outcome) && outcome.refusal === 'message_changed') return answerChanged(editing, fields)
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome, check)
   const path = messagePath(editing.viewer.app.publicId, outcome.id)
-  const done = movesWaiting && status === null ? 'message_moved' : flash
-  const said = flashCookie(editing.deps.baseUrl, ...withStillSending(done, outcome))
-  return redirectAnswer(withPane(path, fields), [said])
+  const said = typeof flash === 'string' ? flash : flashRestored(flash, outcome)
+  const done = movesWaiting && status === null ? 'message_moved' : said
+  const cookie = flashCookie(editing.deps.baseUrl, ...withStillSending(done, outcome))
+  return redirectAnswer(withPane(path, fields), [cookie])
 }
+
+/** An earlier version that is saved again. */
+type Restoring = { version: number }
+
+const flashRestored = ({ version }: Restoring, saved: SavedMessage): Flash =>
+  saved.change === 'unchanged' ? ['message_same', version] : ['message_restored', version, saved.version]
 
 /** Saves an earlier version again. If it can't be saved, the editor shows it with its problems. */
 async function restore(editing: Editing, { basedOn = '' }: Fields, version: number): Promise<Response> {
@@ -141,7 +144,7 @@ async function restore(editing: Editing, { basedOn = '' }: Fields, version: numb
   const found = message && Number.isSafeInteger(version) ? await deps.store.findVersion(message.id, version) : null
   if (!message || !found) return missingAnswer(editing.request, editing.viewer, 'message_unknown')
   const fields = { ...writeFields({ name: message.name, content: found.content }), basedOn }
-  return save(editing, fields, null, 'message_restored')
+  return save(editing, fields, null, { version })
 }
 
 /** Saves the form's input as a new draft. */
@@ -149,7 +152,7 @@ async function copy(editing: Editing, fields: Fields): Promise<Response> {
   const { deps, viewer } = editing
   const names = (await deps.store.listMessages(viewer.app.id)).map(({ name }) => name)
   const value = { ...readFields(fields), name: nameCopy(textOf(fields, 'name'), names) }
-  const outcome = await saveMessage(readContext(editing), byMember(editing), { id: null, value })
+  const outcome = await saveMessage(readContext(editing), byMember(editing), { id: null, value, origin: 'copy' })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   return redirectAnswer(messagePath(viewer.app.publicId, outcome.id), [flashCookie(deps.baseUrl, 'message_copied')])
 }

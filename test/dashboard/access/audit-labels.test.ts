@@ -21,6 +21,8 @@ test('names a message as it was then, even if its name has quotes, commas or a b
   }
   expect(said('message.live', 'Then')).toBe('made the message “Then” live')
   expect(said('message.rename', 'Then', 'A "b", ] c')).toBe('renamed the message “Then” to “A "b", ] c”')
+  expect(said('message.restore', 'Then', '12')).toBe('restored version 12 of the message “Then”')
+  expect(said('message.copy', 'Then (copy)')).toBe('duplicated a message as “Then (copy)”')
   const older = { ...ENTRY, action: 'message.save', subject: publicId('msg', 7) }
   expect(describeAction(older, { ...NAMES, messages })).toBe('saved the message “Now”')
 })

@@ -7,6 +7,9 @@ import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 const pages = useEditing()
 
 const summariesOf = async (html: string) => (await textOf(html, '.sentence > .part > summary')).slice(0, 2)
+/** As Audit says it. */
+const newestChange = async () =>
+  (await textOf((await pages.browser.get(pages.at('audit'))).html, 'tbody td:nth-child(3)'))[0]
 const faultsOf = (html: string) => textOf(html, '.field .fault, .rule > .fault')
 
 describe('saving', () => {
@@ -55,6 +58,15 @@ describe('saving', () => {
       '-Removed: Subject: Changed',
     ])
     await pages.press(pages.path, 'restore 1')
+    const restored = await pages.browser.get(pages.path)
+    expect(await textOf(restored.html, '.notice.done')).toEqual(['Done: Version 1 was restored as version 3.'])
+    expect(await newestChange()).toBe('restored version 1 of the message “Results ready, they left”')
+    await pages.press(pages.path, 'restore 1')
+    const same = await pages.browser.get(pages.path)
+    expect(await textOf(same.html, '.notice.done')).toEqual([
+      'Done: Version 1 is the same as the current version. Nothing changed.',
+    ])
+    expect((await pages.draft()).version).toBe(3)
     const second = await pages.browser.get(`${pages.path}/versions?version=1`)
     expect((await textOf(second.html, 'section > p')).join(' ')).toContain('Nothing. The current version is the same.')
     expect((await pages.browser.get(`${pages.path}/versions?version=4`)).status).toBe(404)
@@ -269,6 +281,7 @@ describe('a copy', () => {
     expect(copied.status).toBe(303)
     const [original, , copy] = await pages.messages()
     expect(copied.location).toBe(pages.pathOf(copy?.id ?? 0))
+    expect(await newestChange()).toBe(`duplicated a message as “${copy?.name}”`)
     expect(copy).toMatchObject({ name: `${original?.name} (copy)`, status: 'draft', version: 1 })
     if (!original || !copy) throw new Error('no copy')
     const mail = { ...original.content.mail, subject: 'Typed' }
