@@ -6,6 +6,7 @@ import { messagePath } from './messages-page.tsx'
 import { creditActor } from '../../accounts/audit.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { upperFirst } from '../../core/text.ts'
+import { MessageBadge } from './message-status.tsx'
 import { MessageTabs } from './message-tabs.tsx'
 import type { ShownVersion } from './version-writers.ts'
 import { ActionForm } from '../ui/button.tsx'
@@ -38,7 +39,12 @@ export function VersionsPage(props: VersionsProps) {
       page="messages"
       title={message.name}
       tabTitle={`Versions of ${message.name}`}
-      state={describeVersions(props)}
+      state={
+        <span class="with-badge">
+          <MessageBadge status={message.status} />
+          {describeVersions(props)}
+        </span>
+      }
       action={
         version !== message.version &&
         hasRole(viewer.member.role, 'editor') && <RestoreDialog {...props} version={version} />

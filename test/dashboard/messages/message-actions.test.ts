@@ -57,6 +57,7 @@ describe('saving', () => {
     expect(await textOf(first.html, '[aria-label="Restoring version 1"] .removed')).toEqual([
       '-Removed: Subject: Changed',
     ])
+    expect(await textOf(html, '.page-head .badge')).toEqual(['Live'])
     await pages.press(pages.path, 'restore 1')
     const restored = await pages.browser.get(pages.path)
     expect(await textOf(restored.html, '.notice.done')).toEqual(['Done: Version 1 was restored as version 3.'])
