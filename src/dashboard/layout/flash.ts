@@ -78,7 +78,7 @@ const FLASHES = {
   message_paused: 'The message is paused. It sends no emails until it is live again.',
   message_draft: 'The message is a draft again. It sends no emails.',
   still_sending: 'Emails that were already with the mail server may still arrive.',
-  message_copied: 'This is a copy, saved as a draft.',
+  message_copied: 'This is a copy, saved as a draft. While both are live, people can get both emails.',
   message_deleted: 'The message was deleted, with all its versions.',
   test_sent: "The test event was recorded. It is this app's newest event.",
 } as const

@@ -282,6 +282,9 @@ describe('a copy', () => {
     expect(copied.status).toBe(303)
     const [original, , copy] = await pages.messages()
     expect(copied.location).toBe(pages.pathOf(copy?.id ?? 0))
+    expect(await textOf((await pages.browser.get(copied.location ?? '')).html, '.notice.done')).toEqual([
+      'Done: This is a copy, saved as a draft. While both are live, people can get both emails.',
+    ])
     expect(await newestChange()).toBe(`duplicated a message as “${copy?.name}”`)
     expect(copy).toMatchObject({ name: `${original?.name} (copy)`, status: 'draft', version: 1 })
     if (!original || !copy) throw new Error('no copy')
