@@ -180,7 +180,7 @@ const withoutOwn = (own: AppTexts['own']): ShownTexts['texts'] =>
   )
 
 const PLACES: Record<TextCount['place'], string> = {
-  footer: 'The footer of emails',
+  footer: 'The email footer',
   unsubscribe: 'The unsubscribe page',
   confirm: 'The page to confirm an address',
 }

@@ -51,7 +51,7 @@ export const MAIL_PROVIDERS: readonly MailProvider[] = [
       hint: 'Create an access key for an IAM user that can only send. To sync suppressions, also allow ses:ListSuppressedDestinations.',
       stream: { label: 'Configuration set', hint: 'Reports bounces and complaints to a topic.' },
       records:
-        'In SES, open Identities, then your domain. It shows three DKIM records, and those of a MAIL FROM domain.',
+        'In SES, open Identities, then your domain. It shows three DKIM records, and the records for a MAIL FROM domain.',
     },
     hooks: {
       name: 'ses',

@@ -9,7 +9,7 @@ import type { FieldError } from '../core/refusals.ts'
 import type { MailProvider, Security } from './mail-providers.ts'
 import type { TypedSecret } from './typed-secrets.ts'
 
-export const UNREADABLE_SERVER = "The saved mail server can't be read, so no email is sent."
+export const UNREADABLE_SERVER = "The saved mail server settings can't be read, so no email is sent."
 
 export const SERVER_FIELDS = [
   'smtpHost',

@@ -179,14 +179,14 @@ async function checkSpf(resolve: ResolveTxt, { domain: ofSender, server, seen }:
     return { about: 'SPF', state: 'bad', sentence, record: null }
   }
   if (/(?:^|\s)\+?all(?:\s|$)/i.test(record)) {
-    const sentence = `The SPF record of ${domain} lets anyone send emails in its name. End it with ~all or -all.`
+    const sentence = `The SPF record for ${domain} lets anyone send emails from this domain. End the record with ~all or -all.`
     return { about: 'SPF', state: 'bad', sentence, record: null }
   }
   if (provider?.spf && !record.toLowerCase().split(/\s+/).includes(provider.spf)) {
     const words = record.split(/\s+/).filter((word) => word !== '')
     const end = words.findIndex((word) => /^[-~?]all$/i.test(word))
     const value = words.toSpliced(end < 0 ? words.length : end, 0, provider.spf).join(' ')
-    const sentence = `The SPF record of ${domain} doesn't include ${provider.name}. Replace it with this one.`
+    const sentence = `The SPF record for ${domain} doesn't include ${provider.name}. Replace it with this one.`
     return { about: 'SPF', state: 'bad', sentence, record: { name: domain, type: 'TXT', value } }
   }
   const ending = provider?.spf ? `It includes ${provider.name}.` : 'Check that it includes your mail server.'
@@ -262,7 +262,7 @@ async function checkNextDkim(resolve: ResolveTxt, next: PublishedDkim, sender: C
   const published = listPublished(found)
   const check = { about: 'New DKIM key', state: isFirstKey(sender) ? 'bad' : 'caution', record } as const
   if (published.length === 0) {
-    const sentence = `Not found yet. Add this record. ${describeSigner(sender)} until it is found.`
+    const sentence = `Not found yet. Add this record. ${describeSigner(sender)} until the record is found.`
     return { ...check, isAbsent: true, sentence }
   }
   if (isOnlyKey(published, next))
@@ -428,7 +428,10 @@ export function checkOneClick({ domain, dkim, seen, hasOneClick }: CheckedSender
     coversOneClick && isAligned(signed, domain)
   return seen.signatures.some(covers)
     ? check('good', 'List-Unsubscribe and List-Unsubscribe-Post were signed in the received email.')
-    : check('bad', `No signature of ${domain} in the received email covers List-Unsubscribe and List-Unsubscribe-Post.`)
+    : check(
+        'bad',
+        `No signature from ${domain} in the received email covers List-Unsubscribe and List-Unsubscribe-Post.`,
+      )
 }
 
 /** For DMARC, in its relaxed mode (RFC 7489, section 3.1). */

@@ -190,8 +190,8 @@ const explainRefusal = (refusal: Refusal, inUse: Refusal): Refusal =>
   refusal.refusal === 'delivery_not_found' ? UNKNOWN_DELIVERY : refusal.refusal === 'delivery_in_use' ? inUse : refusal
 
 const UNTIL = Type.String({
-  description: '`next` of the previous response, to continue from there.',
-  say: 'Send `next` of the previous response.',
+  description: '`next` from the previous response, to continue from there.',
+  say: 'Send `next` from the previous response.',
 })
 
 /** POST /deliveries/resend-failed. */

@@ -110,7 +110,7 @@ const REQUEST_ID = headers({ 'X-Request-Id': 'The ID of this request in the log.
 const RATE_LIMIT = headers({
   'RateLimit-Limit':
     'The limit. If neither an hourly limit nor `contact_adds_per_ip` applies, all four headers are absent.',
-  'RateLimit-Remaining': 'The number of calls left. Each event of a batch counts as a call.',
+  'RateLimit-Remaining': 'The number of calls left. Each event in a batch counts as a call.',
   'RateLimit-Reset': 'Seconds until the oldest call no longer counts.',
   'RateLimit-Policy': 'The limit and its window in seconds, such as 6000;w=3600.',
 })

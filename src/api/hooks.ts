@@ -100,6 +100,6 @@ const TOKEN = {
   name: 'token',
   in: 'path' as const,
   required: true as const,
-  description: 'The secret of the URL, from Sender, Mail server.',
+  description: 'The secret in the URL, from Sender, Mail server.',
   schema: { type: 'string' as const },
 }

@@ -34,7 +34,7 @@ const MESSAGE = {
   updatedAt: UPDATED_AT,
 }
 const COUNTS = counts(
-  'Deliveries by [state](/docs/states), and after how many sent emails people came back (`cameBack`), opened the result (`opened`) and reached the goal (`reachedGoal`). Zeros are left out.',
+  'Deliveries by [state](/docs/states), and the number of sent emails after which people came back (`cameBack`), opened the result (`opened`) and reached the goal (`reachedGoal`). Zeros are left out.',
 )
 
 const ListedMessage = Type.Object(
@@ -92,7 +92,7 @@ const MessageResults = Type.Object(
     }),
     compared: Type.Optional(
       Type.Record(Type.String(), Compared, {
-        description: 'With a holdback: `cameBack`, `opened` and `reachedGoal` of both groups.',
+        description: 'With a holdback: `cameBack`, `opened` and `reachedGoal` for both groups.',
       }),
     ),
   },
@@ -132,7 +132,7 @@ export const MessageStatusAnswer = Type.Object(
 
 const PreviewedMail = Type.Object(
   {
-    to: text('The email of the person.'),
+    to: text("The person's email."),
     eventId: orNull(Type.String(), 'The stored event that the preview uses.'),
     isMadeUp: Type.Boolean({ description: 'Whether the preview uses sample data.' }),
     language: orNull(Type.String(), "The language of the text. Null: the message's own text."),
@@ -160,7 +160,7 @@ const SimulationSummary = Type.Object(
   {
     from: time('The start of the period.'),
     until: time('The end of the period.'),
-    triggered: count('How often it would have been triggered.'),
+    triggered: count('How many times it would have been triggered.'),
     counts: counts('Emails by outcome: `send`, `waiting`, `joined`, or the reason why not.'),
     estimated: count('How many results are based on page views only.'),
     notes: Type.Array(Type.String(), { description: 'How the simulation differs from sending.' }),

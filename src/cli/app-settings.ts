@@ -68,12 +68,12 @@ const SETTINGS: Options = {
   timezone: {
     type: 'string',
     value: 'ZONE',
-    meaning: 'Timezone of pages and emails, such as Europe/Zurich.',
+    meaning: 'Timezone for pages and emails, such as Europe/Zurich.',
   },
   locale: {
     type: 'string',
     value: 'TAG',
-    meaning: 'Format of numbers, money and dates in emails, such as en-US or de-CH.',
+    meaning: 'Format for numbers, money and dates in emails, such as en-US or de-CH.',
   },
   'snippet-host': list('A host whose pages can report. Repeat to list all of them. `any` allows all hosts.'),
   'snippet-adds-people': {
@@ -192,7 +192,7 @@ const show = (
 
 export const appTag: Command = {
   name: 'app tag',
-  summary: 'prints the tag of the browser script; with --json, also the Content-Security-Policy',
+  summary: 'prints the script tag for the browser script; with --json, also the Content-Security-Policy',
   options: {
     ...DATA,
     ...ANY_ACCOUNT,

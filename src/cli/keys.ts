@@ -26,7 +26,7 @@ const iso = (at: number | null): string | null => (at === null ? null : toIso(at
 const SCOPE_MEANINGS: Record<KeyScope, string> = {
   standard: 'reads and writes, erases people, and sends emails',
   ingest: 'only writes',
-  manage: 'like standard, also changes messages, sends test emails, and sends failed emails again',
+  manage: 'like standard, but also changes messages, sends test emails, and sends failed emails again',
 }
 
 const scopeHelp = KEY_SCOPES.map((scope) => `${scope} (${SCOPE_MEANINGS[scope]})`).join(', ')

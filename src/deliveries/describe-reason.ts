@@ -49,8 +49,8 @@ const BY_DECISION = {
   gave_up: () => 'It could not be sent in time.',
   window: () => "It was outside the app's sending hours.",
   unsure: (name) => `A page was open at that time, and it isn't known yet whether ${name} was viewing it.`,
-  perDay: (name) => `${name} reached the app's limit of lifecycle emails per day.`,
-  perWeek: (name) => `${name} reached the app's limit of lifecycle emails per week.`,
+  perDay: (name) => `${name} reached the app's daily limit for lifecycle emails.`,
+  perWeek: (name) => `${name} reached the app's weekly limit for lifecycle emails.`,
   brake: () =>
     "Too many of the app's emails bounced or were reported as spam, so its lifecycle emails wait. None are lost.",
   holdback: (name) => `${name} is in this message's holdback group, so this email was not sent.`,
@@ -96,9 +96,9 @@ const ON_THE_WAY = {
   eprivate: () =>
     'No public mail server has this name or address. Check the spelling. To use a private one, the operator must restart Eventpost with --mail-private-hosts or EVENTPOST_MAIL_PRIVATE_HOSTS.',
   eshared: () =>
-    'This is the mail server of the installation. To use it, remove the mail server of the app. Otherwise, add your own username and password.',
+    "This is the installation's mail server. To use it, remove the app's mail server. Otherwise, add your own username and password.",
   enologin: () =>
-    'A username and password are set, but this port of the mail server offers no login, so nothing was sent. Remove them, or use another port.',
+    "A username and password are set, but the mail server doesn't offer login on this port, so nothing was sent. Remove them, or use another port.",
   euntrusted: () =>
     "The mail server's certificate comes from an unknown issuer. If the server is on your own network, add its certificate or CA under Sender, Mail server.",
   eexpired: () => "The mail server's certificate has expired, or is not valid yet.",
@@ -111,7 +111,7 @@ const ON_THE_WAY = {
   eenvelope: () => 'The address of the sender or the recipient is invalid, so the email was not sent.',
   emessage: () => 'The mail server rejected the email.',
   estream: () => 'The connection broke while the email was being sent.',
-  eabort: () => 'The mail server took too long for this email.',
+  eabort: () => 'The mail server took too long to accept this email.',
   unknown: () => 'Sending failed for an unknown reason.',
 } satisfies Record<string, Describe>
 
@@ -260,7 +260,7 @@ const ENHANCED_TEXTS = new Map([
   ['7.23', 'the SPF check failed'],
   ['7.24', 'the SPF check ended with an error'],
   ['7.25', "the sending server's address has no matching DNS name"],
-  ['7.26', 'several checks of SPF, DKIM and DMARC failed'],
+  ['7.26', 'several SPF, DKIM and DMARC checks failed'],
   ['7.27', "the sender's domain accepts no email"],
   ['7.28', 'too many emails arrived at once'],
 ])
@@ -312,7 +312,7 @@ export function describeServerFault(reason: string, server: string): string {
   }
   if (reason === 'etimedout' || reason === 'eprotocol') {
     const what = reason === 'etimedout' ? 'did not respond in time' : "doesn't speak SMTP"
-    return `${server} ${what}. Check that it is a mail server, and its port: usually 587 with STARTTLS or 465 with TLS.`
+    return `${server} ${what}. Check that it is a mail server, and check the port: usually 587 with STARTTLS or 465 with TLS.`
   }
   if (code === undefined || BEFORE_EMAIL.includes(code)) return describeReason(reason, '', 'failed')
   return `The mail server refused the connection before any email was sent (it replied ${code}).`

@@ -99,7 +99,7 @@ export const VERDICT_TEXTS: ReadonlyMap<string, Describe> = new Map(Object.entri
 
 /** In the person's own timezone, if it counts. */
 export const describeHours = ({ about, zone }: Verdict, { person }: DescribedSubject): string =>
-  zone === undefined ? String(about) : `${about} ${formatZone(zone)}, the timezone of ${displayName(person)}`
+  zone === undefined ? String(about) : `${about} ${formatZone(zone)}, ${displayName(person)}'s timezone`
 
 export function describeTemplateFault(fault: TemplateFault): string {
   if ('broken' in fault) return `The email could not be rendered: ${fault.broken}.`

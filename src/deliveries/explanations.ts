@@ -220,7 +220,7 @@ const describeReport = ({ reason, state }: DeliveryRow, name: string): string =>
 function describeDue(dueAt: number, { content: { wait }, zone, ownZone, person }: Subject): string {
   const isOwn = ownZone && wait !== undefined && 'until' in wait
   return isOwn
-    ? `${formatTimeInZone(dueAt, ownZone)}, the timezone of ${displayName(person)}`
+    ? `${formatTimeInZone(dueAt, ownZone)}, ${displayName(person)}'s timezone`
     : formatTimeInZone(dueAt, zone)
 }
 

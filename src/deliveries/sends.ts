@@ -55,7 +55,7 @@ export const SendInput = Type.Object(
     email: fields.EMAIL,
     message: Type.Optional(MESSAGE),
     ...OWN_TEXT,
-    properties: Type.Optional(described(PROPERTIES, 'Values of `{{ event.NAME }}`. JSON under 2 KB.')),
+    properties: Type.Optional(described(PROPERTIES, 'Values for `{{ event.NAME }}`. JSON under 2 KB.')),
     createContact: Type.Optional(CREATE_CONTACT),
     firstName: Type.Optional(fields.nameField('First name. For a known person, it only fills in an empty name.')),
     lastName: Type.Optional(fields.nameField('Last name. For a known person, it only fills in an empty name.')),

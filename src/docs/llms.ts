@@ -2,7 +2,7 @@
 import { type DocPage, writeDocPage } from './page.ts'
 
 const ABOUT =
-  'Eventpost records people, events and page views of an app, and emails each person at the right moment, once. It is one executable with an HTTP API, a browser script, an MCP server and a dashboard.'
+  "Eventpost records an app's people, events and page views, and emails each person at the right moment, once. It is one executable with an HTTP API, a browser script, an MCP server and a dashboard."
 
 const markdownUrl = (baseUrl: string, slug: string): string => `${baseUrl}/docs/${slug}.md`
 

@@ -117,7 +117,7 @@ const ofEach = (place: 0 | 1): CodeSample[] =>
 /** Samples of the documentation by name: a paragraph `{samples:NAME}` in Markdown. One entry per language. */
 export const PAGE_SAMPLES: ReadonlyMap<string, CodeSample[]> = new Map(
   Object.entries({
-    environment: single('shell', 'Environment of your server', environmentSample('mc_...', '...')),
+    environment: single('shell', 'Server environment', environmentSample('mc_...', '...')),
     event: ofEach(0),
     identity: ofEach(1),
     identify: single('browser', 'After sign-in', identify),

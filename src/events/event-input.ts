@@ -46,7 +46,7 @@ export const PROPERTIES = Type.Object(
   {},
   {
     description:
-      'Data of the event: compact JSON under 2 KB (2,048 bytes) and at most 32 levels deep. For `results_ready`: `url` (string, the page where the user sees the results) and `headline` (string, one sentence).',
+      'Data for the event: compact JSON under 2 KB (2,048 bytes) and at most 32 levels deep. For `results_ready`: `url` (string, the page where the user sees the results) and `headline` (string, one sentence).',
     brief: 'under 2 KB; for results_ready: result url, headline',
     additionalProperties: true,
     examples: [{ url: 'https://app.example.com/results/1', headline: 'Your 12 pictures are ready' }],
@@ -81,7 +81,7 @@ export const EventInput = Type.Object(
     lastName: Type.Optional(fields.nameField('Last name. For a known person, it only fills in an empty name.')),
     occurredAt: Type.Optional(OCCURRED_AT),
   },
-  { title: 'EventInput', description: 'An event of one person.', ...fields.EITHER_APP_NAME },
+  { title: 'EventInput', description: 'An event for one person.', ...fields.EITHER_APP_NAME },
 )
 
 /** POST /events/batch. */

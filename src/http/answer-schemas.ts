@@ -37,7 +37,7 @@ export const FieldErrorItem = Type.Object(ISSUE, {
 export const WARNINGS = Type.Optional(
   Type.Array(WarningItem, {
     description:
-      'Absent if there are no warnings. `unknown_field`: the field is unknown and was ignored. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: a key is in the JSON more than once; the last value was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person already has a different name. `unknown_timezone`: `fields.timezone` is not a timezone, so the timezone of the app is used. `not_a_date`: the date in this field triggers a live message, but it is not a date, so it triggers nothing. `url_missing`: `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails do not link to this `url`. `url_trimmed`: emails link to `url` without the whitespace around it. `url_shared`: another person has this `url` with a different query. `no_email_sent`: this app has no record of an email to `email`, for example because the person was erased, so the report does not count in the rates. `still_sending`: the mail server already has emails from this message or to this person, which may still arrive.',
+      'Absent if there are no warnings. `unknown_field`: the field is unknown and was ignored. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: a key is in the JSON more than once; the last value was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person already has a different name. `unknown_timezone`: `fields.timezone` is not a timezone, so the timezone of the app is used. `not_a_date`: the date in this field triggers a live message, but it is not a date, so it triggers nothing. `url_missing`: `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails do not link to this `url`. `url_trimmed`: emails link to `url` without the whitespace around it. `url_shared`: another person has this `url` with a different query. `no_email_sent`: this app has no record of an email to `email`, for example because the person was erased, so the report does not count towards the rates. `still_sending`: the mail server already has emails from this message or to this person, which may still arrive.',
   }),
 )
 export const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })
@@ -93,7 +93,7 @@ export const DeliveryRecord = Type.Object(
     email: orNull(Type.String(), "The person's email; null if they were just erased."),
     state: oneOf(
       DELIVERY_STATES,
-      '`waiting`: not due yet. `deferred`: checked or tried again later. `claimed`, `handed`: being sent. `kept`: captured. `joined`: listed in the email of `joinedTo`. `unknown`: the mail server did not confirm it.',
+      '`waiting`: not due yet. `deferred`: checked or tried again later. `claimed`, `handed`: being sent. `kept`: captured. `joined`: listed in the email with the ID in `joinedTo`. `unknown`: the mail server did not confirm it.',
     ),
     reason: orNull(Type.String(), 'Why it was not sent or was deferred, such as `cancelled`.'),
     createdAt: time('When it was created: right after its trigger was received.'),
@@ -108,7 +108,7 @@ export const DeliveryRecord = Type.Object(
     mayHaveArrivedTwice: Type.Boolean({ description: 'Whether it was sent again after an unknown outcome.' }),
     joinedTo: orNull(Type.String(), 'The ID of the delivery whose email lists the event.'),
     keyId: orNull(Type.String(), 'The ID of the API key that sent it with POST /send; null for all others.'),
-    subject: orNull(Type.String(), 'The `subject` of POST /send; null for emails from messages.'),
+    subject: orNull(Type.String(), 'The `subject` from POST /send; null for emails from messages.'),
   },
   { title: 'Delivery', description: 'An email to a person, sent or not.' },
 )
@@ -266,7 +266,7 @@ export const PersonExport = Type.Object(
       Type.Object({
         ...EXPORTED_DELIVERY,
         why: Type.String({ description: "Why it was or wasn't sent." }),
-        properties: orNull(Type.Object({}, { additionalProperties: true }), 'The `properties` of POST /send.'),
+        properties: orNull(Type.Object({}, { additionalProperties: true }), 'The `properties` from POST /send.'),
         captured: orNull(
           Type.Object({
             at: time('When it was captured.'),

@@ -34,9 +34,9 @@ export type Query = Record<string, string>
 type Read<T> = { input: T } | { errors: FieldError[] }
 
 export const CURSOR = Type.String({
-  description: '`nextCursor` of the previous page.',
+  description: '`nextCursor` from the previous page.',
   maxLength: limits.MAX_CURSOR_CHARACTERS,
-  say: 'Send `nextCursor` of the previous page, with the same filters.',
+  say: 'Send `nextCursor` from the previous page, with the same filters.',
 })
 
 /** A whole number from 1. */

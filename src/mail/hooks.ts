@@ -55,7 +55,7 @@ const WRONG_TOPIC = refuseSns(
 const WRONG_MESSAGE = refuseSns(
   '`Signature` does not match the fields of this message and the certificate at `SigningCertURL`.',
 )
-const WRONG_CONFIRMATION = refuseSns('`SubscribeURL` does not lead to Amazon SNS, or is for another topic.')
+const WRONG_CONFIRMATION = refuseSns('`SubscribeURL` does not point to Amazon SNS, or is for another topic.')
 
 const isUnexplained = ({ refusal, hint }: Refusal): boolean => refusal === 'invalid_signature' && hint === undefined
 

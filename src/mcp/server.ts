@@ -24,7 +24,7 @@ import { describeClosed, describeTool, findTool, listTools, runTool, TOOL_NAMES 
 import type { ToolDependencies } from './tools/tool.ts'
 
 const INSTRUCTIONS = [
-  'Eventpost records people, events and page views of an app, and sends the emails that they trigger.',
+  "Eventpost records an app's people, events and page views, and sends the emails that they trigger.",
   'Start with get_key_info: it returns the app IDs, which other tools take as `app`. Lists return `data` and `nextCursor`; send it as `cursor` for the next page. A page can have fewer items than `limit`.',
   'With `dryRun`, send_event, add_contact and update_contact save nothing and return what would happen. Tools that change messages or send tests require a key with scope `manage`.',
   "To set up an app: get_setup_status, get_integration_code, send_event, list_events. To find out why an email was or wasn't sent: explain_delivery. To write a message: get_docs, pages messages, triggers, rules, frequency and content.",

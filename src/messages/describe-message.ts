@@ -288,7 +288,7 @@ export function describeFrom(trigger: Trigger): string {
   if ('tag' in trigger) return `It applies to people who get the tag “${trigger.tag}” from now on.`
   if ('contact' in trigger) return 'It applies to people who are added from now on.'
   if ('message' in trigger) return `It applies to emails from “${trigger.message}” that are sent from now on.`
-  if ('date' in trigger) return "It applies to people who haven't reached this time yet."
+  if ('date' in trigger) return "It applies to people whose due date hasn't come yet."
   if ('inactiveDays' in trigger)
     return `It applies to people who reach ${countUnits(trigger.inactiveDays, 'day')} without activity from now on.`
   return 'api' in trigger ? 'Your server can send it from now on.' : 'It applies to new events only.'

@@ -134,7 +134,7 @@ export function checkOfEvent({ onlyIf = [], again }: MessageContent, hasEvent: b
   const errors: FieldError[] = []
   for (const [index, rule] of onlyIf.entries()) {
     if (rule.rule === 'seen' || rule.rule === 'notSeen') {
-      const message = "This rule is about the page of the event's `url`. Use an event as the trigger."
+      const message = "This rule is about the page at the event's `url`. Use an event as the trigger."
       errors.push(fault(`onlyIf[${index}].rule`, message))
     }
     if ('same' in rule && rule.same !== undefined) {

@@ -94,7 +94,7 @@ const NO_EMAIL_SENT: Warning = {
   field: 'email',
   code: 'no_email_sent',
   message:
-    'This app has no record of an email to this address, for example because the person was erased. The address is suppressed, but the report does not count in the bounce and complaint rates. If you did not erase the person, check the address and the app ID.',
+    'This app has no record of an email to this address, for example because the person was erased. The address is suppressed, but the report does not count towards the bounce and complaint rates. If you did not erase the person, check the address and the app ID.',
 }
 
 const NOT_RECIPIENT: FieldError = {

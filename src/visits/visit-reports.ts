@@ -97,9 +97,9 @@ export const VisitReport = Type.Object(
       say: `Eventpost does not support this version of the script. Copy the script tag again, or send ${COLLECT_VERSION}.`,
     }),
     site: Type.String({
-      description: 'The site ID of the script tag.',
+      description: 'The site ID from the script tag.',
       minLength: 1,
-      say: 'Send the site ID from the Activation page, as `data-site` of the script tag.',
+      say: 'Send the site ID from the Activation page, as `data-site` in the script tag.',
     }),
     email: REPORT_EMAIL,
     signature: Type.String({
@@ -110,7 +110,7 @@ export const VisitReport = Type.Object(
     }),
     id: Type.String({
       description:
-        'The ID of the report, unique per person for 48 hours. A retry has the same ID and counts once. Use `PAGE_LOAD.NUMBER`, such as `m3x8k2.1`, so that the reports of a page load are processed in order.',
+        'The ID of the report, unique per person for 48 hours. A retry has the same ID and counts once. Use `PAGE_LOAD.NUMBER`, such as `m3x8k2.1`, so that the reports from a page load are processed in order.',
       pattern: BATCH_ID_PATTERN,
       say: `Send 1 to ${MAX_BATCH_ID_CHARACTERS} printable ASCII characters. A retry has the same ID.`,
     }),

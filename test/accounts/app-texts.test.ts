@@ -268,7 +268,7 @@ describe('the form of a language', () => {
     const counted = (language: string, appLocale: string, texts: AppTexts = stored) =>
       countTexts(texts, language, { hasTopics: false, appLocale }).filter(isMixed).map(describeCount)
     expect(counted('de', 'en')).toEqual([
-      'The footer of emails has 2 of 3 texts; the rest are your own texts under Default.',
+      'The email footer has 2 of 3 texts; the rest are your own texts under Default.',
     ])
     expect(counted('fr', 'en')[1]).toBe(
       'The unsubscribe page has 12 of 13 texts; the rest are your own texts under Default.',

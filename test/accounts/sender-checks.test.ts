@@ -268,7 +268,7 @@ describe('a new DKIM key', () => {
     expect(listUnchecked(sender).map(({ about }) => about)).not.toContain('DKIM')
     const found = await check({}, 'New DKIM key', sender)
     expect(found).toMatchObject({ state: 'bad', isAbsent: true, record })
-    expect(found.sentence).toContain("Eventpost doesn't sign emails until it is found")
+    expect(found.sentence).toContain("Eventpost doesn't sign emails until the record is found")
     expect(await check({ [name]: null }, 'New DKIM key', sender)).toMatchObject({ state: 'unasked', record })
   })
 

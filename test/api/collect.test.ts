@@ -180,7 +180,7 @@ describe('the same batch id', () => {
 
 const SENTENCES = {
   v: 'Eventpost does not support this version of the script. Copy the script tag again, or send 1.',
-  site: 'Send the site ID from the Activation page, as `data-site` of the script tag.',
+  site: 'Send the site ID from the Activation page, as `data-site` in the script tag.',
   email: 'Call identify with one complete email address, without a name, brackets or quotes.',
   signature: "Call identify with the signature that your server computes from the user's email.",
   id: 'Send 1 to 64 printable ASCII characters. A retry has the same ID.',

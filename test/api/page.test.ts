@@ -170,7 +170,7 @@ describe('GET /events', () => {
 })
 
 describe('400', () => {
-  const CURSOR = 'Send `nextCursor` of the previous page, with the same filters.'
+  const CURSOR = 'Send `nextCursor` from the previous page, with the same filters.'
   const LIMIT = 'Send a whole number from 1 to 100.'
   const EMAIL = 'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.'
   const cases: [string, string, string][] = [

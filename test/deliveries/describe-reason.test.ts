@@ -77,6 +77,6 @@ describe('each reason has its own sentence', () => {
 
 test('a server that does not answer in time may be no mail server', () => {
   expect(describeServerFault('etimedout', 'web.example.com:80')).toBe(
-    'web.example.com:80 did not respond in time. Check that it is a mail server, and its port: usually 587 with STARTTLS or 465 with TLS.',
+    'web.example.com:80 did not respond in time. Check that it is a mail server, and check the port: usually 587 with STARTTLS or 465 with TLS.',
   )
 })

@@ -89,7 +89,7 @@ describe('describes a rule', () => {
     ],
     [
       { ...fail('window', '09:00-17:00', NOW), zone: 'America/New_York' },
-      "It was outside the app's sending hours (09:00-17:00 America/New York, the timezone of Ada), which start again on 15 May 2026, 08:00 America/New York.",
+      "It was outside the app's sending hours (09:00-17:00 America/New York, Ada's timezone), which start again on 15 May 2026, 08:00 America/New York.",
     ],
     [
       fail('perDay', '1', 1),

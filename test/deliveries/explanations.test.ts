@@ -164,7 +164,7 @@ describe('describes a state', () => {
     [
       'smtp_550',
       '550 5.7.26',
-      'The mail server refused the email: several checks of SPF, DKIM and DMARC failed (550 5.7.26).',
+      'The mail server refused the email: several SPF, DKIM and DMARC checks failed (550 5.7.26).',
     ],
     ['smtp_553', '553 5.1.8', "The mail server refused the email: the sender's domain doesn't exist (553 5.1.8)."],
     ['smtp_552', '552 5.2.2', 'The mailbox is full (552 5.2.2).'],

@@ -194,7 +194,7 @@ describe('the webhook of Amazon SES', () => {
     const changed = JSON.stringify({ ...readMessage(genuine), Message: '{}' })
     expect(await hintOf(post({ ...genuine, body: changed }))).toStartWith('`Signature` does not match the fields')
     const elsewhere = sns.subscribe({ ...at(), place: 'https://evil.example/' })
-    expect(await hintOf(post(elsewhere))).toStartWith('`SubscribeURL` does not lead to Amazon SNS')
+    expect(await hintOf(post(elsewhere))).toStartWith('`SubscribeURL` does not point to Amazon SNS')
   })
 
   test('confirms the first subscription and keeps its topic; ten equal messages are one change', async () => {

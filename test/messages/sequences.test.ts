@@ -69,7 +69,7 @@ describe('a message that another one triggers', () => {
     [
       'has no event, but its page counts',
       [draft('A', after('Day 3'), { onlyIf: [{ rule: 'notSeen' }] })],
-      "onlyIf[0].rule: This rule is about the page of the event's `url`. Use an event as the trigger.",
+      "onlyIf[0].rule: This rule is about the page at the event's `url`. Use an event as the trigger.",
     ],
   ])('refuses a message that %s', (_, drafts, error) => expect(link(drafts)[0]?.slice(1)).toEqual([error]))
 

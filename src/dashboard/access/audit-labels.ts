@@ -75,7 +75,7 @@ const ACTIONS = new Map<string, string>([
   ['suppression.add', 'suppressed {}'],
   ['suppression.import', 'suppressed addresses: {}'],
   ['suppression.sync', 'read the suppression list of {}'],
-  ['suppression.remove', 'removed the suppression of {}'],
+  ['suppression.remove', 'removed the suppression for {}'],
 ])
 
 export type AuditNames = {

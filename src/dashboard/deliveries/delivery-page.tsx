@@ -332,7 +332,7 @@ function CancelForm(props: DeliveryProps) {
         <SentText>{contact.email}</SentText> won't get it.
         {('event' in trigger || 'page' in trigger) && ' A later event can trigger the message again.'}
       </p>
-      {joined.length > 0 && <p>The events that it includes are cancelled, too.</p>}
+      {joined.length > 0 && <p>The other events in this email are cancelled, too.</p>}
       <ActionForm action={`${deliveryPath(viewer.app.publicId, delivery.id)}/cancel`} kind="danger">
         Cancel this email
       </ActionForm>

@@ -61,7 +61,7 @@ const FLASHES = {
   server_saved_unchecked: 'The mail server was saved without a check. Emails wait if it refuses them.',
   server_removed: 'The mail server was removed.',
   opt_in_saved: 'The double opt-in settings were saved.',
-  limits_saved: 'The hours and limits were saved. Emails waiting for them are checked again.',
+  limits_saved: 'The hours and limits were saved. Emails waiting because of them are checked again.',
   brake_saved: 'The brake settings were saved. They apply from the next email.',
   brake_released: 'The brake was released. Lifecycle emails that waited are checked in a moment.',
   dkim_made: 'The key was created. It signs emails once its DNS record is found.',

@@ -93,14 +93,15 @@ export function describeReach({ found, content, days, isUnsaved }: Reached): str
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
   const simulated = `Simulated ${isUnsaved ? 'with unsaved changes ' : ''}for the last ${days} days:`
   if (triggered === 1) return `${simulated} the only person who triggered it ${describeOnly(found.people)}.`
-  const which = found.hasMore ? ' from the newest triggers' : ''
   const held = heldBack === 0 ? '' : ` ${formatCount(heldBack)} would be held back for comparison.`
   const more = emailed === 0 ? '' : ' more'
   const still = waiting === 0 ? '' : ` ${formatCount(waiting)}${more} would still be waiting.`
-  const who =
-    emailed === 0 ? `none of the ${formatCount(triggered)}` : `${formatCount(emailed)} of ${formatCount(triggered)}`
+  const all = found.hasMore
+    ? `the last ${formatCount(triggered)} people to trigger it`
+    : `${emailed === 0 ? 'the ' : ''}${formatCount(triggered)} people`
+  const who = `${emailed === 0 ? 'none' : formatCount(emailed)} of ${all}`
   const yet = emailed === 0 && waiting > 0 ? ' yet' : ''
-  return `${simulated} ${who} people${which} would get it${yet}.${held}${still}`
+  return `${simulated} ${who} would get it${yet}.${held}${still}`
 }
 
 function describeOnly({ emailed, waiting, heldBack }: Simulation['people']): string {

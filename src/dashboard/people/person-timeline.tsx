@@ -207,7 +207,7 @@ function ofPresence({ at, reports }: { at: number; reports: Presences }): Conten
               ...(leaves > 0 ? [`Left ${countTimes(leaves)}`] : []),
               ...(returns > 0 ? [`${leaves > 0 ? 'came' : 'Came'} back ${countTimes(returns)}`] : []),
             ].join(' and ')}{' '}
-            since <ClockTime at={first.at} />.
+            after <ClockTime at={first.at} />.
           </>
         )}
       </>

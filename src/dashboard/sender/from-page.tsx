@@ -66,7 +66,7 @@ const State = ({ viewer, mailRoute: { from, server, isUnreadable } }: SenderFact
       {server === null ? '' : ` through ${server}`}.
       {isUnreadable ? (
         <>
-          {" The saved mail server can't be read. "}
+          {" The saved mail server settings can't be read. "}
           <a href={serverPath}>Set it up again</a>.
         </>
       ) : (

@@ -92,7 +92,7 @@ const TextFields = ({ text, lang }: { text: OptInForm; lang: string }) => (
       rows={8}
       hint={
         <>
-          Markdown, with <a href="/docs/content">variables</a> of the person and the app.
+          Markdown, with <a href="/docs/content">variables</a> for the person and the app.
         </>
       }
       value={text.body}

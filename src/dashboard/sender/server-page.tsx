@@ -252,7 +252,13 @@ const AwsFields = ({ awsRegion, awsKeyId }: ApiText) => {
   const options = [CHOOSE, ...REGIONS, ...(isKnown ? [] : [{ value: awsRegion, label: awsRegion }])]
   return (
     <>
-      <Select name="awsRegion" label="Region" hint="Of your SES identity." value={awsRegion} options={options} />
+      <Select
+        name="awsRegion"
+        label="Region"
+        hint="The region of your SES identity."
+        value={awsRegion}
+        options={options}
+      />
       <Field name="awsKeyId" label="Access key ID" value={awsKeyId} autocomplete="off" />
     </>
   )

@@ -61,7 +61,7 @@ const TOPICS: Labelled = [
   ['topicDoneTitle', 'Title after unsubscribing'],
   ['topicDoneLead', 'Explanation after unsubscribing'],
   ['topicUndoneTitle', 'Title after subscribing again'],
-  ['choiceTitle', 'Heading of the list of topics'],
+  ['choiceTitle', 'Heading for the list of topics'],
   ['choiceButton', 'Button for the list'],
   ['chosenTitle', 'Title after choosing topics'],
   ['chosenLead', 'Explanation after choosing topics'],
@@ -113,7 +113,7 @@ export const TextsPage = ({ facts, refused, text, language, languages, counts, m
           />
         )}
         <section>
-          <h2>Footer of emails</h2>
+          <h2>Email footer</h2>
           <Texts texts={FOOTER} {...shownTexts} />
         </section>
         <section>

@@ -108,7 +108,7 @@ function UrlPage({ viewer, provider, url }: UrlProps) {
     <Frame viewer={viewer} page="sender" title="Your webhook URL" state={found?.hooks?.hint}>
       <SecretOnce
         secrets={[{ id: 'webhook-url', name: 'Webhook URL', text: url }]}
-        warning={`Shown only once. Paste it into ${found?.name} now. Anyone who has it can report bounces of your emails.`}
+        warning={`Shown only once. Paste it into ${found?.name} now. Anyone who has it can report your emails as bounced.`}
         next={pathOf(viewer.app.publicId, 'sender/server')}
         confirmLabel="I have pasted it"
       />

@@ -136,7 +136,7 @@ export const describeSimulation = ({
 const NEWEST_ONLY = `These are the results of the newest ${formatCount(SIMULATED_TRIGGERS)} triggers. There were more in this period.`
 
 const describeEstimated = (count: number): string =>
-  `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these triggers is older and was' : `${formatCount(count)} of these triggers are older and were`} checked against page views only. People count as present between page views up to 30 minutes apart (or as many minutes as the rule sets for inactivity), and as away after the last page view.`
+  `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these triggers is older and was' : `${formatCount(count)} of these triggers are older and were`} checked against page views only. People count as present between page views up to 30 minutes apart (or the minutes of inactivity set in the rule), and as away after the last page view.`
 
 const describeUntried = (count: number): string =>
   `Missing values were checked only for the first emails, not for the other ${formatCount(count)}, because templates with conditions or filters take longer to render.`

@@ -19,7 +19,11 @@ const readPiece = createReader({
   },
   rules: () => ({ cursor: idCursorRule }),
 })
-const BEYOND = { field: 'cursor', code: 'invalid', message: 'Send `nextCursor` of the previous part of the same page.' }
+const BEYOND = {
+  field: 'cursor',
+  code: 'invalid',
+  message: 'Send `nextCursor` from the previous part of the same page.',
+}
 
 export const getDocs: Tool = {
   name: 'get_docs',

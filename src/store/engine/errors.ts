@@ -60,7 +60,7 @@ export const isOutOfRoom = (error: unknown, folder: string): boolean =>
   (/^SQLITE_(IOERR|CANTOPEN)/.test(codeOf(error)) && hasNoRoom(folder))
 
 export const diskFull = (folder: string): StoreError =>
-  new StoreError('disk_full', `The disk of ${folder} is full. Free up space on it, then try again.`)
+  new StoreError('disk_full', `The disk that holds ${folder} is full. Free up space on it, then try again.`)
 
 export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error))
 

@@ -129,7 +129,7 @@ function newerSchema(path: string, version: number, supported: number): StoreErr
   const problem = `${path} has schema version ${version}; this executable supports versions up to ${supported}. Use a newer executable`
   const copy = listUpgradeCopies(dirname(path)).findLast((one) => one.schemaVersion <= supported)
   const wayBack = copy
-    ? `, or go back to the copy of ${new Date(copy.madeAt).toISOString().slice(0, 16)}Z: move ${path}, ${path}-wal and ${path}-shm away, then run: eventpost restore ${copy.file} --data ${dirname(path)}`
+    ? `, or go back to the copy from ${new Date(copy.madeAt).toISOString().slice(0, 16)}Z: move ${path}, ${path}-wal and ${path}-shm away, then run: eventpost restore ${copy.file} --data ${dirname(path)}`
     : ', or restore a backup that was made before the upgrade.'
   return new StoreError('newer_schema', problem + wayBack)
 }

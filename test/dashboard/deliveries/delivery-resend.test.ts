@@ -68,7 +68,7 @@ describe('a captured email', () => {
     await set({ smtpUrl: 'nonsense' })
     expect(await offeredOn(path)).toEqual([])
     expect(await textOf(await see(path), '.notice.problem')).toEqual([
-      "Problem: The saved mail server can't be read, so no email is sent. Set it up again.",
+      "Problem: The saved mail server settings can't be read, so no email is sent. Set it up again.",
     ])
     const { status, html } = await browser.post(`${path}/resend`)
     expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('is invalid')])
@@ -411,7 +411,7 @@ describe('an email that waits', () => {
     for (const n of [1, 2]) await sendEvent(pages, { app, email: BOB, properties: { headline: 'x', n } })
     const joined = await newest()
     const path = pages.at(`deliveries/${publicId('dlv', joined.joinedTo ?? 0)}`)
-    expect(await textOf(await see(path), '#cancel p')).toContain('The events that it includes are cancelled, too.')
+    expect(await textOf(await see(path), '#cancel p')).toContain('The other events in this email are cancelled, too.')
     await browser.post(`${path}/cancel`)
     const ended = await pages.store.listDeliveriesById([joined.id, joined.joinedTo ?? 0])
     expect(ended.map(({ state, reason }) => `${state} ${reason}`)).toEqual(Array(2).fill('skipped cancelled'))

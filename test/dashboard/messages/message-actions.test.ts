@@ -253,7 +253,7 @@ describe('errors', () => {
 
   test('appear in the row of a rule that does not fit the trigger', async () => {
     const { html } = await pages.press(pages.path, 'save', { trigger: 'contact' })
-    expect(await textOf(html, '.part-fields > .fault')).toEqual([expect.stringContaining("page of the event's")])
+    expect(await textOf(html, '.part-fields > .fault')).toEqual([expect.stringContaining("page at the event's")])
   })
 })
 

@@ -132,7 +132,11 @@ describe('each problem has one link', () => {
     [
       'a mail server that cannot be read',
       { mail: { ...mail, isUnreadable: true } },
-      ["The saved mail server can't be read, so no email is sent.", 'Set it up again', '/apps/app_1/sender/server'],
+      [
+        "The saved mail server settings can't be read, so no email is sent.",
+        'Set it up again',
+        '/apps/app_1/sender/server',
+      ],
     ],
     [
       'captured emails, with a mail server',

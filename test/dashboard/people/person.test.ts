@@ -519,7 +519,7 @@ describe('the timeline', () => {
         }
         await reportPages({ type: 'leave', path: '/wait' })
       }
-      const counts = expect.stringMatching(/^Left 31 times and came back 30 times since \d\d:\d\d\.$/)
+      const counts = expect.stringMatching(/^Left 31 times and came back 30 times after \d\d:\d\d\.$/)
       expect(await linesOf(path)).toEqual([
         ['PageLeft /wait', 'PageLeft /wait', 'Page view/upload'],
         [counts, counts],

@@ -280,9 +280,9 @@ describe('changing it', () => {
       subject: expect.stringMatching(/^[\w-]{43} con_\w+: They asked for it$/),
     })
     const whatOf = async () => textOf((await browser.get(pages.at('audit'))).html, 'td[data-label=What]')
-    expect(await whatOf()).toContain(`removed the suppression of ${BOB}: They asked for it`)
+    expect(await whatOf()).toContain(`removed the suppression for ${BOB}: They asked for it`)
     await erase(BOB)
-    expect(await whatOf()).toContain('removed the suppression of an erased person: They asked for it')
+    expect(await whatOf()).toContain('removed the suppression for an erased person: They asked for it')
   })
 
   test('removes an erased person by the address', async () => {

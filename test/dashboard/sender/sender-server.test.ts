@@ -90,7 +90,7 @@ describe('the check of the mail server', () => {
   test('says that an unchecked password may not be set', async () => {
     await set(`smtp://ada:pa55@127.0.0.1:${(await start({}, { disabledCommands: ['AUTH'] })).port}`)
     expect((await check()).notices).toEqual([
-      expect.stringContaining('but this port of the mail server offers no login'),
+      expect.stringContaining("but the mail server doesn't offer login on this port"),
     ])
   })
 
@@ -172,7 +172,7 @@ describe('the check of the mail server', () => {
     keep({ close: async () => http.stop(true) })
     await set(`smtp://127.0.0.1:${http.port}`)
     expect((await check()).notices).toEqual([
-      `Error: 127.0.0.1:${http.port} doesn't speak SMTP. Check that it is a mail server, and its port: usually 587 with STARTTLS or 465 with TLS.`,
+      `Error: 127.0.0.1:${http.port} doesn't speak SMTP. Check that it is a mail server, and check the port: usually 587 with STARTTLS or 465 with TLS.`,
     ])
   })
 

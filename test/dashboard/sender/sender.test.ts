@@ -346,7 +346,7 @@ describe('the signature', () => {
     await make({ dkimDomain: 'first.example' })
     expect(await often()).toContain('Checked again at most once an hour, when an email is sent')
     expect(await textOf(await see('/domain'), '#checks li .hint')).toContain(
-      "Not found yet. Add this record. Eventpost doesn't sign emails until it is found.",
+      "Not found yet. Add this record. Eventpost doesn't sign emails until the record is found.",
     )
   })
 

@@ -55,7 +55,7 @@ test('a language without built-in texts says which pages mix it with English', a
   const { location } = await save({ unsubscribe: 'Avsluta', askTitle: 'Avsluta {app}?' }, '?language=sv')
   const { html } = await browser.get(location ?? '')
   const counts = [
-    'The footer of emails has 1 of 3 texts; the rest are in English.',
+    'The email footer has 1 of 3 texts; the rest are in English.',
     'The unsubscribe page has 1 of 13 texts; the rest are in English.',
   ]
   expect(await textOf(html, '[role=status]')).toEqual([SAVED])
@@ -87,7 +87,7 @@ test("the app's own texts stay in built-in languages until they are translated",
     'ACME GmbH, HRB 1',
     'E-Mails abbestellen',
   ])
-  const mixed = 'The footer of emails has 2 of 3 texts; the rest are your own texts under Default.'
+  const mixed = 'The email footer has 2 of 3 texts; the rest are your own texts under Default.'
   expect(await hintsOf(german)).toEqual([mixed])
   const { location } = await save({ askButton: 'Weg' }, german)
   const { html } = await browser.get(location ?? '')

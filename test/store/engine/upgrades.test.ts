@@ -168,7 +168,7 @@ describe('an older schema', () => {
         return (error as Error).message
       }
     }
-    const named = `or go back to the copy of ${new Date(statSync(backup()).mtimeMs).toISOString().slice(0, 16)}Z: move ${path}, ${path}-wal and ${path}-shm away, then run: eventpost restore ${backup()} --data ${folder}`
+    const named = `or go back to the copy from ${new Date(statSync(backup()).mtimeMs).toISOString().slice(0, 16)}Z: move ${path}, ${path}-wal and ${path}-shm away, then run: eventpost restore ${backup()} --data ${folder}`
     const newer = (most: number): string =>
       `${path} has schema version ${version + 1}; this executable supports versions up to ${most}. Use a newer executable, `
     expect(refused(MIGRATIONS)).toBe(newer(SCHEMA_VERSION) + named)
