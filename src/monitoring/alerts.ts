@@ -82,7 +82,24 @@ const nameApps = (apps: readonly App[]): string => new Intl.ListFormat('en').for
 
 /** Then Eventpost gives up on them. */
 const WAITING = `wait for up to ${GIVE_UP_HOURS} hours by default`
-export const EMAILS_WAIT = `Emails ${WAITING}.`
+const EMAILS_WAIT = `Emails ${WAITING}.`
+
+const REFUSES = 'refuses emails'
+
+/** From an alert about a mail server. `isOfAll`: all apps that use it are affected. `isWaiting`: emails wait for it. */
+export function readServerAlert({ title, detail }: Pick<Alert, 'title' | 'detail'>): {
+  cause: string
+  isOfAll: boolean
+  isWaiting: boolean
+} {
+  const waits = new RegExp(`Emails (from .* )?${WAITING}\\.`)
+  const cause = detail.replace(waits, '').replace(/(One email is|[\d,]+ emails are) waiting\.$/, '')
+  return {
+    cause: cause.replaceAll(/\s+/g, ' ').trim(),
+    isOfAll: !title.endsWith(REFUSES),
+    isWaiting: detail.includes(WAITING),
+  }
+}
 
 type OutageText = { title: (name: string) => string; what: string; fix: string }
 
@@ -143,7 +160,7 @@ function aboutServer(server: ServerFacts): Condition[] {
   return [
     {
       ...base,
-      title: `The mail server ${name} refuses emails`,
+      title: `The mail server ${name} ${REFUSES}`,
       detail: `Emails from ${nameApps(refused.apps)} ${WAITING}.${why}${describeWaiting(waiting)}`,
       fix:
         describeRefusalFix(refused.reason, accountId === null) ??

@@ -17,6 +17,7 @@ import type { MailSettings } from '../accounts/sender-settings.ts'
 import { listSenderEmails } from '../accounts/senders.ts'
 import { type Clock, DAY_MS } from '../core/clock.ts'
 import { formatCount, formatCounted, MOST_COUNTED } from '../core/count.ts'
+import { formatTimeInZone } from '../core/format-time.ts'
 import { fromLocalTime, localTime } from '../core/local-time.ts'
 import { upperFirst } from '../core/text.ts'
 import {
@@ -34,8 +35,10 @@ import type { MessageRow } from '../messages/messages.ts'
 import { describeLostUrl } from '../people/unsubscribe.ts'
 import type { ProblemCounts } from '../store/message-results.ts'
 import type { RefusalGroup, RevokedUse } from '../store/requests.ts'
+import type { OpenAlert } from '../store/alerts.ts'
 import type { Store } from '../store/store.ts'
-import { describeStuck, formatMost, IS_PROBLEM, type MailState, readMailState } from './mail-state.ts'
+import type { Monitor } from './monitor.ts'
+import { describeStuck, describeWait, formatMost, IS_PROBLEM, type MailState, readMailState } from './mail-state.ts'
 
 /** `refused`: since yesterday. `days`: those in which emails failed. */
 export type AttentionFacts = {
@@ -47,6 +50,8 @@ export type AttentionFacts = {
   refused: { groups: Pick<RefusalGroup, 'code' | 'count'>[]; isCut: boolean }
   /** since yesterday */
   revoked: RevokedUse[]
+  /** many requests of the account are refused now */
+  refusedAlert: OpenAlert | null
   /** of the days that the brake looks at */
   rates: Rates
   days: number
@@ -57,6 +62,7 @@ export type About =
   | 'rates'
   | 'unreadable'
   | 'server'
+  | 'outage'
   | 'pause'
   | 'stuck'
   | 'captured'
@@ -68,15 +74,23 @@ export type About =
   | 'unknown'
   | 'restored'
   | 'refused'
+  | 'refusedNow'
   | 'revoked'
   | 'links'
 
-/** `isBad`: to be solved. `until`: end of a pause (ms UTC). `unfit`: of a message. */
+/**
+ * `isBad`: to be solved. `since`, and `until`, the end of a pause, follow the text (ms UTC); `more` follows these. `path`: of
+ * the page about it. `unfit`: of a message.
+ */
 export type AttentionItem = {
   about: About
   isBad: boolean
   text: string
+  since?: number
   until?: number
+  more?: string
+  cause?: string
+  path?: string
   unfit?: { messageId: number; reason: string }
   keyId?: string
 }
@@ -84,6 +98,7 @@ export type AttentionItem = {
 /** Empty when all is well. What loses emails comes first. */
 export const findAttention = (facts: AttentionFacts): AttentionItem[] =>
   [
+    aboutOutage(facts),
     aboutSender(facts),
     ...aboutServer(facts),
     aboutRates(facts),
@@ -93,12 +108,20 @@ export const findAttention = (facts: AttentionFacts): AttentionItem[] =>
     ...aboutUnfit(facts),
     aboutUnknown(facts),
     aboutRestored(facts),
+    aboutRefusedNow(facts),
     aboutRefused(facts),
     ...aboutRevoked(facts),
     aboutLinks(facts),
   ]
     .filter((item) => item !== null)
     .toSorted((a, b) => Number(b.isBad) - Number(a.isBad))
+
+/** As a text, with times in this timezone. */
+export function writeItem({ text, since, until, more }: AttentionItem, timeZone: string): string {
+  const when = (at: number): string => formatTimeInZone(at, timeZone)
+  const first = since !== undefined ? `${text} (since ${when(since)}).` : text
+  return [until !== undefined ? `${first} until ${when(until)}.` : first, more].filter(Boolean).join(' ')
+}
 
 type Item = AttentionItem | null
 
@@ -131,6 +154,19 @@ function aboutRates({ mail: { brake }, rates }: AttentionFacts): Item {
   }
 }
 
+function aboutOutage({ mail }: AttentionFacts): Item {
+  const { problem } = mail
+  if (problem === null) return null
+  const { what, since, cause } = problem
+  return {
+    about: 'outage',
+    isBad: IS_PROBLEM.server,
+    ...(since === null ? { text: `${what}.` } : { text: what, since }),
+    more: describeWait(mail),
+    ...(cause !== null && { cause }),
+  }
+}
+
 /** Captured emails wait for a server, or for somebody to send them. */
 function aboutServer({ mail, messages, problems: { captured } }: AttentionFacts): Item[] {
   if (mail.isUnreadable) {
@@ -143,13 +179,11 @@ function aboutServer({ mail, messages, problems: { captured } }: AttentionFacts)
     return [{ about: 'server', isBad: IS_PROBLEM.capturing, text }]
   }
   const items: AttentionItem[] = []
-  if (mail.pause) {
-    const text = mail.pause.isOwn
-      ? "The mail server refuses this app's emails. They wait"
-      : 'Sending through the mail server is paused. Emails wait'
+  if (mail.problem === null && mail.pause) {
+    const text = 'The mail server asked Eventpost to pause. Emails wait'
     items.push({ about: 'pause', isBad: IS_PROBLEM.pause, text, until: mail.pause.until })
-  }
-  if (mail.stuck) items.push({ about: 'stuck', isBad: IS_PROBLEM.stuck, text: describeStuck(mail.stuck) })
+  } else if (mail.problem === null && mail.stuck)
+    items.push({ about: 'stuck', isBad: IS_PROBLEM.stuck, text: describeStuck(mail.stuck) })
   if (captured > 0) items.push({ about: 'captured', isBad: false, text: `${waiting} and not sent.` })
   return items
 }
@@ -232,7 +266,18 @@ const aboutRestored = ({ problems: { restored } }: AttentionFacts): Item =>
         text: `${countOf(restored, 'email was', 'emails were')} waiting in the backup that was restored, and ${restored === 1 ? "wasn't" : "weren't"} sent from here. The old server may have sent ${restored === 1 ? 'it' : 'them'}.`,
       }
 
-function aboutRefused({ refused }: AttentionFacts): Item {
+const aboutRefusedNow = ({ refusedAlert }: AttentionFacts): Item =>
+  refusedAlert && {
+    about: 'refusedNow',
+    isBad: true,
+    text: refusedAlert.title,
+    since: refusedAlert.openedAt,
+    more: refusedAlert.detail,
+    path: refusedAlert.path,
+  }
+
+function aboutRefused({ refused, refusedAlert }: AttentionFacts): Item {
+  if (refusedAlert !== null) return null
   const byCode = new Map<string, number>()
   for (const { code, count } of refused.groups) byCode.set(code, (byCode.get(code) ?? 0) + count)
   const [most, ...others] = [...byCode].toSorted(([, a], [, b]) => b - a)
@@ -267,6 +312,7 @@ const aboutLinks = ({ mail: { lostUrl }, messages }: AttentionFacts): Item =>
 type Dependencies = {
   store: Store
   mailer: Pick<Mailer, 'findMailRoute' | 'findPause' | 'senders'>
+  monitor?: Pick<Monitor, 'seemsOver'>
   clock: Pick<Clock, 'now'>
   baseUrl: string
 }
@@ -287,16 +333,17 @@ export async function readAttentionFacts(
   const yesterday = Math.floor(localTime(now, app.timezone) / DAY_MS) - 1
   const accountIds = await listShownAccounts(store, app.accountId)
   const since = fromLocalTime(yesterday * DAY_MS, app.timezone)
-  const [mail, messages, problems, records, refused, revoked, rates] = await Promise.all([
+  const [mail, messages, problems, records, refused, revoked, refusedAlert, rates] = await Promise.all([
     readMailState(deps, app),
     store.listMessages(app.id),
     store.countProblems(app.id, lastDays(FAILED_DAYS, now), UNFIT_REASONS),
     readRecords(deps, app, onRecords),
     store.summarizeRefusals({ accountIds, appId: app.id, since }),
     store.listRevokedUses(app.accountId, since),
+    store.findOpenAlert('refused', app.accountId),
     readRates(store, app.id, BRAKE_DAYS, now),
   ])
-  return { mail, messages, problems, records, refused, revoked, rates, days: FAILED_DAYS }
+  return { mail, messages, problems, records, refused, revoked, refusedAlert, rates, days: FAILED_DAYS }
 }
 
 async function readRecords(

@@ -11,7 +11,7 @@ import { lastDays, readAppResults } from '../deliveries/results.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import type { Store } from '../store/store.ts'
 import type { Owner } from '../store/weekly-summaries.ts'
-import { type AttentionItem, findAttention, readAttentionFacts } from './attention.ts'
+import { type AttentionItem, findAttention, readAttentionFacts, writeItem } from './attention.ts'
 
 /** Local time of the account's first app, on Mondays. */
 const HOUR = 9
@@ -122,7 +122,8 @@ export function createWeeklySummaries(deps: Dependencies) {
     const facts = await readAttentionFacts(deps, app)
     const live = facts.messages.filter(({ status }) => status === 'live')
     const hasHoldback = live.some(({ content }) => content.holdback !== undefined)
-    return { app, results, hasHoldback, attention: findAttention(facts) }
+    const attention = findAttention(facts).map((item) => ({ ...item, text: writeItem(item, app.timezone) }))
+    return { app, results, hasHoldback, attention }
   }
 
   /** @returns whether nothing is left to be done */

@@ -29,6 +29,8 @@ export type Alert = {
   notices: AlertNotice[]
 }
 
+export type OpenAlert = Pick<Alert, 'id' | 'title' | 'detail' | 'path' | 'openedAt'>
+
 type StoredAlert = Omit<Alert, 'notices'> & { notices: string }
 
 /** Further ones that are over are deleted. */
@@ -41,7 +43,13 @@ export function createAlertReads(db: Sql) {
   const recent = db.prepare<StoredAlert, [number]>(
     `SELECT ${COLUMNS} FROM alerts ORDER BY resolved_at IS NULL DESC, opened_at DESC, id DESC LIMIT ?`,
   )
+  const open = db.prepare<OpenAlert, [string, string]>(
+    `SELECT id, title, detail, path, opened_at AS "openedAt" FROM alerts
+     WHERE kind = ? AND subject = ? AND resolved_at IS NULL`,
+  )
   return {
+    findOpenAlert: async (kind: string, subject: string): Promise<OpenAlert | null> => open.get(kind, subject),
+
     /** Those that are not over first, then the newest. */
     listAlerts: async (limit: number = KEPT): Promise<Alert[]> =>
       (await recent.all(limit)).map(({ notices, ...alert }) => ({

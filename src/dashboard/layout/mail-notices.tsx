@@ -5,12 +5,11 @@ import { describeBrakeCause } from '../../deliveries/brake.ts'
 import { describeReason } from '../../deliveries/describe-reason.ts'
 import { describeLostUrl } from '../../people/unsubscribe.ts'
 import type { Brake } from '../../store/brake-rules.ts'
-import { EMAILS_WAIT } from '../../monitoring/alerts.ts'
-import { describeStuck, IS_PROBLEM, type MailState } from '../../monitoring/mail-state.ts'
+import { describeStuck, describeWait, IS_PROBLEM, type MailState } from '../../monitoring/mail-state.ts'
 import { pathOf, type SenderPage } from './frame.tsx'
 import { Notice, type NoticeKind } from '../ui/notice.tsx'
 import { SectionLinks } from '../ui/sections.tsx'
-import { Command } from '../ui/text.tsx'
+import { Command, SentText } from '../ui/text.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import type { Viewer } from './viewer.ts'
 
@@ -30,7 +29,7 @@ export const MailNotices = ({ viewer, state, on }: NoticesProps) => {
   return (
     <>
       {isOfSender || <SettingNotices viewer={viewer} state={state} on={on} />}
-      {on === 'sender' && <FromNotices viewer={viewer} state={state} />}
+      {on === 'sender' && <FromNotices viewer={viewer} state={state} on={on} />}
       {!isOfSender && state.brake && <Braked viewer={viewer} brake={state.brake} />}
       {(!isOfSender || on === 'sender/server') && <ServerNotices viewer={viewer} state={state} on={on} />}
     </>
@@ -75,17 +74,20 @@ const SettingNotices = ({ viewer, state: { hasSender, isCapturing, isUnreadable,
   </>
 )
 
-const FromNotices = ({ viewer, state: { lostUrl, unverified, pause } }: NoticesProps) => (
-  <>
-    {pause?.reason.startsWith('from_') && <Paused {...pause} />}
-    {lostUrl !== null && (
-      <Notice kind={kindOf('lostUrl')}>
-        {describeLostUrl(lostUrl)} <SetAddress />
-      </Notice>
-    )}
-    <Unverified viewer={viewer} unverified={unverified} />
-  </>
-)
+const FromNotices = ({ viewer, state, on }: NoticesProps) => {
+  const { lostUrl, unverified, pause } = state
+  return (
+    <>
+      {pause?.reason.startsWith('from_') && <Outage viewer={viewer} state={state} on={on} />}
+      {lostUrl !== null && (
+        <Notice kind={kindOf('lostUrl')}>
+          {describeLostUrl(lostUrl)} <SetAddress />
+        </Notice>
+      )}
+      <Unverified viewer={viewer} unverified={unverified} />
+    </>
+  )
+}
 
 /** For pages with links that only this machine can open. */
 export const SetAddress = () => (
@@ -110,35 +112,67 @@ const Braked = ({ viewer, brake }: { viewer: Viewer; brake: Brake }) => (
   </Notice>
 )
 
-const ServerNotices = ({ viewer, state: { stuck, pause }, on }: NoticesProps) => (
+/** Where the connection to the mail server is checked. */
+export const SERVER_CHECK = 'server-check'
+export const checkPath = (appId: string): string => `${pathOf(appId, 'sender/server')}#${SERVER_CHECK}`
+
+/** Each problem once: an outage is also why emails wait, and why sending is paused. */
+function ServerNotices(props: NoticesProps) {
+  const { stuck, pause, problem } = props.state
+  if (problem) return <Outage {...props} />
+  if (pause) return <Paused {...props} />
+  if (!stuck) return null
+  return (
+    <Notice kind={kindOf('stuck')}>
+      {describeStuck(stuck)}
+      <CheckLink {...props} />
+    </Notice>
+  )
+}
+
+const CheckLink = ({ viewer, on }: NoticesProps) => (
   <>
-    {stuck && (
-      <Notice kind={kindOf('stuck')}>
-        {describeStuck(stuck)}
-        {on !== 'sender/server' && (
-          <>
-            {' '}
-            <a href={pathOf(viewer.app.publicId, 'sender/server')}>Check the connection</a>.
-          </>
-        )}
-      </Notice>
-    )}
-    {pause && <Paused {...pause} />}
+    {' '}
+    <a href={on === 'sender/server' ? `#${SERVER_CHECK}` : checkPath(viewer.app.publicId)}>Check the connection</a>.
   </>
 )
 
-const Paused = ({ server, isOwn, reason, until }: NonNullable<MailState['pause']>) => (
-  <Notice kind={kindOf('pause')}>
-    {isOwn ? (
-      "This app's emails wait"
-    ) : (
-      <>
-        Sending through <code>{server}</code> is paused
-      </>
-    )}{' '}
-    until <ExactTime at={until} />. {describeReason(reason, '', 'deferred')} {EMAILS_WAIT}
-  </Notice>
-)
+function Outage(props: NoticesProps) {
+  const { state } = props
+  if (state.problem === null) return null
+  const { what, since, cause } = state.problem
+  return (
+    <Notice kind={kindOf('server')}>
+      <SentText>{what}</SentText>
+      {since !== null && (
+        <>
+          {' '}
+          (since <ExactTime at={since} />)
+        </>
+      )}
+      . {cause !== null && <SentText>{cause}</SentText>} {describeWait(state)}
+      {props.on !== 'sender' && <CheckLink {...props} />}
+    </Notice>
+  )
+}
+
+/** At the request of the server. */
+function Paused({ state }: NoticesProps) {
+  const { pause } = state
+  if (pause === null) return null
+  return (
+    <Notice kind={kindOf('pause')}>
+      {pause.isOwn ? (
+        "This app's emails wait"
+      ) : (
+        <>
+          Sending through <code>{pause.server}</code> is paused
+        </>
+      )}{' '}
+      until <ExactTime at={pause.until} />. {describeReason(pause.reason, '', 'deferred')} {describeWait(state)}
+    </Notice>
+  )
+}
 
 const SECTIONS = { deliveries: 'Deliveries', outbox: 'Outbox', suppressions: 'Suppressions' } as const
 

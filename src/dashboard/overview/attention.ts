@@ -3,7 +3,7 @@ import { type AttentionFacts, type AttentionItem, findAttention } from '../../mo
 import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { RESTORED } from '../../store/delivery-states.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
+import { checkPath, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
 import { OWN_OR_NO_APP, requestsPath } from '../requests/requests-view.ts'
 
 /** `refusedSince`: a day such as 2026-05-03. */
@@ -21,7 +21,7 @@ export const listAttention = (facts: AttentionFacts & LinkFacts): LinkedItem[] =
   findAttention(facts).map((item) => ({ ...item, link: linkOf(item, facts) }))
 
 function linkOf(
-  { about, unfit, keyId = '' }: AttentionItem,
+  { about, unfit, keyId = '', path = '' }: AttentionItem,
   { appId, isOwner, refusedSince, failedSince }: LinkFacts,
 ): LinkedItem['link'] {
   const ofOwner = (label: string): string => (isOwner ? label : 'Open Sender')
@@ -33,8 +33,9 @@ function linkOf(
     rates: () => ({ label: 'Show the rates', href: pathOf(appId, 'sender/rates') }),
     unreadable: () => ({ label: ofOwner('Set it up again'), href: server }),
     server: () => ({ label: ofOwner('Set up a mail server'), href: server }),
-    pause: () => ({ label: 'Check the mail server', href: server }),
-    stuck: () => ({ label: 'Check the connection', href: server }),
+    outage: () => ({ label: 'Check the connection', href: checkPath(appId) }),
+    pause: () => ({ label: 'Check the connection', href: checkPath(appId) }),
+    stuck: () => ({ label: 'Check the connection', href: checkPath(appId) }),
     captured: () => ({ label: 'Open the outbox', href: pathOf(appId, 'outbox') }),
     domains: () => ({ label: 'Show the record to add', href: `${domain}#domains` }),
     unchecked: () => ({ label: 'Check the records', href: `${domain}#checks` }),
@@ -47,6 +48,7 @@ function linkOf(
       label: 'Show requests',
       href: requestsPath(appId, { app: OWN_OR_NO_APP, from: refusedSince }),
     }),
+    refusedNow: () => ({ label: 'Show requests', href: path }),
     revoked: () => ({
       label: 'Show requests',
       href: requestsPath(appId, { key: keyId, app: OWN_OR_NO_APP, from: refusedSince }),

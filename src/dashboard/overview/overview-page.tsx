@@ -272,7 +272,7 @@ const AttentionSection = ({ items }: { items: LinkedItem[] }) => (
   <section>
     <h2>Needs attention</h2>
     <ul class="attention">
-      {items.map(({ isBad, text, until, link }) => (
+      {items.map(({ isBad, text, since, until, more, cause, link }) => (
         <li key={text} class={isBad ? 'bad' : undefined}>
           <Icon name="warning" />
           <span>
@@ -283,6 +283,19 @@ const AttentionSection = ({ items }: { items: LinkedItem[] }) => (
                 {' '}
                 until <ExactTime at={until} />.
               </>
+            )}
+            {since !== undefined && (
+              <>
+                {' '}
+                (since <ExactTime at={since} />
+                ).
+              </>
+            )}
+            {more && ` ${more}`}
+            {cause && (
+              <span class="hint fix">
+                <SentText>{cause}</SentText>
+              </span>
             )}
           </span>
           <a href={link.href}>{link.label}</a>

@@ -18,6 +18,7 @@ import { publicId } from '../../core/ids.ts'
 import type { AccountNote, ServerCheck, TestResult } from '../../messages/mailer.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import { pathOf } from '../layout/frame.tsx'
+import { SERVER_CHECK } from '../layout/mail-notices.tsx'
 import { SentTest } from '../messages/message-test.tsx'
 import { messagePath } from '../messages/messages-page.tsx'
 import { ActionForm, Button } from '../ui/button.tsx'
@@ -362,8 +363,6 @@ function describePlain(server: SmtpServer | null, check: ServerProps['check']): 
   return `${what}. That is allowed because ${why}.`
 }
 
-const CHECK = 'server-check'
-
 const CheckSection = ({ facts, check, test, message }: ServerProps) => {
   const { viewer, mailRoute } = facts
   const { from, server, isOwn, isApi: isByApi } = mailRoute
@@ -371,7 +370,7 @@ const CheckSection = ({ facts, check, test, message }: ServerProps) => {
   const path = pathOf(viewer.app.publicId, 'sender/server')
   if (server === null) return null
   return (
-    <section id={CHECK}>
+    <section id={SERVER_CHECK}>
       <h2>Connection</h2>
       <p class="hint">
         {isByApi ? (
@@ -396,10 +395,10 @@ const CheckSection = ({ facts, check, test, message }: ServerProps) => {
       <div class="buttons">
         {hasRole(viewer.member.role, 'editor') && (
           <>
-            <ActionForm action={`${path}/check#${CHECK}`} fields={backField(message)}>
+            <ActionForm action={`${path}/check#${SERVER_CHECK}`} fields={backField(message)}>
               {check === null ? 'Check the connection' : 'Check again'}
             </ActionForm>
-            <ActionForm action={`${path}/test#${CHECK}`} fields={backField(message)}>
+            <ActionForm action={`${path}/test#${SERVER_CHECK}`} fields={backField(message)}>
               Send a test email
             </ActionForm>
           </>

@@ -13,9 +13,11 @@ const mail = {
   hasSender: true,
   lostUrl: null,
   unverified: [],
+  problem: null,
   pause: null,
   stuck: null,
   brake: null,
+  giveUpHours: 24,
 }
 const well: AttentionFacts & LinkFacts = {
   appId: 'app_1',
@@ -26,6 +28,7 @@ const well: AttentionFacts & LinkFacts = {
   records: null,
   refused: { groups: [], isCut: false },
   revoked: [],
+  refusedAlert: null,
   refusedSince: '2026-05-02',
   failedSince: { from: '2026-04-27', isUtc: true },
   rates: { emails: 10_000, complaints: 9, bounces: 300 },
@@ -144,19 +147,53 @@ describe('each problem has one link', () => {
       ['12 emails are captured and not sent.', 'Open the outbox', '/apps/app_1/outbox'],
     ],
     [
-      'a paused server',
-      { mail: { ...mail, pause: { server: 'smtp.example.com', isOwn: false, reason: 'x', until: 5 } } },
-      ['Sending through the mail server is paused. Emails wait', 'Check the mail server', '/apps/app_1/sender/server'],
+      'a server that asked for a pause',
+      { mail: { ...mail, pause: { server: 'smtp.example.com', isOwn: false, reason: 'smtp_421', until: 5 } } },
+      [
+        'The mail server asked Eventpost to pause. Emails wait',
+        'Check the connection',
+        '/apps/app_1/sender/server#server-check',
+      ],
     ],
     [
-      'a paused app',
-      { mail: { ...mail, pause: { server: 'smtp.example.com', isOwn: true, reason: 'x', until: 5 } } },
-      ["The mail server refuses this app's emails. They wait", 'Check the mail server', '/apps/app_1/sender/server'],
+      'a mail server with a problem, which is also why emails wait',
+      {
+        mail: {
+          ...mail,
+          problem: {
+            what: "The mail server m can't be reached",
+            since: 5,
+            cause: 'Nothing responds.',
+            isWaiting: true,
+          },
+          pause: { server: 'm', isOwn: false, reason: 'erefused', until: 5 },
+          stuck: { count: 3, isSilent: true },
+        },
+      },
+      ["The mail server m can't be reached", 'Check the connection', '/apps/app_1/sender/server#server-check'],
+    ],
+    [
+      'many requests that are refused now, and since yesterday',
+      {
+        refused: { groups: [{ code: 'invalid_field', count: 400 }], isCut: false },
+        refusedAlert: {
+          id: 'alt_1',
+          title: 'Many requests are refused',
+          detail: '',
+          path: '/apps/app_2/requests',
+          openedAt: 5,
+        },
+      },
+      ['Many requests are refused', 'Show requests', '/apps/app_2/requests'],
     ],
     [
       'a mail server that does not answer',
       { mail: { ...mail, stuck: { count: 1, isSilent: true } } },
-      ["Your mail server doesn't respond: 1 email is waiting.", 'Check the connection', '/apps/app_1/sender/server'],
+      [
+        "Your mail server doesn't respond: 1 email is waiting.",
+        'Check the connection',
+        '/apps/app_1/sender/server#server-check',
+      ],
     ],
     [
       'a mail server that takes no email',
@@ -164,7 +201,7 @@ describe('each problem has one link', () => {
       [
         "Your mail server can't be used: 1000 or more emails are waiting.",
         'Check the connection',
-        '/apps/app_1/sender/server',
+        '/apps/app_1/sender/server#server-check',
       ],
     ],
     [

@@ -368,7 +368,9 @@ describe('with a live message', () => {
     expect(await stuck()).toEqual([
       "Problem: Your mail server doesn't respond: 1 email is waiting.Check the connection",
     ])
-    expect(await attributesOf(await show(), '.attention > li > a', 'href')).toContain(pages.at('sender/server'))
+    expect(await attributesOf(await show(), '.attention > li > a', 'href')).toContain(
+      `${pages.at('sender/server')}#server-check`,
+    )
     const notices = await textOf((await pages.browser.get(pages.at('messages'))).html, '.notice')
     expect(notices.join(' ')).toContain("Your mail server doesn't respond: 1 email is waiting. Check the connection.")
     await pages.set({ smtpUrl: null })

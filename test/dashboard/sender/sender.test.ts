@@ -171,7 +171,7 @@ test('a mail server that is paused is reported on the pages of the app', async (
   expect(await textOf(await see(), '.notice.caution, .notice.problem')).toEqual([LOST])
   expect(await textOf(await see('/domain'), '.notice.caution')).toEqual([])
   expect(await textOf(await see('/server'), '.notice.caution')).toEqual([
-    'Caution: Sending through 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked Eventpost to try again later (it replied 421). Emails wait for up to 72 hours by default.',
+    'Caution: Sending through 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked Eventpost to try again later (it replied 421). Emails wait for up to 72 hours.',
   ])
 })
 
@@ -216,10 +216,10 @@ test('a refused sender is reported on the pages of the app', async () => {
   const until = pages.clock.now() + MINUTE
   pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true })
   const refused =
-    "Caution: This app's emails wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it replied 553). Emails wait for up to 72 hours by default."
+    "Problem: The mail server 127.0.0.1:2525 refuses this app's emails. The mail server refused the sender address (it replied 553). Emails wait for up to 72 hours."
   expect(await textOf(await see(), '.notice.caution, .notice.problem')).toEqual([refused, LOST])
-  expect(await textOf(await see('/server'), '.notice.caution')).toEqual([
-    refused,
+  expect(await textOf(await see('/server'), '.notice.caution, .notice.problem')).toEqual([
+    `${refused} Check the connection.`,
     expect.stringContaining('The connection is encrypted only if'),
   ])
 })

@@ -439,6 +439,7 @@ const callsOf = ({ ada, event, message, delivery }: Found): Omit<Calls, 'decideD
   countRefusals: [[0]],
   findNewestTime: [[]],
   listAlerts: [[9]],
+  findOpenAlert: [['k', 's']],
   listLastReports: [[1]],
   countSoftBounces: [[ada, 0]],
   findAccount: [['acc_1']],

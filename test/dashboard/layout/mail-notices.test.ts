@@ -1,0 +1,199 @@
+/** What pages say while a real mail server is gone; the clock is moved. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { AppRow } from '../../../src/accounts/access.ts'
+import { createApp } from '../../../src/accounts/accounts.ts'
+import type { MailSettings } from '../../../src/store/message-types.ts'
+import { LOOPBACK_HOSTS } from '../../helper.ts'
+import { type Behaviour, type MailServer, startMailServer } from '../../mail/mail-server.ts'
+import { type AccountPages, appOf, openAccount } from '../browser.ts'
+import { recordEvent } from '../events/recording.ts'
+import { putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
+import { attributesOf, textOf } from '../pages.ts'
+
+/** Between two looks of the monitor. */
+const LOOK_MS = 10_000
+const FROM = 'hello@first.example'
+
+let pages: AccountPages
+let server: MailServer
+let app: AppRow
+
+async function open(behaviour: Behaviour = {}, { isShared = false, looks = 1 } = {}): Promise<void> {
+  server = await startMailServer(behaviour)
+  const defaults = isShared ? { smtpUrl: server.url, from: FROM } : { smtpUrl: null, from: null }
+  pages = await openAccount({ mail: { defaults, privateHosts: LOOPBACK_HOSTS } })
+  app = await appOf(pages)
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+  await pages.store.bindSenderDomain({ ...by, domain: 'first.example', proof: 'operator' })
+  await putMessage(pages, { app })
+  if (!isShared) await set({ smtpUrl: server.url, fromEmail: FROM })
+  await sendEvent(pages, { app, email: 'early@example.com' })
+  await sendDue(pages)
+  await look(looks)
+}
+
+async function set(settings: Partial<MailSettings>): Promise<void> {
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+  await pages.store.setMailSettings({ ...by, settings })
+}
+
+async function look(times: number): Promise<void> {
+  for (let count = 0; count < times; count++) {
+    pages.clock.ms += LOOK_MS
+    await pages.monitor.check()
+    await sendDue(pages)
+  }
+}
+
+const trim = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()
+const show = async (page: string): Promise<string> => (await (await pages.signedIn()).get(pages.at(page))).html
+const noticesOf = async (page: string): Promise<string[]> =>
+  (await textOf(await show(page), '.notice.problem, .notice.caution')).map(trim)
+const attention = async (): Promise<string[]> => (await textOf(await show('overview'), '.attention > li')).map(trim)
+const ofServer = (texts: string[]): string[] => texts.filter((text) => /mail server|paused|wait/.test(text))
+
+/** Where a notice about sending is shown. */
+const PAGES = ['sender/server', 'deliveries', 'messages'] as const
+
+afterEach(async () => {
+  await pages.close()
+  await server.stop()
+})
+
+/** What Overview says about the mail server, after what it says first. */
+async function expectFirst(text: string): Promise<void> {
+  const [first, ...others] = await attention()
+  expect([first, ...ofServer(others)]).toEqual([text])
+  expect((await textOf(await show('overview'), '.attention > li.bad')).map(trim)[0]).toBe(text)
+}
+
+async function expectNotices(text: string): Promise<void> {
+  for (const page of PAGES) {
+    const html = await show(page)
+    const texts = ofServer((await textOf(html, '.notice')).map(trim))
+    expect([page, ...texts]).toEqual([page, text])
+    expect(ofServer((await textOf(html, '.notice.problem')).map(trim))).toEqual(texts)
+  }
+}
+
+async function expectNothing(): Promise<void> {
+  expect(ofServer(await attention())).toEqual([])
+  for (const page of PAGES) expect([page, ...ofServer(await noticesOf(page))]).toEqual([page])
+}
+
+const UNREACHED =
+  "Nothing responds at the mail server's address and port. Check that it is running and that both are correct."
+
+describe('a mail server of the app that is gone', () => {
+  const GONE = () => `Problem: The mail server 127.0.0.1:${server.port} can't be reached (since 3 May 2026, 12:00 UTC).`
+
+  beforeEach(async () => {
+    await open()
+    await set({ giveUpHours: 24 })
+    await server.stop()
+    await look(4)
+  })
+
+  test('is named before an email is due, first on Overview, until it is back', async () => {
+    const wait = 'Emails wait for up to 24 hours.'
+    await expectFirst(`${GONE()} ${wait}${UNREACHED}Check the connection`)
+    await expectNotices(`${GONE()} ${UNREACHED} ${wait} Check the connection.`)
+    for (const page of ['overview', 'deliveries', 'messages'])
+      expect(await attributesOf(await show(page), 'main a', 'href')).toContain(
+        `${pages.at('sender/server')}#server-check`,
+      )
+    expect(await attributesOf(await show('sender/server'), '.notice a', 'href')).toContain('#server-check')
+    const back = await startMailServer({}, {}, server.port)
+    await look(1)
+    await expectNothing()
+    await back.stop()
+  })
+
+  test('is named once while an email is due, and not as a pause', async () => {
+    await putMessage(pages, { app, name: 'Second' })
+    for (const email of ['a', 'b', 'c']) await sendEvent(pages, { app, email: `${email}@example.com` })
+    await look(6)
+    expect(pages.mailer.findPause(app, await pages.store.mailSettings(app.id))).not.toBe(null)
+    const wait = 'Emails wait for up to 24 hours. 6 are waiting now.'
+    await expectFirst(`${GONE()} ${wait}${UNREACHED}Check the connection`)
+    await expectNotices(`${GONE()} ${UNREACHED} ${wait} Check the connection.`)
+  })
+
+  test('is no problem of an account that uses another', async () => {
+    const other = await pages.addAccount('zoe@example.com', 'Zoe')
+    const of = await appOf(pages, other.accountId)
+    await recordEvent(pages, of, {})
+    const browser = await pages.signedIn('zoe@example.com')
+    for (const page of ['overview', ...PAGES])
+      expect((await browser.get(`/apps/${other.appId}/${page}`)).html).not.toContain('be reached')
+  })
+})
+
+test("of the installation's mail server, pages say only that it can't be reached", async () => {
+  await open({}, { isShared: true })
+  await server.stop()
+  await sendEvent(pages, { app, email: 'late@example.com' })
+  await look(6)
+  const what = "Problem: This installation's mail server can't be reached (since 3 May 2026, 12:00 UTC)."
+  const wait = 'Emails wait for up to 72 hours. 1 is waiting now.'
+  await expectFirst(`${what} ${wait}Check the connection`)
+  await expectNotices(`${what} ${wait} Check the connection.`)
+})
+
+test('a mail server that refuses all emails is named with its answer', async () => {
+  let isBusy = false
+  await open({ sender: () => (isBusy ? 451 : 'accept') })
+  isBusy = true
+  for (const email of ['a', 'b', 'c', 'd']) await sendEvent(pages, { app, email: `${email}@example.com` })
+  await sendDue(pages)
+  await look(8)
+  const [first = ''] = await attention()
+  expect(first).toStartWith(`Problem: The mail server 127.0.0.1:${server.port} refuses all emails for now (since 3 May`)
+  expect(first).toContain('Emails wait for up to 72 hours.')
+  expect(first).toContain('It asks Eventpost to send every email again later.')
+  expect(first).not.toContain('by default')
+  expect(ofServer(await attention())).toHaveLength(1)
+})
+
+test('a login that is refused is named for the apps with waiting emails', async () => {
+  let isRefused = false
+  await open({ sender: () => (isRefused ? 535 : 'accept') })
+  isRefused = true
+  await sendEvent(pages, { app, email: 'a@example.com' })
+  await look(2)
+  const [first = ''] = await attention()
+  expect(first).toStartWith(`Problem: The mail server 127.0.0.1:${server.port} refuses emails (since 3 May`)
+  expect(ofServer(await attention())).toHaveLength(1)
+  const by = { accountId: app.accountId, actor: 'test', at: pages.clock.now() }
+  const { smtpUrl } = await pages.store.mailSettings(app.id)
+  const beginning = { name: 'Other', domains: ['other.example'], home: null }
+  const added = await createApp({ store: pages.store, now: by.at, actor: 'test' }, by.accountId, beginning)
+  if ('refusal' in added) throw new Error(added.refusal)
+  const other = (await pages.store.listApps(by.accountId)).find(({ id }) => id !== app.id)
+  await pages.store.setMailSettings({ ...by, appId: other?.id ?? 0, settings: { smtpUrl } })
+  const browser = await pages.signedIn()
+  const { html } = await browser.get(`/apps/${other?.publicId}/messages`)
+  expect(html).not.toContain('refuses emails')
+})
+
+test('a server that asks for a pause is no problem yet', async () => {
+  await open({ connect: () => 421 }, { looks: 0 })
+  const html = await show('overview')
+  const [item = ''] = ofServer((await textOf(html, '.attention > li:not(.bad)')).map(trim))
+  expect(item).toMatch(/^Note: The mail server asked Eventpost to pause\. Emails wait until 3 May 2026, .*\./)
+  const notices = ofServer((await textOf(await show('messages'), '.notice.caution')).map(trim))
+  expect(notices).toHaveLength(1)
+  expect(notices[0]).toContain('is paused until 3 May 2026')
+  expect(notices[0]).toContain('Emails wait for up to 72 hours.')
+})
+
+test('requests that are refused now are a problem, not a note', async () => {
+  await open()
+  const alert = { kind: 'refused', subject: app.accountId, accountId: app.accountId, resolvedAt: null, notices: [] }
+  const text = { title: 'Many requests are refused', detail: '400 requests in the last 10 minutes.', fix: '' }
+  const path = `${pages.at('requests')}`
+  await pages.store.saveAlerts({ alerts: [{ ...alert, ...text, id: 'alt_1', path, openedAt: pages.clock.now() }] })
+  expect((await textOf(await show('overview'), '.attention > li.bad')).map(trim)).toContain(
+    'Problem: Many requests are refused (since 3 May 2026, 12:00 UTC). 400 requests in the last 10 minutes.Show requests',
+  )
+})
