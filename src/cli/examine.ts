@@ -28,14 +28,20 @@ import { openStoreAt } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 
 /** `called`: what was reached outside of this program, whether or not it answered. */
-export type Examined = { isOk: boolean; summary: string; findings: Finding[]; called: string[] }
+export type Examined = { isOk: boolean; summary: string; findings: Omit<Finding, 'page'>[]; called: string[] }
 
 export async function examine(config: Config, { isOffline }: { isOffline: boolean }): Promise<Examined> {
   const called = new Set<string>(config.database === null ? [] : ['PostgreSQL'])
   const location = config.database ?? { folder: config.data }
   const problem = 'folder' in location ? findFolderProblem(location.folder) : null
   const findings = problem ? describeProblem(location, problem) : await examineData(config, { isOffline, called })
-  return { isOk: !findings.some(isProblem), summary: summarize(findings), findings, called: [...called].toSorted() }
+  const texts = findings.map(({ check, state, text, fix }) => ({ check, state, text, fix }))
+  return {
+    isOk: !findings.some(isProblem),
+    summary: summarize(findings),
+    findings: texts,
+    called: [...called].toSorted(),
+  }
 }
 
 type DataProblem = { text: string; fix: string }
@@ -264,7 +270,7 @@ export function printFindings({ findings, isOk, summary, called }: Examined): st
   const indent = ' '.repeat(SIGNS.bad.length + width + 4)
   const lines = findings.flatMap(({ check, state, text, fix }) => [
     `${SIGNS[state].padEnd(SIGNS.bad.length)}  ${check.padEnd(width)}  ${text}`,
-    ...(fix === null ? [] : [`${indent}Fix: ${fix}`]),
+    ...(fix === null ? [] : `Fix: ${fix}`.split('\n').map((line) => indent + line)),
   ])
   const calls = called.length === 0 ? 'No network calls were made.' : `Network calls: ${called.join(', ')}.`
   return [...lines, '', ...(isOk ? [summary] : []), calls].join('\n')

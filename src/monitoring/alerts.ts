@@ -86,14 +86,16 @@ const EMAILS_WAIT = `Emails ${WAITING}.`
 
 const REFUSES = 'refuses emails'
 
+const SAYS_WAIT = new RegExp(`Emails (from .* )?${WAITING}\\.`)
+const SAYS_WAITING = /(One email is|[\d,]+ emails are) waiting\.$/
+
 /** From an alert about a mail server. `isOfAll`: all apps that use it are affected. `isWaiting`: emails wait for it. */
 export function readServerAlert({ title, detail }: Pick<Alert, 'title' | 'detail'>): {
   cause: string
   isOfAll: boolean
   isWaiting: boolean
 } {
-  const waits = new RegExp(`Emails (from .* )?${WAITING}\\.`)
-  const cause = detail.replace(waits, '').replace(/(One email is|[\d,]+ emails are) waiting\.$/, '')
+  const cause = detail.replace(SAYS_WAIT, '').replace(SAYS_WAITING, '')
   return {
     cause: cause.replaceAll(/\s+/g, ' ').trim(),
     isOfAll: !title.endsWith(REFUSES),

@@ -87,8 +87,8 @@ export async function readDoctorFacts(given: Given, lookups: Lookups): Promise<D
       routes,
       hasSecondRoute,
       unsent: await findUnsent(given, hasServer),
-      open: alerts.flatMap(({ resolvedAt, kind, title, fix, openedAt }) =>
-        resolvedAt === null ? [{ kind, title, fix, since: openedAt }] : [],
+      open: alerts.flatMap(({ resolvedAt, kind, title, fix, path, openedAt }) =>
+        resolvedAt === null ? [{ kind, title, fix, path, since: openedAt }] : [],
       ),
     },
   }
@@ -151,7 +151,7 @@ async function readSendingApps({ store, mailer, server: { mailServer } }: Given)
 async function listWithout({ mailer }: Given, apps: readonly AppRow[]): Promise<DoctorFacts['sender']['without']> {
   const names = new Map(apps.map(({ publicId, name }) => [publicId, name]))
   const found = await mailer.senders.listWithoutSender()
-  return found.map(({ appId, messages }) => ({ appName: names.get(appId) ?? appId, messages }))
+  return found.map(({ appId, messages }) => ({ appId, appName: names.get(appId) ?? appId, messages }))
 }
 
 async function readRecords({ store, server }: Given, senders: readonly SendingApp[], { checkSender }: Lookups) {
@@ -170,21 +170,19 @@ async function checkServers(
   { store, mailer, server }: Given,
   { checkServer }: Lookups,
 ): Promise<DoctorFacts['mailServers']> {
-  const own = new Map<string, { publicId: string; settings: MailSettings; isShared: boolean }>()
+  const own = new Map<string, { publicId: string | null; settings: MailSettings }>()
   for (const { publicId, name, smtpUrl } of await store.listOwnServers()) {
     if (own.size >= MOST_DOMAINS) break
     const settings = { ...NO_SETTINGS, smtpUrl }
     const shown = mailer.findMailRoute({ settings, app: { name } }).server ?? 'The mail server of an app'
-    own.set(shown, { publicId, settings, isShared: false })
+    own.set(shown, { publicId, settings })
   }
-  const shared = server.mailServer
-    ? [[server.mailServer.name, { publicId: '', settings: NO_SETTINGS, isShared: true }] as const]
-    : []
+  const shared = server.mailServer ? [[server.mailServer.name, { publicId: null, settings: NO_SETTINGS }] as const] : []
   return Promise.all(
-    [...shared, ...own].map(async ([name, { publicId, settings, isShared }]) => ({
+    [...shared, ...own].map(async ([name, { publicId, settings }]) => ({
       name,
-      isShared,
-      check: await checkServer({ publicId }, settings, name),
+      appId: publicId,
+      check: await checkServer({ publicId: publicId ?? '' }, settings, name),
     })),
   )
 }

@@ -36,12 +36,18 @@ export type CheckName =
   | 'Mail server'
   | 'Alerts'
 
-/** `caution`: works, but not as well as it could. `unknown`: not checked. `fix` null: nothing to do. */
+/** Of the dashboard. `path`: without a leading slash, of any app. `saysFix`: the text of the fix isn't needed then. */
+export type FindingPage = { path: string; label: string; saysFix?: true }
+
+/**
+ * `caution`: works, but not as well as it could. `unknown`: not checked. `fix` null: nothing to do; one line for each part.
+ */
 export type Finding = {
   check: CheckName
   state: 'good' | 'caution' | 'bad' | 'unknown'
   text: string
   fix: string | null
+  page?: FindingPage
 }
 
 /** An endpoint that was tried. `problem` null: it answered. */
@@ -71,33 +77,47 @@ export type DoctorFacts = {
     hasServer: boolean
     hasSender: boolean
     /** live messages without a sender address, by app */
-    without: { appName: string; messages: number }[]
+    without: { appId: string; appName: string; messages: number }[]
   }
   /** `checks` null: never looked up */
   records: { appId: string; domain: string; checks: SenderCheck[] | null }[]
   backup: BackupFacts
   /** of scheduled backups, with the server's user; null: there are none, or they go to a bucket */
   backupFolder: { path: string; fault: FolderFault | null; owner: string } | null
-  /** `isShared`: it is the installation's. `check` null: it was not asked for, or its password is unknown */
-  mailServers: { name: string; isShared: boolean; check: ServerCheck | null }[]
+  /** `appId`: of an app with it; null: the installation's. `check` null: it was not asked for, or its password is unknown */
+  mailServers: { name: string; appId: string | null; check: ServerCheck | null }[]
   alerts: {
     /** the webhook and the second mail server; null: only the server has their settings */
     routes: Tried[] | null
     hasSecondRoute: boolean
     /** why nobody gets alert emails; null: somebody does, or there is no mail server at all */
     unsent: 'no_owner' | 'no_sender' | null
-    open: { kind: string; title: string; fix: string; since: number }[]
+    open: { kind: string; title: string; fix: string; path: string; since: number }[]
   }
 }
 
 const good = (check: CheckName, text: string): Finding => ({ check, state: 'good', text, fix: null })
-const bad = (check: CheckName, text: string, fix: string): Finding => ({ check, state: 'bad', text, fix })
-const caution = (check: CheckName, text: string, fix: string | null): Finding => ({
+const bad = (check: CheckName, text: string, fix: string, page?: FindingPage): Finding => ({
+  check,
+  state: 'bad',
+  text,
+  fix,
+  ...(page && { page }),
+})
+const caution = (check: CheckName, text: string, fix: string | null, page?: FindingPage): Finding => ({
   check,
   state: 'caution',
   text,
   fix,
+  ...(page && { page }),
 })
+
+const DATABASE_SETTINGS = { path: '/docs/postgresql#settings', label: 'Settings for PostgreSQL' }
+const PUBLIC_ADDRESS = { path: '/docs/hosting#public-address', label: 'How to set it' }
+const PROXIES = { path: '/docs/hosting#behind-a-reverse-proxy', label: 'How to set up a reverse proxy' }
+const BACKUPS = { path: '/docs/backups', label: 'How to make backups' }
+const ALERTS = { path: '/docs/alerts', label: 'How alerts work' }
+const OWN_SETTINGS = { path: '/docs/hosting#which-settings', label: 'Which settings there are' }
 const unknown = (check: CheckName, text: string, fix: string | null): Finding => ({
   check,
   state: 'unknown',
@@ -168,12 +188,14 @@ export function aboutRisk({ setting, value }: ServerRisk): Finding {
       'Database',
       `synchronous_commit is ${value} by default. Eventpost turns it on whenever it saves what it has accepted.`,
       'Set synchronous_commit to on for the server, the database and the user.',
+      DATABASE_SETTINGS,
     )
   const what = setting === 'fsync' ? 'crashes' : 'crashes in the middle of a write'
   return caution(
     'Database',
     `${setting} is off: if the database's machine ${what}, data can be lost or damaged.`,
     `Turn ${setting} on in postgresql.conf, ${OF_STORAGE}.`,
+    DATABASE_SETTINGS,
   )
 }
 
@@ -219,7 +241,7 @@ function aboutAddress({ address: { baseUrl, isLocal, isServed, tried }, sender }
   if (isLocal) {
     const text = `Links in emails and to the dashboard lead to ${baseUrl}, which only this machine can open.`
     const fix = 'Set EVENTPOST_BASE_URL to the public address, such as https://post.example.com.'
-    return sender.hasServer ? bad('Public address', text, fix) : caution('Public address', text, fix)
+    return (sender.hasServer ? bad : caution)('Public address', text, fix, PUBLIC_ADDRESS)
   }
   if (!isServed)
     return unknown(
@@ -239,6 +261,7 @@ function aboutAddress({ address: { baseUrl, isLocal, isServed, tried }, sender }
       'Public address',
       `${baseUrl} is not encrypted: passwords and keys cross the network in plain text.`,
       'Put a reverse proxy with TLS in front, and set EVENTPOST_BASE_URL to the https address.',
+      PROXIES,
     )
   }
   return good('Public address', tried === null ? `${baseUrl}.` : `${baseUrl} responds.`)
@@ -252,6 +275,7 @@ function aboutProxy({ address: { baseUrl }, proxy: { trusted, untrusted } }: Doc
       'Proxy',
       `${untrusted} sends X-Forwarded-For but is not a trusted proxy. ${consequence}`,
       `If it is your reverse proxy, set EVENTPOST_TRUSTED_PROXIES=${[...trusted, untrusted].join(',')} and restart the server.`,
+      PROXIES,
     )
   }
   if (baseUrl.startsWith('https:') && trusted.length === 0) {
@@ -259,6 +283,7 @@ function aboutProxy({ address: { baseUrl }, proxy: { trusted, untrusted } }: Doc
       'Proxy',
       `${baseUrl} is behind a reverse proxy, but no proxy is trusted. ${consequence}`,
       "Set EVENTPOST_TRUSTED_PROXIES to the proxy's address, such as 127.0.0.1, and restart the server.",
+      PROXIES,
     )
   }
   return good('Proxy', trusted.length === 0 ? 'No reverse proxy is in use.' : `Trusted: ${trusted.join(', ')}.`)
@@ -266,11 +291,12 @@ function aboutProxy({ address: { baseUrl }, proxy: { trusted, untrusted } }: Doc
 
 function aboutSender({ sender: { hasServer, hasSender, without } }: DoctorFacts): Finding[] {
   if (without.length > 0) {
-    return without.map(({ appName, messages }) =>
+    return without.map(({ appId, appName, messages }) =>
       bad(
         'Sender',
         `${messages === 1 ? '1 live message' : `${formatCount(messages)} live messages`} of ${appName} can't be sent: no sender address is set.`,
         'Add one on the Sender page of the app, or set EVENTPOST_MAIL_FROM.',
+        { path: `/apps/${appId}/sender`, label: 'Set a sender address', saysFix: true },
       ),
     )
   }
@@ -280,6 +306,7 @@ function aboutSender({ sender: { hasServer, hasSender, without } }: DoctorFacts)
         'Sender',
         'No sender address is set.',
         'Add one on the Sender page of an app, or set EVENTPOST_MAIL_FROM.',
+        { path: 'sender', label: 'Set a sender address' },
       ),
     ]
   return [
@@ -290,16 +317,17 @@ function aboutSender({ sender: { hasServer, hasSender, without } }: DoctorFacts)
 function aboutRecords({ records }: DoctorFacts): Finding[] {
   if (records.length === 0) return [good('DNS records', 'No domain sends emails yet.')]
   return records.map(({ appId, domain, checks }) => {
-    const page = `the Sender page (/apps/${appId}/sender/domain)`
+    const path = `/apps/${appId}/sender/domain`
+    const page = `the Sender page (${path})`
     if (checks === null)
       return unknown('DNS records', `The records of ${domain} have not been looked up.`, `Check them on ${page}.`)
     const missing = checks.filter(isMissing)
     if (missing.length > 0) {
       const text = `${upperFirst(nameChecks(missing))} of ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
-      const fix = `Add the records on ${page}: ${missing.map(describeCheck).join(' ')}`
-      return missing.some(({ state }) => state === 'bad')
-        ? bad('DNS records', text, fix)
-        : caution('DNS records', text, fix)
+      const fix = [`Add the records on ${page}:`, ...missing.map(describeCheck)].join('\n')
+      const isBad = missing.some(({ state }) => state === 'bad')
+      const link = { path: `${path}#checks`, label: 'Show the records to add', saysFix: true } as const
+      return (isBad ? bad : caution)('DNS records', text, fix, link)
     }
     const unread = checks.filter(isUnknown)
     if (unread.length > 0)
@@ -366,19 +394,20 @@ function aboutBackup({ backup, backupFolder, at }: DoctorFacts): Finding {
   const last = age === null ? 'There is no backup.' : `The last backup is ${age} old.`
   if (backupFolder?.fault) {
     const { text, fix } = describeBackupFolder(backupFolder, backupFolder.fault)
-    return bad('Backup', `${text} ${last}`, fix)
+    return bad('Backup', `${text} ${last}`, fix, BACKUPS)
   }
   const tried = failed === null ? last : `${last} The last attempt failed: ${failed.error}`
   if (failed !== null && failed.kind === 'scheduled' && everyMs !== null)
-    return bad('Backup', tried, fixFailed(failed, backupFolder))
-  if (isBackupLate(backup, at)) return bad('Backup', tried, describeBackupFix(failed?.error ?? null))
+    return bad('Backup', tried, fixFailed(failed, backupFolder), BACKUPS)
+  if (isBackupLate(backup, at)) return bad('Backup', tried, describeBackupFix(failed?.error ?? null), BACKUPS)
   if (everyMs === null && (lastGood === null || at - lastGood.finishedAt > OLD_BACKUP_MS))
     return caution(
       'Backup',
       tried,
       'Set EVENTPOST_BACKUP_TO for scheduled backups, or run eventpost backup FILE regularly.',
+      BACKUPS,
     )
-  return failed === null ? good('Backup', last) : caution('Backup', tried, fixFailed(failed, backupFolder))
+  return failed === null ? good('Backup', last) : caution('Backup', tried, fixFailed(failed, backupFolder), BACKUPS)
 }
 
 function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding[] {
@@ -388,17 +417,22 @@ function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding
         'Mail server',
         `No mail server is set up: emails are captured, not sent${alerts.hasSecondRoute ? '' : ', and nobody gets alert emails'}.`,
         'Set EVENTPOST_SMTP_URL, or set up a mail server on the Sender page of an app.',
+        { path: 'sender/server', label: 'Set up a mail server' },
       ),
     ]
-  return mailServers.map(({ name, isShared, check }) => {
+  return mailServers.map(({ name, appId, check }) => {
     if (check === null) return unknown('Mail server', `${name} was not checked.`, null)
     if (check.is === 'failed') {
       const reply = check.reply === undefined ? '' : ` It replied ${check.reply}.`
+      // some reasons also say what to do
+      const [cause, ownFix] = splitFix(describeReason(check.reason, '', 'deferred'))
       return bad(
         'Mail server',
-        `${name} can't be used. ${describeReason(check.reason, '', 'deferred')}${reply}`,
-        describeRefusalFix(check.reason, isShared) ??
-          'Check that it is running, and check its address, username and password.',
+        `${name} can't be used. ${cause}${reply}`,
+        describeRefusalFix(check.reason, appId === null) ??
+          ownFix ??
+          'Check that it is running, and check its address and port.',
+        appId === null ? OWN_SETTINGS : pageOfServer(appId),
       )
     }
     if (check.note === 'sandbox')
@@ -411,6 +445,27 @@ function aboutMailServers({ mailServers, sender, alerts }: DoctorFacts): Finding
       return bad('Mail server', `${name} has paused the account.`, 'Check your email for a notice from the provider.')
     return good('Mail server', `${name} responds.`)
   })
+}
+
+const pageOfServer = (appId: string): FindingPage => ({
+  path: `/apps/${appId}/sender/server#server-check`,
+  label: 'Check the connection',
+})
+
+function splitFix(reason: string): [cause: string, fix: string | null] {
+  const at = reason.search(/ (Check|Remove|Choose) /)
+  return at === -1 ? [reason, null] : [reason.slice(0, at), reason.slice(at + 1)]
+}
+
+const PAGES_OF_ALERTS: ReadonlyMap<string, Omit<FindingPage, 'path'>> = new Map([
+  ['sending', { label: 'Check the connection' }],
+  ['rates', { label: 'Show the rates', saysFix: true }],
+  ['refused', { label: 'Show requests', saysFix: true }],
+])
+
+function pageOfAlert({ kind, path }: { kind: string; path: string }): FindingPage | undefined {
+  const page = PAGES_OF_ALERTS.get(kind)
+  return page && path.startsWith('/apps/') ? { path, ...page } : undefined
 }
 
 const UNSENT: Readonly<Record<'no_owner' | 'no_sender', [text: string, fix: string]>> = {
@@ -437,7 +492,9 @@ function aboutAlerts(
   const found = [
     ...open
       .filter(({ kind }) => !isFound(kind))
-      .map(({ title, fix, since }) => bad('Alerts', `${title}, since ${formatTimeInZone(since, 'UTC')}.`, fix)),
+      .map((alert) =>
+        bad('Alerts', `${alert.title}, since ${formatTimeInZone(alert.since, 'UTC')}.`, alert.fix, pageOfAlert(alert)),
+      ),
     ...(routes ?? []).map(({ name, problem }) =>
       problem === null
         ? good('Alerts', `${name} responds.`)
@@ -449,13 +506,14 @@ function aboutAlerts(
     ),
   ]
   if (routes === null) found.push(UNKNOWN_ROUTES)
-  if (unsent !== null) found.push(bad('Alerts', ...UNSENT[unsent]))
+  if (unsent !== null) found.push(bad('Alerts', ...UNSENT[unsent], ALERTS))
   if (!hasSecondRoute)
     found.push(
       caution(
         'Alerts',
         'Alerts are sent only through the same mail servers as your emails. If these fail, nobody gets an alert.',
         'Set EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL.',
+        ALERTS,
       ),
     )
   return found.length > 0 ? found : [good('Alerts', 'No alert is open.')]

@@ -21,7 +21,7 @@ const well: DoctorFacts = {
   backup: { everyMs: DAY, since: NOW - 9 * DAY, lastGood: backup, lastFailed: null },
   backupFolder: { path: '/backups', fault: null, owner: 'eventpost' },
   mailServers: [
-    { name: 'mail.example.com:587', isShared: false, check: { is: 'fine', isSecure: true, login: 'taken' } },
+    { name: 'mail.example.com:587', appId: 'app_1', check: { is: 'fine', isSecure: true, login: 'taken' } },
   ],
   alerts: { routes: [], hasSecondRoute: true, unsent: null, open: [] },
 }
@@ -156,7 +156,7 @@ const MISTAKES: [
   ],
   [
     'a live message without a sender',
-    { sender: { ...well.sender, without: [{ appName: 'Engine', messages: 2 }] } },
+    { sender: { ...well.sender, without: [{ appId: 'app_1', appName: 'Engine', messages: 2 }] } },
     'Sender',
     'bad',
     "2 live messages of Engine can't be sent: no sender address is set.",
@@ -185,6 +185,25 @@ const MISTAKES: [
     'bad',
     'SPF of acme.example is missing or wrong',
     'acme.example has no SPF record. Add this one. TXT record of acme.example: v=spf1 mx ~all',
+  ],
+  [
+    'missing DNS records, each on a line',
+    {
+      records: [
+        {
+          appId: 'app_1',
+          domain: 'acme.example',
+          checks: [
+            { ...isMissing, record: { name: 'acme.example', type: 'TXT', value: 'v=spf1 mx ~all' } },
+            { ...isMissing, about: 'DMARC', sentence: 'acme.example has no DMARC record.' },
+          ],
+        },
+      ],
+    },
+    'DNS records',
+    'bad',
+    'SPF and DMARC of acme.example are missing or wrong',
+    ': v=spf1 mx ~all\nacme.example has no DMARC record.',
   ],
   [
     'no backup',
@@ -267,7 +286,7 @@ const MISTAKES: [
   ],
   [
     'a mail server that refuses the password',
-    { mailServers: [{ name: 'mail.example.com:587', isShared: false, check: FAILED }] },
+    { mailServers: [{ name: 'mail.example.com:587', appId: 'app_1', check: FAILED }] },
     'Mail server',
     'bad',
     'The mail server rejected the username and password. It replied 535 5.7.8.',
@@ -275,7 +294,7 @@ const MISTAKES: [
   ],
   [
     "the installation's mail server that refuses the password",
-    { mailServers: [{ name: 'mail.example.com:587', isShared: true, check: FAILED }] },
+    { mailServers: [{ name: 'mail.example.com:587', appId: null, check: FAILED }] },
     'Mail server',
     'bad',
     'The mail server rejected the username and password. It replied 535 5.7.8.',
@@ -311,9 +330,29 @@ const MISTAKES: [
     "run this command with the server's EVENTPOST_ALERT_WEBHOOK_URL or EVENTPOST_ALERT_SMTP_URL.",
   ],
   [
+    'a mail server that is gone, once',
+    {
+      mailServers: [
+        { name: '127.0.0.1:2526', appId: 'app_1', check: { is: 'failed', reason: 'erefused', reply: '500' } },
+      ],
+    },
+    'Mail server',
+    'bad',
+    "127.0.0.1:2526 can't be used. Nothing responds at the mail server's address and port. It replied 500.",
+    'Check that it is running and that both are correct.',
+  ],
+  [
+    'a mail server that does not answer',
+    { mailServers: [{ name: '127.0.0.1:2526', appId: null, check: { is: 'failed', reason: 'etimedout' } }] },
+    'Mail server',
+    'bad',
+    "127.0.0.1:2526 can't be used. The mail server did not respond in time.",
+    'Check that it is running, and check its address and port.',
+  ],
+  [
     "a private address that apps can't use",
     {
-      mailServers: [{ name: '10.0.0.5:25', isShared: false, check: { is: 'failed', reason: 'eprivate' } }],
+      mailServers: [{ name: '10.0.0.5:25', appId: 'app_1', check: { is: 'failed', reason: 'eprivate' } }],
     },
     'Mail server',
     'bad',
@@ -325,7 +364,15 @@ const MISTAKES: [
     {
       alerts: {
         ...well.alerts,
-        open: [{ kind: 'refused', title: 'Many requests are refused', fix: 'Open Requests.', since: NOW }],
+        open: [
+          {
+            kind: 'refused',
+            title: 'Many requests are refused',
+            fix: 'Open Requests.',
+            path: '/apps/app_1/requests',
+            since: NOW,
+          },
+        ],
       },
     },
     'Alerts',
@@ -378,7 +425,7 @@ describe('finds', () => {
   })
 
   test('a full disk once, although there is an alert about it', () => {
-    const open = [{ kind: 'disk', title: 'The disk is nearly full', fix: 'Delete files.', since: NOW }]
+    const open = [{ kind: 'disk', title: 'The disk is nearly full', fix: 'Delete files.', path: '/system', since: NOW }]
     const found = diagnose({ ...well, disk: { freeBytes: 1, dataBytes: 1 }, alerts: { ...well.alerts, open } })
     expect(found.filter(({ state }) => state === 'bad').map(({ check }) => check)).toEqual(['Disk'])
   })

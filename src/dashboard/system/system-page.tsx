@@ -3,7 +3,7 @@ import { formatBytes } from '../../core/bytes.ts'
 import { describeDifference, isClockNoticed } from '../../core/clock-difference.ts'
 import { formatCounted } from '../../core/count.ts'
 import { formatDuration, formatShortDuration } from '../../core/format-time.ts'
-import { type Finding, summarize } from '../../monitoring/doctor.ts'
+import { type Finding, type FindingPage, summarize } from '../../monitoring/doctor.ts'
 import { describeProblem, type SystemState, type TestedRoute } from '../../monitoring/monitor.ts'
 import type { Alert } from '../../store/alerts.ts'
 import type { Backup } from '../../store/backups.ts'
@@ -37,7 +37,7 @@ export const SystemPage = (props: SystemProps) => {
       action={<ButtonLink href={pathOf(viewer.app.publicId, 'system')}>Refresh</ButtonLink>}
     >
       <RestoredNotice viewer={viewer} restore={state.restore} />
-      <Findings findings={state.findings} />
+      <Findings viewer={viewer} findings={state.findings} />
       <div class="columns">
         <Installation {...props} />
         <Work {...props} />
@@ -49,7 +49,33 @@ export const SystemPage = (props: SystemProps) => {
   )
 }
 
-const Findings = ({ findings }: { findings: Finding[] }) => {
+/** Null: the viewer can't open it. */
+function hrefOf({ app, accounts }: Viewer, { path }: FindingPage): string | null {
+  if (!path.startsWith('/')) return `/apps/${app.publicId}/${path}`
+  const appId = /^\/apps\/([^/]+)/.exec(path)?.[1]
+  return appId === undefined || accounts.some(({ apps }) => apps.some((one) => one.publicId === appId)) ? path : null
+}
+
+const Fix = ({ viewer, finding: { fix, page } }: { viewer: Viewer; finding: Finding }) => {
+  const href = page ? hrefOf(viewer, page) : null
+  const lines = fix === null || (href !== null && page?.saysFix) ? [] : fix.split('\n')
+  return (
+    <>
+      {lines.map((line) => (
+        <span key={line} class="hint fix">
+          <SentText>{line}</SentText>
+        </span>
+      ))}
+      {href !== null && (
+        <a class="fix" href={href}>
+          {page?.label}
+        </a>
+      )}
+    </>
+  )
+}
+
+const Findings = ({ viewer, findings }: { viewer: Viewer; findings: Finding[] }) => {
   const open = findings.filter(({ state }) => state === 'bad' || state === 'caution')
   if (open.length === 0) return null
   return (
@@ -58,21 +84,20 @@ const Findings = ({ findings }: { findings: Finding[] }) => {
       <ul class="attention">
         {open
           .toSorted((a, b) => Number(b.state === 'bad') - Number(a.state === 'bad'))
-          .map(({ check, state, text, fix }) => (
-            <li key={text} class={state === 'bad' ? 'bad' : undefined}>
-              <Icon name="warning" />
-              <span>
-                <span class="unseen">{state === 'bad' ? 'Problem: ' : 'Recommendation: '}</span>
-                <SentText>{text}</SentText>
-                {fix !== null && (
-                  <span class="hint fix">
-                    <SentText>{fix}</SentText>
-                  </span>
-                )}
-              </span>
-              <span class="hint">{check}</span>
-            </li>
-          ))}
+          .map((finding) => {
+            const { check, state, text } = finding
+            return (
+              <li key={text} class={state === 'bad' ? 'bad' : undefined}>
+                <Icon name="warning" />
+                <span>
+                  <span class="unseen">{state === 'bad' ? 'Problem: ' : 'Recommendation: '}</span>
+                  <SentText>{text}</SentText>
+                  <Fix viewer={viewer} finding={finding} />
+                </span>
+                <span class="hint">{check}</span>
+              </li>
+            )
+          })}
       </ul>
     </section>
   )
@@ -153,7 +178,9 @@ const Work = ({ viewer: { now }, state: { server, queue, sizes } }: SystemProps)
         </span>
       </Fact>
       <Fact name="Writes waiting">{formatCounted(sizes.waitingWrites)}</Fact>
-      <Fact name="Mail server">{server.mailServer === null ? 'None shared by all apps' : server.mailServer.name}</Fact>
+      <Fact name="Mail server">
+        {server.mailServer === null ? 'Not set for the installation. Apps can have their own.' : server.mailServer.name}
+      </Fact>
     </Values>
   </section>
 )

@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { saveLastCheck } from '../../../src/accounts/dns-checks.ts'
+import { readCheckedSenders } from '../../../src/monitoring/attention.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
 import { isOnPostgres } from '../../postgres/test-databases.ts'
 import { type AccountPages, appOf, openAccount } from '../browser.ts'
 import { recordEvent } from '../events/recording.ts'
-import { HOSTILE, NOW, textOf } from '../pages.ts'
+import { attributesOf, HOSTILE, NOW, textOf } from '../pages.ts'
 
 let pages: AccountPages
 afterEach(() => pages.close())
@@ -125,6 +127,52 @@ describe('System', () => {
       'OpenNothing can be saved2 hours ago2 hours',
       'ResolvedThe backup is late1 minute ago1 minute',
     ])
+  })
+
+  test('links each problem to the page that solves it, and names the fix where the viewer is no member', async () => {
+    pages = await openAccount()
+    pages.clock.ms += 1
+    const other = await pages.addAccount('zoe@example.com', 'Zoe')
+    for (const [accountId, domain, openAt] of [
+      [pages.begun.accountId, 'first.example', NOW],
+      [other.accountId, 'zoe.example', NOW],
+    ] as const) {
+      const app = await appOf(pages, accountId)
+      const by = { accountId, appId: app.id, actor: 'test', at: openAt }
+      const settings = { smtpUrl: 'smtp://mail.example.com:587', fromEmail: `hello@${domain}` }
+      await pages.store.setMailSettings({ ...by, settings })
+      const missing = (about: 'SPF' | 'DMARC') => ({
+        about,
+        state: 'bad' as const,
+        sentence: `${domain} has no ${about} record.`,
+        record: null,
+      })
+      const [sender] = await readCheckedSenders(pages, app, await pages.store.mailSettings(app.id))
+      if (!sender) throw new Error('no sender')
+      await saveLastCheck(pages.store, {
+        appId: app.id,
+        sender,
+        checks: [missing('SPF'), missing('DMARC')],
+        checkedAt: openAt,
+      })
+    }
+    const alert = { kind: 'refused', subject: 'a', title: 'Many requests are refused', detail: '', notices: [] }
+    const ofAlert = { accountId: pages.begun.accountId, path: pages.at('requests'), fix: 'Open Requests.' }
+    await pages.store.saveAlerts({ alerts: [{ ...alert, ...ofAlert, id: 'alt_1', openedAt: NOW, resolvedAt: null }] })
+    const browser = await pages.signedIn()
+    const { html } = await browser.get(pages.at('system'))
+    const links = await attributesOf(html, '.attention a', 'href')
+    for (const href of ['sender/domain#checks', 'requests']) expect(links).toContain(pages.at(href))
+    expect(links.filter((href) => href?.includes(other.appId))).toEqual([])
+    for (const href of links.filter((one) => one?.startsWith('/apps/')))
+      expect([href, (await browser.get((href ?? '').replace(/#.*/, ''))).status]).toEqual([href, 200])
+    const items = (await textOf(html, '.attention > li')).map((text) => text.replaceAll(/\s+/g, ' ').trim())
+    const [ours, theirs] = ['first.example', 'zoe.example'].map((domain) => items.find((item) => item.includes(domain)))
+    expect(ours).toEndWith('are missing or wrong, so emails may go to spam.Show the records to addDNS records')
+    expect(theirs).toContain(`(/apps/${other.appId}/sender/domain):`)
+    expect(await textOf(html, '.attention .fix')).toContain('zoe.example has no DMARC record.')
+    expect(items.find((item) => item.includes('Many requests'))).not.toContain('Open Requests')
+    expect(await bodyOf(html)).toContain('Mail serverNot set for the installation. Apps can have their own.')
   })
 
   test('says that nobody gets alert emails, if they have no sender address', async () => {
