@@ -92,6 +92,8 @@ export function createOutageWatch({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
     forgetSince(at: number): void {
       for (const [to, { since }] of failures) if (since >= at) failures.delete(to)
     },
+    /** Since an email was accepted; null: none was since the start. */
+    acceptedMsAgo: (): number | null => (Number.isFinite(succeededAt) ? monotonicMs() - succeededAt : null),
     /** An email showed whether the server takes emails, since the start. */
     isSeen: (): boolean => isSeen,
     find(): MailOutage | null {

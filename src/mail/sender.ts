@@ -139,6 +139,10 @@ export function createSender(given: SenderDependencies): Sender {
       const { outage, window } = routes.findLogin(settings)
       return { isSeen: outage.isSeen(), outage: window.isUsedUp() ? null : outage.find() }
     },
+    findAccepted(settings) {
+      const ago = routes.findLogin(settings).outage.acceptedMsAgo()
+      return ago === null ? null : clock.now() - ago
+    },
     findLimits: lanes.findLimits,
     findSuppressionList(settings) {
       const found = routes.findServer(settings)

@@ -150,6 +150,8 @@ export type Mailer = HandOvers &
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null
     /** Whether no email gets through its mail server. `isSeen`: an email showed it since the start. */
     findOutage(settings: MailSettings): { isSeen: boolean; outage: MailOutage | null }
+    /** When its mail server last took an email from this instance (ms UTC); null: not since the start. */
+    findAccepted(settings: MailSettings): number | null
     /** null: it never refused more. Apps with the same login share it. */
     findLimits(settings: MailSettings): LearnedLimits | null
     /** The list of the app's email provider; `why`: it can't be read. null: the provider is not known. */

@@ -19,6 +19,8 @@ export type SenderFacts = {
   mail: MailState
   mailRoute: MailRoute
   limits: LearnedLimits | null
+  /** when the mail server last took an email (ms UTC) */
+  acceptedAt: number | null
   settings: MailSettings
   /** marks of the settings that each form is filled from */
   marks: Record<SenderForm, string>

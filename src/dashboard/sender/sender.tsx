@@ -73,6 +73,7 @@ export async function readSenderFacts(deps: PageDependencies, viewer: Viewer): P
     mail: await readMailState(deps, viewer.app),
     mailRoute: deps.mailer.findMailRoute({ settings, app: viewer.app }),
     limits: deps.mailer.findLimits(settings),
+    acceptedAt: deps.mailer.findAccepted(settings),
     marks: {
       from: markOf('from'),
       layout: markOf('layout'),

@@ -28,6 +28,7 @@ import { Folding } from '../ui/folding.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Command, SentText, Ticked } from '../ui/text.tsx'
+import { Time } from '../ui/time.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import type { LastReport } from '../../store/delivery-reports.ts'
 import { findHooked, WebhooksSection, type WebhooksShown } from './webhooks-section.tsx'
@@ -106,7 +107,8 @@ const Captured = ({ facts: { viewer, mailRoute }, captured }: ServerProps) => {
   )
 }
 
-const State = ({ viewer, mailRoute: { server, isOwn, isUnreadable } }: SenderFacts) => {
+const State = ({ viewer, mail, mailRoute, acceptedAt }: SenderFacts) => {
+  const { server, isOwn, isUnreadable } = mailRoute
   if (isUnreadable) return `${UNREADABLE_SERVER} Set it up again.`
   if (server === null) {
     return (
@@ -116,7 +118,19 @@ const State = ({ viewer, mailRoute: { server, isOwn, isUnreadable } }: SenderFac
       </>
     )
   }
-  return isOwn ? `Emails go through ${server}.` : `Emails go through ${server}, the mail server of this installation.`
+  const verb = mail.problem?.isWaiting ? 'wait for' : 'go through'
+  if (!isOwn) return `Emails ${verb} ${server}, the mail server of this installation.`
+  return (
+    <>
+      Emails {verb} {server}.
+      {acceptedAt !== null && (
+        <>
+          {' '}
+          It accepted an email <Time at={acceptedAt} now={viewer.now} />.
+        </>
+      )}
+    </>
+  )
 }
 
 const savedService = ({ settings: { smtpUrl } }: SenderFacts): MailService | null =>

@@ -119,6 +119,17 @@ describe('a mail server of the app that is gone', () => {
     await expectNotices(`${GONE()} ${UNREACHED} ${wait} Check the connection.`)
   })
 
+  test('is in the first line of Mail server, with when it took an email', async () => {
+    const lines = async () => (await textOf(await show('sender/server'), '.lead')).map(trim)
+    await look(2)
+    const accepted = `127.0.0.1:${server.port}. It accepted an email 1 minute ago.`
+    expect(await lines()).toContain(`Emails wait for ${accepted}`)
+    const back = await startMailServer({}, {}, server.port)
+    await look(1)
+    expect(await lines()).toContain(`Emails go through ${accepted}`)
+    await back.stop()
+  })
+
   test('is no problem of an account that uses another', async () => {
     const other = await pages.addAccount('zoe@example.com', 'Zoe')
     const of = await appOf(pages, other.accountId)
