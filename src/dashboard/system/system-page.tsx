@@ -179,7 +179,7 @@ const Work = ({ viewer: { now }, state: { server, queue, sizes } }: SystemProps)
       </Fact>
       <Fact name="Writes waiting">{formatCounted(sizes.waitingWrites)}</Fact>
       <Fact name="Mail server">
-        {server.mailServer === null ? 'Not set for the installation. Apps can have their own.' : server.mailServer.name}
+        {server.mailServer === null ? 'Not set. Apps can have their own.' : server.mailServer.name}
       </Fact>
     </Values>
   </section>

@@ -172,7 +172,7 @@ describe('System', () => {
     expect(theirs).toContain(`(/apps/${other.appId}/sender/domain):`)
     expect(await textOf(html, '.attention .fix')).toContain('zoe.example has no DMARC record.')
     expect(items.find((item) => item.includes('Many requests'))).not.toContain('Open Requests')
-    expect(await bodyOf(html)).toContain('Mail serverNot set for the installation. Apps can have their own.')
+    expect(await bodyOf(html)).toContain('Mail serverNot set. Apps can have their own.')
   })
 
   test('says that nobody gets alert emails, if they have no sender address', async () => {
