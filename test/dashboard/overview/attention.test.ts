@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import type { SenderCheck } from '../../../src/accounts/sender-checks.ts'
 import { type LinkFacts, listAttention } from '../../../src/dashboard/overview/attention.ts'
-import type { AttentionFacts } from '../../../src/monitoring/attention.ts'
+import { type AttentionFacts, writeItem } from '../../../src/monitoring/attention.ts'
 import type { MessageContent } from '../../../src/messages/messages.ts'
 
 const content = FIRST_MESSAGES[0]?.content ?? ({} as MessageContent)
@@ -413,4 +413,21 @@ test('what loses emails comes first', () => {
     'Review',
     'Show requests',
   ])
+})
+
+test('as a text, each names when it began or how long it lasts, and what follows', () => {
+  const problem = { what: "The mail server m can't be reached", since: 0, cause: 'Nothing responds.', isWaiting: true }
+  const pause = { server: 'm', isOwn: false, reason: 'smtp_421', until: 3_600_000 }
+  const write = (changed: Partial<AttentionFacts['mail']>) =>
+    listAttention({ ...well, mail: { ...mail, ...changed } }).map((item) => writeItem(item, 'Europe/Berlin'))
+  expect(write({ problem })).toEqual([
+    "The mail server m can't be reached (since 1 January 1970, 01:00 Europe/Berlin). Emails wait for up to 24 hours.",
+  ])
+  expect(write({ problem: { ...problem, since: null } })).toEqual([
+    "The mail server m can't be reached. Emails wait for up to 24 hours.",
+  ])
+  expect(write({ pause })).toEqual([
+    'The mail server asked Eventpost to pause. Emails wait until 1 January 1970, 02:00 Europe/Berlin.',
+  ])
+  expect(write({ lostUrl: 'http://localhost' })).toHaveLength(1)
 })
