@@ -148,6 +148,6 @@ function findProblem({ server, isOwn, alert, pause, stuck }: Known): ServerProbl
 const SHARED_SERVER = "This installation's mail server"
 
 async function readStuck({ store }: Dependencies, { id }: AppRow): Promise<MailState['stuck']> {
-  const [silent, refused] = await Promise.all([store.countDeferred(id, NO_ANSWER), store.countDeferred(id, NO_ACCESS)])
-  return silent + refused === 0 ? null : { count: silent + refused, isSilent: silent > 0 }
+  const count = await store.countDeferred(id, [...NO_ANSWER, ...NO_ACCESS])
+  return count === 0 ? null : { count, isSilent: (await store.countDeferred(id, NO_ANSWER)) > 0 }
 }
