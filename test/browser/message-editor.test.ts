@@ -172,7 +172,7 @@ describe('the editor', () => {
     async () => {
       await openMessage(0)
       await page.waitForSelector(
-        '#reach:has-text("Simulated for the last 30 days: the only person who triggered it would get it.")',
+        '#reach:has-text("Simulated as if live for the last 30 days: the only person who triggered it would get it.")',
       )
       await page.click('#wait > summary')
       await page.fill(named('wait.minutes'), '2')
@@ -185,7 +185,9 @@ describe('the editor', () => {
       await page.waitForSelector(
         '.checks .wrong:has-text("`event.total` is missing"), .checks .wrong:has-text("event.total is missing")',
       )
-      await page.waitForSelector(`#reach:has-text("Simulated with unsaved changes"):has-text("wouldn't get it.")`)
+      await page.waitForSelector(
+        `#reach:has-text("Simulated as if live with unsaved changes"):has-text("wouldn't get it.")`,
+      )
       // of separate boxes, only the blanks between them would be underlined
       const word = page.locator('.checks .wrong a code > span').first()
       expect(await word.evaluate((span) => getComputedStyle(span).display)).toBe('inline')

@@ -85,13 +85,13 @@ export function describeUncounted(fields: Fields, errors: FieldError[]): string 
 
 type Reached = Omit<NonNullable<EditorProps['simulation']>, 'found' | 'undated'> & { found: Found }
 
-/** "Simulated for the last 30 days: 58 of 153 people would get it." */
+/** "Simulated as if live for the last 30 days: 58 of 153 people would get it." */
 export function describeReach({ found, content, days, isUnsaved }: Reached): string {
   if (found === null) return `Recipients can't be counted: ${describeUnsimulated(content.trigger)}.`
   if (isRefusal(found)) return found.message ?? REFUSALS[found.refusal].message
   const { triggered, emailed, waiting, heldBack } = found.people
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
-  const simulated = `Simulated ${isUnsaved ? 'with unsaved changes ' : ''}for the last ${days} days:`
+  const simulated = `Simulated as if live ${isUnsaved ? 'with unsaved changes ' : ''}for the last ${days} days:`
   if (triggered === 1) return `${simulated} the only person who triggered it ${describeOnly(found.people)}.`
   const held = heldBack === 0 ? '' : ` ${formatCount(heldBack)} would be held back for comparison.`
   const more = emailed === 0 ? '' : ' more'

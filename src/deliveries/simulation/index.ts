@@ -129,7 +129,7 @@ export const describeSimulation = ({
   ...(hasMore ? [NEWEST_ONLY] : []),
   ...(estimated === 0 ? [] : [describeEstimated(estimated)]),
   ...(untried === 0 ? [] : [describeUntried(untried)]),
-  "Past events are simulated with today's subscriptions, names, tags and fields, as if they had arrived on time.",
+  "Past events are simulated in the order they arrived, as if the message had been live all along, with today's subscriptions, names, tags and fields.",
   'Daily and weekly limits per person are ignored, because they depend on other messages.',
 ]
 

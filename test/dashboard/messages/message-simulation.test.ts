@@ -73,14 +73,14 @@ test('names each rule, and says who is held back', async () => {
     'Away at send time: ',
   ])
   expect((await textOf(html, '#reach')).join('')).toBe(
-    'Simulated for the last 7 days: the only person who triggered it would get it.',
+    'Simulated as if live for the last 7 days: the only person who triggered it would get it.',
   )
   for (const email of ['b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'].map((name) => `${name}@example.com`))
     await pages.event({ email, properties: RESULT })
   pages.clock.ms += 3_600_000
   const compared = await pages.press(pages.path, 'simulate 7', { holdback: '50' })
   expect((await textOf(compared.html, '#reach')).join('')).toMatch(
-    /^Simulated with unsaved changes for the last 7 days: \d of 10 people would get it\. \d would be held back for comparison\.$/,
+    /^Simulated as if live with unsaved changes for the last 7 days: \d of 10 people would get it\. \d would be held back for comparison\.$/,
   )
 })
 
@@ -91,11 +91,13 @@ test('says which numbers are simulated, and where those of a live message are', 
   for (const name of ['a', 'b']) await pages.event({ email: `${name}@example.com`, properties: RESULT })
   pages.clock.ms += 3_600_000
   const { html } = await pages.press(pages.path, 'simulate 7', { name: 'Another name' })
-  expect((await textOf(html, '#reach')).join('')).toBe('Simulated for the last 7 days: 2 of 2 people would get it.')
+  expect((await textOf(html, '#reach')).join('')).toBe(
+    'Simulated as if live for the last 7 days: 2 of 2 people would get it.',
+  )
   expect((await links(html))[0]).toBe(`${pages.path}/results`)
   const changed = await pages.press(pages.path, 'simulate 7', { 'wait.minutes': '20' })
   expect((await textOf(changed.html, '#reach')).join('')).toBe(
-    'Simulated with unsaved changes for the last 7 days: 2 of 2 people would get it.',
+    'Simulated as if live with unsaved changes for the last 7 days: 2 of 2 people would get it.',
   )
 })
 
@@ -107,21 +109,21 @@ describe('counts in words', () => {
     const counted = { ...found, people: { ...none, ...people } }
     return describeReach({ found: counted, content, days: 30, isUnsaved: false })
   }
-  const one = 'Simulated for the last 30 days: the only person who triggered it'
+  const one = 'Simulated as if live for the last 30 days: the only person who triggered it'
   test.each([
     [{}, 'Nobody triggered it in the last 30 days.'],
     [{ triggered: 1, emailed: 1 }, `${one} would get it.`],
     [{ triggered: 1, waiting: 1 }, `${one} would still be waiting.`],
     [{ triggered: 1, heldBack: 1 }, `${one} would be held back for comparison.`],
     [{ triggered: 1 }, `${one} wouldn't get it.`],
-    [{ triggered: 3 }, 'Simulated for the last 30 days: none of the 3 people would get it.'],
+    [{ triggered: 3 }, 'Simulated as if live for the last 30 days: none of the 3 people would get it.'],
     [
       { triggered: 3, waiting: 2 },
-      'Simulated for the last 30 days: none of the 3 people would get it yet. 2 would still be waiting.',
+      'Simulated as if live for the last 30 days: none of the 3 people would get it yet. 2 would still be waiting.',
     ],
     [
       { triggered: 3, emailed: 1, waiting: 1 },
-      'Simulated for the last 30 days: 1 of 3 people would get it. 1 more would still be waiting.',
+      'Simulated as if live for the last 30 days: 1 of 3 people would get it. 1 more would still be waiting.',
     ],
   ])('%j', (people, text) => expect(say(people)).toBe(text))
 })

@@ -362,7 +362,7 @@ describe('going live', () => {
         return JSON.parse((await pages.browser.post(`${pages.path}/preview`, fields)).html).fragments.reach
       }
       expect(await count({})).toBe("Recipients can't be counted: fix the problem in the email first.")
-      expect(await count({ 'mail.subject': 'Mended' })).toStartWith('Simulated with unsaved changes')
+      expect(await count({ 'mail.subject': 'Mended' })).toStartWith('Simulated as if live with unsaved changes')
       const { html: refused } = await pages.press(pages.path, 'simulate 30')
       expect(await textOf(refused, '.problems li')).toEqual([BROKEN])
       expect(await textOf(refused, '.outcome')).toEqual([])

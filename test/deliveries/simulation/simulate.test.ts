@@ -54,7 +54,7 @@ test('lists the latest hundred of each outcome, counts all, and reports progress
 test('always names what is never considered, and what was skipped this time', () => {
   const nothing = { hasMore: false, estimated: 0, untried: 0 }
   const always = [
-    expect.stringContaining("Past events are simulated with today's subscriptions"),
+    expect.stringContaining('Past events are simulated in the order they arrived'),
     expect.stringContaining('Daily and weekly limits per person are ignored'),
   ]
   expect(describeSimulation(nothing)).toEqual(always)

@@ -70,7 +70,7 @@ describe('simulate_message', () => {
       counts: { send: PEOPLE },
       estimated: 0,
       notes: [
-        expect.stringContaining("Past events are simulated with today's subscriptions"),
+        expect.stringContaining('Past events are simulated in the order they arrived'),
         expect.stringContaining('Daily and weekly limits per person are ignored'),
       ],
     })
