@@ -51,7 +51,7 @@ describe('the feed', () => {
       await send('first', { [HOSTILE]: SLY })
       await comes(page, 'first')
       expect([await namesOf(page), await page.isVisible('.feed-section .empty')]).toEqual([['first'], false])
-      await page.waitForSelector('.lead >> text=One event in the last 48 hours.')
+      await page.waitForSelector('.lead >> text=One event arrived in the last 48 hours.')
       expect(await page.textContent('.feed .preview')).toStartWith(`${HOSTILE}: invoiceU+202Egnp.exe`)
       expect(await page.locator('.feed script, .feed img').count()).toBe(0)
       await close()
@@ -106,7 +106,7 @@ describe('the feed', () => {
     async () => {
       const { page, send, close } = await openFeed('', ['old'])
       await send('new')
-      await page.waitForSelector('.lead >> text=2 events in the last 48 hours.')
+      await page.waitForSelector('.lead >> text=2 events arrived in the last 48 hours.')
       expect(await page.locator('.names .number').allTextContents()).toEqual(['2', '1', '1'])
       expect(await page.textContent('[data-chart-value]')).toBe('Peak: 2')
       expect(await page.locator('.chart tbody tr').last().locator('data').getAttribute('value')).toBe('2')

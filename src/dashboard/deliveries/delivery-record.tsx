@@ -11,7 +11,7 @@ import {
   type MessageRow,
   type ShownDelivery,
 } from '../../deliveries/delivery-lists.ts'
-import { LATE_MS } from '../events/event-labels.ts'
+import { isLate } from '../events/event-labels.ts'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { nameNext, nameOfRule } from './delivery-labels.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -142,7 +142,7 @@ function momentsOf({ shown, cancelled, sentOnBy, overriddenBy }: Happened): Mome
     state === 'complained'
   const times: [string, number | null, string][] = [
     ['triggered', triggeredAt, describeTrigger(message.content.trigger)],
-    ['created', createdAt - triggeredAt >= LATE_MS ? createdAt : null, 'Eventpost received it'],
+    ['created', isLate(triggeredAt, createdAt) ? createdAt : null, 'Eventpost received it'],
     ['checked', whenAsked(shown), 'Rules checked'],
     ['kept', isCaptured ? handedAt : keptAt, 'Captured in the outbox'],
     [

@@ -55,7 +55,7 @@ export function CountsChart({ viewer, view, counts }: CountsProps) {
   const what = view.name === null ? nameAll(counts) : describeEventName(view.name)
   return (
     <AreaChart
-      label={`${what} by ${UNITS[view.range]} (${formatZone(zone)})`}
+      label={`${what} by ${UNITS[view.range]} of arrival (${formatZone(zone)})`}
       points={counts.points.map((point) => toPoint(view.range, zone, point))}
     />
   )

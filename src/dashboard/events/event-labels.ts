@@ -3,8 +3,10 @@ import type { EventRow } from '../../events/events.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { cutText } from '../../core/visible-text.ts'
 
-/** From this delay between `occurredAt` and arrival on, both times are shown. */
-export const LATE_MS = 5 * MINUTE_MS
+const LATE_MS = 5 * MINUTE_MS
+
+/** Whether both times are shown, when it happened and when it arrived (ms UTC). */
+export const isLate = (occurredAt: number, arrivedAt: number): boolean => arrivedAt - occurredAt >= LATE_MS
 
 /** Labels of built-in events. */
 const OWN_NAMES = new Map<string, string>(Object.entries({ $page: 'Page view', $test: 'Test event' }))

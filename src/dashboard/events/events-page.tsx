@@ -51,12 +51,18 @@ export function State({ view: { range, name }, counts }: CountsProps) {
   const { total, points } = counts
   const when = RANGE_WORDS[range].last
   if (name === null)
-    return <>{total === 0 ? `No events in ${when}.` : `${describeTotal(total, countViews(counts))} in ${when}.`}</>
+    return (
+      <>
+        {total === 0
+          ? `No events arrived in ${when}.`
+          : `${describeTotal(total, countViews(counts))} arrived in ${when}.`}
+      </>
+    )
   const count = points.reduce((sum, point) => sum + point.count, 0)
   const times = count === 0 ? 'no events' : count === 1 ? 'one event' : `${formatCount(count)} events`
   return (
     <>
-      <SentText>{describeEventName(name)}</SentText>: {times} in {when}.
+      <SentText>{describeEventName(name)}</SentText>: {times} arrived in {when}.
     </>
   )
 }

@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 import type { EventRow } from '../../events/events.ts'
 import { publicId } from '../../core/ids.ts'
-import { describeEventName, previewOf } from './event-labels.ts'
+import { describeEventName, isLate, previewOf } from './event-labels.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { SentText } from '../ui/text.tsx'
-import { Moment } from '../ui/time.tsx'
+import { Moment, ShortTime } from '../ui/time.tsx'
 
 /** Rows per page and per stream message. */
 export const FEED_ROWS = 32
@@ -17,7 +17,9 @@ const NAME_MOST = 120
 export const eventPath = (appId: string, id: number): string => `${pathOf(appId, 'events')}/${publicId('evt', id)}`
 export const personPath = (appId: string, id: number): string => `${pathOf(appId, 'people')}/${publicId('con', id)}`
 
-export const FeedRow = ({ appId, row }: { appId: string; row: EventRow }) => (
+type FeedRowProps = { appId: string; row: EventRow }
+
+export const FeedRow = ({ appId, row }: FeedRowProps) => (
   <li data-id={publicId('evt', row.id)}>
     <Moment at={row.receivedAt} />
     <a class="what" href={eventPath(appId, row.id)}>
@@ -28,7 +30,22 @@ export const FeedRow = ({ appId, row }: { appId: string; row: EventRow }) => (
       <SentText>{row.email}</SentText>
     </a>
     <span class="preview">
-      <SentText most={PREVIEW_MOST}>{previewOf(row)}</SentText>
+      <Preview row={row} />
     </span>
   </li>
 )
+
+/** Rows are in order of arrival. */
+function Preview({ row }: Pick<FeedRowProps, 'row'>) {
+  const text = previewOf(row)
+  const preview = <SentText most={PREVIEW_MOST}>{text}</SentText>
+  if (!isLate(row.occurredAt, row.receivedAt)) return preview
+  return (
+    <>
+      <span class="hint">
+        happened <ShortTime at={row.occurredAt} now={row.receivedAt} />
+      </span>
+      {text !== '' && <> {preview}</>}
+    </>
+  )
+}

@@ -8,7 +8,7 @@ import { type Cause, describeCause, FAILURES } from '../../people/suppressions.t
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
 import { ShortReason } from '../deliveries/delivery-row.tsx'
-import { describeEventName, KINDS, LATE_MS, previewOf } from '../events/event-labels.ts'
+import { describeEventName, isLate, KINDS, previewOf } from '../events/event-labels.ts'
 import { eventPath } from '../events/feed.tsx'
 import { DeletedNote } from '../layout/deleted-note.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -47,6 +47,7 @@ export const PersonTimeline = (props: TimelineProps) => {
   return (
     <section id="timeline">
       <h2>Timeline</h2>
+      {items.some(hasLate) && <p class="hint">In order of arrival.</p>}
       {items.length === 0 && isFirst && (
         <EmptyState title="Nothing yet">This person's events, page views, emails and changes appear here.</EmptyState>
       )}
@@ -60,6 +61,12 @@ export const PersonTimeline = (props: TimelineProps) => {
       <Pager newest={isFirst ? undefined : path} older={older === null ? undefined : `${path}?before=${older}`} />
     </section>
   )
+}
+
+/** It may have happened before others that are listed below it. */
+function hasLate(item: TimelineItem): boolean {
+  if (item.kind === 'event') return isLate(item.row.occurredAt, item.row.receivedAt)
+  return item.kind === 'presence' && isLate(item.reports[0].at, item.at)
 }
 
 type Day = { day: string; items: TimelineItem[] }
@@ -95,7 +102,7 @@ type Content = Omit<Moment, 'id' | 'at'>
 function ofEvent(appId: string, { row, outcomes }: TimelineItem & { kind: 'event' }): Content {
   const isView = row.type === 'page'
   const preview = isView ? '' : previewOf(row)
-  const isLate = row.receivedAt - row.occurredAt >= LATE_MS
+  const cameLate = isLate(row.occurredAt, row.receivedAt)
   const unstarted = outcomes.filter(({ delivery }) => delivery === null)
   return {
     kind: KINDS[row.type],
@@ -104,9 +111,9 @@ function ofEvent(appId: string, { row, outcomes }: TimelineItem & { kind: 'event
         <SentText most={160}>{isView ? (row.path ?? '/') : describeEventName(row.name)}</SentText>
       </a>
     ),
-    detail: (isLate || preview !== '') && (
+    detail: (cameLate || preview !== '') && (
       <>
-        {isLate && (
+        {cameLate && (
           <>
             Happened on <ExactTime at={row.occurredAt} />.{preview !== '' && ' '}
           </>
@@ -190,13 +197,13 @@ function ofPresence({ at, reports }: { at: number; reports: Presences }): Conten
   const first = earlier.at(-1)
   const leaves = reports.filter(({ type }) => type === 'leave').length
   const returns = reports.length - leaves
-  const isLate = at - last.at >= LATE_MS
+  const cameLate = isLate(last.at, at)
   return {
     kind: 'Page',
     what: <SentText most={160}>{describeReport(last)}</SentText>,
-    detail: (isLate || first) && (
+    detail: (cameLate || first) && (
       <>
-        {isLate && (
+        {cameLate && (
           <>
             Happened on <ExactTime at={last.at} />.{first && ' '}
           </>

@@ -74,6 +74,18 @@ export function Moment({ at }: { at: number }) {
   )
 }
 
+/** "14:05" on the day of `now`, else "3 May", or "3 May 2025" of another year (ms UTC). */
+export function ShortTime({ at, now }: { at: number; now: number }) {
+  const timeZone = useContext(Zone)
+  const [{ year }, isToday] = [timeParts(at, timeZone), formatDate(at, timeZone) === formatDate(now, timeZone)]
+  const day = `${formatDay(at, timeZone)}${year === timeParts(now, timeZone).year ? '' : ` ${year}`}`
+  return (
+    <time datetime={new Date(at).toISOString()} title={formatTimeInZone(at, timeZone)}>
+      {isToday ? formatClock(at, { seconds: false }, timeZone) : day}
+    </time>
+  )
+}
+
 /** "14:05" or "Due 14:05", under a heading with the day (ms UTC). */
 export function ClockTime({ at, isDue = false }: { at: number; isDue?: boolean }) {
   const timeZone = useContext(Zone)

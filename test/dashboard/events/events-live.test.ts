@@ -53,7 +53,7 @@ describe('the stream', () => {
     const { next, counts, leave } = await follow('range=days&after=evt_00000000000')
     await pages.record({ name: HOSTILE })
     const first = await counts()
-    expect(first.state).toBe('One event in the last 30 days.')
+    expect(first.state).toBe('One event arrived in the last 30 days.')
     expect((await textOf(first.chart, '[data-chart-value]'))[0]).toBe('Peak: 1')
     expect(await textOf(first.names, '.number')).toEqual(['1', '1'])
     expect(first.names).not.toContain('<script>')
@@ -61,7 +61,7 @@ describe('the stream', () => {
     await next()
     pages.clock.ms += 10_000
     await pages.record({})
-    expect((await counts()).state).toBe('3 events in the last 30 days.')
+    expect((await counts()).state).toBe('3 events arrived in the last 30 days.')
     await leave()
   })
 

@@ -15,7 +15,7 @@ const SLY = 'exe.\u202Egnp\u200B'
 describe('the events', () => {
   test('the empty state explains events and the next step', async () => {
     const html = await pages.see()
-    expect(await leadOf(html)).toBe('No events in the last 48 hours.')
+    expect(await leadOf(html)).toBe('No events arrived in the last 48 hours.')
     expect(await textOf(html, '.empty h2')).toEqual(['No events yet'])
     expect(await attributesOf(html, '.empty a', 'href')).toEqual([pages.at('activation')])
     expect(await attributesOf(html, '.feed', 'data-cursor')).toEqual(['evt_00000000000'])
@@ -42,12 +42,32 @@ describe('the events', () => {
     })
     await pages.record({ email: 'eve@example.com', name: '$page', path: '/results/81' })
     const html = await pages.see()
-    expect(await leadOf(html)).toBe('One event and one page view in the last 48 hours.')
+    expect(await leadOf(html)).toBe('One event and one page view arrived in the last 48 hours.')
     expect((await textOf(html, '.names a'))[0]).toBe('Events and page views2')
     expect(await namesOf(html)).toEqual(['Page view', 'results_ready'])
     expect(await textOf(html, '.feed .who')).toEqual(['eve@example.com', 'bob@example.com'])
     expect(await textOf(html, '.feed .preview')).toEqual(['/results/81', 'Spring · count: 2 · by: {"team":"x"}'])
     expect(await textOf(html, '.feed time')).toEqual(['3 May 12:00:00', '3 May 11:59:00'])
+  })
+
+  test('says when an event happened that arrived late, and counts it on arrival', async () => {
+    const now = pages.clock.now()
+    const paths = ['/a', '/b', '/c', '/d']
+    const late = [4 * MINUTE, 5 * MINUTE, 27 * DAY, 365 * DAY]
+    for (const [index, path] of paths.entries())
+      await pages.record({ name: '$page', path, occurredAt: now - (late[index] ?? 0) })
+    await pages.record({ name: 'signed_up', occurredAt: now - 27 * DAY })
+    const html = await pages.see()
+    expect(await textOf(html, '.feed .preview')).toEqual([
+      'happened 6 Apr',
+      'happened 3 May 2025 /d',
+      'happened 6 Apr /c',
+      'happened 11:55 /b',
+      '/a',
+    ])
+    expect(new Set(await textOf(html, '.feed li > time'))).toEqual(new Set(['3 May 12:00:00']))
+    expect(await attributesOf(html, '.feed .preview time', 'title')).toContain('6 April 2026, 12:00 UTC')
+    expect((await textOf(html, '.chart figcaption'))[0]).toStartWith('Events and page views by hour of arrival (UTC)')
   })
 
   test.each([
@@ -106,7 +126,7 @@ describe('the events', () => {
     await pages.record({ name: 'b' })
     const html = await pages.see('?event=b')
     expect(await namesOf(html)).toEqual(['b', 'b'])
-    expect(await leadOf(html)).toBe('b: 2 events in the last 48 hours.')
+    expect(await leadOf(html)).toBe('b: 2 events arrived in the last 48 hours.')
     expect(await textOf(html, '.names a')).toEqual(['All events3', 'b2', 'a1'])
     expect(await textOf(html, '.names [aria-current]')).toEqual(['b2'])
     expect(await attributesOf(html, '.feed', 'data-feed')).toEqual([`${pages.at('feed')}?event=b`])
@@ -116,7 +136,7 @@ describe('the events', () => {
   test('an unknown name shows no events', async () => {
     await pages.record({ name: 'a' })
     const html = await pages.see('?event=nothing')
-    expect(await leadOf(html)).toBe('nothing: no events in the last 48 hours.')
+    expect(await leadOf(html)).toBe('nothing: no events arrived in the last 48 hours.')
     expect(await textOf(html, '.empty h2')).toEqual(['No events with this name'])
   })
 

@@ -453,6 +453,7 @@ describe('the timeline', () => {
     expect(await textOf(html, '.timeline > li > .hint')).toEqual([
       `Happened on ${formatTimeInZone(at - 6 * 24 * 60 * MINUTE, 'UTC')}.`,
     ])
+    expect(await textOf(html, '#timeline > .hint')).toEqual(['In order of arrival.'])
   })
 
   test('says who came back after an email, and who unsubscribed by its link', async () => {

@@ -183,7 +183,7 @@ test('pages show times in its timezone', async () => {
   expect(await textOf(events, '.feed time')).toEqual(['3 May 08:00:00'])
   expect((await textOf(events, '.chart th')).at(-1)).toBe('3 May, 08:00')
   const days = (await browser.get(pages.at('events?range=days'))).html
-  expect((await textOf(days, '.chart figcaption'))[0]).toStartWith('All events by day (UTC)')
+  expect((await textOf(days, '.chart figcaption'))[0]).toStartWith('All events by day of arrival (UTC)')
   const wrong = await browser.submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, timezone: HOSTILE })
   expect([wrong.status, (await textOf(wrong.html, '#timezone-fault'))[0]]).toEqual([
     400,
