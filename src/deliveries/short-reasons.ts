@@ -151,6 +151,7 @@ type Shortened = Pick<
   | 'state'
   | 'reason'
   | 'record'
+  | 'eventId'
   | 'triggeredAt'
   | 'dueAt'
   | 'handedAt'
@@ -194,7 +195,7 @@ function describeEnd(delivery: Shortened, state: Exclude<Shortened['state'], 'wa
     case 'handed':
       return 'Waiting for the server'
     case 'sent':
-      return describeAfter(delivery) ?? describeDelay((handedAt ?? dueAt) - triggeredAt)
+      return describeAfter(delivery) ?? describeDelay((handedAt ?? dueAt) - triggeredAt, delivery)
     case 'kept':
       return 'No mail server'
     case 'joined':
@@ -214,7 +215,8 @@ function describeEnd(delivery: Shortened, state: Exclude<Shortened['state'], 'wa
 const describeReturn = (ms: number): string =>
   ms < AT_ONCE_MS ? 'Right after it was sent' : `${formatShortDuration(ms)} after it was sent`
 
-const describeDelay = (ms: number): string => (ms < AT_ONCE_MS ? 'Right away' : `After ${formatShortDuration(ms)}`)
+const describeDelay = (ms: number, { eventId }: Pick<Shortened, 'eventId'>): string =>
+  ms < AT_ONCE_MS ? 'Right away' : `${formatShortDuration(ms)} after the ${eventId === null ? 'trigger' : 'event'}`
 
 /** What the person did after the email: "Came back 47 s later". */
 export function describeAfter({

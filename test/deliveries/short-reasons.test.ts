@@ -54,7 +54,8 @@ describe('each state has a short text', () => {
     [{ state: 'waiting', byHand: true }, 'Will be sent next'],
     [{ state: 'claimed' }, 'Being sent'],
     [{ state: 'handed', handedAt: at }, 'Waiting for the server'],
-    [{ state: 'sent', handedAt: at, sentAt: at }, 'After 10 min'],
+    [{ state: 'sent', handedAt: at, sentAt: at }, '10 min after the event'],
+    [{ state: 'sent', handedAt: at, eventId: null }, '10 min after the trigger'],
     [{ state: 'sent', handedAt: NOW + 2_000 }, 'Right away'],
     [{ state: 'sent', handedAt: at, cameBackAt: at + 20_000 }, 'Came back 20 s later'],
     [{ state: 'sent', handedAt: at, cameBackAt: at + 1, openedAt: at + 3 * HOUR }, 'Opened it 3 h later'],
@@ -107,5 +108,5 @@ test('an email that waits for someone who unsubscribed says when it will be skip
     describeShortReason(shortenDelivery(deliveryOf(changes), 'unsubscribed'), NOW)
   expect(refused({ state: 'waiting', dueAt: NOW + 600_000 })).toBe('Unsubscribed, skipped in 10 min')
   expect(refused({ state: 'waiting', dueAt: NOW })).toBe('Unsubscribed, skipped next')
-  expect(refused({ state: 'sent', handedAt: at, sentAt: at })).toBe('After 10 min')
+  expect(refused({ state: 'sent', handedAt: at, sentAt: at })).toBe('10 min after the event')
 })
