@@ -6,8 +6,19 @@ import { fitHeight, inScheme } from './mail-scheme.ts'
 import './typed.ts'
 
 // "Back" and reloading lead to the page behind, because the form that made a secret can't be sent again
-const { next } = document.querySelector<HTMLElement>('.secret')?.dataset ?? {}
-if (next !== undefined) history.replaceState(null, '', next)
+const secret = document.querySelector<HTMLElement>('.secret[data-next]')
+if (secret) {
+  history.replaceState(null, '', secret.dataset.next)
+  askUntilStored(secret)
+}
+
+/** Asks before a secret is lost that can't be shown again. A session that ends removes it. */
+function askUntilStored(secret: HTMLElement): void {
+  const stored = new AbortController()
+  const ask = (event: Event): void => void (secret.isConnected && event.preventDefault())
+  addEventListener('beforeunload', ask, { signal: stored.signal })
+  secret.querySelector(':scope > .primary')?.addEventListener('click', () => stored.abort())
+}
 
 const LOOK_MS = 250
 const LOOK = ['logoUrl', 'colour', 'postalAddress']
