@@ -117,10 +117,14 @@ type FoundReason = { email: string; reason: SuppressionReason }
 /** `isUnsubscribed`: also if a bounce or complaint is the reason. */
 type SuppressedAddress = FoundReason & { isUnsubscribed: boolean }
 
-/** `wrongLines`: lines without an address. `assumed`: how many lines of the file got the form's reason instead of theirs. */
+/**
+ * `wrongLines`: lines without an address. `repeated`: lines of the file with an address of an earlier one. `assumed`: how many lines
+ * of the file got the form's reason instead of theirs.
+ */
 export type SuppressionListInput = {
   rows: SuppressedAddress[]
   wrongLines: number[]
+  repeated: number
   assumed: { reason: SuppressionReason; lines: number }
   why: string
 }
@@ -146,7 +150,8 @@ export async function readSuppressionList(
   if (rows.length > MOST_ADDRESSES && !isWrong) errors.push(tooMany(field))
   const why = readWhy(text.why, errors)
   const assumed = { reason: fallback, lines: unclear }
-  return errors.length > 0 ? { errors } : { input: { rows, wrongLines, assumed, why } }
+  const repeated = found.length - new Set(found.map(({ email }) => email)).size
+  return errors.length > 0 ? { errors } : { input: { rows, wrongLines, repeated, assumed, why } }
 }
 
 const tooMany = (field: string): FieldError => ({ field, code: 'too_long', message: 'Enter up to 100,000 addresses.' })

@@ -112,6 +112,7 @@ const COUNTED = {
   resent_gone: (count) => `${countOf(count, 'One was', 'were')} already sent or removed.`,
   addresses_added: (count) => `${countOf(count, '1 address was', 'addresses were')} added.`,
   addresses_listed: (count) => `${countOf(count, '1 was', 'were')} already on the list.`,
+  lines_repeated: (count) => `${countOf(count, '1 line repeats', 'lines repeat')} an address.`,
   lines_as_unsubscribed: (count) => describeAssumed(count, 'unsubscribed'),
   lines_as_bounced: (count) => describeAssumed(count, 'bounced'),
   lines_as_complained: (count) => describeAssumed(count, 'complained'),

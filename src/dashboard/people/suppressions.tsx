@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { createMemberNames, hasRole } from '../../accounts/members.ts'
 import type { Limit } from '../../accounts/limits.ts'
 import { MOST_COUNTED } from '../../core/count.ts'
-import { REFUSALS } from '../../core/refusals.ts'
+import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import {
   addSuppressions,
   exportSuppressions,
@@ -216,6 +216,9 @@ const showAdding = (
   { status, ...refused }: Refused = { status: 200, text: NO_LIST, errors: [] },
 ): Response => pageAnswer(request, status, <AddSuppressionsPage viewer={viewer} {...refused} />)
 
+/** Browsers can't keep it. */
+const CHOOSE_AGAIN: FieldError = { field: 'file', code: 'required', message: 'Choose the file again.' }
+
 async function addAddresses(
   deps: PageDependencies,
   request: Request,
@@ -229,17 +232,20 @@ async function addAddresses(
     reason: form.text('reason'),
   }
   const reading = await readSuppressionList(text)
-  if ('errors' in reading) return showAdding(request, viewer, { status: 400, text, errors: reading.errors })
+  const lost = text.file === '' ? [] : [CHOOSE_AGAIN]
+  if ('errors' in reading)
+    return showAdding(request, viewer, { status: 400, text, errors: [...reading.errors, ...lost] })
   const { input } = reading
   const outcome = await addSuppressions(deps, viewer.app, { input, actor: viewer.member.id })
   if ('refusal' in outcome) {
     const { status, message } = REFUSALS[outcome.refusal]
-    return showAdding(request, viewer, { status, text, errors: [], notice: message })
+    return showAdding(request, viewer, { status, text, errors: lost, notice: message })
   }
   const { added, stillSending } = outcome
   const flashes: Flash[] = [
     ['addresses_added', added],
     ...countFlash('addresses_listed', input.rows.length - added),
+    ...countFlash('lines_repeated', input.repeated),
     ...countFlash(`lines_as_${input.assumed.reason}`, input.assumed.lines),
     ...countFlash('lines_skipped', input.wrongLines.length, input.wrongLines),
     ...(stillSending === 0 ? [] : (['still_sending'] as const)),

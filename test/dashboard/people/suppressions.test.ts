@@ -402,6 +402,31 @@ describe('a file', () => {
     expect(await Promise.all(reasons)).toEqual(['unsubscribed', 'unsubscribed', 'bounced', 'unsubscribed'])
   })
 
+  test('counts lines that repeat an address', async () => {
+    const { location } = await upload('ann@example.com\nbob@example.com\nAnn@Example.com\n')
+    expect(await noticesAt(location)).toEqual(['Done: 2 addresses were added. 1 line repeats an address.'])
+    const again = await upload(
+      'ann@example.com,bounced\neve@example.com,bounced\nann@example.com,unsubscribed\neve@example.com\n',
+    )
+    expect(await noticesAt(again.location)).toEqual([
+      'Done: 1 address was added. 1 was already on the list. 2 lines repeat an address.',
+    ])
+  })
+
+  test('has to be chosen again when another field is wrong', async () => {
+    const { status, html } = await upload('ann@example.com\n', { why: '' })
+    expect(status).toBe(400)
+    expect([await textOf(html, '#why-fault'), await textOf(html, '#file-fault')]).toEqual([
+      ['Error: Enter a note. It is shown with your email.'],
+      ['Error: Choose the file again.'],
+    ])
+    expect(await attributesOf(html, '[autofocus]', 'id')).toEqual(['why'])
+    const typed = await upload('', { addresses: BOB, why: '' })
+    expect(await textOf(typed.html, '#file-fault')).toEqual([])
+    const wrong = await upload('nobody\n')
+    expect(await textOf(wrong.html, '#file-fault')).toEqual(['Error: Enter at least one complete email address.'])
+  })
+
   test('of 3,000 addresses is taken in parts', async () => {
     const { location } = await upload(Array.from({ length: 3_000 }, (_, index) => `p${index}@example.com`).join('\n'))
     expect(await noticesAt(location)).toEqual(['Done: 3000 addresses were added.'])
