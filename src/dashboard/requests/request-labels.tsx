@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
 import type { KeyRow } from '../../accounts/accounts.ts'
+import { APP, EMAIL, EVENT, NEWSLETTER } from '../../core/field-schemas.ts'
+import { faultOf } from '../../core/inputs.ts'
 import { KEYLESS } from '../../http/request-log.ts'
 import type { NewRequest } from '../../store/requests.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -33,6 +35,21 @@ function moodOf(status: number): Mood {
 export const StatusBadge = ({ status }: { status: number }) => <Badge mood={moodOf(status)}>{String(status)}</Badge>
 
 export const describeCall = ({ method, path }: Pick<NewRequest, 'method' | 'path'>): string => `${method} ${path}`
+
+/** Sentences of responses that hold whether the field is missing or invalid, because the log has only its name. */
+const FIELD_FIXES = new Map([
+  ['app', faultOf(APP, 'missing', undefined).message],
+  ['newsletter', faultOf(NEWSLETTER, 'missing', undefined).message],
+  ['email', faultOf(EMAIL, 'invalid', undefined).message],
+  ['event', `${faultOf(EVENT, 'missing', undefined).message} ${faultOf(EVENT, 'invalid', undefined).message}`],
+])
+
+/** What the response said about invalid fields. Null: its sentences aren't known; tools have their own. */
+export function describeFix({ code, field, tool }: Pick<NewRequest, 'code' | 'field' | 'tool'>): string | null {
+  if (code !== 'invalid_field' || field === null || tool !== null) return null
+  const fixes = field.split(', ').map((name) => FIELD_FIXES.get(name))
+  return fixes.includes(undefined) ? null : fixes.join(' ')
+}
 
 /** The page on which to fix the cause of an error. */
 export function remedyOf(row: Refused, appId: string): { href: string; label: string } | null {

@@ -8,7 +8,15 @@ import { ButtonLink } from '../ui/button.tsx'
 import { SentText, Ticked } from '../ui/text.tsx'
 import { Moment, Time } from '../ui/time.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
-import { appOf, describeCall, describeCaller, remedyOf, type RequestNames, StatusBadge } from './request-labels.tsx'
+import {
+  appOf,
+  describeCall,
+  describeCaller,
+  describeFix,
+  remedyOf,
+  type RequestNames,
+  StatusBadge,
+} from './request-labels.tsx'
 import { NO_APP_NAME, requestsPath } from './requests-view.ts'
 
 /** `rows`: several for a batch whose events were refused for different reasons. */
@@ -79,7 +87,7 @@ const Outcome = ({ viewer, row, names }: RequestProps) => {
         <>
           <h3>What to do</h3>
           <p>
-            <Ticked>{explained.fix}</Ticked>
+            <Ticked>{describeFix(row) ?? explained.fix}</Ticked>
           </p>
         </>
       )}

@@ -250,7 +250,7 @@ describe('a request', () => {
     expect(await leadOf(html)).toBe('POST /api/v1/events, just now, with the key “First key”.')
     expect(await textOf(html, 'main section p')).toEqual([
       'A field is missing or invalid. Field: email.',
-      'Correct the field that the error names.',
+      'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.',
       "Values, bodies and keys aren't stored.",
     ])
     expect(await attributesOf(html, '.buttons a', 'href')).toEqual([
@@ -260,6 +260,23 @@ describe('a request', () => {
     const { html: wrongKey } = await browser.get(pages.at('requests/req_x2'))
     expect(wrongKey).toContain('Unknown key')
     expect((await attributesOf(wrongKey, '.buttons a', 'href'))[0]).toBe(pages.at('keys'))
+  })
+
+  test.each([
+    ['app', 'Send the app ID from the Activation page as `app`.'],
+    ['newsletter', 'Send the app ID from the Activation page as `newsletter`.'],
+    ['app, email', 'Send the app ID from the Activation page as `app`. Send one complete email address'],
+    ['event', 'Send the name of the event, such as `results_ready`. Send 1 to 64 characters'],
+    ['email, properties', 'Correct the field that the error names.'],
+    ['source', 'Correct the field that the error names.'],
+    ['constructor', 'Correct the field that the error names.'],
+    [null, 'Correct the field that the error names.'],
+  ])('says what its response said about %s', async (field, fix) => {
+    await add(request({ requestId: 'req_f1', field }), request({ requestId: 'req_f2', field, tool: 'record_event' }))
+    const fixOf = async (id: string) =>
+      (await textOf((await browser.get(pages.at(`requests/${id}`))).html, 'main section p'))[1]
+    expect(await fixOf('req_f1')).toStartWith(fix.replaceAll('`', ''))
+    expect(await fixOf('req_f2')).toBe('Correct the field that the error names.')
   })
 
   test('links to the page where its cause is fixed', async () => {
