@@ -111,3 +111,40 @@ test('people who were emailed have the name of the message and the times whole',
   )
   expect(cut).toEqual([])
 })
+
+describe('on a phone, a delivery', () => {
+  const PHONE = { width: 375, height: 800 }
+  const TWO_LINES = 76
+
+  test('has two lines, with all its texts whole', async () => {
+    await page.setViewportSize(PHONE)
+    await open('deliveries')
+    const heights = await heightsOf('.feed.deliveries > li')
+    expect(heights.length).toBeGreaterThanOrEqual(4)
+    expect(Math.max(...heights)).toBeLessThanOrEqual(TWO_LINES)
+    const cut = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.feed.deliveries > li > a > *')]
+        .filter((part) => part.scrollWidth > part.clientWidth).map((part) => part.textContent)`,
+    )
+    expect(cut).toEqual([])
+  })
+
+  test('counts down right behind the word', async () => {
+    const body = { app: server.first.appId, email: 'zoe@example.com', event: 'results_ready', createContact: true }
+    await server.call('POST', EVENTS, { body })
+    await page.setViewportSize(PHONE)
+    await open('deliveries')
+    const [words, gap] = await page.evaluate<[string, number]>(`(() => {
+      const why = document.querySelector('.feed.deliveries > li .why')
+      const rectOf = (node) => {
+        const range = document.createRange()
+        range.selectNodeContents(node)
+        return range.getBoundingClientRect()
+      }
+      return [why.textContent, rectOf(why.querySelector('time')).left - rectOf(why.querySelector('bdi')).right]
+    })()`)
+    expect(words).toBe('Due in 10 min')
+    expect(gap).toBeGreaterThan(0)
+    expect(gap).toBeLessThan(6)
+  })
+})

@@ -45,7 +45,7 @@ function Preview({ row }: Pick<FeedRowProps, 'row'>) {
       <span class="hint">
         happened <ShortTime at={row.occurredAt} now={row.receivedAt} />
       </span>
-      {text !== '' && <> {preview}</>}
+      {text !== '' && <> · {preview}</>}
     </>
   )
 }

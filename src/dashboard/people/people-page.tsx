@@ -306,7 +306,7 @@ const listUsualColumns = ({ sort }: PeopleView, now: number): Column<FoundPerson
   { name: 'Tags', cell: ({ tags }) => <Tags tags={tags ?? []} most={1} />, isExtra: true },
   {
     name: 'Last page view',
-    cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
+    cell: ({ lastSeenAt }) => <NamedTime name="Page view" at={lastSeenAt} now={now} />,
     isTime: true,
     isExtra: sort !== 'seen',
   },
@@ -318,7 +318,7 @@ const listUsualColumns = ({ sort }: PeopleView, now: number): Column<FoundPerson
   },
   {
     name: 'Added',
-    cell: ({ createdAt }) => <Time at={createdAt} now={now} />,
+    cell: ({ createdAt }) => <NamedTime name="Added" at={createdAt} now={now} />,
     isTime: true,
     isExtra: sort !== 'newest',
   },

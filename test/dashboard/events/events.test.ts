@@ -60,9 +60,9 @@ describe('the events', () => {
     const html = await pages.see()
     expect(await textOf(html, '.feed .preview')).toEqual([
       'happened 6 Apr',
-      'happened 3 May 2025 /d',
-      'happened 6 Apr /c',
-      'happened 11:55 /b',
+      'happened 3 May 2025 · /d',
+      'happened 6 Apr · /c',
+      'happened 11:55 · /b',
       '/a',
     ])
     expect(new Set(await textOf(html, '.feed li > time'))).toEqual(new Set(['3 May 12:00:00']))
