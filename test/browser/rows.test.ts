@@ -67,6 +67,7 @@ describe('a row is 40 pixels high', () => {
     ['events', '.feed > li'],
     ['people', '.table > tbody > tr'],
     ['people?emails=sent', '.table > tbody > tr'],
+    ['people?emails=returned', '.table > tbody > tr'],
     ['outbox', '.table > tbody > tr'],
     ['audit', '.table > tbody > tr'],
   ])('in %s', async (path, rows) => {
@@ -91,7 +92,16 @@ const listCutTimes = (): Promise<string[]> =>
     return width > 0 && (right > end || time.scrollWidth > time.clientWidth + 1)
   }).map((time) => time.textContent)`)
 
-const TIMED = ['people', 'people?emails=sent', 'people?emails=not-sent', 'outbox', 'audit', 'deliveries', 'events']
+const TIMED = [
+  'people',
+  'people?emails=sent',
+  'people?emails=returned',
+  'people?emails=not-sent',
+  'outbox',
+  'audit',
+  'deliveries',
+  'events',
+]
 
 test.each([1_024, 1_280, DESK_WIDTH])('at %d pixels, times are whole', async (width) => {
   await page.setViewportSize({ width, height: 900 })
@@ -103,14 +113,17 @@ test.each([1_024, 1_280, DESK_WIDTH])('at %d pixels, times are whole', async (wi
   await page.setViewportSize({ width: DESK_WIDTH, height: 900 })
 })
 
-test('people who were emailed have the name of the message and the times whole', async () => {
-  await open('people?emails=sent')
-  expect(await page.locator('.table tbody tr:first-child td').nth(3).textContent()).toBe('Results ready, they left')
-  const cut = await page.evaluate<string[]>(
-    `[...document.querySelectorAll('.table td')].filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)`,
-  )
-  expect(cut).toEqual([])
-})
+test.each(['sent', 'returned'])(
+  'people of %s emails have the name of the message and the times whole',
+  async (emails) => {
+    await open(`people?emails=${emails}`)
+    expect(await page.locator('.table tbody tr:first-child td').nth(3).textContent()).toBe('Results ready, they left')
+    const cut = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.table td')].filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)`,
+    )
+    expect(cut).toEqual([])
+  },
+)
 
 describe('on a phone, a delivery', () => {
   const PHONE = { width: 375, height: 800 }

@@ -95,12 +95,17 @@ const formatPeople = ({ people, isExact }: PeopleProps['count']): string => {
   return isExact ? number : people < MOST_COUNTED ? `At least ${number}` : `${number}+`
 }
 
-function describeCount({ count, view: { texts, sort } }: PeopleProps): string {
+/** Next to times of emails, "newest" could be about them. */
+const orderOf = ({ texts, sort }: PeopleView): string =>
+  sort === 'newest' && (texts.emails !== '' || texts.days !== '') ? 'most recently added first' : SORTS[sort].order
+
+function describeCount({ count, view }: PeopleProps): string {
+  const [{ texts }, order] = [view, orderOf(view)]
   if (count.people === 0 && count.isExact) return 'Nobody matches.'
-  if (count.people === 0) return `${upperFirst(SORTS[sort].order)}.`
+  if (count.people === 0) return `${upperFirst(order)}.`
   const isOne = count.people === 1
   const people = `${formatPeople(count)} ${isOne ? 'person' : 'people'}`
-  return `${people}${isFiltered(texts) ? (isOne ? ' matches' : ' match') : ''}, ${SORTS[sort].order}.`
+  return `${people}${isFiltered(texts) ? (isOne ? ' matches' : ' match') : ''}, ${order}.`
 }
 
 function PeopleList(props: PeopleProps) {
@@ -116,7 +121,7 @@ function PeopleList(props: PeopleProps) {
         <NoMatch {...props} />
       ) : (
         <Table
-          label={`People, ${SORTS[view.sort].order}`}
+          label={`People, ${orderOf(view)}`}
           columns={columnsOf(props)}
           rows={people}
           idOf={({ id }) => String(id)}
@@ -338,19 +343,17 @@ const listEmailColumns = (
       return name === undefined ? <None /> : <SentText most={40}>{name}</SentText>
     },
   },
-  {
-    name: 'Emailed',
-    cell: ({ foundEmail }) => <NamedTime name="Emailed" at={foundEmail?.emailedAt ?? null} now={now} />,
-    isTime: true,
-    isExtra: texts.emails !== 'sent',
-  },
-  {
-    name: 'Came back',
-    cell: ({ foundEmail }) => <NamedTime name="Came back" at={foundEmail?.cameBackAt ?? null} now={now} />,
-    isTime: true,
-    isExtra: texts.emails === 'sent',
-  },
+  ...(texts.emails === 'returned' ? (['cameBackAt', 'openedAt'] as const) : (['emailedAt', 'cameBackAt'] as const)).map(
+    (time, index): Column<FoundPerson> => ({
+      name: EMAIL_TIMES[time],
+      cell: ({ foundEmail }) => <NamedTime name={EMAIL_TIMES[time]} at={foundEmail?.[time] ?? null} now={now} />,
+      isTime: true,
+      isExtra: index > 0,
+    }),
+  ),
 ]
+
+const EMAIL_TIMES = { emailedAt: 'Emailed', cameBackAt: 'Came back', openedAt: 'Opened the result' }
 
 /** Rows on phones have no headings. */
 const NamedTime = ({ name, at, now }: { name: string; at: number | null; now: number }) =>

@@ -206,8 +206,9 @@ describe('finding people', () => {
       const html = await find({ emails: 'returned', message })
       const at = Math.floor(pages.clock.now() / DAY) * DAY
       const times = [at - 8 * DAY, at - 6 * DAY, at - 6 * DAY + 1].map((time) => new Date(time).toISOString())
-      expect((await attributesOf(html, 'tbody time', 'datetime')).slice(-2)).toEqual(times.slice(0, 2))
-      expect((await textOf(html, 'th')).slice(-3)).toEqual(['Message', 'Emailed', 'Came back'])
+      expect((await attributesOf(html, 'tbody time', 'datetime')).slice(-2)).toEqual(times.slice(1))
+      expect((await textOf(html, 'th')).slice(-3)).toEqual(['Message', 'Came back', 'Opened the result'])
+      expect((await textOf(html, '.lead'))[0]).toBe('1 person matches, most recently added first.')
       const [csv, ndjson] = await attributesOf(html, '.list-foot .hint a', 'href')
       const lines = (await browser.get(csv ?? '')).html.split('\r\n')
       expect(lines[0]).toEndWith(',lastEventAt,endedTopics,message,emailedAt,cameBackAt,openedAt')
@@ -228,6 +229,7 @@ describe('finding people', () => {
         expect.stringContaining('<script>'),
       ])
       const emailed = await find({ emails: 'sent', days: '30' })
+      expect((await textOf(emailed, 'th')).slice(-3)).toEqual(['Message', 'Emailed', 'Came back'])
       expect(await textOf(emailed, 'td[data-label=Message]')).toEqual(['Another message', 'Another message'])
       expect((await attributesOf(emailed, 'tbody time', 'datetime')).at(-1)).toBe(new Date(at - 7 * DAY).toISOString())
       for (const other of ['', 'emails=not-sent']) {
