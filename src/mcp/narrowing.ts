@@ -31,6 +31,9 @@ const UNKNOWN = 'Unknown parameter. Known parameters: `read_only`, `app`, `tools
 
 export function narrowAccess(access: Access, { app }: Narrowing): Access | Refusal {
   if (app === null) return access
-  const apps = access.apps.filter(({ publicId }) => publicId === app)
-  return apps.length > 0 ? { ...access, apps } : refuse('app_not_found', { field: 'app' })
+  const isLeft = ({ publicId }: { publicId: string }): boolean => publicId === app
+  const apps = access.apps.filter(isLeft)
+  if (apps.length === 0) return refuse('app_not_found', { field: 'app' })
+  // events are read by the sender alone
+  return { ...access, apps, sender: { ...access.sender, apps: access.sender.apps.filter(isLeft) } }
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createApp } from '../../src/accounts/accounts.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 import { callTool, listTools, rpc } from './client.ts'
 
@@ -71,6 +72,20 @@ describe('app', () => {
       ])
     },
   )
+})
+
+test('no event is recorded for another app of the key', async () => {
+  const { store } = server.parts()
+  const beginning = { name: 'Other', domains: [], home: null, snippet: { hosts: [], addsPeople: false } }
+  const made = await createApp({ store, now: server.clock.now(), actor: 'x' }, server.first.accountId, beginning)
+  if ('refusal' in made) throw new Error(made.refusal)
+  server.parts().access.forget()
+  const event = { app: made.appId, email: ada.email, event: 'signed_up', createContact: true }
+  const query = `?app=${server.first.appId}`
+  for (const dryRun of [true, false])
+    expect((await callTool(server, 'send_event', { ...event, dryRun }, { query })).data.error).toBe('app_not_found')
+  const { data } = await callTool(server, 'list_events', { app: made.appId })
+  expect(data.data).toEqual([])
 })
 
 test('a closed tool names what closes it', async () => {
