@@ -74,7 +74,7 @@ export async function createDependencies({ fetchSns, monitoring, ...given }: Giv
     takeHook: createTakeHook({ store, clock, topicKey: previewKey, fetchSns }),
     access,
     limits,
-    recordEvent: createEventRecorder({ store, clock, limits, notes }),
+    recordEvent: createEventRecorder({ store, clock, limits, notes, access }),
     abuseLimits: createAbuseLimits({ clock }),
     snippetLimits: createSnippetLimits({ clock, ...(limits.isShared ? { shared: { limits, addressKey } } : {}) }),
     notes,

@@ -3,6 +3,7 @@ import type { EventSender } from '../store/event-texts.ts'
 import type { Store } from '../store/store.ts'
 import type { Site, AppRow, KeyRow, Access as StoredAccess } from '../store/types.ts'
 import { ownHosts } from './app-hosts.ts'
+import { findApp } from './apps.ts'
 import { hashApiKey, hasApiKeyShape } from './api-keys.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { countedLimit } from './limits.ts'
@@ -33,13 +34,17 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
   const sites = createCache(readSite, KNOWN_KEYS, UNKNOWN_SITES)
   const hosts = createCache(findAppsByHost(store), KNOWN_KEYS)
   const unlimited = new Set<string>()
+  /** Of keys. A copy that was narrowed to some apps has none. */
+  const hashes = new WeakMap<Access, string>()
   let uses = new Map<string, Use>()
 
   async function readAccess(keyHash: string): Promise<Access | null> {
     const access = await store.findAccess(keyHash)
     if (!access) return null
     const keyLimits = limitsOf(access)
-    return { ...access, keyLimits, sender: senderOf(access, keyLimits) }
+    const read = { ...access, keyLimits, sender: senderOf(access, keyLimits) }
+    hashes.set(read, keyHash)
+    return read
   }
 
   async function readSite(siteId: string): Promise<Site | null> {
@@ -63,6 +68,17 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
       if (key === null) return null
       const keyHash = hashApiKey(key)
       return getKnown(keys, keyHash) ?? (hasApiKeyShape(key) ? keys.load(keyHash) : null)
+    },
+    /**
+     * With apps that another process has just created; null: there are none. Reads once for a request, which is refused
+     * otherwise, and refused requests are limited (http/abuse-limits.ts).
+     */
+    async findWithNewApps(access: Access): Promise<Access | null> {
+      const keyHash = hashes.get(access)
+      if (keyHash === undefined) return null
+      const known = keys.get(keyHash)
+      const found = known && known !== access ? known : await keys.reload(keyHash)
+      return found?.apps.some(({ publicId }) => findApp(access, publicId) === null) ? found : null
     },
     /** A key that no longer works. Not cached: it is looked up for a refusal only. */
     findRevoked: (key: string): null | Promise<KeyRow | null> =>
@@ -125,6 +141,8 @@ type Cache<T> = {
   /** What is known may be too old. Reads that are under way are not. */
   drop(): void
   load(key: string): Promise<T | null>
+  /** Reads what may be known. */
+  reload(key: string): Promise<T | null>
   forget(): void
 }
 
@@ -150,19 +168,24 @@ function createCache<T>(read: (key: string) => Promise<T | null>, most: number, 
     known.clear()
     missing.clear()
   }
+  const load = (key: string): Promise<T | null> => {
+    const underWay = reading.get(key)
+    if (underWay) return underWay
+    const found = readOne(key)
+    reading.set(key, found)
+    const end = (): void => {
+      if (reading.get(key) === found) reading.delete(key)
+    }
+    found.then(end, end)
+    return found
+  }
   return {
     get: (key) => known.get(key) ?? missing.get(key),
     drop,
-    load(key) {
-      const underWay = reading.get(key)
-      if (underWay) return underWay
-      const found = readOne(key)
-      reading.set(key, found)
-      const end = (): void => {
-        if (reading.get(key) === found) reading.delete(key)
-      }
-      found.then(end, end)
-      return found
+    load,
+    reload(key) {
+      known.delete(key)
+      return load(key)
     },
     forget() {
       generation += 1

@@ -1,11 +1,10 @@
 import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
-import { findApp } from '../accounts/apps.ts'
 import type { Clock } from '../core/clock.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
 import { readParameters } from '../http/queries.ts'
 import { type FieldError, refuseApp, refuseFields } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
-import { authenticate, type Refused } from '../http/request-input.ts'
+import { authenticate, findNamed, type Refused } from '../http/request-input.ts'
 
 type Read<T> = (query: Record<string, string>, now: number) => { input: T } | { errors: FieldError[] }
 
@@ -21,7 +20,7 @@ export async function readPage<T extends { app: string }>(
   const query = readParameters(new URL(request.url).searchParams)
   const reading = 'errors' in query ? query : read(query.input, deps.clock.now())
   if ('errors' in reading) return { refused: refuseFields(reading.errors) }
-  const app = findApp(allowed.access, reading.input.app)
-  factsOf(request).app = app ?? undefined
-  return app ? { access: allowed.access, app, input: reading.input } : { refused: refuseApp(reading.input.app) }
+  const found = await findNamed(deps, allowed.access, reading.input.app)
+  factsOf(request).app = found?.app
+  return found ? { ...found, input: reading.input } : { refused: refuseApp(reading.input.app) }
 }

@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts'
 import type { EventPage, EventQuery } from '../store/events.ts'
 import type { EventText, TextOutcome } from '../store/event-texts.ts'
 import type { EventRow, NameField, RecordedEvent } from '../store/types.ts'
-import type { Access, AppRow } from '../accounts/access.ts'
+import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
 import { type Refusal, refuse, type Warning } from '../core/refusals.ts'
 import type { Notes } from './activation.ts'
 
@@ -25,7 +25,11 @@ export type EventResult = { counted: TakenFor; app: AppRow | undefined } & (
 /** Resolves after the commit. */
 export type EventRecorder = (event: UnreadEvent) => Promise<EventResult>
 
-type RecorderDependencies = Pick<LimitDependencies, 'limits' | 'clock'> & { store: Store; notes: Notes }
+type RecorderDependencies = Pick<LimitDependencies, 'limits' | 'clock'> & {
+  store: Store
+  notes: Notes
+  access: Pick<KeyAccess, 'findWithNewApps'>
+}
 
 /** Counts events and passes them unparsed to the writer thread, which validates them. Only valid ones count. */
 export function createEventRecorder(deps: RecorderDependencies): EventRecorder {
@@ -33,7 +37,8 @@ export function createEventRecorder(deps: RecorderDependencies): EventRecorder {
   const limit = createEventLimit(deps)
   let unread = 0
 
-  return async ({ access, text, via, idempotency, isInProgress = false }) => {
+  return async function record(event): Promise<EventResult> {
+    const { access, text, via, idempotency, isInProgress = false } = event
     if (unread + text.length > MOST_UNREAD)
       return {
         refused: refuse('unavailable'),
@@ -54,7 +59,10 @@ export function createEventRecorder(deps: RecorderDependencies): EventRecorder {
       unread -= text.length
       if (counted) counted = limit.settle(access, counted, outcome)
     }
-    return resultOf(deps, access, outcome, counted ?? peekForKey(deps, 'events', access))
+    const result = resultOf(deps, access, outcome, counted ?? peekForKey(deps, 'events', access))
+    if (!('refused' in result) || result.refused.refusal !== 'app_not_found') return result
+    const current = await deps.access.findWithNewApps(access)
+    return current ? record({ ...event, access: current }) : result
   }
 }
 

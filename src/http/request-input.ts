@@ -117,10 +117,24 @@ export async function readRequest<T extends { app: string }>(
   const reading = read(object, deps.clock.now())
   if ('errors' in reading) return { refused: refuseFields(reading.errors) }
   const { input } = reading
-  const app = findApp(access, input.app)
-  if (!app) return { refused: refuseApp(input.app) }
+  const found = await findNamed(deps, access, input.app)
+  if (!found) return { refused: refuseApp(input.app) }
+  factsOf(request).app = found.app
   const warnings = joinWarnings(warnOfRepeated(findRepeatedKeys(text, object)), reading.warnings)
-  return { access, app, input, warnings, body: object }
+  return { ...found, input, warnings, body: object }
+}
+
+/** Looks in the store for an app that isn't known yet. */
+export async function findNamed(
+  deps: Pick<Dependencies, 'access'>,
+  access: Access,
+  publicId: string,
+): Promise<{ access: Access; app: AppRow } | null> {
+  const known = findApp(access, publicId)
+  if (known) return { access, app: known }
+  const current = await deps.access.findWithNewApps(access)
+  const app = current && findApp(current, publicId)
+  return app && { access: current, app }
 }
 
 export const BODY_BYTES = 64 * 1024

@@ -90,7 +90,7 @@ export async function openBegun<T>(
     signInNotes: createSignInNotes({ store, clock, addressKey: 'k', baseUrl, mailer, noteSecurity }),
     access,
     limits,
-    recordEvent: createEventRecorder({ store, clock, limits, notes: activationNotes }),
+    recordEvent: createEventRecorder({ store, clock, limits, notes: activationNotes, access }),
     abuseLimits: createAbuseLimits({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     simulations: createSimulations(locationOf(folder), HOUR),

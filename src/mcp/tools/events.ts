@@ -55,9 +55,8 @@ export const sendEvent: Tool = {
       const reading = readEventInput(body, deps.clock.now())
       return refuseFields('errors' in reading ? [...reading.errors, fault] : [fault])
     }
-    const app = findNamedApp(access, body)
     const event: UnreadEvent = { access, text: JSON.stringify(body), via: 'mcp' }
-    const outcome = await (dryRun === true ? tryEvent : saveEvent)(deps, app, event)
+    const outcome = await (dryRun === true ? tryEvent(deps, findNamedApp(access, body), event) : saveEvent(deps, event))
     if (isRefusal(outcome)) return outcome
     const { view, recorded, warnings } = outcome
     const all = [...joinWarnings(caller.warnings, [...unknown, ...warnings]), ...warnOfNames(recorded, access)]
@@ -71,11 +70,11 @@ type EventView = { ok: true; contactId: string | null; created: boolean; dryRun?
   ReturnType<typeof unstartedView>
 type Outcome = Promise<{ view: EventView; recorded: { keptNames?: NameField[] }; warnings: Warning[] } | Refusal>
 
-async function saveEvent(deps: ToolDependencies, app: AppRow | undefined, event: UnreadEvent): Outcome {
+async function saveEvent(deps: ToolDependencies, event: UnreadEvent): Outcome {
   const result = await deps.recordEvent(event)
   if ('refused' in result) return result.refused
+  const { recorded, warnings, app } = result
   if (!app) throw new Error('an event was recorded for no app of its key')
-  const { recorded, warnings } = result
   const { contactId, created } = recorded
   const { store } = deps
   const [queued, person, stored] = await Promise.all([

@@ -296,7 +296,13 @@ describe('limits of an instance', () => {
     const recorders = [0, 1, 2].map((index) => {
       const store = stores[index] as Store
       const limits = limitsOf(index)
-      return createEventRecorder({ store, limits, clock: clock(SKEWS[index] ?? 0), notes: { add: () => {} } as never })
+      return createEventRecorder({
+        store,
+        limits,
+        clock: clock(SKEWS[index] ?? 0),
+        notes: { add: () => {} } as never,
+        access: { findWithNewApps: async () => null },
+      })
     })
     const access = await accessOf(limit.bucket, 4)
     const text = JSON.stringify({ app: 'app_1', email: 'key@example.com', event: 'e', createContact: true })

@@ -1,0 +1,102 @@
+import { expect, test } from 'bun:test'
+import { createApp } from '../../src/accounts/accounts.ts'
+import { useClosing } from '../closing.ts'
+import { callTool } from '../mcp/client.ts'
+import { API, BATCH, CONTACTS, createTestServer, EVENTS } from '../helper.ts'
+
+const keep = useClosing()
+const EMAIL = 'ada@example.com'
+
+/** `create` is what `eventpost app create` does: it tells this server nothing. */
+async function open() {
+  let reads = 0
+  const server = keep(
+    await createTestServer({
+      wrapStore: (store) => ({
+        ...store,
+        async findAccess(...asked) {
+          reads += 1
+          return await store.findAccess(...asked)
+        },
+      }),
+    }),
+  )
+  const { store } = server.parts()
+  // its key is cached from now on
+  expect((await server.call('GET', `${EVENTS}?app=${server.first.appId}`)).status).toBe(200)
+  return {
+    server,
+    countReads: () => reads,
+    async create(): Promise<string> {
+      const beginning = { name: 'Second', domains: [], home: null, snippet: { hosts: [], addsPeople: false } }
+      const maker = { store, now: server.clock.now(), actor: 'cli' }
+      const made = await createApp(maker, server.first.accountId, beginning)
+      if ('refusal' in made) throw new Error(made.refusal)
+      return made.appId
+    },
+  }
+}
+
+const eventOf = (app: string) => ({ app, email: EMAIL, event: 'signed_up', createContact: true })
+
+test.each<[string, (app: string) => ['GET' | 'POST', string, object?], number]>([
+  ['an event', (app) => ['POST', EVENTS, eventOf(app)], 202],
+  ['a batch', (app) => ['POST', BATCH, { events: [eventOf(app), eventOf(app)] }], 207],
+  ['a person', (app) => ['POST', CONTACTS, { app, email: EMAIL }], 201],
+  ['a list', (app) => ['GET', `${API}/contacts?app=${app}`], 200],
+])('%s of an app that another process has just created is accepted', async (_, requestOf, status) => {
+  const { server, create, countReads } = await open()
+  const [method, path, body] = requestOf(await create())
+  const before = countReads()
+  const answer = await server.call(method, path, { body })
+  expect([answer.status, answer.body.ok]).toEqual([status, true])
+  expect(countReads()).toBe(before + 1)
+  // cached from now on
+  await server.call(method, path, { body })
+  expect(countReads()).toBe(before + 1)
+})
+
+test('an unknown app is refused after one read, of which the limit of refused requests leaves few', async () => {
+  const { server, countReads } = await open()
+  const before = countReads()
+  for (const app of ['app_unknown', 'site_unknown']) {
+    const { status, body } = await server.call('POST', EVENTS, { body: eventOf(app) })
+    expect([status, body.error]).toEqual([404, 'app_not_found'])
+  }
+  expect(countReads()).toBe(before + 2)
+  const events = Array.from({ length: 100 }, () => eventOf('app_unknown'))
+  const { body } = await server.call('POST', BATCH, { body: { events } })
+  expect(new Set(body.results?.map(({ error }) => error))).toEqual(new Set(['app_not_found']))
+  expect(countReads()).toBe(before + 3)
+  for (let times = 0; times < 700; times += 1) await server.call('POST', EVENTS, { body: eventOf('app_unknown') })
+  expect((await server.call('POST', EVENTS, { body: eventOf('app_unknown') })).status).toBe(429)
+  expect(countReads()).toBeLessThanOrEqual(before + 600)
+})
+
+test('strangers cause no read', async () => {
+  const { server, countReads } = await open()
+  const before = countReads()
+  expect((await server.call('POST', EVENTS, { body: eventOf('app_unknown'), key: null })).status).toBe(401)
+  expect((await server.call('POST', EVENTS, { body: eventOf('app_unknown'), key: 'mc_wrong' })).status).toBe(401)
+  expect(countReads()).toBe(before)
+})
+
+test('a key that was revoked meanwhile finds no app', async () => {
+  const { server, create } = await open()
+  const app = await create()
+  const { store } = server.parts()
+  const { accountId, keyId } = server.first
+  await store.revokeKey({ accountId, keyId, actor: 'cli', at: server.clock.now() })
+  expect((await server.call('POST', EVENTS, { body: eventOf(app) })).status).toBe(404)
+  expect((await server.call('POST', EVENTS, { body: eventOf(server.first.appId) })).status).toBe(401)
+})
+
+test('over MCP, an event of a new app is accepted too, unless the URL narrows the key to another one', async () => {
+  const { server, create } = await open()
+  const app = await create()
+  const send = (query: string) => callTool(server, 'send_event', eventOf(app), { query })
+  expect((await send(`?app=${server.first.appId}`)).data.error).toBe('app_not_found')
+  expect((await send('')).data).toMatchObject({ ok: true, created: true })
+  // known by now
+  expect((await send(`?app=${server.first.appId}`)).data.error).toBe('app_not_found')
+})
