@@ -200,7 +200,9 @@ test.each([
   ['smtp://u:p@email-smtp.eu-west-1.amazonaws.com:587', 'Amazon SES'],
 ])('%s can not read it', (url, name) => {
   const service = readMailUrl(url)
-  expect(service && findSuppressionList(service)).toMatchObject({ why: expect.stringContaining(`for ${name} can't read`) })
+  expect(service && findSuppressionList(service)).toMatchObject({
+    why: expect.stringContaining(`for ${name} can't read`),
+  })
 })
 
 test('other mail servers have none', () => {
