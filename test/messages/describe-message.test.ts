@@ -145,7 +145,7 @@ test.each<[Trigger, string]>([
   [{ tag: 'vip' }, 'people who get the tag “vip” from now on'],
   [{ contact: 'created' }, 'people who are added from now on'],
   [{ message: 'Welcome' }, 'emails from “Welcome” that are sent from now on'],
-  [{ date: 'trialEndsAt', days: 3, when: 'before' }, "people who XX"],
+  [{ date: 'trialEndsAt', days: 3, when: 'before' }, "people whose due date hasn't come yet"],
   [{ inactiveDays: 14 }, 'people who reach 14 days without activity from now on'],
 ])('%j: going live says what it applies to', (trigger, words) =>
   expect(describeFrom(trigger)).toBe(`It applies to ${words}.`),
