@@ -48,7 +48,7 @@ export const isPinnedScript = (path: string): boolean => PINNED_SCRIPT.test(path
 export function refuseOtherBuild(request: Request, path: string): Response | null {
   if (!isPinnedScript(path)) return null
   const message =
-    'This server has another build of the browser script. Copy the tag again from Activation or `eventpost app tag`.'
+    'This server has a different build of the browser script. Copy the tag again from Activation or `eventpost app tag`.'
   return refusalAnswer(request, refuse('not_found', { message }), HEADERS)
 }
 

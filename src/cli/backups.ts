@@ -42,7 +42,7 @@ export const backup: Command = {
     if (!hasDatabase(folder)) {
       throw new StoreError(
         'missing',
-        `There is no database in ${resolve(folder)}. Set --data to the folder of the database.`,
+        `There is no database in ${resolve(folder)}. Set --data to the folder that contains the database.`,
       )
     }
     const startedAt = Date.now()

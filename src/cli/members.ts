@@ -44,7 +44,7 @@ export const memberInvite: Command = {
       type: 'string',
       value: 'ROLE',
       meaning: `One of ${ROLES.join(', ')}.`,
-      default: 'editor, or the role of an earlier invitation',
+      default: 'editor, or the role from an earlier invitation',
     },
   },
   run: async (given, env) => {

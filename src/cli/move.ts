@@ -31,7 +31,7 @@ export const move: Command = {
     undo: {
       type: 'boolean',
       meaning:
-        'Undoes the move to the place in --to, even if it is finished. The source can be used again, with the data it had when it was moved.',
+        'Undoes the move to the place in --to, even if it is finished. The source can be used again, with the data it had when the move began.',
     },
     ...DATA,
     ...JSON_OUTPUT,
@@ -158,7 +158,7 @@ async function undo(sides: Sides): Promise<Printed> {
   if (left !== null) console.error(`eventpost: the unfinished copy could not be removed: ${left}`)
   if (isUnfinished && left === null)
     return { undone: from, next: `Use ${from}. The unfinished copy in ${to} was removed.` }
-  return { undone: from, next: `Use ${from}. Don't start a server on ${to}: both would send the same emails.` }
+  return { undone: from, next: `Use ${from}. Don't start a server on ${to}: two servers would send the same emails.` }
 }
 
 const WHOLE_PERCENT = 100

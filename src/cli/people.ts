@@ -68,7 +68,7 @@ export const peopleExport: Command = {
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findChosenApp(store, given)
       const by = { accountId: app.accountId, actor: 'cli', at: Date.now() }
-      const subject = `people of the app “${app.name}” as ${format.toUpperCase()}`
+      const subject = `people from the app “${app.name}” as ${format.toUpperCase()}`
       expectDone(await store.noteExport({ ...by, action: 'data.export', subject }))
       await write(exportPeople({ store }, app, { filter: ANYONE, sort: 'newest', format }), path)
     })
@@ -79,7 +79,7 @@ export const peopleImport: Command = {
   name: 'import',
   words: 'FILE',
   summary:
-    'adds or updates people of an app from a CSV or NDJSON file. The import triggers no messages, but dates in the imported fields and later inactivity can. In CSV, separate tags with commas or semicolons',
+    "adds or updates an app's people from a CSV or NDJSON file. The import triggers no messages, but dates in the imported fields and later inactivity can. In CSV, separate tags with commas or semicolons",
   options: {
     ...DATA,
     ...ANY_ACCOUNT,

@@ -153,7 +153,8 @@ export const REFUSALS = {
   wrong_code: { status: 400, message: 'This code is wrong or was already used.' },
   next_code_needed: {
     status: 400,
-    message: 'This code is correct. After many wrong codes, you need two in a row. Enter the next code from your app.',
+    message:
+      'This code is correct. After many wrong codes, you need two correct codes in a row. Enter the next code from your authenticator app.',
   },
   sign_in_expired: { status: 400, message: 'This sign-in expired. Enter your password again.' },
   last_owner: {

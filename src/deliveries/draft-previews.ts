@@ -18,7 +18,7 @@ import type { MessageRow } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import { type FoundSample, findSample } from './person-samples.ts'
 
-const NO_LANGUAGE = 'Send a language of the message, such as `de`, or `own`.'
+const NO_LANGUAGE = "Send one of the message's languages, such as `de`, or `own`."
 
 export const PREVIEW_FIELDS = {
   email: Type.Optional({

@@ -118,7 +118,7 @@ function describeOverridden(delivery: DeliveryRow, subject: DescribedSubject, by
   if (at === undefined || stopped === undefined || delivery.state === 'skipped') return []
   const [then, later] = [stopped.at, stopped.overridden?.at ?? at].map((time) => formatTimeInZone(time, subject.zone))
   const cause = describeCause({ reason: stopped.reason, state: 'skipped' }, subject, stopped.verdicts)
-  const what = isDelay(stopped.reason) ? 'waiting' : 'blocked'
+  const what = isDelay(stopped.reason) ? 'delayed' : 'blocked'
   return [`It was ${what} on ${then}: ${cause} ${by ?? 'A member'} sent it anyway on ${later}.`]
 }
 

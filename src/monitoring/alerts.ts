@@ -185,7 +185,7 @@ export function describeRefusalFix(reason: string | null, isShared: boolean): st
   if (reason.startsWith('from_5'))
     return 'Check the sender address under Sender, and that the mail server is allowed to send from its domain.'
   if (/^((smtp|from)_4|api_(429|5))/.test(reason))
-    return "Check the mail server's log, or ask its provider: it may be busy or limit this sender. Sending resumes automatically once it accepts emails."
+    return "Check the mail server's log, or ask its provider: the server may be busy or may limit this sender. Sending resumes automatically once it accepts emails."
   if (/^(etls|euntrusted|eexpired|ename|eplain|erequiretls)$/.test(reason))
     return `Check the mail server's certificate, and its security settings ${place}.`
   return null

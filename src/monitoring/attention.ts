@@ -206,12 +206,12 @@ function aboutRecords({ records }: AttentionFacts): Item {
     const isAll = checks === null || unknown.length === checks.length
     const what = isAll ? 'The DNS records' : upperFirst(nameChecks(unknown))
     const [verb, them] = unknown.length === 1 && !isAll ? ["hasn't", 'it'] : ["haven't", 'them']
-    const text = `${what} of ${domain} ${verb} been checked yet. Without ${them}, emails may go to spam.`
+    const text = `${what} for ${domain} ${verb} been checked yet. Without ${them}, emails may go to spam.`
     return { about: 'unchecked', isBad: false, text }
   }
   if (missing.length === 0) return null
   const names = upperFirst(nameChecks(missing))
-  const text = `${names} of ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
+  const text = `${names} for ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
   return { about: 'records', isBad: missing.some(({ state }) => state === 'bad'), text }
 }
 

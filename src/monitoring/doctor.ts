@@ -117,7 +117,7 @@ const PUBLIC_ADDRESS = { path: '/docs/hosting#public-address', label: 'How to se
 const PROXIES = { path: '/docs/hosting#behind-a-reverse-proxy', label: 'How to set up a reverse proxy' }
 const BACKUPS = { path: '/docs/backups', label: 'How to make backups' }
 const ALERTS = { path: '/docs/alerts', label: 'How alerts work' }
-const OWN_SETTINGS = { path: '/docs/hosting#which-settings', label: 'Which settings there are' }
+const OWN_SETTINGS = { path: '/docs/hosting#settings-to-set-first', label: 'Settings to set first' }
 const unknown = (check: CheckName, text: string, fix: string | null): Finding => ({
   check,
   state: 'unknown',
@@ -294,7 +294,7 @@ function aboutSender({ sender: { hasServer, hasSender, without } }: DoctorFacts)
     return without.map(({ appId, appName, messages }) =>
       bad(
         'Sender',
-        `${messages === 1 ? '1 live message' : `${formatCount(messages)} live messages`} of ${appName} can't be sent: no sender address is set.`,
+        `${messages === 1 ? '1 live message' : `${formatCount(messages)} live messages`} in ${appName} can't be sent: no sender address is set.`,
         'Add one on the Sender page of the app, or set EVENTPOST_MAIL_FROM.',
         { path: `/apps/${appId}/sender`, label: 'Set a sender address', saysFix: true },
       ),
@@ -320,10 +320,10 @@ function aboutRecords({ records }: DoctorFacts): Finding[] {
     const path = `/apps/${appId}/sender/domain`
     const page = `the Sender page (${path})`
     if (checks === null)
-      return unknown('DNS records', `The records of ${domain} have not been looked up.`, `Check them on ${page}.`)
+      return unknown('DNS records', `The records for ${domain} have not been looked up.`, `Check them on ${page}.`)
     const missing = checks.filter(isMissing)
     if (missing.length > 0) {
-      const text = `${upperFirst(nameChecks(missing))} of ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
+      const text = `${upperFirst(nameChecks(missing))} for ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
       const fix = [`Add the records on ${page}:`, ...missing.map(describeCheck)].join('\n')
       const isBad = missing.some(({ state }) => state === 'bad')
       const link = { path: `${path}#checks`, label: 'Show the records to add', saysFix: true } as const
@@ -333,10 +333,10 @@ function aboutRecords({ records }: DoctorFacts): Finding[] {
     if (unread.length > 0)
       return unknown(
         'DNS records',
-        `${upperFirst(nameChecks(unread))} of ${domain} could not be looked up.`,
+        `${upperFirst(nameChecks(unread))} for ${domain} could not be looked up.`,
         "Check this machine's network and DNS.",
       )
-    return good('DNS records', `The records of ${domain} are in place.`)
+    return good('DNS records', `The records for ${domain} are in place.`)
   })
 }
 

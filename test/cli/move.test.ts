@@ -39,7 +39,7 @@ test(
     expect(await eventpostJson<unknown>(['app', 'list', '--data', returned])).toEqual(there)
     expect(await eventpostJson(['move', '--undo', '--to', returned], how)).toEqual({
       undone: place,
-      next: `Use ${place}. Don't start a server on ${returned}: both would send the same emails.`,
+      next: `Use ${place}. Don't start a server on ${returned}: two servers would send the same emails.`,
     })
     expect(await eventpostJson<unknown>(['app', 'list'], how)).toEqual(there)
   },

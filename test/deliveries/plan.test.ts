@@ -241,7 +241,7 @@ describe('consent', () => {
     expect([plan.contacts, plan.consents]).toMatchObject([[{ status: 'pending' }], []])
   })
 
-  test('confirming subscribes once, and starts the messages for new people', () => {
+  test('confirming subscribes once, and triggers the messages for new people', () => {
     const plan = planFor([add(), confirm, confirm, add()])
     expect(plan.outcomes.slice(1, 3)).toEqual([
       { contactId: FIRST_ID, status: 'subscribed' },

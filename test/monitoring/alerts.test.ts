@@ -100,8 +100,8 @@ describe('owners are told', () => {
 
   test.each([
     ['smtp_535', 'Check the username and the password'],
-    ['smtp_451', 'it may be busy or limit this sender'],
-    ['from_451', 'it may be busy or limit this sender'],
+    ['smtp_451', 'the server may be busy or may limit this sender'],
+    ['from_451', 'the server may be busy or may limit this sender'],
     ['from_550', 'Check the sender address'],
     ['api_401', 'Check the API key'],
     ['euntrusted', "Check the mail server's certificate"],

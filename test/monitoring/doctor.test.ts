@@ -159,7 +159,7 @@ const MISTAKES: [
     { sender: { ...well.sender, without: [{ appId: 'app_1', appName: 'Engine', messages: 2 }] } },
     'Sender',
     'bad',
-    "2 live messages of Engine can't be sent: no sender address is set.",
+    "2 live messages in Engine can't be sent: no sender address is set.",
     'EVENTPOST_MAIL_FROM',
   ],
   [
@@ -167,7 +167,7 @@ const MISTAKES: [
     { records: [{ appId: 'app_1', domain: 'acme.example', checks: [isMissing] }] },
     'DNS records',
     'bad',
-    'SPF of acme.example is missing or wrong, so emails may go to spam.',
+    'SPF for acme.example is missing or wrong, so emails may go to spam.',
     '/apps/app_1/sender/domain',
   ],
   [
@@ -183,7 +183,7 @@ const MISTAKES: [
     },
     'DNS records',
     'bad',
-    'SPF of acme.example is missing or wrong',
+    'SPF for acme.example is missing or wrong',
     'acme.example has no SPF record. Add this one. TXT record of acme.example: v=spf1 mx ~all',
   ],
   [
@@ -202,7 +202,7 @@ const MISTAKES: [
     },
     'DNS records',
     'bad',
-    'SPF and DMARC of acme.example are missing or wrong',
+    'SPF and DMARC for acme.example are missing or wrong',
     ': v=spf1 mx ~all\nacme.example has no DMARC record.',
   ],
   [

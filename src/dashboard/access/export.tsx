@@ -106,7 +106,7 @@ const describeExport = (exported: Exported, { app }: Viewer) =>
   exported.person === undefined
     ? ({
         action: 'data.export',
-        subject: `${exported.what} of the app “${app.name}” ${describeHow(exported)}`,
+        subject: `${exported.what} from the app “${app.name}” ${describeHow(exported)}`,
       } as const)
     : ({ action: 'contact.export', subject: exported.person } as const)
 

@@ -107,7 +107,7 @@ function listCautions({ activation, keys, hasOldSecret, appId, now }: TroublePro
 
 const WITHOUT_EMAIL: Caution = {
   title: 'Events or page views without an email',
-  text: 'Every event and page view needs a person. Send the email of the signed-in person.',
+  text: "Every event and page view needs a person. Include the signed-in person's email.",
 }
 
 const OLD_SECRET: Caution = {

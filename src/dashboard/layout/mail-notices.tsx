@@ -100,8 +100,12 @@ export const SetAddress = () => (
 const Unverified = ({ viewer, unverified }: Pick<NoticesProps, 'viewer'> & Pick<MailState, 'unverified'>) =>
   unverified.length === 0 ? null : (
     <Notice kind={kindOf('unverified')}>
-      Emails from {unverified.join(', ')} wait until this account verifies the domain.{' '}
-      <a href={`${pathOf(viewer.app.publicId, 'sender/domain')}#domains`}>Show the record to add</a>.
+      Emails from {new Intl.ListFormat('en').format(unverified)} wait until this account verifies the{' '}
+      {unverified.length === 1 ? 'domain' : 'domains'}.{' '}
+      <a href={`${pathOf(viewer.app.publicId, 'sender/domain')}#domains`}>
+        Show the {unverified.length === 1 ? 'record' : 'records'} to add
+      </a>
+      .
     </Notice>
   )
 

@@ -219,7 +219,7 @@ async function answerChanged(editing: Editing, fields: Fields, again: Again = SA
   return answerEditor({ ...editing, message }, { fields: based, notice, isConflict: true, status: 409 })
 }
 
-/** What overwriting changes. Input with errors can't be compared. */
+/** What changes if you overwrite. Input with errors can't be compared. */
 function Overwritten({ saved, fields }: { saved: MessageContent; fields: Fields }) {
   const typed = readMessage({ ...readFields(fields), name: 'compared' })
   if ('errors' in typed) return null
@@ -227,8 +227,8 @@ function Overwritten({ saved, fields }: { saved: MessageContent; fields: Fields 
   if (lines.length === 0) return null
   return (
     <details>
-      <summary>What overwriting changes</summary>
-      <Diff label="What overwriting changes" lines={lines} />
+      <summary>What changes if you overwrite</summary>
+      <Diff label="What changes if you overwrite" lines={lines} />
     </details>
   )
 }

@@ -379,8 +379,8 @@ function CompareSection(props: ResultsProps) {
           <Table label="Emailed and held back" columns={COMPARED} rows={rows} idOf={({ name }) => name} />
           <EachGoal goals={goals.compared} />
           <p class="hint">
-            Difference: how many more people did this than without the email, with a 95% confidence interval. People
-            stay in their group even if an email fails. <a href="/docs/holdback">How this is measured</a>
+            Difference: how many more people did this than would have without the email, with a 95% confidence interval.
+            People stay in their group even if an email fails. <a href="/docs/holdback">How this is measured</a>
           </p>
         </>
       ) : (

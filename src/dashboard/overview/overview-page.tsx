@@ -162,7 +162,7 @@ function Returned({ viewer, days }: { viewer: Viewer } & Pick<AppResults, 'days'
       <a href={pathTo('30')}>See who came back</a>
       {isOfLastWeek && (
         <>
-          , or only <a href={pathTo('7')}>those of the last 7 days</a>
+          , or only <a href={pathTo('7')}>those from the last 7 days</a>
         </>
       )}
       .

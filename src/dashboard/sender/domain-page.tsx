@@ -148,7 +148,7 @@ const DkimKeys = (props: DomainProps) => {
     <div id="dkim" class="key-actions">
       {signer && <p class="hint">{`${signer.name} signs this app's emails. The app's key is used only over SMTP.`}</p>}
       {signing !== null && publishedOf(signing) === null && (
-        <Notice kind="error">The key can't be read, so no email is sent. Create a new one.</Notice>
+        <Notice kind="error">The key can't be read, so no email is sent. Create a new key.</Notice>
       )}
       <OtherDomain {...props.facts} />
       {isOwner(viewer) && (

@@ -25,7 +25,7 @@ export const SettingsPage = ({ viewer, input, basedOn, errors = [], notice }: Se
     viewer={viewer}
     page="settings"
     title="Settings"
-    state={`Name, domains, timezone, browser script and data retention of ${viewer.app.name}.`}
+    state={`Name, domains, timezone, browser script and data retention for ${viewer.app.name}.`}
   >
     <Form
       action={pathOf(viewer.app.publicId, 'settings')}

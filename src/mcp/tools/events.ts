@@ -43,7 +43,7 @@ export const listEvents: Tool = {
 export const sendEvent: Tool = {
   name: 'send_event',
   title: 'Send an event',
-  description: 'Records an event. Lists queued emails, or why none.',
+  description: 'Records an event. Lists queued emails, or why there are none.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
   input: inputSchema(EventInput, { dryRun: DRY_RUN }),

@@ -58,7 +58,7 @@ const readStatus = createArguments({ schema: STATUS, clean: cleanStatus })
 export const setStatus: Tool = {
   name: 'set_message_status',
   title: 'Set a status',
-  description: "Going live needs a preview's `token`. Emails due while not live are skipped.",
+  description: "Going live needs a preview's `token`. Emails due while the message isn't live are skipped.",
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: STATUS,

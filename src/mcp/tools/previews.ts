@@ -73,7 +73,7 @@ const readTest = createArguments({ schema: TEST, clean: cleanTest, rules: () => 
 export const sendTestMessage: Tool = {
   name: 'send_test_message',
   title: 'Send a test email',
-  description: 'Emails a member what preview_message shows. `kept`: not sent.',
+  description: 'Emails a member the preview from preview_message. `kept`: not sent.',
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
   input: TEST,

@@ -23,7 +23,7 @@ const readSimulation = createArguments({
 export const simulateTool: Tool = {
   name: 'simulate_message',
   title: 'Simulate a message',
-  description: 'Who would have got it recently, or why not.',
+  description: "Who would have got it recently, and why others wouldn't.",
   kind: 'read',
   input: ASKED,
   run: async (deps, { access, signal, onProgress }, args) => {

@@ -68,7 +68,7 @@ export function folderFault(folder: string, error: unknown): StoreError {
   return new StoreError(
     'folder_unwritable',
     isFile
-      ? `${folder} is not a folder. Set --data to the folder of the database.`
+      ? `${folder} is not a folder. Set --data to the folder that contains the database.`
       : `Eventpost can't read from or write to the data folder ${folder}. Give this user permission, or choose another folder with --data.`,
   )
 }

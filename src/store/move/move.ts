@@ -88,7 +88,10 @@ const dataVersion = (db: Database): number =>
   db.query<{ data_version: number }, []>('PRAGMA data_version').get()?.data_version ?? 0
 
 const missing = (folder: string): StoreError =>
-  new StoreError('missing', `There is no database in ${resolve(folder)}. Set --data to the folder of the database.`)
+  new StoreError(
+    'missing',
+    `There is no database in ${resolve(folder)}. Set --data to the folder that contains the database.`,
+  )
 
 async function refuseUnfit(server: Server, location: PostgresLocation): Promise<void> {
   const fault = findServerFault(await readServerFacts(runOn(server)), location)

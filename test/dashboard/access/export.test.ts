@@ -22,11 +22,11 @@ afterEach(() => pages.close())
 
 /** Every export: what the page and the audit log say about it, and the page that it belongs to. */
 const EXPORTS: [path: string, what: string, noted: string, back: string][] = [
-  ['people/export', 'people as CSV', 'people of the app “Engine” as CSV', 'people'],
+  ['people/export', 'people as CSV', 'people from the app “Engine” as CSV', 'people'],
   [
     'people/export?format=ndjson&tag=secret-tag&status=subscribed&seen=never',
     'people as NDJSON, filtered by tag, status, and last page view',
-    'people of the app “Engine” as NDJSON, filtered by tag, status, and last page view',
+    'people from the app “Engine” as NDJSON, filtered by tag, status, and last page view',
     'people?tag=secret-tag&status=subscribed&seen=never',
   ],
   ...(
@@ -39,30 +39,30 @@ const EXPORTS: [path: string, what: string, noted: string, back: string][] = [
   ).map(([query, filters]): (typeof EXPORTS)[number] => [
     `people/export?${query}`,
     `people as CSV, filtered by ${filters}`,
-    `people of the app “Engine” as CSV, filtered by ${filters}`,
+    `people from the app “Engine” as CSV, filtered by ${filters}`,
     `people?${query}`,
   ]),
   ['people/:person/export', `${BOB} as JSON`, `the person ${BOB}`, 'people/:person'],
   [
     'events/export?event=secret_event',
     'events as CSV, filtered by name',
-    'events of the app “Engine” as CSV, filtered by name',
+    'events from the app “Engine” as CSV, filtered by name',
     'events?event=secret_event',
   ],
   [
     'deliveries/export?state=sent&from=2026-05-01&to=2026-05-02',
     'deliveries as CSV, filtered by state and dates',
-    'deliveries of the app “Engine” as CSV, filtered by state and dates',
+    'deliveries from the app “Engine” as CSV, filtered by state and dates',
     'deliveries?state=sent&from=2026-05-01&to=2026-05-02',
   ],
-  ['suppressions/export', 'suppressions as CSV', 'suppressions of the app “Engine” as CSV', 'suppressions'],
+  ['suppressions/export', 'suppressions as CSV', 'suppressions from the app “Engine” as CSV', 'suppressions'],
   [
     'requests/export?code=invalid_field',
     'refused requests as CSV, filtered by error code',
-    'refused requests of the app “Engine” as CSV, filtered by error code',
+    'refused requests from the app “Engine” as CSV, filtered by error code',
     'requests?code=invalid_field',
   ],
-  ['requests/export?kind=all', 'requests as CSV', 'requests of the app “Engine” as CSV', 'requests?kind=all'],
+  ['requests/export?kind=all', 'requests as CSV', 'requests from the app “Engine” as CSV', 'requests?kind=all'],
 ]
 
 const at = (path: string): string => pages.at(path.replace(':person', bob))

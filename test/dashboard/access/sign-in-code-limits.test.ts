@@ -93,7 +93,7 @@ describe('too many wrong codes', () => {
     expect([status, await textOf(html, '#code-fault')]).toEqual([
       400,
       [
-        'Error: This code is correct. After many wrong codes, you need two in a row. Enter the next code from your app.',
+        'Error: This code is correct. After many wrong codes, you need two correct codes in a row. Enter the next code from your authenticator app.',
       ],
     ])
     expect([(await step.send(browser, first)).status, await step.isIn(browser)]).toEqual([400, false])

@@ -256,7 +256,7 @@ describe('afterwards', () => {
     await sendDue(pages)
     const sent = await see(path)
     expect((await textOf(sent, '.page-head .lead bdi'))[0]).toContain(
-      `It was waiting on 3 May 2026, 12:00 UTC: ${BOB} received 1 lifecycle email in the previous 24 hours, but this app sends at most 1 a day. ada@example.com sent it anyway on 3 May 2026, 12:00 UTC.`,
+      `It was delayed on 3 May 2026, 12:00 UTC: ${BOB} received 1 lifecycle email in the previous 24 hours, but this app sends at most 1 a day. ada@example.com sent it anyway on 3 May 2026, 12:00 UTC.`,
     )
     expect(await textOf(sent, 'td .badge')).toContain('Wait')
     expect(await textOf(sent, 'td .badge')).not.toContain("Don't send")

@@ -208,7 +208,7 @@ describe('each problem has one link', () => {
       'records that were never looked up',
       { records: { domain: 'acme.example', checks: null } },
       [
-        "The DNS records of acme.example haven't been checked yet. Without them, emails may go to spam.",
+        "The DNS records for acme.example haven't been checked yet. Without them, emails may go to spam.",
         'Check the records',
         '/apps/app_1/sender/domain#checks',
       ],
@@ -217,7 +217,7 @@ describe('each problem has one link', () => {
       'a lookup without an answer',
       records(...GOOD.map(({ about }) => found(about, 'unasked'))),
       [
-        "The DNS records of acme.example haven't been checked yet. Without them, emails may go to spam.",
+        "The DNS records for acme.example haven't been checked yet. Without them, emails may go to spam.",
         'Check the records',
         '/apps/app_1/sender/domain#checks',
       ],
@@ -226,7 +226,7 @@ describe('each problem has one link', () => {
       'a record of which nothing is known, and others',
       records(found('SPF', 'good'), found('DKIM', 'unchecked'), found('DMARC', 'good')),
       [
-        "DKIM of acme.example hasn't been checked yet. Without it, emails may go to spam.",
+        "DKIM for acme.example hasn't been checked yet. Without it, emails may go to spam.",
         'Check the records',
         '/apps/app_1/sender/domain#checks',
       ],
@@ -235,7 +235,7 @@ describe('each problem has one link', () => {
       'records of which nothing is known, and one that is good',
       records(found('SPF', 'good'), found('DKIM', 'unchecked'), found('DMARC', 'unasked')),
       [
-        "DKIM and DMARC of acme.example haven't been checked yet. Without them, emails may go to spam.",
+        "DKIM and DMARC for acme.example haven't been checked yet. Without them, emails may go to spam.",
         'Check the records',
         '/apps/app_1/sender/domain#checks',
       ],
@@ -244,7 +244,7 @@ describe('each problem has one link', () => {
       'a record to add',
       records(found('SPF', 'good'), found('DMARC', 'caution', true)),
       [
-        'DMARC of acme.example is missing or wrong, so emails may go to spam.',
+        'DMARC for acme.example is missing or wrong, so emails may go to spam.',
         'Show the records to add',
         '/apps/app_1/sender/domain#checks',
       ],
@@ -253,7 +253,7 @@ describe('each problem has one link', () => {
       'the record of a new key to add',
       records(found('SPF', 'good'), found('New DKIM key', 'caution', true)),
       [
-        'The new DKIM key of acme.example is missing or wrong, so emails may go to spam.',
+        'The new DKIM key for acme.example is missing or wrong, so emails may go to spam.',
         'Show the records to add',
         '/apps/app_1/sender/domain#checks',
       ],
@@ -262,7 +262,7 @@ describe('each problem has one link', () => {
       'wrong records',
       records(found('SPF', 'bad'), found('DKIM', 'bad', true), found('DMARC', 'unasked')),
       [
-        'SPF and DKIM of acme.example are missing or wrong, so emails may go to spam.',
+        'SPF and DKIM for acme.example are missing or wrong, so emails may go to spam.',
         'Show the records to add',
         '/apps/app_1/sender/domain#checks',
       ],

@@ -225,7 +225,7 @@ describe('with a live message', () => {
     await add(1, { state: 'sent', cameBack: true, daysAgo: 6 })
     expect((await links()).slice(0, 2)).toEqual([CAME_BACK, LAST_WEEK])
     expect((await textOf(await show(), '.overview-answer .hint')).join('')).toStartWith(
-      'Last 30 days. See who came back, or only those of the last 7 days.',
+      'Last 30 days. See who came back, or only those from the last 7 days.',
     )
   })
 

@@ -33,7 +33,7 @@ describe('ensureFolder', () => {
     for (const path of [file, join(file, 'data')]) {
       expect(faultOf(path)).toMatchObject({
         code: 'folder_unwritable',
-        message: `${path} is not a folder. Set --data to the folder of the database.`,
+        message: `${path} is not a folder. Set --data to the folder that contains the database.`,
       })
     }
     expect(readFileSync(file, 'utf8')).toBe('mine')
