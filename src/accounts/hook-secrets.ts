@@ -34,12 +34,12 @@ export const HOOK_SECRETS: Record<HookProvider, 'url' | Signing> = {
   mailgun: {
     label: 'HTTP webhook signing key',
     isFit: (text) => /^[!-~]{16,200}$/.test(text),
-    message: 'Enter the HTTP webhook signing key of your Mailgun account.',
+    message: 'Enter the HTTP webhook signing key from your Mailgun account.',
   },
   sendgrid: {
     label: 'Verification key',
     isFit: isPublicKey,
-    message: 'Enter the verification key of the signed event webhook.',
+    message: 'Enter the verification key for the signed event webhook.',
   },
 }
 

@@ -244,7 +244,7 @@ async function checkDkim(dns: Dns, sender: CheckedSender): Promise<SenderCheck> 
 const REPLACE_IT = 'Replace it with this record.'
 /** Other apps and mail servers of the domain may sign with it. */
 const REPLACE_UNUSED =
-  'If another app or mail server signs with it, create a key with another selector here. Otherwise, replace it with this record.'
+  'If another app or mail server signs with the published key, create a key with another selector here. Otherwise, replace it with this record.'
 
 function describeSeveral(published: readonly string[], key: PublishedDkim): string {
   const several = `${dkimRecord(key).name} has ${published.length} DKIM records, so receivers may use the wrong one.`
@@ -375,7 +375,7 @@ async function checkReturnPath(dns: Dns, sender: CheckedSender): Promise<SenderC
     : `${name} shows records for a bounce domain of your own.`
   if (bounceDomain !== null || record) {
     const where = bounceDomain ?? `${provider?.name ?? 'your provider'}'s own domain`
-    const sentence = `Bounces go to ${where}, so SPF doesn't count for DMARC and DKIM must pass. ${add}`
+    const sentence = `Bounces go to ${where}, so SPF doesn't count for DMARC, and DKIM must pass. ${add}`
     return { about: 'Return path', state: 'caution', sentence, record }
   }
   const sentence = `${name} chooses where bounces go. A received email shows it.`

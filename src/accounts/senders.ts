@@ -306,14 +306,14 @@ export async function readInstallation(store: Store): Promise<Installation | nul
 
 const NO_SENDER: SenderProblem = {
   code: 'no_sender',
-  message: 'There is no sender address. Add one on the Sender page of the app, or set EVENTPOST_MAIL_FROM.',
+  message: "There is no sender address. Add one on the app's Sender page, or set EVENTPOST_MAIL_FROM.",
   record: null,
 }
 
 function notListed(settings: SenderSettings, installation: Installation): SenderProblem {
   const known = listSenderEmails(settings, installation)
   const choices = known.length === 0 ? '' : ` Choose one of ${known.join(', ')}, or leave it out.`
-  const message = `This is not a sender address of the app.${choices} Owners can add addresses on the Sender page.`
+  const message = `This is not one of the app's sender addresses.${choices} Owners can add addresses on the Sender page.`
   return { code: 'sender_not_listed', message, record: null }
 }
 

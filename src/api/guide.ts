@@ -53,7 +53,7 @@ const limits = (): string =>
       ],
     ),
     'The operator of an installation can change or lift the hourly limits for keys. Time windows slide: an hourly limit applies to any 60 minutes, not to clock hours. `RateLimit-Remaining` is the number of calls left.',
-    'A 429 names the limit (`limitName`), what it belongs to (`scope` is `key`, with `keyId`, or `ip`; for reports of page views, also `person` or `site`), its size (`limit`) and when to retry: in seconds (`retryAfter`, also the `Retry-After` header) and as a time (`retryAt`).',
+    'A 429 names the limit (`limitName`), what it applies to (`scope` is `key`, with `keyId`, or `ip`; for reports of page views, also `person` or `site`), its size (`limit`) and when to retry: in seconds (`retryAfter`, also the `Retry-After` header) and as a time (`retryAt`).',
     '"Refused requests" are invalid ones, such as those with a missing field or an unknown app. They count towards no other limit. If a key reaches this limit, its valid requests get 429 too. Requests without a valid key count towards the limit for their IP address, and never block a valid key. The `RateLimit-` headers belong to the hourly limits and to `contact_adds_per_ip`: other 429s and lifted limits have none. An IPv6 /64 network counts as one address.',
     `A body can be up to ${inKb(BODY_BYTES)}, a batch up to ${inKb(BATCH_BYTES)}. \`properties\` must be under 2 KB.`,
   ].join('\n\n')

@@ -34,7 +34,7 @@ const MESSAGE = {
   updatedAt: UPDATED_AT,
 }
 const COUNTS = counts(
-  'Deliveries by [state](/docs/states), and the number of sent emails after which people came back (`cameBack`), opened the result (`opened`) and reached the goal (`reachedGoal`). Zeros are left out.',
+  'Deliveries by [state](/docs/states), and the numbers of sent emails after which people came back (`cameBack`), opened the result (`opened`) or reached the goal (`reachedGoal`). Zeros are left out.',
 )
 
 const ListedMessage = Type.Object(

@@ -33,7 +33,7 @@ export const messageRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       detail: describeCall({
         summary: 'List messages',
         description:
-          'Lists the messages of an app, oldest first. All calls about messages need a key with scope `manage`.',
+          'Lists the messages in an app, oldest first. All calls about messages need a key with scope `manage`.',
         example: EXAMPLES.getMessages,
         query: inputs.MessagesQuery,
         answers: { 200: answers.MessagePage },

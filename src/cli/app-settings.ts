@@ -123,7 +123,7 @@ function readAppId({ words }: Given): string {
 export const appSet: Command = {
   name: 'app set',
   words: 'APP_ID',
-  summary: 'changes settings of an app and prints all of them',
+  summary: "changes an app's settings and prints all of them",
   options: { ...DATA, ...ANY_ACCOUNT, ...JSON_OUTPUT, ...SETTINGS, ...YES },
   run: async (given, env) => {
     const appId = readAppId(given)

@@ -76,7 +76,7 @@ export const restore: Command = {
   name: 'restore',
   words: 'FILE|s3://...',
   summary:
-    'checks a backup and puts it into a data folder without a database; pauses all live messages. Without FILE, pauses them in a PostgreSQL database that was restored with its own tools',
+    "checks a backup and puts it into a data folder without a database; pauses all live messages. Without FILE, pauses them in a database that was restored with PostgreSQL's own tools",
   options: { ...DATA, ...SETTINGS_TO_RESTORE, ...JSON_OUTPUT },
   run: async (given, env) => {
     const location = locationOf(given, env)

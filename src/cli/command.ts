@@ -248,7 +248,7 @@ function prepareFolder(folder: string, mayCreate: boolean): boolean {
   if (!mayCreate && isNew) {
     throw new StoreError(
       'missing',
-      `There is no database in ${resolve(folder)}. Run eventpost init, or set --data to the folder of the database.`,
+      `There is no database in ${resolve(folder)}. Run eventpost init, or set --data to the folder that contains the database.`,
     )
   }
   for (const exposed of restrictDatabase(folder)) console.error(`eventpost: ${describeExposed(exposed)}`)

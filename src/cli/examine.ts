@@ -61,7 +61,7 @@ function findFolderProblem(folder: string): DataProblem | null {
     if (!hasDatabase(folder))
       return {
         text: `There is no database in ${resolve(folder)}.`,
-        fix: 'Run eventpost serve, or set --data to the folder of the database.',
+        fix: 'Run eventpost serve, or set --data to the folder that contains the database.',
       }
     const db = openForReading(folder)
     const version = schemaVersion(db)

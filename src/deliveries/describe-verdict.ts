@@ -50,7 +50,7 @@ const BY_RULE = {
       value === null
         ? `${name} had no date in the field ${formatValue(about)}`
         : `${name} had the date ${formatTimeInZone(Number(value), zone)} in the field ${formatValue(about)}`
-    return verdict === 'pass' ? `${found}.` : `${found}, which is not the one that triggered this email.`
+    return verdict === 'pass' ? `${found}.` : `${found}, but a different date triggered this email.`
   },
   inactive: (verdict, { person, zone }) => {
     const name = displayName(person)

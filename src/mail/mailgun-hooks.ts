@@ -59,7 +59,7 @@ function kindOf({ event, severity, reason }: Record<string, unknown>): ReportKin
 export const MAILGUN_HOOKS: Hooks = {
   wrong: '`signature.signature` does not match.',
   signed:
-    'In the body, `signature.signature` is the HMAC-SHA256 of `signature.timestamp` followed by `signature.token`, in lowercase hexadecimal. The key is the HTTP webhook signing key of your Mailgun account, which you save under Sender, Mail server.',
+    'In the body, `signature.signature` is the HMAC-SHA256 of `signature.timestamp` followed by `signature.token`, in lowercase hexadecimal. The key is the HTTP webhook signing key from your Mailgun account, which you save under Sender, Mail server.',
   listMissing({ bytes }) {
     const sent = signatureOf(bytes)
     return PARTS.flatMap((name) => (sent[name] === undefined ? `\`signature.${name}\`` : []))

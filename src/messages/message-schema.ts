@@ -282,7 +282,7 @@ export const MessageSchema = object({
     }),
   ),
   again: Type.Optional(about(AgainSchema, '[How often](/docs/frequency) a person gets it.')),
-  goal: Type.Optional(about(GoalSchema, 'The goal that its [results](/docs/results) count.')),
+  goal: Type.Optional(about(GoalSchema, 'The goal counted in its [results](/docs/results).')),
   holdback: Type.Optional(
     about(
       whole(1, MAX_HOLDBACK_PERCENT, `Enter a whole percentage from 1 to ${MAX_HOLDBACK_PERCENT}.`),

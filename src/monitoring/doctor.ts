@@ -295,7 +295,7 @@ function aboutSender({ sender: { hasServer, hasSender, without } }: DoctorFacts)
       bad(
         'Sender',
         `${messages === 1 ? '1 live message' : `${formatCount(messages)} live messages`} in ${appName} can't be sent: no sender address is set.`,
-        'Add one on the Sender page of the app, or set EVENTPOST_MAIL_FROM.',
+        "Add one on the app's Sender page, or set EVENTPOST_MAIL_FROM.",
         { path: `/apps/${appId}/sender`, label: 'Set a sender address', saysFix: true },
       ),
     )
@@ -341,7 +341,7 @@ function aboutRecords({ records }: DoctorFacts): Finding[] {
 }
 
 const describeCheck = ({ sentence, record }: SenderCheck): string =>
-  record === null ? sentence : `${sentence} ${record.type} record of ${record.name}: ${record.value}`
+  record === null ? sentence : `${sentence} ${record.type} record for ${record.name}: ${record.value}`
 
 /** Without scheduled backups. */
 const OLD_BACKUP_MS = 7 * DAY_MS

@@ -177,7 +177,7 @@ const nameTopics = (topics: readonly string[]): FieldError => ({
   message:
     topics.length === 0
       ? 'This app has no topics. Add them under Sender, Topics first.'
-      : `Use topics of this app: ${topics.join(', ')}.`,
+      : `Use this app's topics: ${topics.join(', ')}.`,
 })
 
 export type ImportCounts = { added: number; updated: number; failed: number }

@@ -357,6 +357,6 @@ async function openInline(
 /** A server without the key could not read what a command seals with it. */
 function refuseWhileServed(folder: string): void {
   if (!isFolderServed(folder)) return
-  const problem = `A server is running on ${folder} without the master key.`
+  const problem = `A server is using ${folder} without the master key.`
   throw new StoreError('folder_in_use', `${problem} Restart it with EVENTPOST_MASTER_KEY, then try again.`)
 }

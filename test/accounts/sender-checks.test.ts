@@ -281,7 +281,7 @@ describe('a new DKIM key', () => {
     expect([isMissing(found), found.sentence]).toEqual([true, expect.stringContaining('The current key signs emails')])
     const other = await check({ ...zone, [name]: ['v=DKIM1; p=OTHER'] }, 'New DKIM key', sender)
     expect(other.sentence).toStartWith(
-      `Another key is published at ${name}. If another app or mail server signs with it,`,
+      `Another key is published at ${name}. If another app or mail server signs with the published key,`,
     )
     const revoked = await check({ ...zone, [name]: ['v=DKIM1; p='] }, 'New DKIM key', sender)
     expect(revoked.sentence).toBe(`A revoked key is published at ${name}. Replace it with this record.`)

@@ -47,7 +47,7 @@ test('a backup beside a server under load has every event acknowledged before it
   expect([...stored].filter((email) => !known.has(email))).toEqual([])
 
   const mistyped = await eventpost(['backup', `${folder}/none/backup.db`, '--data', data])
-  expect([mistyped.code, mistyped.err]).toEqual([1, expect.stringContaining('does not exist. Create it first')])
+  expect([mistyped.code, mistyped.err]).toEqual([1, expect.stringContaining('does not exist. Create the folder first')])
 
   // the running server shows the one that was made, and the restored one works with the same key
   const db = openForReading(data)

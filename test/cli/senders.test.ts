@@ -143,7 +143,7 @@ describe('sender addresses', () => {
     async () => {
       writeFileSync(FILE, JSON.stringify([message({ fromEmail: 'ceo@bank.example' })]))
       const ran = await eventpost(['message', 'import', FILE, '--data', data, '--app', second.appId])
-      expect(ran).toEqual(refused('.0..mail.fromEmail: This is not a sender address of the app. Choose one of'))
+      expect(ran).toEqual(refused(".0..mail.fromEmail: This is not one of the app's sender addresses. Choose one of"))
       expect(ran.err).not.toContain('bank')
     },
     MANY_MS,

@@ -358,7 +358,7 @@ describe('a master key', () => {
     const open = join(folder, 'open')
     const server = await serve({ data: open })
     const list = () => eventpost(['account', 'list', '--data', open], { env: KEY })
-    expect(await list()).toEqual(refused('A server is running on \\S+ without the master key. Restart it with'))
+    expect(await list()).toEqual(refused('A server is using \\S+ without the master key. Restart it with'))
     await server.stop()
     expect((await list()).code).toBe(0)
   })

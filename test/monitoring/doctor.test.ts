@@ -184,7 +184,7 @@ const MISTAKES: [
     'DNS records',
     'bad',
     'SPF for acme.example is missing or wrong',
-    'acme.example has no SPF record. Add this one. TXT record of acme.example: v=spf1 mx ~all',
+    'acme.example has no SPF record. Add this one. TXT record for acme.example: v=spf1 mx ~all',
   ],
   [
     'missing DNS records, each on a line',

@@ -17,7 +17,7 @@ const VERDICTS: Record<SignatureVerdict, [kind: NoticeKind, text: string]> = {
   current: ['done', 'It matches the current identity secret.'],
   previous: [
     'caution',
-    `It matches the previous identity secret. It is accepted for ${HOURS} hours after the rotation. Set SERVICE_IDENTITY_SECRET to the new one on the server that signed it.`,
+    `It matches the previous identity secret, which is accepted for ${HOURS} hours after the rotation. Set SERVICE_IDENTITY_SECRET to the new one on the server that made the signature.`,
   ],
   expired: [
     'error',

@@ -160,7 +160,7 @@ const FeedSection = (props: DeliveriesProps) => (
 const Returned = ({ viewer, view: { messageId } }: DeliveriesProps) => (
   <p class="hint">
     People who came back in the{' '}
-    <a href={peoplePath(viewer.app.publicId, { emails: 'returned', days: '7', messageId })}>last 7 days</a>, the{' '}
+    <a href={peoplePath(viewer.app.publicId, { emails: 'returned', days: '7', messageId })}>last 7 days</a>, in the{' '}
     <a href={peoplePath(viewer.app.publicId, { emails: 'returned', days: '30', messageId })}>last 30 days</a> or at{' '}
     <a href={peoplePath(viewer.app.publicId, { emails: 'returned', messageId })}>any time</a>.
   </p>

@@ -67,7 +67,13 @@ const SettingNotices = ({ viewer, state: { hasSender, isCapturing, isUnreadable,
     {isUnreadable && (
       <Notice kind={kindOf('unreadable')}>
         {UNREADABLE_SERVER}{' '}
-        <ForOwner viewer={viewer} page="sender/server" label="Set it up again" verb="set it up again" />.
+        <ForOwner
+          viewer={viewer}
+          page="sender/server"
+          label="Set up the mail server again"
+          verb="set up the mail server again"
+        />
+        .
       </Notice>
     )}
     <Unverified viewer={viewer} unverified={unverified} />

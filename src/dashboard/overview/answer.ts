@@ -28,7 +28,7 @@ export function describeSimulated({ name, content }: Draft, { result, state }: R
   if (emailed === 0) return `Nobody ${verb} last week.`
   const people = `${formatCount(emailed)} ${emailed === 1 ? 'person' : 'people'}`
   const sentence = `${result.hasMore ? `At least ${people}` : people} ${verb} last week`
-  return `${sentence}${unseen === 0 ? '' : `; ${describeUnseen(unseen, emailed)}`}. Nobody emailed them.`
+  return `${sentence}. Nobody emailed them${unseen === 0 ? '' : `; ${describeUnseen(unseen, emailed)}`}.`
 }
 
 function describeUnseen(unseen: number, emailed: number): string {

@@ -31,7 +31,7 @@ function linkOf(
   const links: Record<AttentionItem['about'], () => LinkedItem['link']> = {
     sender: () => ({ label: ofOwner('Set a sender address'), href: pathOf(appId, 'sender') }),
     rates: () => ({ label: 'Show the rates', href: pathOf(appId, 'sender/rates') }),
-    unreadable: () => ({ label: ofOwner('Set it up again'), href: server }),
+    unreadable: () => ({ label: ofOwner('Set up the mail server again'), href: server }),
     server: () => ({ label: ofOwner('Set up a mail server'), href: server }),
     outage: () => ({ label: 'Check the connection', href: checkPath(appId) }),
     pause: () => ({ label: 'Check the connection', href: checkPath(appId) }),

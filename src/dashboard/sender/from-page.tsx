@@ -67,7 +67,7 @@ const State = ({ viewer, mailRoute: { from, server, isUnreadable } }: SenderFact
       {isUnreadable ? (
         <>
           {" The saved mail server settings can't be read. "}
-          <a href={serverPath}>Set it up again</a>.
+          <a href={serverPath}>Set up the mail server again</a>.
         </>
       ) : (
         server === null && (

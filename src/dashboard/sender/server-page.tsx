@@ -109,7 +109,7 @@ const Captured = ({ facts: { viewer, mailRoute }, captured }: ServerProps) => {
 
 const State = ({ viewer, mail, mailRoute, acceptedAt }: SenderFacts) => {
   const { server, isOwn, isUnreadable } = mailRoute
-  if (isUnreadable) return `${UNREADABLE_SERVER} Set it up again.`
+  if (isUnreadable) return `${UNREADABLE_SERVER} Set up the mail server again.`
   if (server === null) {
     return (
       <>

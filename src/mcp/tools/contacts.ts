@@ -113,7 +113,7 @@ const INDEXING = 'People added before the upgrade are still being indexed. Some 
 export const searchContacts: schemas.Tool = {
   name: 'search_contacts',
   title: 'Search people',
-  description: 'Newest first, or last changed with `updatedAfter`. `search`: start of email or part of name.',
+  description: 'Newest first; with `updatedAfter`, newest changes first. `search`: start of email or part of name.',
   kind: 'read',
   input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), FILTERS),
   run: async (deps, { access }, args, known) => {

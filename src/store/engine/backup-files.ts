@@ -277,7 +277,7 @@ function toBackupError(error: unknown, { source, target }: { source: string; tar
     return new StoreError('disk_full', `There is not enough space for ${target}. Free up space, or use another disk.`)
   }
   if (code === 'ENOENT' || code === 'ENOTDIR') {
-    return new StoreError('folder_unwritable', `The folder of ${target} does not exist. Create it first.`)
+    return new StoreError('folder_unwritable', `The folder for ${target} does not exist. Create the folder first.`)
   }
   if (/^(EACCES|EPERM|EROFS)$/.test(code)) {
     return new StoreError('folder_unwritable', `This user can't write ${target} (${code}). Choose another folder.`)

@@ -95,7 +95,11 @@ const FAULTS: readonly [RegExp, (message: string, location: PostgresLocation) =>
   [/^42501$/, describeDenied],
   [/^53100$/, () => "the server's disk is full. Free up space, then run the command again to continue."],
   [/^53300$/, () => 'the server has no connections left. Raise max_connections, or stop other programs.'],
-  [/^55P03$/, () => 'another program holds a lock on its tables. Stop it, then run the command again to continue.'],
+  [
+    /^55P03$/,
+    () =>
+      "another program holds a lock on the database's tables. Stop that program, then run the command again to continue.",
+  ],
   [/^25006$/, () => 'the server is read-only and may be a replica. Use the primary.'],
   [/TLS_NOT_AVAILABLE|SSL/, () => "the server doesn't support TLS, but the URL requires it."],
   [
@@ -140,8 +144,8 @@ export async function findInstance(server: Queries): Promise<string | null> {
 function describeUses({ instances, until, connections, hosts }: Uses): string | null {
   const from = connections > 0 ? `, connected from ${hosts}` : ''
   if (instances > 0)
-    return `${instances === 1 ? '1 instance is' : `${instances} instances are`} using it${from}. Stop all servers, then try again. If an instance's machine is down, wait until ${new Date(until).toISOString()}. If the machine is still running, end the process there, even if it is frozen.`
+    return `${instances === 1 ? '1 instance is' : `${instances} instances are`} using the database${from}. Stop all servers, then try again. If an instance's machine is down, wait until ${new Date(until).toISOString()}. If the machine is still running, end the process there, even if it is frozen.`
   if (connections > 0)
-    return `Eventpost still has open connections (${connections})${from}. If the machine there is still running, stop Eventpost on it. If it is down, end its connections in this database: ${END_CONNECTIONS}`
+    return `Eventpost still has ${connections === 1 ? '1 open connection' : `${connections} open connections`} from ${hosts}. If the machine there is still running, stop Eventpost on it. If it is down, end these connections in this database: ${END_CONNECTIONS}`
   return null
 }

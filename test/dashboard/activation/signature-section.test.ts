@@ -32,7 +32,7 @@ describe('the checker of signatures', () => {
     const old = right()
     await rotateIdentitySecret({ store: pages.store, now: pages.clock.now(), actor: 'test' }, pages.begun.accountId)
     expect((await check(EMAIL, old)).html).toContain(
-      'It matches the previous identity secret. It is accepted for 24 hours after the rotation.',
+      'It matches the previous identity secret, which is accepted for 24 hours after the rotation.',
     )
     pages.clock.ms += DAY
     expect((await check(EMAIL, old)).html).toContain('stopped working 24 hours after its rotation')

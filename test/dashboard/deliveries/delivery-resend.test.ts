@@ -68,7 +68,7 @@ describe('a captured email', () => {
     await set({ smtpUrl: 'nonsense' })
     expect(await offeredOn(path)).toEqual([])
     expect(await textOf(await see(path), '.notice.problem')).toEqual([
-      "Problem: The saved mail server settings can't be read, so no email is sent. Set it up again.",
+      "Problem: The saved mail server settings can't be read, so no email is sent. Set up the mail server again.",
     ])
     const { status, html } = await browser.post(`${path}/resend`)
     expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('is invalid')])

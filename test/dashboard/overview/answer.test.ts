@@ -21,14 +21,28 @@ describe('before a message is live', () => {
   })
 
   test.each([
-    [30, 15, '30 people would have got “Results ready, they left” last week; 15 of them have no page views.'],
-    [30, 1, '30 people would have got “Results ready, they left” last week; 1 of them has no page views.'],
-    [30, 30, '30 people would have got “Results ready, they left” last week; none of them have page views.'],
-    [1, 1, '1 person would have got “Results ready, they left” last week; they have no page views.'],
+    [
+      30,
+      15,
+      '30 people would have got “Results ready, they left” last week. Nobody emailed them; 15 of them have no page views.',
+    ],
+    [
+      30,
+      1,
+      '30 people would have got “Results ready, they left” last week. Nobody emailed them; 1 of them has no page views.',
+    ],
+    [
+      30,
+      30,
+      '30 people would have got “Results ready, they left” last week. Nobody emailed them; none of them have page views.',
+    ],
+    [
+      1,
+      1,
+      '1 person would have got “Results ready, they left” last week. Nobody emailed them; they have no page views.',
+    ],
   ])('%d people, %d of them without page views, are not said to have left', (emailed, unseen, sentence) => {
-    expect(describeSimulated(shipped, found(emailed, emailed, false, 0, unseen))).toBe(
-      `${sentence} Nobody emailed them.`,
-    )
+    expect(describeSimulated(shipped, found(emailed, emailed, false, 0, unseen))).toBe(sentence)
   })
 
   test('says when nobody left, and when no event arrived', () => {

@@ -137,7 +137,7 @@ describe('each problem has one link', () => {
       { mail: { ...mail, isUnreadable: true } },
       [
         "The saved mail server settings can't be read, so no email is sent.",
-        'Set it up again',
+        'Set up the mail server again',
         '/apps/app_1/sender/server',
       ],
     ],

@@ -99,7 +99,7 @@ describe('before a message is live', () => {
     const { first, html } = await followSimulation()
     expect(await answerOf(first)).toBe('Counting people who left before their results last week.')
     expect(await answerOf(html)).toBe(
-      '2 people would have got “Results ready, they left” last week; none of them have page views. Nobody emailed them.',
+      '2 people would have got “Results ready, they left” last week. Nobody emailed them; none of them have page views.',
     )
     expect(await textOf(html, '.overview-answer .button')).toEqual(['Review “Results ready, they left”', 'See who'])
     expect(await attributesOf(html, '.overview-answer .button', 'href')).toEqual([
@@ -126,7 +126,7 @@ describe('before a message is live', () => {
     pages.clock.ms += 2 * HOUR
     await leaveEarly()
     expect(await answerOf(await showSimulated())).toBe(
-      '2 people would have got “Results ready, they left” last week; 1 of them has no page views. Nobody emailed them.',
+      '2 people would have got “Results ready, they left” last week. Nobody emailed them; 1 of them has no page views.',
     )
   })
 

@@ -141,5 +141,5 @@ test('an owner releases the brake, which the pages about emails announce', async
   expect(await textOf(html, '.notice.problem')).toEqual([])
   expect(await textOf(html, '#brake p.hint')).toContain('Released just now. The brake counts only emails sent since.')
   const audit = await textOf((await browser.get(pages.at('audit'))).html, 'main')
-  expect(audit.join()).toContain('released the brake of the app “Engine”')
+  expect(audit.join()).toContain('released the brake for the app “Engine”')
 })

@@ -89,12 +89,12 @@ describe('a message', () => {
     const { status, html } = await write({ 'mail.fromEmail': 'ceo@bank.example' }, editor)
     expect([status, await textOf(html, '.field.wrong .fault')]).toEqual([
       400,
-      [expect.stringContaining('This is not a sender address of the app. Choose one of post@ours.example')],
+      [expect.stringContaining("This is not one of the app's sender addresses. Choose one of post@ours.example")],
     ])
     expect((await pages.store.listMessages(app.id)).map(({ name }) => name)).not.toContain('Mine')
     const form = { ...(await fieldsOf(html)), 'mail.fromEmail': 'ceo@bank.example', to: 'editor@example.com' }
     const tested = await editor.post(pages.at('messages/new'), { ...form, do: 'test' })
-    expect((await textOf(tested.html, '#test .notice'))[0]).toContain('This is not a sender address of the app.')
+    expect((await textOf(tested.html, '#test .notice'))[0]).toContain("This is not one of the app's sender addresses.")
     expect((await editor.post(pages.at('sender'), { otherFromEmails: 'ceo@bank.example' })).status).toBe(403)
   })
 })

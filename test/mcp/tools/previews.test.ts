@@ -147,7 +147,7 @@ describe('preview_message', () => {
     const { data } = await callBare('preview_message', { messageId: bareId })
     expect(data).toMatchObject({
       mail: { fault: null },
-      problems: [{ code: 'no_sender', message: expect.stringContaining('on the Sender page') }],
+      problems: [{ code: 'no_sender', message: expect.stringContaining("on the app's Sender page") }],
       token: null,
     })
     await bare.close()
