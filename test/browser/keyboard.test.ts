@@ -73,7 +73,7 @@ describe('by Tab', () => {
       await seedEvents(server)
       // its simulation adds a link
       await page.goto(at('overview'))
-      await page.getByText('Nobody emailed them.').waitFor()
+      await page.getByText('Nobody emailed them').waitFor()
       for (const name of [
         'overview',
         'activation',

@@ -56,7 +56,7 @@ export const OVERVIEW_STEPS: Step[] = [
   {
     name: 'overview-draft',
     go: async (page, server) => {
-      const isCounted = () => page.getByText('Nobody emailed them.').isVisible()
+      const isCounted = () => page.getByText('Nobody emailed them').isVisible()
       do await page.goto(at(server, 'overview'))
       while (!(await isCounted()))
     },
