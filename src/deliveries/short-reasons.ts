@@ -9,7 +9,7 @@ const AT_ONCE_MS = 10_000
 
 /** The reason in a few words, for one line of a list. */
 const BY_REASON = {
-  not_away: 'Not away at the event',
+  not_away: 'Still on your site',
   came_back: 'Came back on their own',
   left_too_recently: 'Left too recently',
   not_seen: "Hadn't opened it",

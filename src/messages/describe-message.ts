@@ -291,7 +291,9 @@ export function describeFrom(trigger: Trigger): string {
   if ('date' in trigger) return "It applies to people whose due date hasn't come yet."
   if ('inactiveDays' in trigger)
     return `It applies to people who reach ${countUnits(trigger.inactiveDays, 'day')} without activity from now on.`
-  return 'api' in trigger ? 'Your server can send it from now on.' : 'It applies to new events only.'
+  return 'api' in trigger
+    ? 'Your server can send it from now on.'
+    : 'It applies to events that arrive from now on, up to 72 hours after they happened.'
 }
 
 /** Whether the rule lets emails go to people never reported by the script. */

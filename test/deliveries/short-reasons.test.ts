@@ -94,7 +94,7 @@ describe('each state has a short text', () => {
     expect(say({ state: 'skipped', reason: 'came_back' }, [{ ...back, cameBackAt: null }])).toBe(
       'Came back on their own',
     )
-    expect(say({ state: 'skipped', reason: 'not_away' }, [left, back])).toBe('Not away at the event')
+    expect(say({ state: 'skipped', reason: 'not_away' }, [left, back])).toBe('Still on your site')
   })
 
   test('a mailbox that does not exist', () => {

@@ -140,7 +140,7 @@ test.each<[Omit<MessageContent, 'mail'>, string[]]>([
 ])('%j', (content, lines) => expect(describeMessage({ ...content, mail })).toEqual(lines))
 
 test.each<[Trigger, string]>([
-  [event, 'new events only'],
+  [event, 'events that arrive from now on, up to 72 hours after they happened'],
   [{ page: '/docs' }, 'new page views only'],
   [{ tag: 'vip' }, 'people who get the tag “vip” from now on'],
   [{ contact: 'created' }, 'people who are added from now on'],

@@ -13,7 +13,7 @@ const OUTCOMES: Record<string, string> = {
   joined: 'Added to another email',
   again: 'Already sent or waiting',
   gave_up: 'Could not be sent in time',
-  not_away: 'Not away at the event',
+  not_away: 'Were still on your site',
   came_back: 'Came back on their own',
   left_too_recently: 'Had left too recently',
   seen: 'Had opened the result',

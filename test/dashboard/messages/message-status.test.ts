@@ -199,7 +199,7 @@ describe('going live', () => {
     ])
     expect(await textOf(html, '#go-live p')).toEqual([
       "These don't stop you from going live:",
-      expect.stringContaining('It applies to new events only'),
+      expect.stringContaining('It applies to events that arrive from now on'),
       expect.stringContaining('A person gets at most 1 lifecycle email a day from this app.'),
     ])
   })
