@@ -17,6 +17,15 @@ const WEIGHTS = { heading: 12, page: 6, body: 1 }
 
 const WORD = /[\p{L}\p{N}]+/gu
 
+/** They say little about what somebody looks for. */
+const COMMON = new Set(
+  'a an and are at be by can did do does for from get how i if in is it my not of on or so the this to was we what when where which who why will with you your'.split(
+    ' ',
+  ),
+)
+
+const LEAST_CHARACTERS = 4
+
 const wordsOf = (text: string): string[] => text.toLowerCase().match(WORD) ?? []
 
 type Part = keyof typeof WEIGHTS
@@ -25,7 +34,7 @@ type Use = { place: number; part: Part; count: number }
 export type Search = (query: string) => Found[]
 
 /**
- * A word of a text matches if it begins with a word of the query. A section that several pages have is found once.
+ * A word of a text matches if it begins with a word of the query, or with as much of it as any text has. A section that several pages have is found once.
  * `pause`: awaited after each section.
  */
 export async function createSearch(all: readonly Section[], pause: () => Promise<void>): Promise<Search> {
@@ -41,7 +50,11 @@ export async function createSearch(all: readonly Section[], pause: () => Promise
   }
 
   return (query) => {
-    const words = [...new Set(wordsOf(query.slice(0, MOST_QUERY_CHARACTERS)))].slice(0, MOST_WORDS)
+    const asked = [...new Set(wordsOf(query.slice(0, MOST_QUERY_CHARACTERS)))]
+    const telling = asked.filter((word) => !COMMON.has(word))
+    const words = (telling.length > 0 ? telling : asked)
+      .slice(0, MOST_WORDS)
+      .map((word) => beginningOf(vocabulary, word))
     const scores = sections.map((section, place) => ({ section, place, score: 0, matched: 0 }))
     for (const word of words) {
       for (const [place, score] of scoreWord(vocabulary, word)) {
@@ -81,6 +94,16 @@ function countWords(vocabulary: Vocabulary, section: Section, place: number): vo
       vocabulary.set(word, uses)
     }
   }
+}
+
+/** As much of a word as is known, so that its end can be misspelled. */
+function beginningOf(vocabulary: Vocabulary, word: string): string {
+  const isKnown = (beginning: string): boolean => vocabulary.keys().some((known) => known.startsWith(beginning))
+  for (let length = word.length; length >= LEAST_CHARACTERS; length -= 1) {
+    const beginning = word.slice(0, length)
+    if (isKnown(beginning)) return beginning
+  }
+  return word
 }
 
 /** By place of the section. Further occurrences count less and less. */

@@ -36,6 +36,17 @@ describe('a search of the documentation', () => {
     expect(headingsOf('key exact')).toEqual(['Sending again'])
   })
 
+  test('ignores words that say little, unless there are no others', () => {
+    expect(headingsOf('what is a tag')).toEqual(['Tags'])
+    expect(headingsOf('is')).toEqual(['Sending again'])
+  })
+
+  test('finds a word whose end is misspelled', () => {
+    expect(headingsOf('idempotancy')).toEqual(['Sending again'])
+    expect(headingsOf('recorded people')).toEqual(['Getting started'])
+    expect(headingsOf('recxrd')).toEqual([])
+  })
+
   test('puts minor sections last', async () => {
     const minor = { ...section('Rate limits of others', 'Rate limits, rate limits.'), isMinor: true }
     const found = (await createSearch([minor, ...SECTIONS], noPause))('rate limit')
