@@ -5,6 +5,9 @@ import './ages.ts'
 import { fitHeight, inScheme } from './mail-scheme.ts'
 import './typed.ts'
 
+/** Aborted once the secret is stored, or the member signs out. */
+const asking = new AbortController()
+
 // "Back" and reloading lead to the page behind, because the form that made a secret can't be sent again
 const secret = document.querySelector<HTMLElement>('.secret[data-next]')
 if (secret) {
@@ -14,10 +17,9 @@ if (secret) {
 
 /** Asks before a secret is lost that can't be shown again. A session that ends removes it. */
 function askUntilStored(secret: HTMLElement): void {
-  const stored = new AbortController()
   const ask = (event: Event): void => void (secret.isConnected && event.preventDefault())
-  addEventListener('beforeunload', ask, { signal: stored.signal })
-  secret.querySelector(':scope > .primary')?.addEventListener('click', () => stored.abort())
+  addEventListener('beforeunload', ask, { signal: asking.signal })
+  secret.querySelector(':scope > .primary')?.addEventListener('click', () => asking.abort())
 }
 
 const LOOK_MS = 250
@@ -106,7 +108,11 @@ else if (document.querySelector('form[action="/sign-in"]')) channel.postMessage(
 
 /** Clears the page when the session ends, here or in another tab. */
 function watchSession(form: HTMLFormElement): void {
-  form.addEventListener('submit', () => channel.postMessage('signed-out'))
+  form.addEventListener('submit', () => {
+    // other tabs are cleared at once, so nothing may stop it
+    asking.abort()
+    channel.postMessage('signed-out')
+  })
   channel.addEventListener('message', ({ data }: MessageEvent<string>) => {
     if (data === 'signed-out') {
       document.body.replaceChildren()
