@@ -152,6 +152,24 @@ describe('after signing out', () => {
   )
 
   test(
+    'a secret leaves the screen without a question when the session ends elsewhere',
+    async () => {
+      const { context, tabs } = await openTabs('keys/new', 'people')
+      const [keys, people] = tabs
+      await createKey(keys)
+      const asked = noteQuestions(keys)
+      await context.clearCookies({ name: /session/ })
+      await people?.reload()
+      await until(
+        () => asked.length > 0 || isAtSignIn(keys),
+        () => keys?.url(),
+      )
+      expect([asked, isAtSignIn(keys)]).toEqual([[], true])
+    },
+    TRY_MS,
+  )
+
+  test(
     'input stays when the session ends elsewhere, and can still be submitted',
     async () => {
       const { context, tabs } = await openTabs('settings', 'people')

@@ -130,9 +130,12 @@ function watchSession(form: HTMLFormElement): void {
   })
 }
 
-/** Navigates instead of reloading, because reloading would resubmit a form. */
-const leave = (): void =>
-  document.documentElement.dataset.form === 'sent' ? location.replace(pageAbove(location.pathname)) : location.reload()
+/** Clears the page first. Navigates instead of reloading where that would resubmit a form. */
+function leave(): void {
+  document.body.replaceChildren()
+  if (document.documentElement.dataset.form === 'sent') location.replace(pageAbove(location.pathname))
+  else location.reload()
+}
 
 async function leaveIfSignedOut(): Promise<void> {
   const response = await fetch('/session', { method: 'HEAD' }).catch(() => null)
