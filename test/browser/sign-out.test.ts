@@ -170,6 +170,24 @@ describe('after signing out', () => {
   )
 
   test(
+    'so it does after another language of the samples was chosen',
+    async () => {
+      const { context, tabs } = await openTabs('activation', 'people')
+      const [activation, people] = tabs
+      await activation?.click('form[action$="/activation/key"] button')
+      await activation?.waitForSelector('#api-key')
+      await activation?.locator('[data-languages] > label').nth(1).click()
+      await context.clearCookies({ name: /session/ })
+      await people?.reload()
+      await until(
+        () => isAtSignIn(activation),
+        () => activation?.url(),
+      )
+    },
+    TRY_MS,
+  )
+
+  test(
     'input stays when the session ends elsewhere, and can still be submitted',
     async () => {
       const { context, tabs } = await openTabs('settings', 'people')

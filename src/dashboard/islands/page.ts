@@ -142,8 +142,11 @@ async function leaveIfSignedOut(): Promise<void> {
   if (response?.status === 401 && !isTyped()) leave()
 }
 
+/** Choosing a tab is no input. */
+const FIELDS = 'main input:not(.tabs > input), main textarea'
+
 const isTyped = (): boolean =>
-  [...document.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('main input, main textarea')].some((field) =>
+  [...document.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>(FIELDS)].some((field) =>
     field.type === 'checkbox' || field.type === 'radio'
       ? (field as HTMLInputElement).checked !== (field as HTMLInputElement).defaultChecked
       : field.type !== 'hidden' && field.value !== field.defaultValue,
