@@ -157,7 +157,7 @@ export async function* exportDeliveries(
 }
 
 export const shortenListed = ({ work: { delivery, message, contact } }: ListedDelivery): ShortReason =>
-  shortenDelivery(delivery, refusedBy({ contact, message }, NOT_LOOKED_UP))
+  shortenDelivery(delivery, message.content, refusedBy({ contact, message }, NOT_LOOKED_UP))
 
 function toCells(listed: ListedDelivery, now: number): string[] {
   const { delivery, message, contact } = listed.work

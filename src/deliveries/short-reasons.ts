@@ -1,5 +1,6 @@
 import { type Countdown, formatCountdown, formatShortDuration } from '../core/format-time.ts'
-import type { DeliveryRow, UnwantedReason } from '../store/message-types.ts'
+import { triggerNoun } from '../messages/describe-message.ts'
+import type { DeliveryRow, MessageContent, UnwantedReason } from '../store/message-types.ts'
 import { readRecord } from './deliveries.ts'
 import { codeOf, type DecisionReason, enhancedOf, lacksMailbox, type MailReason } from './describe-reason.ts'
 import { reasonOfRule } from './rules.ts'
@@ -151,7 +152,6 @@ type Shortened = Pick<
   | 'state'
   | 'reason'
   | 'record'
-  | 'eventId'
   | 'triggeredAt'
   | 'dueAt'
   | 'handedAt'
@@ -166,11 +166,15 @@ type Shortened = Pick<
 export type ShortReason = { words: string; countdown?: Countdown }
 
 /** `refusal`: why nothing may be sent to the person now. */
-export function shortenDelivery(delivery: Shortened, refusal: UnwantedReason | null = null): ShortReason {
+export function shortenDelivery(
+  delivery: Shortened,
+  content: MessageContent,
+  refusal: UnwantedReason | null = null,
+): ShortReason {
   const { state, reason, dueAt: at, byHand } = delivery
   if (state === 'deferred')
     return { words: `${describeCause(delivery, reason ?? 'error')}, due`, countdown: { at, over: 'now' } }
-  if (state !== 'waiting') return { words: describeOverridden(delivery) ?? describeEnd(delivery, state) }
+  if (state !== 'waiting') return { words: describeOverridden(delivery) ?? describeEnd(delivery, content, state) }
   if (byHand) return { words: 'Will be sent next' }
   if (refusal === null) return { words: 'Due', countdown: { at, over: 'now' } }
   return { words: `${shortenReason(refusal)}, skipped`, countdown: { at, over: 'next' } }
@@ -187,7 +191,11 @@ function describeOverridden(delivery: Shortened): string | null {
 export const describeShortReason = ({ words, countdown }: ShortReason, now: number): string =>
   countdown ? `${words} ${formatCountdown(countdown, now)}` : words
 
-function describeEnd(delivery: Shortened, state: Exclude<Shortened['state'], 'waiting' | 'deferred'>): string {
+function describeEnd(
+  delivery: Shortened,
+  content: MessageContent,
+  state: Exclude<Shortened['state'], 'waiting' | 'deferred'>,
+): string {
   const { reason, triggeredAt, dueAt, handedAt, bouncedAt } = delivery
   switch (state) {
     case 'claimed':
@@ -195,7 +203,7 @@ function describeEnd(delivery: Shortened, state: Exclude<Shortened['state'], 'wa
     case 'handed':
       return 'Waiting for the server'
     case 'sent':
-      return describeAfter(delivery) ?? describeDelay((handedAt ?? dueAt) - triggeredAt, delivery)
+      return describeAfter(delivery) ?? describeDelay((handedAt ?? dueAt) - triggeredAt, content)
     case 'kept':
       return 'No mail server'
     case 'joined':
@@ -215,8 +223,8 @@ function describeEnd(delivery: Shortened, state: Exclude<Shortened['state'], 'wa
 const describeReturn = (ms: number): string =>
   ms < AT_ONCE_MS ? 'Right after it was sent' : `${formatShortDuration(ms)} after it was sent`
 
-const describeDelay = (ms: number, { eventId }: Pick<Shortened, 'eventId'>): string =>
-  ms < AT_ONCE_MS ? 'Right away' : `${formatShortDuration(ms)} after the ${eventId === null ? 'trigger' : 'event'}`
+const describeDelay = (ms: number, content: MessageContent): string =>
+  ms < AT_ONCE_MS ? 'Right away' : `${formatShortDuration(ms)} after ${triggerNoun(content)}`
 
 /** What the person did after the email: "Came back 47 s later". */
 export function describeAfter({
@@ -237,9 +245,9 @@ function describeCause(delivery: Shortened, reason: string): string {
   const found = record?.verdicts.find((verdict) => verdict.verdict === 'fail' && reasonOfRule(verdict) === reason)
   if (reason === 'seen' && typeof found?.value === 'number') return describeOpening(found.value - delivery.triggeredAt)
   if (typeof found?.cameBackAt === 'number')
-    return `Came back ${formatShortDuration(found.cameBackAt - delivery.triggeredAt)} after the event`
+    return `Came back after ${formatShortDuration(found.cameBackAt - delivery.triggeredAt)}`
   return shortenReason(reason, record?.reply)
 }
 
 const describeOpening = (ms: number): string =>
-  ms <= 0 ? 'Had it open at the event' : `Opened it ${formatShortDuration(ms)} after the event`
+  ms <= 0 ? 'Already had it open' : `Opened it after ${formatShortDuration(ms)}`

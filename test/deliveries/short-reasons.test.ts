@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { REASON_TEXTS } from '../../src/deliveries/describe-reason.ts'
 import { describeShortReason, shortenDelivery, shortenReason } from '../../src/deliveries/short-reasons.ts'
-import type { DeliveryRow, Verdict } from '../../src/store/message-types.ts'
+import type { DeliveryRow, Trigger, Verdict } from '../../src/store/message-types.ts'
 import { HOUR, MINUTE, NOW } from '../durations.ts'
-import { deliveryOf, fail } from './explaining.ts'
+import { CONTENT, deliveryOf, fail } from './explaining.ts'
 
 const MOST = 24
 
@@ -32,8 +32,8 @@ describe('each reason code has a short text', () => {
 })
 
 const at = NOW + 10 * MINUTE
-const say = (changes: Partial<DeliveryRow>, verdicts?: Verdict[], now = NOW) =>
-  describeShortReason(shortenDelivery(deliveryOf(changes, verdicts)), now)
+const say = (changes: Partial<DeliveryRow>, verdicts?: Verdict[], content = CONTENT) =>
+  describeShortReason(shortenDelivery(deliveryOf(changes, verdicts), content), NOW)
 
 test('an email that a member sent although it was stopped is marked', () => {
   const record = JSON.stringify({
@@ -42,7 +42,10 @@ test('an email that a member sent although it was stopped is marked', () => {
     sentOn: { at: 2, stopped: { at: 1, reason: 'tag', verdicts: [] } },
   })
   const marked = (changes: Partial<DeliveryRow>) =>
-    describeShortReason(shortenDelivery({ ...deliveryOf({ state: 'sent', handedAt: at, ...changes }), record }), NOW)
+    describeShortReason(
+      shortenDelivery({ ...deliveryOf({ state: 'sent', handedAt: at, ...changes }), record }, CONTENT),
+      NOW,
+    )
   expect(marked({ sentAt: at })).toBe("Sent anyway (Tags don't match)")
   expect(marked({ cameBackAt: at + 20_000 })).toBe('Came back 20 s later, sent anyway')
 })
@@ -55,7 +58,6 @@ describe('each state has a short text', () => {
     [{ state: 'claimed' }, 'Being sent'],
     [{ state: 'handed', handedAt: at }, 'Waiting for the server'],
     [{ state: 'sent', handedAt: at, sentAt: at }, '10 min after the event'],
-    [{ state: 'sent', handedAt: at, eventId: null }, '10 min after the trigger'],
     [{ state: 'sent', handedAt: NOW + 2_000 }, 'Right away'],
     [{ state: 'sent', handedAt: at, cameBackAt: at + 20_000 }, 'Came back 20 s later'],
     [{ state: 'sent', handedAt: at, cameBackAt: at + 1, openedAt: at + 3 * HOUR }, 'Opened it 3 h later'],
@@ -74,14 +76,14 @@ describe('each state has a short text', () => {
   test("what the mail server's reply says, as on the page of the email", () => {
     const record = JSON.stringify({ at: 1, verdicts: [], reply: '554 5.7.26' })
     const failed = { ...deliveryOf({ state: 'failed', reason: 'smtp_554' }), record }
-    expect(shortenDelivery(failed).words).toBe('SPF, DKIM or DMARC failed')
+    expect(shortenDelivery(failed, CONTENT).words).toBe('SPF, DKIM or DMARC failed')
   })
 
   test('who opened the result before it was due, and when', () => {
     const seen = fail('notSeen', '/results/1', at - 3 * MINUTE)
-    expect(say({ state: 'skipped', reason: 'seen' }, [seen])).toBe('Opened it 7 min after the event')
+    expect(say({ state: 'skipped', reason: 'seen' }, [seen])).toBe('Opened it after 7 min')
     const before = fail('notSeen', '/results/1', NOW - MINUTE)
-    expect(say({ state: 'skipped', reason: 'seen' }, [before])).toBe('Had it open at the event')
+    expect(say({ state: 'skipped', reason: 'seen' }, [before])).toBe('Already had it open')
     expect(say({ state: 'skipped', reason: 'seen' }, [{ ...seen, value: null }])).toBe('Opened it')
     expect(say({ state: 'skipped', reason: 'seen' })).toBe('Opened it')
     expect(say({ state: 'skipped', reason: 'again' }, [seen])).toBe('Got it already')
@@ -90,7 +92,7 @@ describe('each state has a short text', () => {
   test('who came back on their own, and when', () => {
     const back = { ...fail('away', 'sending', '/home'), cameBackAt: NOW + 56_000 }
     const left = fail('away', 'trigger', '/home')
-    expect(say({ state: 'skipped', reason: 'came_back' }, [back])).toBe('Came back 56 s after the event')
+    expect(say({ state: 'skipped', reason: 'came_back' }, [back])).toBe('Came back after 56 s')
     expect(say({ state: 'skipped', reason: 'came_back' }, [{ ...back, cameBackAt: null }])).toBe(
       'Came back on their own',
     )
@@ -103,9 +105,24 @@ describe('each state has a short text', () => {
   })
 })
 
+describe('the time of a sent email is counted from its trigger, which may pass on an event', () => {
+  test.each<[Trigger, string]>([
+    [{ event: 'results_ready' }, 'the event'],
+    [{ page: '/pricing' }, 'the page view'],
+    [{ message: 'Welcome' }, 'the earlier email'],
+    [{ api: 'send' }, 'the call'],
+    [{ contact: 'created' }, 'they were added'],
+    [{ tag: 'vip' }, 'they got the tag'],
+    [{ inactiveDays: 7 }, 'the trigger'],
+  ])('%j: %s', (trigger, noun) => {
+    const sent = { state: 'sent', handedAt: at, sentAt: at } as const
+    expect(say(sent, [], { ...CONTENT, trigger })).toBe(`10 min after ${noun}`)
+  })
+})
+
 test('an email that waits for someone who unsubscribed says when it will be skipped', () => {
   const refused = (changes: Partial<DeliveryRow>) =>
-    describeShortReason(shortenDelivery(deliveryOf(changes), 'unsubscribed'), NOW)
+    describeShortReason(shortenDelivery(deliveryOf(changes), CONTENT, 'unsubscribed'), NOW)
   expect(refused({ state: 'waiting', dueAt: NOW + 600_000 })).toBe('Unsubscribed, skipped in 10 min')
   expect(refused({ state: 'waiting', dueAt: NOW })).toBe('Unsubscribed, skipped next')
   expect(refused({ state: 'sent', handedAt: at, sentAt: at })).toBe('10 min after the event')
