@@ -321,7 +321,7 @@ type ListProps = { viewer: Viewer; isEditor: boolean; isLive: boolean; fields: F
 export function Checklist(props: ListProps) {
   const { lines } = props
   const isFirst = lines.some(({ problems }) => problems.some(lacksSender))
-  const isFolded = ({ problems }: CheckLine): boolean => isFirst && problems.length === 0
+  const isFolded = ({ state }: CheckLine): boolean => isFirst && state !== 'wrong'
   const folded = lines.filter(isFolded)
   return (
     <>

@@ -78,6 +78,21 @@ test('owners set one in the checklist of a message, without saving it', async ()
   expect((await owner.get(pages.at('audit'))).html).toContain('changed the sender: Address<')
 })
 
+test('without one, the checklist folds what is no problem', async () => {
+  const app = await appOf(pages)
+  const browser = await pages.signedIn()
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+  const [draft] = await pages.store.listMessages(app.id)
+  const linesOf = async (list: string) => {
+    const { html } = await browser.get(pages.at(`messages/${publicId('msg', draft?.id ?? 0)}`))
+    return textOf(html, `${list} > .checks > li > div > b`)
+  }
+  expect(await linesOf('#more-checks')).toContain('Public address')
+  await pages.store.setMailSettings({ ...by, settings: { smtpUrl: 'smtp://mail.example.com' } })
+  expect(await linesOf('#checklist')).toEqual(['Sender', 'Public address'])
+  expect(await linesOf('#more-checks')).toEqual(['Values', 'Email', 'Test'])
+})
+
 test('the only address is not emptied while live messages need it', async () => {
   const app = await appOf(pages)
   const browser = await pages.signedIn()
