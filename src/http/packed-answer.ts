@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import { etagOf, hasEtag, pickEncoding, type Script } from '../assets.ts'
+import { createLazy } from '../core/lazy.ts'
 
 const packBrotli = promisify<Buffer, Buffer>(brotliCompress)
 const packGzip = promisify<Buffer, { level: number }, Buffer>(gzip)
@@ -21,16 +22,16 @@ export function createPackedAnswer(
     return { bytes, hash: Bun.SHA256.hash(bytes, 'base64url').slice(0, 16) }
   }
   let text: ReturnType<typeof make> | undefined
-  const made = new Map<keyof Script, Promise<Buffer>>()
+  const read = () => (text ??= make())
+  const pack = (encoding: keyof Script) => createLazy(() => PACK[encoding](read().bytes))
+  const packed = { identity: pack('identity'), br: pack('br'), gzip: pack('gzip') }
   return async (request, more) => {
-    const { bytes, hash } = (text ??= make())
+    const { hash } = read()
     const { encoding, suffix } = pickEncoding(request)
     const etag = etagOf(hash, suffix)
     const headers = { ...more, ETag: etag, Vary: 'Accept-Encoding' }
     if (hasEtag(request, etag)) return new Response(null, { status: 304, headers })
-    const body = made.get(encoding) ?? PACK[encoding](bytes)
-    made.set(encoding, body)
     const coded: Record<string, string> = encoding === 'identity' ? {} : { 'Content-Encoding': encoding }
-    return new Response(new Uint8Array(await body), { headers: { ...headers, ...coded } })
+    return new Response(new Uint8Array(await packed[encoding].get()), { headers: { ...headers, ...coded } })
   }
 }

@@ -1,4 +1,4 @@
-import { expect, mock, test } from 'bun:test'
+import { expect, mock, spyOn, test } from 'bun:test'
 import zlib from 'node:zlib'
 import { createPackedAnswer } from '../../src/http/packed-answer.ts'
 
@@ -29,4 +29,15 @@ test('it is made once for requests at the same time, and others are answered whi
   const [first = 0, second] = await sizes
   expect([order, first > 0, second]).toEqual([['another request', 'compressed'], true, first])
   expect(make).toHaveBeenCalledTimes(1)
+})
+
+test('after compressing failed, the next request tries again', async () => {
+  const answer = createPackedAnswer(() => TEXT)
+  const compress = spyOn(zlib.Gzip.prototype, '_transform').mockImplementationOnce((_chunk, _encoding, done) =>
+    done(new Error('no memory')),
+  )
+  await expect(answer(ask('gzip'), {})).rejects.toThrow('no memory')
+  const body = await (await answer(ask('gzip'), {})).arrayBuffer()
+  compress.mockRestore()
+  expect(zlib.gunzipSync(body).toString()).toBe(TEXT)
 })
