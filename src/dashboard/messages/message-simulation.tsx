@@ -92,7 +92,12 @@ export function describeReach({ found, content, days, isUnsaved }: Reached): str
   const { triggered, emailed, waiting, heldBack } = found.people
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
   const simulated = `Simulated as if live ${isUnsaved ? 'with unsaved changes ' : ''}for the last ${days} days:`
-  if (triggered === 1) return `${simulated} the only person who triggered it ${describeOnly(found.people)}.`
+  if (triggered === 1) {
+    const who = found.hasMore
+      ? `one person caused the newest ${formatCount(found.triggered)} triggers and`
+      : 'the only person who triggered it'
+    return `${simulated} ${who} ${describeOnly(found.people)}.`
+  }
   const held = heldBack === 0 ? '' : ` ${formatCount(heldBack)} would be held back for comparison.`
   const more = emailed === 0 ? '' : ' more'
   const still = waiting === 0 ? '' : ` ${formatCount(waiting)}${more} would still be waiting.`

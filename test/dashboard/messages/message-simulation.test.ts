@@ -103,10 +103,10 @@ test('says which numbers are simulated, and where those of a live message are', 
 
 describe('counts in words', () => {
   const { name: _, status: __, ...content } = messageOf()
-  const say = (people: Partial<Simulation['people']>) => {
+  const say = (people: Partial<Simulation['people']>, more: Partial<Simulation> = {}) => {
     const none = { triggered: 0, emailed: 0, unseen: 0, waiting: 0, heldBack: 0 }
     const found = { from: 0, until: 0, triggered: 0, hasMore: false, counts: {}, estimated: 0, untried: 0, lines: [] }
-    const counted = { ...found, people: { ...none, ...people } }
+    const counted = { ...found, ...more, people: { ...none, ...people } }
     return describeReach({ found: counted, content, days: 30, isUnsaved: false })
   }
   const one = 'Simulated as if live for the last 30 days: the only person who triggered it'
@@ -126,6 +126,16 @@ describe('counts in words', () => {
       'Simulated as if live for the last 30 days: 1 of 3 people would get it. 1 more would still be waiting.',
     ],
   ])('%j', (people, text) => expect(say(people)).toBe(text))
+
+  test.each([
+    [{ triggered: 1, emailed: 1 }, 'one person caused the newest 10,000 triggers and would get it.'],
+    [{ triggered: 1 }, "one person caused the newest 10,000 triggers and wouldn't get it."],
+    [{ triggered: 3, emailed: 1 }, '1 of the last 3 people to trigger it would get it.'],
+  ])('%j, of the newest triggers', (people, text) =>
+    expect(say(people, { triggered: 10_000, hasMore: true })).toBe(
+      `Simulated as if live for the last 30 days: ${text}`,
+    ),
+  )
 })
 
 test('does not count a cancelled email as sent', async () => {
