@@ -146,6 +146,22 @@ describe('the editor', () => {
     TRY_MS,
   )
 
+  test.each([1440, 375])(
+    'shows the part of the sentence that a link leads to, below the buttons, at %p pixels',
+    async (width) => {
+      await page.setViewportSize({ width, height: 900 })
+      const path = page.url().split('#')[0] ?? ''
+      await page.goto('about:blank')
+      await page.goto(`${path}#holdback`)
+      await page.waitForSelector('#holdback:focus')
+      const [[save], [part]] = [await boxes('button[value=save]'), await boxes('.part[open] > summary')]
+      expect(part?.top).toBeGreaterThan(save?.bottom ?? 900)
+      await page.goto(path)
+      await page.setViewportSize({ width: 1440, height: 900 })
+    },
+    TRY_MS,
+  )
+
   test(
     'separates the buttons of a dialog',
     async () => {
