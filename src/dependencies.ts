@@ -67,6 +67,7 @@ export async function createDependencies({ fetchSns, monitoring, ...given }: Giv
   const limits = store.onLimitUse === null ? createLimits({ clock }) : createSharedLimits({ clock, store })
   const access = createAccess({ store, clock })
   const notes = createNotes({ store, clock, onNote: feed.notify })
+  const monitor = createMonitor({ ...given, ...monitoring, note: given.noteSecurity })
   const dependencies: Dependencies = {
     ...given,
     addressKey,
@@ -82,8 +83,8 @@ export async function createDependencies({ fetchSns, monitoring, ...given }: Giv
     calls: createCallLog({ store }),
     requests: createRequestLog({ store, clock, access }),
     signInNotes: createSignInNotes({ ...given, addressKey }),
-    monitor: createMonitor({ ...given, ...monitoring, note: given.noteSecurity }),
-    weeklySummaries: createWeeklySummaries({ ...given, note: given.noteSecurity }),
+    monitor,
+    weeklySummaries: createWeeklySummaries({ ...given, monitor, note: given.noteSecurity }),
   }
   await giveFirstMessages(store, clock.now())
   await restoreLimits(dependencies)

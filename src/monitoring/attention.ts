@@ -312,7 +312,7 @@ const aboutLinks = ({ mail: { lostUrl }, messages }: AttentionFacts): Item =>
 type Dependencies = {
   store: Store
   mailer: Pick<Mailer, 'findMailRoute' | 'findPause' | 'senders'>
-  monitor?: Pick<Monitor, 'seemsOver'>
+  monitor: Pick<Monitor, 'seemsOver'>
   clock: Pick<Clock, 'now'>
   baseUrl: string
 }
@@ -363,7 +363,7 @@ async function readRecords(
 
 /** The domains that an app sends from, the default one first. */
 export async function readCheckedSenders(
-  { store, mailer, baseUrl }: Omit<Dependencies, 'clock'>,
+  { store, mailer, baseUrl }: Omit<Dependencies, 'clock' | 'monitor'>,
   app: AppRow,
   settings: MailSettings,
 ): Promise<CheckedSender[]> {

@@ -12,6 +12,7 @@ import type { Mailer } from '../messages/mailer.ts'
 import type { Store } from '../store/store.ts'
 import type { Owner } from '../store/weekly-summaries.ts'
 import { type AttentionItem, findAttention, readAttentionFacts, writeItem } from './attention.ts'
+import type { Monitor } from './monitor.ts'
 
 /** Local time of the account's first app, on Mondays. */
 const HOUR = 9
@@ -103,6 +104,7 @@ type Dependencies = {
   store: Store
   clock: Clock
   mailer: Mailer
+  monitor: Pick<Monitor, 'seemsOver'>
   baseUrl: string
   unsubscribeKey: string
   note: (level: 'info' | 'warn', message: string, fields: Record<string, string | number | null>) => void

@@ -74,6 +74,7 @@ export async function openBegun<T>(
     listErrors,
     note: noteSecurity,
   }
+  const monitor = createMonitor(monitoring)
   const limits = createLimits({ clock })
   const access = createAccess({ store, clock })
   const activationNotes = createNotes({ store, clock, onNote: feed.notify })
@@ -99,8 +100,8 @@ export async function openBegun<T>(
     feed,
     calls: createCallLog({ store }),
     requests: createRequestLog({ store, clock, access }),
-    monitor: createMonitor(monitoring),
-    weeklySummaries: createWeeklySummaries({ ...monitoring, unsubscribeKey: 'u' }),
+    monitor,
+    weeklySummaries: createWeeklySummaries({ ...monitoring, monitor, unsubscribeKey: 'u' }),
   }
   dashboard.use(parts)
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {

@@ -157,6 +157,24 @@ describe('the summary', () => {
     expect(server.received).toHaveLength(1)
   })
 
+  test('names no problem that is over', async () => {
+    await open()
+    const { monitor, weeklySummaries } = pages.parts
+    const look = async (): Promise<void> => {
+      pages.clock.ms += 10_000
+      await monitor.check()
+      await monitor.settle()
+    }
+    pages.clock.ms = MONDAY + 9 * HOUR - 60_000
+    await server.stop()
+    for (let count = 0; count < 5; count += 1) await look()
+    server = await startMailServer({}, {}, server.port)
+    await look()
+    expect((await pages.store.listAlerts()).map(({ resolvedAt }) => resolvedAt)).toEqual([null])
+    await weeklySummaries.sendDue()
+    expect(await subjectsOf()).toEqual(['Your week in Eventpost: 3 emailed, 0 came back'])
+  })
+
   test('waits for a mail server that is down', async () => {
     await open()
     await server.stop()
