@@ -85,20 +85,26 @@ const WAITING = `wait for up to ${GIVE_UP_HOURS} hours by default`
 const EMAILS_WAIT = `Emails ${WAITING}.`
 
 const REFUSES = 'refuses emails'
+const UNREACHED = "can't be reached"
 
 const SAYS_WAIT = new RegExp(`Emails (from .* )?${WAITING}\\.`)
 const SAYS_WAITING = /(One email is|[\d,]+ emails are) waiting\.$/
 
-/** From an alert about a mail server. `isOfAll`: all apps that use it are affected. `isWaiting`: emails wait for it. */
+/**
+ * From an alert about a mail server. `isOfAll`: all apps that use it are affected. `isOfLogin`: other logins there may
+ * work. `isWaiting`: emails wait for it.
+ */
 export function readServerAlert({ title, detail }: Pick<Alert, 'title' | 'detail'>): {
   cause: string
   isOfAll: boolean
+  isOfLogin: boolean
   isWaiting: boolean
 } {
   const cause = detail.replace(SAYS_WAIT, '').replace(SAYS_WAITING, '')
   return {
     cause: cause.replaceAll(/\s+/g, ' ').trim(),
     isOfAll: !title.endsWith(REFUSES),
+    isOfLogin: !title.endsWith(UNREACHED),
     isWaiting: detail.includes(WAITING),
   }
 }
@@ -150,7 +156,7 @@ function aboutServer(server: ServerFacts): Condition[] {
     return [
       {
         ...base,
-        title: `The mail server ${name} can't be reached`,
+        title: `The mail server ${name} ${UNREACHED}`,
         detail: `${reason} ${EMAILS_WAIT}${describeWaiting(waiting)}`,
         fix: 'Start the mail server, or check its address and the network. Sending then resumes automatically.',
       },

@@ -30,15 +30,20 @@ import {
   TARGETS,
 } from '../deliveries/brake.ts'
 import { lastDays } from '../deliveries/results.ts'
-import type { Mailer } from '../messages/mailer.ts'
 import type { MessageRow } from '../messages/messages.ts'
 import { describeLostUrl } from '../people/unsubscribe.ts'
 import type { ProblemCounts } from '../store/message-results.ts'
 import type { RefusalGroup, RevokedUse } from '../store/requests.ts'
 import type { OpenAlert } from '../store/alerts.ts'
-import type { Store } from '../store/store.ts'
-import type { Monitor } from './monitor.ts'
-import { describeStuck, describeWait, formatMost, IS_PROBLEM, type MailState, readMailState } from './mail-state.ts'
+import {
+  describeStuck,
+  describeWait,
+  formatMost,
+  IS_PROBLEM,
+  type MailState,
+  type MailStateDependencies,
+  readMailState,
+} from './mail-state.ts'
 
 /** `refused`: since yesterday. `days`: those in which emails failed. */
 export type AttentionFacts = {
@@ -309,13 +314,7 @@ const aboutLinks = ({ mail: { lostUrl }, messages }: AttentionFacts): Item =>
         text: describeLostUrl(lostUrl),
       }
 
-type Dependencies = {
-  store: Store
-  mailer: Pick<Mailer, 'findMailRoute' | 'findPause' | 'senders'>
-  monitor: Pick<Monitor, 'seemsOver'>
-  clock: Pick<Clock, 'now'>
-  baseUrl: string
-}
+type Dependencies = MailStateDependencies & { clock: Pick<Clock, 'now'> }
 
 const FAILED_DAYS = 7
 

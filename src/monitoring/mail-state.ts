@@ -4,12 +4,14 @@ import { formatCount } from '../core/count.ts'
 import { GIVE_UP_HOURS } from '../deliveries/decide.ts'
 import { describeReason, NO_ACCESS, NO_ANSWER } from '../deliveries/describe-reason.ts'
 import type { Mailer, MailRoute, Pause } from '../messages/mailer.ts'
+import type { MailSettings } from '../store/message-types.ts'
 import { isLinkUnreachable } from '../people/unsubscribe.ts'
 import type { Brake } from '../store/brake-rules.ts'
 import { MOST_QUEUED } from '../store/message-results.ts'
 import type { OpenAlert } from '../store/alerts.ts'
 import type { Store } from '../store/store.ts'
 import { readServerAlert, subjectOf } from './alerts.ts'
+import { findCurrentAlert } from './current-alert.ts'
 import type { Monitor } from './monitor.ts'
 
 /** What keeps an app's emails from being sent. */
@@ -70,25 +72,29 @@ export function describeWait({
 export const formatMost = (count: number): string =>
   count >= MOST_QUEUED ? `${formatCount(MOST_QUEUED)} or more` : formatCount(count)
 
-type Dependencies = {
+export type MailStateDependencies = {
   store: Store
-  mailer: Pick<Mailer, 'findMailRoute' | 'findPause' | 'senders'>
-  monitor?: Pick<Monitor, 'seemsOver'>
+  mailer: Pick<Mailer, 'findAccepted' | 'findMailRoute' | 'findOutage' | 'findPause' | 'senders'>
+  monitor: Pick<Monitor, 'seemsOver'>
   baseUrl: string
 }
 
 /** State of sending for an app: captured, blocked, or refused by its mail server. */
-export async function readMailState(deps: Dependencies, app: AppRow): Promise<MailState> {
+export async function readMailState(deps: MailStateDependencies, app: AppRow): Promise<MailState> {
   const { store, mailer } = deps
   const settings = await store.mailSettings(app.id)
   const { server, isOwn, isUnreadable } = mailer.findMailRoute({ settings, app })
   const pause = server === null ? null : mailer.findPause(app, settings)
-  const [domains, alert, stuck, brake] = await Promise.all([
+  const [domains, found, stuck, brake] = await Promise.all([
     mailer.senders.listDomains(app, settings),
-    server === null ? null : findServerAlert(deps, app, { server, isOwn }),
+    server === null
+      ? null
+      : findCurrentAlert(deps, 'sending', subjectOf({ name: server, accountId: isOwn ? app.accountId : null })),
     server === null ? null : readStuck(deps, app),
     store.findBrake(app.id),
   ])
+  const isFine = found !== null && pause === null && stuck === null && isAccepting(deps, settings, found)
+  const alert = isFine ? null : found
   return {
     isCapturing: server === null && !isUnreadable,
     isUnreadable,
@@ -105,16 +111,11 @@ export async function readMailState(deps: Dependencies, app: AppRow): Promise<Ma
 
 type Server = { server: string } & Pick<MailRoute, 'isOwn'>
 
-async function findServerAlert(
-  { store, monitor }: Dependencies,
-  app: AppRow,
-  { server, isOwn }: Server,
-): Promise<OpenAlert | null> {
-  const alert = await store.findOpenAlert(
-    'sending',
-    subjectOf({ name: server, accountId: isOwn ? app.accountId : null }),
-  )
-  return alert !== null && monitor?.seemsOver(alert.id) === true ? null : alert
+/** Emails of this login have been accepted since: the alert is about another one, or over without this instance knowing. */
+function isAccepting({ mailer, monitor }: MailStateDependencies, settings: MailSettings, alert: OpenAlert): boolean {
+  const acceptedAt = mailer.findAccepted(settings)
+  if (acceptedAt === null || acceptedAt <= alert.openedAt || mailer.findOutage(settings).outage !== null) return false
+  return readServerAlert(alert).isOfLogin || monitor.seemsOver(alert.id) === null
 }
 
 /** Only then is a pause meant to end the problem. */
@@ -147,7 +148,7 @@ function findProblem({ server, isOwn, alert, pause, stuck }: Known): ServerProbl
 
 const SHARED_SERVER = "This installation's mail server"
 
-async function readStuck({ store }: Dependencies, { id }: AppRow): Promise<MailState['stuck']> {
+async function readStuck({ store }: MailStateDependencies, { id }: AppRow): Promise<MailState['stuck']> {
   const count = await store.countDeferred(id, [...NO_ANSWER, ...NO_ACCESS])
   return count === 0 ? null : { count, isSilent: (await store.countDeferred(id, NO_ANSWER)) > 0 }
 }

@@ -248,8 +248,11 @@ export function createMonitor(deps: MonitorDependencies) {
     /** Tells whoever is to be told now. */
     sendDue: (): Promise<void> => send(false),
 
-    /** Its problem wasn't there at the last look: it stays open in case the problem comes back. */
-    seemsOver: (alertId: string): boolean => absentSince.has(alertId),
+    /**
+     * Its problem wasn't there at the last look: it stays open in case the problem comes back. null: another instance
+     * looks.
+     */
+    seemsOver: (alertId: string): boolean | null => (epoch === null ? null : absentSince.has(alertId)),
 
     /** Before the store is closed, so that it knows who was told. */
     async settle(): Promise<void> {

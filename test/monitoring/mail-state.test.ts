@@ -34,7 +34,7 @@ test.each<[string, Partial<ServerFacts>, ReturnType<typeof read>]>([
   [
     'is gone',
     { failing: { reason: 'etimedout' } },
-    { cause: 'The mail server did not respond in time.', isOfAll: true, isWaiting: true },
+    { cause: 'The mail server did not respond in time.', isOfAll: true, isOfLogin: false, isWaiting: true },
   ],
   [
     'does not answer',
@@ -42,6 +42,7 @@ test.each<[string, Partial<ServerFacts>, ReturnType<typeof read>]>([
     {
       cause: 'It accepts connections, but stops responding while an email is being sent.',
       isOfAll: true,
+      isOfLogin: true,
       isWaiting: true,
     },
   ],
@@ -52,6 +53,7 @@ test.each<[string, Partial<ServerFacts>, ReturnType<typeof read>]>([
       cause:
         'It asks Eventpost to send every email again later. The mailbox or the mail server was full (it replied 452).',
       isOfAll: true,
+      isOfLogin: true,
       isWaiting: true,
     },
   ],
@@ -62,13 +64,14 @@ test.each<[string, Partial<ServerFacts>, ReturnType<typeof read>]>([
       cause:
         "Emails are sent to it, but it doesn't respond. They may have arrived, so they become Unknown and aren't sent again, unless their message resends unconfirmed emails.",
       isOfAll: true,
+      isOfLogin: true,
       isWaiting: false,
     },
   ],
   [
     'refuses the login of an app',
     { refused: { reason: 'eauth', apps: [APP] } },
-    { cause: 'The mail server rejected the username and password.', isOfAll: false, isWaiting: true },
+    { cause: 'The mail server rejected the username and password.', isOfAll: false, isOfLogin: true, isWaiting: true },
   ],
 ])('the cause from the alert about a mail server that %s', (_, changed, found) => {
   expect(read(changed)).toEqual(found)

@@ -37,6 +37,16 @@ async function set(settings: Partial<MailSettings>): Promise<void> {
   await pages.store.setMailSettings({ ...by, settings })
 }
 
+async function addApp(settings: Partial<MailSettings>): Promise<AppRow> {
+  const by = { accountId: app.accountId, actor: 'test', at: pages.clock.now() }
+  const beginning = { name: 'Other', domains: ['other.example'], home: null }
+  const added = await createApp({ store: pages.store, now: by.at, actor: 'test' }, by.accountId, beginning)
+  const other = (await pages.store.listApps(by.accountId)).find(({ id }) => id !== app.id)
+  if ('refusal' in added || !other) throw new Error('no app was added')
+  await pages.store.setMailSettings({ ...by, appId: other.id, settings })
+  return other
+}
+
 async function look(times: number): Promise<void> {
   for (let count = 0; count < times; count++) {
     pages.clock.ms += LOOK_MS
@@ -130,6 +140,18 @@ describe('a mail server of the app that is gone', () => {
     await back.stop()
   })
 
+  test('is not named by another instance whose email it has accepted since', async () => {
+    const back = await startMailServer({}, {}, server.port)
+    pages.parts.store.holdDuty = async () => null
+    await look(1)
+    await expectFirst(`${GONE()} Emails wait for up to 24 hours.${UNREACHED}Check the connection`)
+    await sendEvent(pages, { app, email: 'late@example.com' })
+    await sendDue(pages)
+    expect(back.received).toHaveLength(1)
+    await expectNothing()
+    await back.stop()
+  })
+
   test('is no problem of an account that uses another', async () => {
     const other = await pages.addAccount('zoe@example.com', 'Zoe')
     const of = await appOf(pages, other.accountId)
@@ -166,6 +188,51 @@ test('a mail server that refuses all emails is named with its answer', async () 
   expect(ofServer(await attention())).toHaveLength(1)
 })
 
+describe('of two apps with logins of their own at a mail server that refuses all emails of one', () => {
+  const OTHER_FROM = 'hello@second.example'
+  let other: AppRow
+  let isBusy: boolean
+
+  const showOther = async (page: string): Promise<string> =>
+    (await (await pages.signedIn()).get(`/apps/${other.publicId}/${page}`)).html
+
+  beforeEach(async () => {
+    isBusy = false
+    // of each email, so that there is no pause
+    await open({ dot: (_, raw) => (isBusy || raw.includes(FROM) ? 451 : 'accept') }, { looks: 0 })
+    // another URL is another login
+    other = await addApp({ smtpUrl: `${server.url}?tls=optional`, fromEmail: OTHER_FROM })
+    const by = { accountId: other.accountId, appId: other.id, actor: 'test', at: pages.clock.now() }
+    await pages.store.bindSenderDomain({ ...by, domain: 'second.example', proof: 'operator' })
+    await putMessage(pages, { app: other })
+    for (const email of ['a', 'b', 'c', 'd']) await sendEvent(pages, { app, email: `${email}@example.com` })
+    await sendDue(pages)
+    await look(8)
+    expect((await attention())[0]).toContain('refuses all emails for now')
+  })
+
+  test('nothing is said about the other once its email is accepted', async () => {
+    await sendEvent(pages, { app: other, email: 'well@example.com' })
+    await sendDue(pages)
+    expect(server.received.at(-1)).toMatchObject({ from: OTHER_FROM, to: ['well@example.com'] })
+    expect((await textOf(await showOther('sender/server'), '.lead')).map(trim)).toEqual([
+      `Emails go through 127.0.0.1:${server.port}. It accepted an email just now.`,
+    ])
+    for (const page of ['overview', ...PAGES]) expect(await showOther(page)).not.toContain('refuses all emails')
+    expect((await attention())[0]).toContain('refuses all emails for now')
+  })
+
+  test('it is said about the other too while its emails are refused again', async () => {
+    await sendEvent(pages, { app: other, email: 'well@example.com' })
+    await sendDue(pages)
+    isBusy = true
+    for (const email of ['e', 'f', 'g', 'h']) await sendEvent(pages, { app: other, email: `${email}@example.com` })
+    await sendDue(pages)
+    await look(8)
+    for (const page of PAGES) expect(await showOther(page)).toContain('refuses all emails')
+  })
+})
+
 test('a login that is refused is named for the apps with waiting emails', async () => {
   let isRefused = false
   await open({ sender: () => (isRefused ? 535 : 'accept') })
@@ -175,15 +242,10 @@ test('a login that is refused is named for the apps with waiting emails', async 
   const [first = ''] = await attention()
   expect(first).toStartWith(`Problem: The mail server 127.0.0.1:${server.port} refuses emails (since 3 May`)
   expect(ofServer(await attention())).toHaveLength(1)
-  const by = { accountId: app.accountId, actor: 'test', at: pages.clock.now() }
   const { smtpUrl } = await pages.store.mailSettings(app.id)
-  const beginning = { name: 'Other', domains: ['other.example'], home: null }
-  const added = await createApp({ store: pages.store, now: by.at, actor: 'test' }, by.accountId, beginning)
-  if ('refusal' in added) throw new Error(added.refusal)
-  const other = (await pages.store.listApps(by.accountId)).find(({ id }) => id !== app.id)
-  await pages.store.setMailSettings({ ...by, appId: other?.id ?? 0, settings: { smtpUrl } })
+  const other = await addApp({ smtpUrl })
   const browser = await pages.signedIn()
-  const { html } = await browser.get(`/apps/${other?.publicId}/messages`)
+  const { html } = await browser.get(`/apps/${other.publicId}/messages`)
   expect(html).not.toContain('refuses emails')
 })
 
