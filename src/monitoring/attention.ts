@@ -35,6 +35,7 @@ import { describeLostUrl } from '../people/unsubscribe.ts'
 import type { ProblemCounts } from '../store/message-results.ts'
 import type { RefusalGroup, RevokedUse } from '../store/requests.ts'
 import type { OpenAlert } from '../store/alerts.ts'
+import { findCurrentAlert } from './current-alert.ts'
 import {
   describeStuck,
   describeWait,
@@ -339,7 +340,7 @@ export async function readAttentionFacts(
     readRecords(deps, app, onRecords),
     store.summarizeRefusals({ accountIds, appId: app.id, since }),
     store.listRevokedUses(app.accountId, since),
-    store.findOpenAlert('refused', app.accountId),
+    findCurrentAlert(deps, 'refused', app.accountId),
     readRates(store, app.id, BRAKE_DAYS, now),
   ])
   return { mail, messages, problems, records, refused, revoked, refusedAlert, rates, days: FAILED_DAYS }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { createApp } from '../../../src/accounts/accounts.ts'
 import type { MailSettings } from '../../../src/store/message-types.ts'
+import { MINUTE_MS } from '../../../src/core/clock.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
 import { type Behaviour, type MailServer, startMailServer } from '../../mail/mail-server.ts'
 import { type AccountPages, appOf, openAccount } from '../browser.ts'
@@ -46,6 +47,25 @@ async function addApp(settings: Partial<MailSettings>): Promise<AppRow> {
   await pages.store.setMailSettings({ ...by, appId: other.id, settings })
   return other
 }
+
+const refuseRequests = (count: number) =>
+  pages.store.addRequests([
+    {
+      pool: 'refused',
+      accountId: app.accountId,
+      appId: app.id,
+      caller: 'x',
+      at: pages.clock.now(),
+      method: 'POST',
+      path: '/api/v1/events',
+      tool: null,
+      status: 400,
+      code: 'invalid_field',
+      field: null,
+      requestId: 'req_1',
+      count,
+    },
+  ])
 
 async function look(times: number): Promise<void> {
   for (let count = 0; count < times; count++) {
@@ -260,13 +280,19 @@ test('a server that asks for a pause is no problem yet', async () => {
   expect(notices[0]).toContain('Emails wait for up to 72 hours.')
 })
 
-test('requests that are refused now are a problem, not a note', async () => {
+test('requests are refused now, or were since yesterday', async () => {
   await open()
-  const alert = { kind: 'refused', subject: app.accountId, accountId: app.accountId, resolvedAt: null, notices: [] }
-  const text = { title: 'Many requests are refused', detail: '400 requests in the last 10 minutes.', fix: '' }
-  const path = `${pages.at('requests')}`
-  await pages.store.saveAlerts({ alerts: [{ ...alert, ...text, id: 'alt_1', path, openedAt: pages.clock.now() }] })
-  expect((await textOf(await show('overview'), '.attention > li.bad')).map(trim)).toContain(
-    'Problem: Many requests are refused (since 3 May 2026, 12:00 UTC). 400 requests in the last 10 minutes.Show requests',
-  )
+  const refusals = async (): Promise<string[]> => (await attention()).filter((text) => text.includes('refused'))
+  await refuseRequests(110)
+  await look(1)
+  expect(await refusals()).toEqual([
+    'Problem: Many requests are refused (since 3 May 2026, 12:00 UTC). 110 requests in the last 10 minutes were refused with invalid_field. Their data was not recorded.Show requests',
+  ])
+  pages.clock.ms += 11 * MINUTE_MS
+  await look(1)
+  const [alert] = await pages.store.listAlerts()
+  expect([alert?.kind, alert?.resolvedAt]).toEqual(['refused', null])
+  expect(await refusals()).toEqual([
+    'Note: 110 requests have been refused since yesterday, with invalid_field.Show requests',
+  ])
 })
