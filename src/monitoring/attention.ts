@@ -85,8 +85,8 @@ export type About =
   | 'links'
 
 /**
- * `isBad`: to be solved. `since`, and `until`, the end of a pause, follow the text (ms UTC); `more` follows these. `path`: of
- * the page about it. `unfit`: of a message.
+ * `isBad`: to be solved. `since`, and `until`, the end of a pause, follow the text (ms UTC); `more` follows these. `unfit`:
+ * of a message.
  */
 export type AttentionItem = {
   about: About
@@ -96,7 +96,6 @@ export type AttentionItem = {
   until?: number
   more?: string
   cause?: string
-  path?: string
   unfit?: { messageId: number; reason: string }
   keyId?: string
 }
@@ -279,7 +278,6 @@ const aboutRefusedNow = ({ refusedAlert }: AttentionFacts): Item =>
     text: refusedAlert.title,
     since: refusedAlert.openedAt,
     more: refusedAlert.detail,
-    path: refusedAlert.path,
   }
 
 function aboutRefused({ refused, refusedAlert }: AttentionFacts): Item {

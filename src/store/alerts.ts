@@ -29,7 +29,7 @@ export type Alert = {
   notices: AlertNotice[]
 }
 
-export type OpenAlert = Pick<Alert, 'id' | 'title' | 'detail' | 'path' | 'openedAt'>
+export type OpenAlert = Pick<Alert, 'id' | 'title' | 'detail' | 'openedAt'>
 
 type StoredAlert = Omit<Alert, 'notices'> & { notices: string }
 
@@ -44,7 +44,7 @@ export function createAlertReads(db: Sql) {
     `SELECT ${COLUMNS} FROM alerts ORDER BY resolved_at IS NULL DESC, opened_at DESC, id DESC LIMIT ?`,
   )
   const open = db.prepare<OpenAlert, [string, string]>(
-    `SELECT id, title, detail, path, opened_at AS "openedAt" FROM alerts
+    `SELECT id, title, detail, opened_at AS "openedAt" FROM alerts
      WHERE kind = ? AND subject = ? AND resolved_at IS NULL`,
   )
   return {

@@ -21,7 +21,7 @@ export const listAttention = (facts: AttentionFacts & LinkFacts): LinkedItem[] =
   findAttention(facts).map((item) => ({ ...item, link: linkOf(item, facts) }))
 
 function linkOf(
-  { about, unfit, keyId = '', path = '' }: AttentionItem,
+  { about, unfit, keyId = '' }: AttentionItem,
   { appId, isOwner, refusedSince, failedSince }: LinkFacts,
 ): LinkedItem['link'] {
   const ofOwner = (label: string): string => (isOwner ? label : 'Open Sender')
@@ -48,7 +48,7 @@ function linkOf(
       label: 'Show requests',
       href: requestsPath(appId, { app: OWN_OR_NO_APP, from: refusedSince }),
     }),
-    refusedNow: () => ({ label: 'Show requests', href: path }),
+    refusedNow: () => ({ label: 'Show requests', href: pathOf(appId, 'requests') }),
     revoked: () => ({
       label: 'Show requests',
       href: requestsPath(appId, { key: keyId, app: OWN_OR_NO_APP, from: refusedSince }),

@@ -176,15 +176,9 @@ describe('each problem has one link', () => {
       'many requests that are refused now, and since yesterday',
       {
         refused: { groups: [{ code: 'invalid_field', count: 400 }], isCut: false },
-        refusedAlert: {
-          id: 'alt_1',
-          title: 'Many requests are refused',
-          detail: '',
-          path: '/apps/app_2/requests',
-          openedAt: 5,
-        },
+        refusedAlert: { id: 'alt_1', title: 'Many requests are refused', detail: '', openedAt: 5 },
       },
-      ['Many requests are refused', 'Show requests', '/apps/app_2/requests'],
+      ['Many requests are refused', 'Show requests', '/apps/app_1/requests'],
     ],
     [
       'a mail server that does not answer',
