@@ -75,8 +75,8 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
     /** Since the last success; Infinity without one. */
     successMsAgo: (): number => steadyNow() - succeededAt,
 
-    /** The end is in ms UTC and may be past; null without a pause. */
-    findPause: (): { reason: string; until: number } | null =>
-      pauses === 0 ? null : { reason, until: until - steadyNow() + now() },
+    /** The end is in ms UTC and may be past; null without a pause. `isAsked`: by the server. */
+    findPause: (): { reason: string; until: number; isAsked: boolean } | null =>
+      pauses === 0 ? null : { reason, until: until - steadyNow() + now(), isAsked },
   }
 }

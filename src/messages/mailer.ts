@@ -65,8 +65,11 @@ export function mailFactsOf(
   }
 }
 
-/** No email of the app leaves until `until` (ms UTC). `isOwn`: only this app's emails are refused. */
-export type Pause = { reason: string; until: number; isOwn: boolean }
+/**
+ * No email of the app leaves until `until` (ms UTC). `isOwn`: only this app's emails are refused. `isAsked`: the server
+ * asked for the pause.
+ */
+export type Pause = { reason: string; until: number; isOwn: boolean; isAsked: boolean }
 
 /**
  * No email gets through. `silent`: no answer while it is sent. `unconfirmed`: none after it was sent. `refused`: each is

@@ -118,8 +118,6 @@ function isAccepting({ mailer, monitor }: MailStateDependencies, settings: MailS
   return readServerAlert(alert).isOfLogin || monitor.seemsOver(alert.id) === null
 }
 
-/** Only then is a pause meant to end the problem. */
-const ASKED = /^(smtp_4(21|54)|api_429)$/
 const SILENT: readonly string[] = NO_ANSWER
 
 type Known = Server & Pick<MailState, 'stuck'> & { alert: OpenAlert | null; pause: Pause | null }
@@ -140,7 +138,8 @@ function findProblem({ server, isOwn, alert, pause, stuck }: Known): ServerProbl
       }
     }
   }
-  if (pause === null || ASKED.test(pause.reason)) return null
+  // a pause that the server asked for is meant to end the problem
+  if (pause === null || pause.isAsked) return null
   const fails = SILENT.includes(pause.reason) ? "can't be reached" : 'refuses emails'
   const what = pause.isOwn ? `${name} refuses this app's emails` : `${name} ${fails}`
   return { what, since: null, cause: ofPause, isWaiting: true }

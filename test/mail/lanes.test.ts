@@ -243,7 +243,7 @@ test('a claimed email that waited uses the settings stored when it starts', asyn
   expect(sent).toEqual([])
 })
 
-const PLEA = { reason: 'smtp_421', until: expect.any(Number), isOwn: false }
+const PLEA = { reason: 'smtp_421', until: expect.any(Number), isOwn: false, isAsked: true }
 
 /** One app's server failed for a quarter of an hour, so its pauses are longest; the other works. */
 async function startFailing() {

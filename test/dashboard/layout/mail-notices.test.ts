@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { createApp } from '../../../src/accounts/accounts.ts'
+import type { Outcome } from '../../../src/mail/provider.ts'
 import type { MailSettings } from '../../../src/store/message-types.ts'
 import { MINUTE_MS } from '../../../src/core/clock.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
@@ -19,10 +20,14 @@ let pages: AccountPages
 let server: MailServer
 let app: AppRow
 
-async function open(behaviour: Behaviour = {}, { isShared = false, looks = 1 } = {}): Promise<void> {
+/** `outcome`: of every email, which reaches no server. */
+type Opening = { isShared?: boolean; looks?: number; outcome?: Outcome }
+
+async function open(behaviour: Behaviour = {}, { isShared = false, looks = 1, outcome }: Opening = {}): Promise<void> {
   server = await startMailServer(behaviour)
   const defaults = isShared ? { smtpUrl: server.url, from: FROM } : { smtpUrl: null, from: null }
-  pages = await openAccount({ mail: { defaults, privateHosts: LOOPBACK_HOSTS } })
+  const createProvider = outcome && (() => ({ send: async () => outcome, close: () => {} }))
+  pages = await openAccount({ mail: { defaults, privateHosts: LOOPBACK_HOSTS, createProvider } })
   app = await appOf(pages)
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
   await pages.store.bindSenderDomain({ ...by, domain: 'first.example', proof: 'operator' })
@@ -278,6 +283,16 @@ test('a server that asks for a pause is no problem yet', async () => {
   expect(notices).toHaveLength(1)
   expect(notices[0]).toContain('is paused until 3 May 2026')
   expect(notices[0]).toContain('Emails wait for up to 72 hours.')
+})
+
+test('an email API that asks for a pause with Retry-After is no problem yet either', async () => {
+  const api = { error: null, isFinal: false, isSuppressed: false, isLimit: false, retryAfterMs: 60_000 }
+  const busy: Outcome = { is: 'refused', code: 503, enhanced: null, about: 'mail', api }
+  await open({}, { looks: 0, outcome: busy })
+  expect(pages.mailer.findPause(app, await pages.store.mailSettings(app.id))?.reason).toBe('api_503')
+  expect(ofServer(await attention())).toEqual([
+    expect.stringMatching(/^Note: The mail server asked Eventpost to pause\. Emails wait until 3 May 2026, 12:01/),
+  ])
 })
 
 test('requests are refused now, or were since yesterday', async () => {

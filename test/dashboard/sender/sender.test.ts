@@ -167,7 +167,7 @@ describe('hours and limits', () => {
 test('a mail server that is paused is reported on the pages of the app', async () => {
   await setServer('smtps://user:pa55@127.0.0.1:465')
   const until = pages.clock.now() + MINUTE
-  pages.mailer.findPause = () => ({ reason: 'smtp_421', until, isOwn: false })
+  pages.mailer.findPause = () => ({ reason: 'smtp_421', until, isOwn: false, isAsked: true })
   expect(await textOf(await see(), '.notice.caution, .notice.problem')).toEqual([LOST])
   expect(await textOf(await see('/domain'), '.notice.caution')).toEqual([])
   expect(await textOf(await see('/server'), '.notice.caution')).toEqual([
@@ -214,7 +214,7 @@ test('a refused sender is reported on the pages of the app', async () => {
   await setServer('smtp://127.0.0.1:2525')
   await save({ fromEmail: 'wrong@first.example' })
   const until = pages.clock.now() + MINUTE
-  pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true })
+  pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true, isAsked: false })
   const refused =
     "Problem: The mail server 127.0.0.1:2525 refuses this app's emails. The mail server refused the sender address (it replied 553). Emails wait for up to 72 hours."
   expect(await textOf(await see(), '.notice.caution, .notice.problem')).toEqual([refused, LOST])
