@@ -126,7 +126,7 @@ export async function readRequest<T extends { app: string }>(
 
 /** Looks in the store for an app that isn't known yet. */
 export async function findNamed(
-  deps: Pick<Dependencies, 'access'>,
+  deps: { access: Pick<KeyAccess, 'findWithNewApps'> },
   access: Access,
   publicId: string,
 ): Promise<{ access: Access; app: AppRow } | null> {

@@ -1,13 +1,13 @@
 /** Validates arguments of tools that read and of those that manage messages. */
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
-import type { Access, AppRow } from '../accounts/access.ts'
-import { findApp } from '../accounts/apps.ts'
+import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
 import * as fields from '../core/field-schemas.ts'
 import { type Body, createReader, type Rules } from '../core/inputs.ts'
 import type { MessageRow } from '../messages/messages.ts'
 import type { Store } from '../store/store.ts'
 import { readEmail } from '../core/email.ts'
 import { refuseUnknown } from '../http/queries.ts'
+import { findNamed } from '../http/request-input.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseApp, refuseFields } from '../core/refusals.ts'
 
 /** Models send null for what they omit. */
@@ -17,10 +17,17 @@ export const withoutNulls = (args: Body): Body =>
 type Reading<T> = { input: T } | { errors: FieldError[] }
 export type Asked<T> = { app: AppRow; input: T }
 
-export function findAsked<T extends { app: string }>(access: Access, reading: Reading<T>): Asked<T> | Refusal {
+type Dependencies = { access: Pick<KeyAccess, 'findWithNewApps'> }
+
+export async function findAsked<T extends { app: string }>(
+  deps: Dependencies,
+  access: Access,
+  reading: Reading<T>,
+): Promise<Asked<T> | Refusal> {
   if ('errors' in reading) return refuseFields(reading.errors)
-  const app = findApp(access, reading.input.app)
-  return app ? { app, input: reading.input } : refuseApp(reading.input.app)
+  const { input } = reading
+  const found = await findNamed(deps, access, input.app)
+  return found ? { app: found.app, input } : refuseApp(input.app)
 }
 
 export type Names = ReadonlySet<string>
@@ -68,12 +75,12 @@ export const emailOf = (text: string | undefined): string | null =>
 
 /** 400, then 404 for the app, then 404 for the message. */
 export async function findMessage<T extends { app: string; messageId: number }>(
-  { store }: { store: Store },
+  deps: Dependencies & { store: Store },
   access: Access,
   reading: Reading<T>,
 ): Promise<(Asked<T> & { message: MessageRow }) | Refusal> {
-  const asked = findAsked(access, reading)
+  const asked = await findAsked(deps, access, reading)
   if (isRefusal(asked)) return asked
-  const message = await store.findMessage(asked.app.id, asked.input.messageId)
+  const message = await deps.store.findMessage(asked.app.id, asked.input.messageId)
   return message ? { ...asked, message } : refuse('message_not_found')
 }

@@ -4,7 +4,7 @@ import {
   type Resource,
   type ResourceTemplate,
 } from '@modelcontextprotocol/sdk/types.js'
-import { findApp } from '../accounts/apps.ts'
+import { findNamed } from '../http/request-input.ts'
 import type { ToolDependencies } from './tools/tool.ts'
 import { DOC_PAGES, writeDocPage } from '../docs/index.ts'
 import type { Caller } from './caller.ts'
@@ -122,7 +122,8 @@ export async function readResource(
   if (uri === OPENAPI) return as(JSON_TYPE, JSON.stringify(listCalls(deps.openApi())))
   const call = pickCall(deps.openApi, CALL.exec(uri)?.[1])
   if (call) return as(JSON_TYPE, JSON.stringify(call))
-  const app = findApp(access, SETUP.exec(uri)?.[1] ?? '')
-  if (!app) throw new McpError(NOT_FOUND, 'There is no such resource. See resources/list.')
-  return as(JSON_TYPE, JSON.stringify(await readSetup(deps, app)))
+  const appId = SETUP.exec(uri)?.[1]
+  const found = appId === undefined ? null : await findNamed(deps, access, appId)
+  if (!found) throw new McpError(NOT_FOUND, 'There is no such resource. See resources/list.')
+  return as(JSON_TYPE, JSON.stringify(await readSetup(deps, found.app)))
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createApp } from '../../src/accounts/accounts.ts'
 import { useClosing } from '../closing.ts'
-import { callTool } from '../mcp/client.ts'
+import { ask, callTool } from '../mcp/client.ts'
 import { API, BATCH, CONTACTS, createTestServer, EVENTS } from '../helper.ts'
 
 const keep = useClosing()
@@ -37,6 +37,7 @@ async function open() {
   }
 }
 
+const PERSON = { email: EMAIL }
 const eventOf = (app: string) => ({ app, email: EMAIL, event: 'signed_up', createContact: true })
 
 test.each<[string, (app: string) => ['GET' | 'POST', string, object?], number]>([
@@ -89,6 +90,45 @@ test('a key that was revoked meanwhile finds no app', async () => {
   await store.revokeKey({ accountId, keyId, actor: 'cli', at: server.clock.now() })
   expect((await server.call('POST', EVENTS, { body: eventOf(app) })).status).toBe(404)
   expect((await server.call('POST', EVENTS, { body: eventOf(server.first.appId) })).status).toBe(401)
+})
+
+test.each<[string, object]>([
+  ['send_event', { ...PERSON, event: 'signed_up', createContact: true, dryRun: true }],
+  ['add_contact', PERSON],
+  ['add_contact', { ...PERSON, dryRun: true }],
+  ['list_events', {}],
+  ['get_stats', {}],
+  ['list_messages', {}],
+  ['get_integration_code', { language: 'curl' }],
+  ['get_setup_status', {}],
+])('over MCP, %s %o of an app that another process has just created is accepted', async (tool, args) => {
+  const { server, create, countReads } = await open()
+  const app = await create()
+  const before = countReads()
+  expect((await callTool(server, tool, { app, ...args })).data).toMatchObject({ ok: true })
+  expect(countReads()).toBe(before + 1)
+})
+
+test('over MCP, the set-up of a new app can be read', async () => {
+  const { server, create, countReads } = await open()
+  const uri = `eventpost://apps/${await create()}/setup`
+  const before = countReads()
+  const { contents } = await ask<{ contents: { text: string }[] }>(server, 'resources/read', { uri })
+  expect(JSON.parse(contents[0]?.text ?? '')).toMatchObject({ ok: true })
+  await ask(server, 'resources/read', { uri: 'eventpost://unknown' })
+  expect(countReads()).toBe(before + 1)
+})
+
+test('over MCP, a key whose URL narrows it to another app finds no new one', async () => {
+  const { server, create } = await open()
+  const app = await create()
+  const query = `?app=${server.first.appId}`
+  for (const [tool, args] of [
+    ['send_event', { ...PERSON, event: 'signed_up', createContact: true, dryRun: true }],
+    ['add_contact', PERSON],
+    ['list_events', {}],
+  ] as const)
+    expect((await callTool(server, tool, { app, ...args }, { query })).data.error).toBe('app_not_found')
 })
 
 test('over MCP, an event of a new app is accepted too, unless the URL narrows the key to another one', async () => {

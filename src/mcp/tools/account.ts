@@ -76,7 +76,7 @@ export const getSetupStatus: Tool = {
   kind: 'read',
   input: ONE_APP,
   run: async (deps, { access }, args) => {
-    const asked = findAsked(access, readApp(args, null))
+    const asked = await findAsked(deps, access, readApp(args, null))
     return isRefusal(asked) ? asked : readSetup(deps, asked.app)
   },
 }
@@ -137,8 +137,8 @@ export const getIntegrationCode: Tool = {
   description: 'Server code, or the script tag with CSP.',
   kind: 'read',
   input: CODE,
-  run: (deps, { access }, args) => {
-    const asked = findAsked(access, readLanguage(args, null))
+  run: async (deps, { access }, args) => {
+    const asked = await findAsked(deps, access, readLanguage(args, null))
     if (isRefusal(asked)) return asked
     const { language } = asked.input
     return { ok: true, language, ...readCode(deps, asked.app, language), warning: SECRETS_WARNING }

@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import type { AppRow } from '../../accounts/access.ts'
-import { findApp } from '../../accounts/apps.ts'
 import {
   ContactUpdateInput,
   ContactInput,
@@ -20,6 +19,7 @@ import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued-messages.ts'
 import { ContactQuery, findUnknown, readContactsFilter, writeContactCursor, writeIdCursor } from '../../http/queries.ts'
+import { findNamed } from '../../http/request-input.ts'
 import { isRefusal, type Refusal, refuseApp, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { contactView } from '../../people/contacts.ts'
 import { type ContactWriteName, takeForContact } from '../../accounts/write-limits.ts'
@@ -47,7 +47,7 @@ export const getContact: schemas.Tool = {
   kind: 'read',
   input: PERSON,
   run: async (deps, { access }, args) => {
-    const asked = findAsked(access, readPerson(args, null))
+    const asked = await findAsked(deps, access, readPerson(args, null))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const row = await deps.store.findContact(app.id, input.email)
@@ -117,7 +117,7 @@ export const searchContacts: schemas.Tool = {
   kind: 'read',
   input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), FILTERS),
   run: async (deps, { access }, args, known) => {
-    const asked = findAsked(access, readSearch(withoutNulls(args), known))
+    const asked = await findAsked(deps, access, readSearch(withoutNulls(args), known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const { filter, limit } = input
@@ -179,15 +179,15 @@ async function save(
   { write, known }: { write: ContactWriteName; known: Names },
   { dryRun, ...args }: Body,
 ) {
-  const { access } = caller
   const { body, unknown } = splitArguments(args, known, IGNORED[write])
   const reading = READERS[write](body)
   const fault = findDryRunFault(dryRun)
   const errors = ['errors' in reading ? reading.errors : [], fault ?? []].flat()
   if ('errors' in reading || fault) return refuseFields(schemas.nameApp(errors))
   const { input } = reading
-  const app = findApp(access, input.app)
-  if (!app) return refuseApp(input.app)
+  const found = await findNamed(deps, caller.access, input.app)
+  if (!found) return refuseApp(input.app)
+  const { access, app } = found
   const unmet = await refuseConsent(deps.store, app, input)
   if (unmet) return unmet
   const context: contacts.ContactContext = { access, app, via: 'mcp', limits: [], idempotency: null }

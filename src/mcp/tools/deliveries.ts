@@ -37,7 +37,7 @@ export const listDeliveries: Tool = {
   kind: 'read',
   input: ASKED,
   run: async (deps, { access }, args) => {
-    const asked = findAsked(access, readQuery(args, null))
+    const asked = await findAsked(deps, access, readQuery(args, null))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const about = await findListed(deps.store, app, input)

@@ -1,4 +1,3 @@
-import type { AppRow } from '../../accounts/access.ts'
 import { findNamedApp } from '../../accounts/apps.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
 import { EventInput, readEventInput } from '../../events/event-input.ts'
@@ -11,6 +10,7 @@ import {
 } from '../../events/events.ts'
 import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
+import type { Body } from '../../core/inputs.ts'
 import { dryRunEvent } from '../../deliveries/dry-runs.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { listQueued } from '../../deliveries/queued-messages.ts'
@@ -29,7 +29,7 @@ export const listEvents: Tool = {
   kind: 'read',
   input: inputSchema(EventQuery),
   run: async (deps, { access }, args, known) => {
-    const asked = findAsked(access, readEventsFilter(withoutNulls(args), known))
+    const asked = await findAsked(deps, access, readEventsFilter(withoutNulls(args), known))
     if (isRefusal(asked)) return asked
     const { email, event: name, before, limit } = asked.input
     const page = await listStoredEvents(deps, asked.app, { email, name, before, limit })
@@ -56,7 +56,7 @@ export const sendEvent: Tool = {
       return refuseFields('errors' in reading ? [...reading.errors, fault] : [fault])
     }
     const event: UnreadEvent = { access, text: JSON.stringify(body), via: 'mcp' }
-    const outcome = await (dryRun === true ? tryEvent(deps, findNamedApp(access, body), event) : saveEvent(deps, event))
+    const outcome = await (dryRun === true ? tryEvent(deps, body, event) : saveEvent(deps, event))
     if (isRefusal(outcome)) return outcome
     const { view, recorded, warnings } = outcome
     const all = [...joinWarnings(caller.warnings, [...unknown, ...warnings]), ...warnOfNames(recorded, access)]
@@ -87,9 +87,13 @@ async function saveEvent(deps: ToolDependencies, event: UnreadEvent): Outcome {
   return { view: { ok: true, ...view }, recorded, warnings }
 }
 
-async function tryEvent(deps: ToolDependencies, app: AppRow | undefined, event: UnreadEvent): Outcome {
-  const tried = await dryRunEvent(deps, app, event)
-  if (isRefusal(tried)) return tried
+async function tryEvent(deps: ToolDependencies, body: Body, event: UnreadEvent): Outcome {
+  const { access } = event
+  const tried = await dryRunEvent(deps, findNamedApp(access, body), event)
+  if (isRefusal(tried)) {
+    const current = tried.refusal === 'app_not_found' ? await deps.access.findWithNewApps(access) : null
+    return current ? tryEvent(deps, body, { ...event, access: current }) : tried
+  }
   const { contactId, created, queued, unstarted, warnings } = tried
   const view = { contactId: contactId === null ? null : publicId('con', contactId), created, dryRun: true as const }
   return { view: { ok: true, ...view, ...queuedView(queued), ...unstartedView(unstarted) }, recorded: tried, warnings }

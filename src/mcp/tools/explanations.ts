@@ -57,7 +57,7 @@ export const explainTool: Tool = {
   kind: 'read',
   input: ASKED,
   run: async (deps, { access }, args) => {
-    const asked = findAsked(access, readAsked(args, null))
+    const asked = await findAsked(deps, access, readAsked(args, null))
     if (isRefusal(asked)) return asked
     const { app } = asked
     const about = asked.input.asked

@@ -36,11 +36,11 @@ export const listMessages: Tool = {
   description: 'Oldest first, with emails by state.',
   kind: 'read',
   input: LISTED,
-  run: async ({ store }, { access }, args) => {
-    const asked = findAsked(access, readListed(args, null))
+  run: async (deps, { access }, args) => {
+    const asked = await findAsked(deps, access, readListed(args, null))
     if (isRefusal(asked)) return asked
     const { after, limit } = asked.input
-    const rows = await listAll(store, asked.app, { after, most: limit + 1 })
+    const rows = await listAll(deps.store, asked.app, { after, most: limit + 1 })
     const data = takeWithin(rows.slice(0, limit).map(describe), PAGE_BYTES)
     const last = rows[data.length - 1]
     const nextCursor = rows.length > data.length && last ? writeIdCursor(last.id) : null

@@ -40,7 +40,7 @@ export const saveMessageDraft: Tool = {
   hints: { destructive: true, reachesOut: true },
   input: DRAFT,
   run: async (deps, caller, args) => {
-    const asked = findAsked(caller.access, readDraft(args, null))
+    const asked = await findAsked(deps, caller.access, readDraft(args, null))
     if (isRefusal(asked)) return asked
     const saved = await saveDraft(changing(deps, caller, asked.app), asked.input)
     return isRefusal(saved) ? cleanRefusal(saved) : { ok: true, ...savedView(saved) }

@@ -31,7 +31,7 @@ export const listEventNames: Tool = {
   kind: 'read',
   input: NAMES,
   run: async (deps, { access }, args) => {
-    const asked = findAsked(access, readNames(args, null))
+    const asked = await findAsked(deps, access, readNames(args, null))
     if (isRefusal(asked)) return asked
     const { after, limit } = asked.input
     const names = await listNames(deps, asked.app, { after, limit: limit + 1 })
@@ -51,7 +51,7 @@ export const getStats: Tool = {
   kind: 'read',
   input: STATS,
   run: async (deps, { access }, args) => {
-    const asked = findAsked(access, readDays(args, null))
+    const asked = await findAsked(deps, access, readDays(args, null))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const stats = await readStats(deps, { access, app, days: input.days })

@@ -1,6 +1,7 @@
 import { Kind, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import * as fields from '../../core/field-schemas.ts'
 import { type Body, type Say, WORD } from '../../core/inputs.ts'
+import type { KeyAccess } from '../../accounts/access.ts'
 import type { CallLog } from '../../accounts/call-log.ts'
 import type { Limits } from '../../accounts/limits.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -22,6 +23,7 @@ export type ToolKind = 'read' | 'write' | 'manage'
 export type ToolDependencies = {
   store: Store
   clock: Clock
+  access: Pick<KeyAccess, 'findWithNewApps'>
   limits: Limits
   recordEvent: EventRecorder
   notes: Notes
