@@ -316,11 +316,19 @@ export const MANY_REFUSED = 100
 /** Part of normal use: an event about someone who is not a contact, and a limit that the caller waits for. */
 const EXPECTED_CODES: readonly string[] = ['contact_not_found', 'rate_limited', 'unavailable']
 
-function aboutRefused({ accountId, appId, codes }: AlertFacts['refused'][number]): Condition[] {
+type RefusedCodes = AlertFacts['refused'][number]['codes']
+
+function sumUnexpected(codes: RefusedCodes): { count: number; most: RefusedCodes[number] | undefined } {
   const unexpected = codes.filter(({ code }) => !EXPECTED_CODES.includes(code)).toSorted((a, b) => b.count - a.count)
-  const count = unexpected.reduce((sum, one) => sum + one.count, 0)
-  const [most] = unexpected
-  if (most === undefined || count < MANY_REFUSED) return []
+  return { count: unexpected.reduce((sum, one) => sum + one.count, 0), most: unexpected[0] }
+}
+
+/** `codes`: of one account, in REFUSED_MS. */
+export const areManyRefused = (codes: RefusedCodes): boolean => sumUnexpected(codes).count >= MANY_REFUSED
+
+function aboutRefused({ accountId, appId, codes }: AlertFacts['refused'][number]): Condition[] {
+  const { count, most } = sumUnexpected(codes)
+  if (most === undefined || !areManyRefused(codes)) return []
   const rest = most.count === count ? '' : `, ${formatCount(most.count)} of them`
   return [
     {

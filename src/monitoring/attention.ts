@@ -35,6 +35,7 @@ import { describeLostUrl } from '../people/unsubscribe.ts'
 import type { ProblemCounts } from '../store/message-results.ts'
 import type { RefusalGroup, RevokedUse } from '../store/requests.ts'
 import type { OpenAlert } from '../store/alerts.ts'
+import { areManyRefused, REFUSED_MS } from './alerts.ts'
 import { findCurrentAlert } from './current-alert.ts'
 import {
   describeStuck,
@@ -338,10 +339,18 @@ export async function readAttentionFacts(
     readRecords(deps, app, onRecords),
     store.summarizeRefusals({ accountIds, appId: app.id, since }),
     store.listRevokedUses(app.accountId, since),
-    findCurrentAlert(deps, 'refused', app.accountId),
+    findRefusedAlert(deps, app, now),
     readRates(store, app.id, BRAKE_DAYS, now),
   ])
   return { mail, messages, problems, records, refused, revoked, refusedAlert, rates, days: FAILED_DAYS }
+}
+
+/** If another instance looks, only the requests themselves show whether it is over. */
+async function findRefusedAlert(deps: Dependencies, { accountId }: AppRow, now: number): Promise<OpenAlert | null> {
+  const alert = await findCurrentAlert(deps, 'refused', accountId)
+  if (alert === null || deps.monitor.seemsOver(alert.id) !== null) return alert
+  const counts = await deps.store.countRefusals(now - REFUSED_MS)
+  return areManyRefused(counts.filter((one) => one.accountId === accountId)) ? alert : null
 }
 
 async function readRecords(

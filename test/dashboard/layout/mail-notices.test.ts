@@ -295,19 +295,32 @@ test('an email API that asks for a pause with Retry-After is no problem yet eith
   ])
 })
 
-test('requests are refused now, or were since yesterday', async () => {
-  await open()
+describe('requests that are refused', () => {
+  const NOW_REFUSED =
+    'Problem: Many requests are refused (since 3 May 2026, 12:00 UTC). 110 requests in the last 10 minutes were refused with invalid_field. Their data was not recorded.Show requests'
+  const WERE_REFUSED = 'Note: 110 requests have been refused since yesterday, with invalid_field.Show requests'
   const refusals = async (): Promise<string[]> => (await attention()).filter((text) => text.includes('refused'))
-  await refuseRequests(110)
-  await look(1)
-  expect(await refusals()).toEqual([
-    'Problem: Many requests are refused (since 3 May 2026, 12:00 UTC). 110 requests in the last 10 minutes were refused with invalid_field. Their data was not recorded.Show requests',
-  ])
-  pages.clock.ms += 11 * MINUTE_MS
-  await look(1)
-  const [alert] = await pages.store.listAlerts()
-  expect([alert?.kind, alert?.resolvedAt]).toEqual(['refused', null])
-  expect(await refusals()).toEqual([
-    'Note: 110 requests have been refused since yesterday, with invalid_field.Show requests',
-  ])
+
+  beforeEach(async () => {
+    await open()
+    await refuseRequests(110)
+    await look(1)
+  })
+
+  test('are a problem as long as many are, and a note afterwards', async () => {
+    expect(await refusals()).toEqual([NOW_REFUSED])
+    pages.clock.ms += 11 * MINUTE_MS
+    await look(1)
+    const [alert] = await pages.store.listAlerts()
+    expect([alert?.kind, alert?.resolvedAt]).toEqual(['refused', null])
+    expect(await refusals()).toEqual([WERE_REFUSED])
+  })
+
+  test('are so too on another instance than the one that looks', async () => {
+    pages.parts.store.holdDuty = async () => null
+    await look(1)
+    expect(await refusals()).toEqual([NOW_REFUSED])
+    pages.clock.ms += 11 * MINUTE_MS
+    expect(await refusals()).toEqual([WERE_REFUSED])
+  })
 })
