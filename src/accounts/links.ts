@@ -68,14 +68,15 @@ export function warnOfUrl({ event, url }: { event: string; url: string | null },
 
 const warnOf = (code: string, message: string): Warning => ({ field: 'properties', code, message })
 
+const LIST = new Intl.ListFormat('en')
+
 const ADD_DOMAIN = ' Add the domain in Settings, or set all domains with `eventpost app set --domain`.'
 
 function describeUnlinked(cause: Cause, hosts: OwnHosts): string {
-  const more = hosts.length > NAMED_HOSTS ? ` and ${hosts.length - NAMED_HOSTS} more` : ''
+  const more = hosts.length - NAMED_HOSTS
+  const named = more > 0 ? `${hosts.slice(0, NAMED_HOSTS).join(', ')} and ${more} more` : LIST.format(hosts)
   const domains =
-    hosts.length === 0
-      ? 'This app has no domains yet.'
-      : `Emails link only to ${hosts.slice(0, NAMED_HOSTS).join(', ')}${more}, including subdomains.`
+    hosts.length === 0 ? 'This app has no domains yet.' : `Emails link only to ${named}, including subdomains.`
   return `Emails don't link to \`url\`: ${CAUSES[cause]}. ${domains}${cause === 'foreign' ? ADD_DOMAIN : ''}`
 }
 

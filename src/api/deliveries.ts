@@ -140,7 +140,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
       parse: 'none',
       detail: describeCall({
         summary: 'Send failed emails again',
-        description: `Sends the failed emails that match, at most the newest ${formatLimit(MOST_RESENT)}, with the same version of the message. Rules aren't checked again. Suppressions still apply, and lifecycle emails wait while the brake is on. Sending this again is safe: it finds only emails that are still failed. Needs a key with scope \`manage\`.`,
+        description: `Sends the failed emails that match, at most the newest ${formatLimit(MOST_RESENT)}, with the same version of the message. Rules aren't checked again. Suppressions still apply, and lifecycle emails wait while the brake is on. Repeating the request is safe: it finds only emails that are still \`failed\`. Needs a key with scope \`manage\`.`,
         example: EXAMPLES.resendFailed,
         body: FailedEmails,
         answers: { 200: ResentAnswer },

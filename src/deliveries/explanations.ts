@@ -139,9 +139,14 @@ export const LEFT_OUT = 'This event was left out of the email that was sent for 
 const isLeftOut = (delivery: DeliveryRow): boolean =>
   delivery.state === 'skipped' && delivery.joinedTo !== null && (readRecord(delivery)?.verdicts ?? []).length > 0
 
+const IT_WAS = 'It was '
+
 function describeJoined(lead: DeliveryRow | null, about: Omit<ExplanationInput, 'delivery' | 'lead'>): string {
   if (lead === null) return 'Added to another email.'
-  return `Added to another email. ${explainDelivery({ ...about, delivery: lead }).why}`.replace('. It was ', ', ')
+  const { why } = explainDelivery({ ...about, delivery: lead })
+  return why.startsWith(IT_WAS)
+    ? `Added to another email, ${why.slice(IT_WAS.length)}`
+    : `Added to another email. ${why}`
 }
 
 /** Described by the last try, until it is on its way again. */
@@ -245,7 +250,7 @@ const isOverridden = (delivery: DeliveryRow): boolean => readRecord(delivery)?.s
 const describeChoice = (verdicts: readonly Verdict[]): string =>
   verdicts.some(({ verdict, rule }) => verdict === 'fail' && rule !== 'link')
     ? 'A member chose to send it despite the rules.'
-    : 'A member or an API key sent it.'
+    : 'A member or an API key chose to send it.'
 
 /** The record's sentence is more precise than the code's. */
 function describeCause(

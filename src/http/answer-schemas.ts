@@ -349,7 +349,7 @@ const LIMITED = {
   scope: Type.Optional(
     oneOf(
       ['key', 'ip', 'person', 'site'],
-      'With `rate_limited`: what the limit belongs to, a key or an IP address; for reports of page views, also a person or a site.',
+      'With `rate_limited`: what the limit applies to, a key or an IP address; for reports of page views, also a person or a site.',
     ),
   ),
   limitName: Type.Optional(oneOf(API_LIMIT_NAMES, 'With `rate_limited`: the limit you reached.')),

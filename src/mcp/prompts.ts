@@ -40,7 +40,7 @@ Then say in plain words what you found, what is certain and what isn't, and what
 4. list_events: show that the event arrived. get_setup_status: tell the user what it says is left to do.
 5. If the app's pages should report page views: get_integration_code with \`tag\`, or \`tag-consent\` if visitors are asked first. Read the docs page snippet and follow it.
 6. list_messages and get_message: show the drafts about results. To change one, use save_message_draft (docs pages messages, triggers, rules, frequency and content). Show the email with preview_message. Use simulate_message to show who would have got it or, with \`email\`, why one person would or wouldn't have. send_test_message sends it to the user, who is a member.
-7. Only if the user asks for it: set_message_status with \`live\` and the token of the last preview. If set_message_status, save_message_draft or send_test_message isn't listed, the key lacks the scope \`manage\`, or the server's URL leaves the tool out (\`read_only\`, \`tools\`): ask the user to use the dashboard, or to change the key or the URL.`,
+7. Only if the user asks for it: set_message_status with \`live\` and the token from the last preview. If set_message_status, save_message_draft or send_test_message isn't listed, the key lacks the scope \`manage\`, or the server's URL leaves the tool out (\`read_only\`, \`tools\`): ask the user to use the dashboard, or to change the key or the URL.`,
 }
 
 const which = (app: string | undefined): string =>

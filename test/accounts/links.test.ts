@@ -184,7 +184,7 @@ describe('a localhost app', () => {
 
 describe('a warning about a URL', () => {
   const OWN = ownHosts(['example.com', 'app.other.example'])
-  const ABOUT = 'Emails link only to example.com, app.other.example, including subdomains.'
+  const ABOUT = 'Emails link only to example.com and app.other.example, including subdomains.'
   const HOW = ' Add the domain in Settings, or set all domains with `eventpost app set --domain`.'
   test.each([
     ['', 'it is empty'],

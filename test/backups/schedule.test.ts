@@ -131,7 +131,10 @@ describe('scheduled backups', () => {
     }
     expect(kept).toHaveLength(1)
     const [failed, ...others] = await list()
-    expect(failed).toMatchObject({ error: expect.stringContaining('does not exist. Create it first'), bytes: 0 })
+    expect(failed).toMatchObject({
+      error: expect.stringContaining('does not exist. Create the folder first'),
+      bytes: 0,
+    })
     expect(others).toHaveLength(1)
     expect(noted[1]).toStartWith('error a backup failed and will be retried')
     mkdirSync(folder)

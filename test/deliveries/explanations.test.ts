@@ -12,7 +12,7 @@ describe('describes a state', () => {
   const LATER = '15 May 2026, 12:10 UTC'
   test.each<[Partial<DeliveryRow>, string]>([
     [{ state: 'waiting' }, `It is waiting. Its rules are checked on ${LATER}.`],
-    [{ state: 'waiting', byHand: true }, 'A member or an API key sent it. It will be sent next.'],
+    [{ state: 'waiting', byHand: true }, 'A member or an API key chose to send it. It will be sent next.'],
     [{ state: 'claimed' }, 'It is being sent right now.'],
     [{ state: 'handed' }, "It was handed to the mail server, which hasn't replied yet."],
     [{ state: 'sent', sentAt: NOW }, `It was sent on ${WHEN}.`],
@@ -49,7 +49,9 @@ describe('describes a state', () => {
     expect(say(waiting, [pass('window', null, null), fail('tag', 'beta', false)])).toBe(
       'A member chose to send it despite the rules. It will be sent next.',
     )
-    expect(say(waiting, [pass('window', null, null)])).toBe('A member or an API key sent it. It will be sent next.')
+    expect(say(waiting, [pass('window', null, null)])).toBe(
+      'A member or an API key chose to send it. It will be sent next.',
+    )
   })
 
   test('by the rule that stopped it, not another failed rule', () => {
@@ -289,5 +291,29 @@ describe('describes a line of a simulation', () => {
         },
       ],
     })
+  })
+})
+
+describe('an event that was added to another email', () => {
+  const joined = (lead: Partial<DeliveryRow>): string =>
+    explainDelivery({
+      delivery: deliveryOf({ state: 'joined' }),
+      lead: deliveryOf(lead),
+      person: ADA,
+      content: CONTENT,
+      zone: 'UTC',
+    }).why
+
+  test('names the state of that email in the same sentence, if it can', () => {
+    expect(joined({ state: 'sent', sentAt: NOW })).toBe(`Added to another email, sent on ${WHEN}.`)
+    expect(joined({ state: 'bounced', reason: 'bounced' })).toBe('Added to another email. The email bounced.')
+  })
+
+  test('says in a sentence of its own that a member sent that email anyway', () => {
+    const stopped = { at: NOW, reason: 'unsubscribed', verdicts: [] }
+    const record = JSON.stringify({ at: NOW, verdicts: [], sentOn: { at: NOW, actor: 'mem_1', stopped } })
+    expect(joined({ state: 'bounced', reason: 'bounced', record })).toBe(
+      `Added to another email. The email bounced. It was blocked on ${WHEN}: Ada unsubscribed. A member sent it anyway on ${WHEN}.`,
+    )
   })
 })

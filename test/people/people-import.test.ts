@@ -237,7 +237,7 @@ describe('topics that people ended', () => {
     await addTopics(to, ['News', 'Tips'])
     const { counts, errors } = await put(text, { isDryRun: true })
     expect(counts).toEqual({ added: 1, updated: 1, failed: 2 })
-    expect(errors).toEqual([3, 4].map((line) => `${line} endedTopics Use topics of this app: News, Tips.`))
+    expect(errors).toEqual([3, 4].map((line) => `${line} endedTopics Use this app's topics: News, Tips.`))
     expect((await peopleOf(to)).map(({ email }) => email)).toEqual(['d@example.com'])
     expect(await endedOf(to)).toEqual({})
     await put(text)

@@ -57,7 +57,7 @@ const ACTIONS = new Map<string, string>([
   ['message.save', 'saved the message {}'],
   ['message.restore', 'restored {}'],
   ['message.copy', 'duplicated a message as {}'],
-  ['message.move_waiting', 'moved the waiting emails of {} to its newest version'],
+  ['message.move_waiting', 'moved the waiting emails from {} to its newest version'],
   ['message.live', 'made the message {} live'],
   ['message.paused', 'paused the message {}'],
   ['message.draft', 'made the message {} a draft'],

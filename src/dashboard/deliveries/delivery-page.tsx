@@ -310,7 +310,7 @@ function HastenForm(props: DeliveryProps) {
           : 'Its rules, sending hours and limits per person are checked now instead of on '}
         <ExactTime at={delivery.dueAt} />.{' '}
         {delivery.byHand
-          ? "A member or an API key sent it, so rules, sending hours and limits per person are not checked again. Suppressions still apply. The brake doesn't apply to emails sent one at a time."
+          ? "A member or an API key started this email, so rules, sending hours and limits per person are not checked again. Suppressions still apply. The brake doesn't apply to emails sent one at a time."
           : 'If a rule stops it, it is skipped. If the hours, a limit or the brake stops it, it waits again.'}
       </p>
       {'collect' in (shown.work.message.content.again ?? {}) && <p>Later events start another email.</p>}

@@ -95,7 +95,7 @@ const UncheckedRules = ({ delivery }: { delivery: Delivery }) =>
 function describeUnchecked(delivery: Delivery): string {
   if (delivery.joinedTo !== null) return 'Rules are checked for the email that includes this event.'
   return isOpen(delivery)
-    ? 'A member or an API key sent it, so its rules are not checked.'
+    ? 'A member or an API key started this email, so its rules are not checked.'
     : 'This delivery ended before its rules were checked.'
 }
 

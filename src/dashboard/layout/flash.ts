@@ -129,7 +129,7 @@ const COUNTED = {
       count,
       'One field is not a date, so it triggers no message for this person.',
       'fields are not dates, so they trigger no messages for this person.',
-    )} Enter a date like 2026-11-30 or 2026-11-30T09:00:00Z. Emails shows which ${count === 1 ? 'field it is' : 'fields they are'}.`,
+    )} Enter a date like 2026-11-30 or 2026-11-30T09:00:00Z. See which ${count === 1 ? 'field it is' : 'fields they are'} under Emails.`,
 } as const satisfies Record<string, (count: number, others: number[]) => string>
 
 export type FlashCode = keyof typeof FLASHES

@@ -387,7 +387,7 @@ const OneClickSection = ({ facts: { baseUrl }, checked }: DomainProps) => {
             <CheckLine
               about={isAlike ? 'Headers' : domain}
               state={isLost ? 'caution' : state}
-              sentence={isLost ? `${sentence} Their link works only on this machine.` : sentence}
+              sentence={isLost ? `${sentence} The unsubscribe link works only on this machine.` : sentence}
             />
           </li>
         ))}

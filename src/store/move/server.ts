@@ -146,6 +146,6 @@ function describeUses({ instances, until, connections, hosts }: Uses): string | 
   if (instances > 0)
     return `${instances === 1 ? '1 instance is' : `${instances} instances are`} using the database${from}. Stop all servers, then try again. If an instance's machine is down, wait until ${new Date(until).toISOString()}. If the machine is still running, end the process there, even if it is frozen.`
   if (connections > 0)
-    return `Eventpost still has ${connections === 1 ? '1 open connection' : `${connections} open connections`} from ${hosts}. If the machine there is still running, stop Eventpost on it. If it is down, end these connections in this database: ${END_CONNECTIONS}`
+    return `Eventpost still has ${connections === 1 ? '1 open connection' : `${connections} open connections`} from ${hosts}. If Eventpost is still running on one of these machines, stop it there. If a machine is down, end these connections in this database: ${END_CONNECTIONS}`
   return null
 }

@@ -347,7 +347,7 @@ describe('an email that waits', () => {
     )
     await browser.post(`${path}/resend`)
     expect(await textOf(await see(path), '.empty p')).toEqual([
-      'A member or an API key sent it, so its rules are not checked.',
+      'A member or an API key started this email, so its rules are not checked.',
     ])
   })
 

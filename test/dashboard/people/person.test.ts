@@ -72,7 +72,7 @@ describe('a field that is not the date that a live message needs', () => {
     const path = await addAda({ ...FIELDS, 'fields[0].value': '30.11.2026' })
     const { html } = await browser.get(path)
     expect(await textOf(html, '[role=status]')).toEqual([
-      'Caution: The person was added. One field is not a date, so it triggers no message for this person. Enter a date like 2026-11-30 or 2026-11-30T09:00:00Z. Emails shows which field it is.',
+      'Caution: The person was added. One field is not a date, so it triggers no message for this person. Enter a date like 2026-11-30 or 2026-11-30T09:00:00Z. See which field it is under Emails.',
     ])
     expect((await textOf(html, '#mail')).join()).toContain('has 30.11.2026 in the field renewsOn, which is not a date.')
     expect(await caution(path)).toEqual([])
