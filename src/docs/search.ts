@@ -25,6 +25,8 @@ const COMMON = new Set(
 )
 
 const LEAST_CHARACTERS = 4
+/** Characters at the end of a word that may be wrong. */
+const MOST_WRONG = 3
 
 const wordsOf = (text: string): string[] => text.toLowerCase().match(WORD) ?? []
 
@@ -52,16 +54,16 @@ export async function createSearch(all: readonly Section[], pause: () => Promise
   return (query) => {
     const asked = [...new Set(wordsOf(query.slice(0, MOST_QUERY_CHARACTERS)))]
     const telling = asked.filter((word) => !COMMON.has(word))
-    const words = (telling.length > 0 ? telling : asked)
-      .slice(0, MOST_WORDS)
-      .map((word) => beginningOf(vocabulary, word))
+    const wanted = (telling.length > 0 ? telling : asked).slice(0, MOST_WORDS)
+    const words = [...new Set(wanted.map((word) => beginningOf(vocabulary, word)))]
     const scores = sections.map((section, place) => ({ section, place, score: 0, matched: 0 }))
     for (const word of words) {
       for (const [place, score] of scoreWord(vocabulary, word)) {
         const scored = scores[place]
         if (!scored) continue
         scored.score += score
-        scored.matched += 1
+        // one whose end is unknown may be another word
+        if (wanted.includes(word)) scored.matched += 1
       }
     }
     const phrase = words.join(' ')
@@ -69,9 +71,9 @@ export async function createSearch(all: readonly Section[], pause: () => Promise
       if (words.length > 1 && texts[scored.place]?.includes(phrase)) scored.score *= 2
     }
     // sections with all words; if there are none, those with most of them
-    const most = Math.max(1, ...scores.map(({ matched }) => matched))
+    const most = Math.max(...scores.map(({ matched }) => matched))
     return scores
-      .filter(({ matched }) => matched === most)
+      .filter(({ matched, score }) => matched === most && score > 0)
       .toSorted((a, b) => Number(a.section.isMinor ?? false) - Number(b.section.isMinor ?? false) || b.score - a.score)
       .slice(0, MOST_FOUND)
       .map(({ section: { path, page, heading, body } }) => ({
@@ -99,7 +101,7 @@ function countWords(vocabulary: Vocabulary, section: Section, place: number): vo
 /** As much of a word as is known, so that its end can be misspelled. */
 function beginningOf(vocabulary: Vocabulary, word: string): string {
   const isKnown = (beginning: string): boolean => vocabulary.keys().some((known) => known.startsWith(beginning))
-  for (let length = word.length; length >= LEAST_CHARACTERS; length -= 1) {
+  for (let length = word.length; length >= Math.max(LEAST_CHARACTERS, word.length - MOST_WRONG); length -= 1) {
     const beginning = word.slice(0, length)
     if (isKnown(beginning)) return beginning
   }

@@ -42,9 +42,13 @@ describe('a search of the documentation', () => {
   })
 
   test('finds a word whose end is misspelled', () => {
-    expect(headingsOf('idempotancy')).toEqual(['Sending again'])
+    expect(headingsOf('idempotenzy')).toEqual(['Sending again'])
     expect(headingsOf('recorded people')).toEqual(['Getting started'])
     expect(headingsOf('recxrd')).toEqual([])
+    expect(headingsOf('idemxxxxxxx')).toEqual([])
+    // what is spelled as in the text counts more
+    expect(headingsOf('idempotenzy people')).toEqual(['Getting started'])
+    expect(headingsOf('tagging limit')).toEqual(['Rate limits', 'Sending again', 'Tags'])
   })
 
   test('puts minor sections last', async () => {
