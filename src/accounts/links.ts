@@ -16,7 +16,7 @@ const CAUSES = {
   user: 'it contains a username or an @ before the path',
   port: 'it contains a port',
   address: 'it is not a valid URL with a domain name',
-  foreign: "it isn't on a domain of this app",
+  foreign: "it isn't on one of this app's domains",
 } as const
 
 type Cause = keyof typeof CAUSES

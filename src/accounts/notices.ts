@@ -42,7 +42,7 @@ const NOTICES: Record<NoticeKind, Words> = {
   wrong_passwords: {
     subject: 'Many failed sign-ins with your Eventpost email',
     what: ({ count = 0, addresses = 0 }) =>
-      `Someone entered ${count} wrong passwords for your email, from ${countAddresses(addresses)}. None of them worked.`,
+      `Someone entered ${count} wrong passwords for your account, from ${countAddresses(addresses)}. None of them worked.`,
     ifNotYou:
       "If this wasn't you, someone is guessing your password. Each wrong attempt delays the next one, and you can still sign in. Use a password that you don't use anywhere else, and turn on two-step sign-in.",
   },

@@ -330,8 +330,8 @@ async function checkKeyOfProvider(dns: Dns, sender: CheckedSender): Promise<Send
   if (name !== undefined) return describeFoundKey(dns, name, seen !== null)
   if (records.includes(null)) return unasked('DKIM', names[records.indexOf(null)] ?? domain)
   if (seen) {
-    const [have, them] = names.length === 1 ? ['has no key', 'it'] : ['have no keys', 'them']
-    const sentence = `${names.join(', ')} ${have}, although the received email was signed with ${them}. ${add}`
+    const have = names.length === 1 ? 'has no key' : 'have no keys'
+    const sentence = `The received email was signed with ${names.join(', ')}, which ${have}. ${add}`
     return { about: 'DKIM', state: 'bad', sentence, record: null }
   }
   if (provider === null) {
@@ -378,7 +378,7 @@ async function checkReturnPath(dns: Dns, sender: CheckedSender): Promise<SenderC
     const sentence = `Bounces go to ${where}, so SPF doesn't count for DMARC, and DKIM must pass. ${add}`
     return { about: 'Return path', state: 'caution', sentence, record }
   }
-  const sentence = `${name} chooses where bounces go. A received email shows it.`
+  const sentence = `${name} chooses where bounces go. A received email shows where.`
   return { about: 'Return path', state: 'unseen', sentence, record: null }
 }
 

@@ -218,7 +218,7 @@ async function warnOfPrivateServers(store: Store, { mailPrivateHosts }: Open, lo
   for (const host of new Set(hosts.filter((one) => isRefusedHost(one, mailPrivateHosts)))) {
     log.write(
       'warn',
-      'the mail server of an app has a private address, which is refused: set EVENTPOST_MAIL_PRIVATE_HOSTS',
+      "an app's mail server has a private address, which is refused: set EVENTPOST_MAIL_PRIVATE_HOSTS",
       {
         host,
       },
@@ -280,7 +280,7 @@ function whyNotListening(host: string, port: number, error: unknown): string {
   if (code === 'EADDRINUSE' && port !== 0)
     return `Port ${port} on ${host} is in use. Stop the program that uses it, or choose another with --port.`
   if (code === 'EACCES') return `This user is not allowed to listen on port ${port}. Choose one above 1023 with --port.`
-  return `The server can't listen on ${host}. Set --host to an address of this machine, such as 127.0.0.1 or 0.0.0.0.`
+  return `The server can't listen on ${host}. Set --host to an address on this machine, such as 127.0.0.1 or 0.0.0.0.`
 }
 
 /** `listensOn` null: the base URL says it. Other programs read the base URL from the last line. */

@@ -66,7 +66,7 @@ const UNFIT = {
   template_too_slow: () => 'The email took too long to render, even when it was rendered alone.',
   no_sender: () => 'The app has no sender address. An owner can add one under Sender.',
   sender_not_listed: () =>
-    'The message uses an address that is not a sender address of the app. Choose another in the message, or ask an owner to add it under Sender.',
+    "The message uses an address that isn't one of the app's sender addresses. Choose another in the message, or ask an owner to add it under Sender.",
   sender_unverified: () =>
     "The sender's domain is not verified for this account. Add the DNS record shown under Sender, Domain.",
   smtp_url: () => "The mail server's address is invalid. An owner can set it again under Sender, Mail server.",

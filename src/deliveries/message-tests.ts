@@ -20,14 +20,14 @@ import { describeFailure } from './describe-reason.ts'
 import { describeFault, PREVIEW_FIELDS } from './draft-previews.ts'
 import { type FoundSample, findSample } from './person-samples.ts'
 
-const NO_MEMBER = 'Send the email of a member who has joined this account. Only members get test emails.'
+const NO_MEMBER = 'Send the email address of a member who has joined this account. Only members get test emails.'
 
 export const testFields = (names: Pick<CallNames, 'list'>) => ({
   messageId: messageIdField(names),
   email: PREVIEW_FIELDS.email,
   to: {
     ...EMAIL,
-    description: 'The email of a member of the account, who gets the test.',
+    description: 'The email address of the member who gets the test.',
     brief: "a member's email",
     say: { invalid: NO_MEMBER, missing: NO_MEMBER },
   },

@@ -80,7 +80,7 @@ export const EventRecord = Type.Object(
     receivedAt: time('When it arrived.'),
     via: Type.String({ description: 'The interface it came through.' }),
   },
-  { title: 'Event', description: 'A stored event, page view or custom action.' },
+  { title: 'Event', description: 'A stored event, page view or action.' },
 )
 
 export const DeliveryRecord = Type.Object(
@@ -173,7 +173,7 @@ export const ResentAnswer = Type.Object(
     refused: emails(
       'How many stay failed, because another email from the same message was sent or is waiting, or because their event was deleted.',
     ),
-    gone: emails('How many were no longer failed.'),
+    gone: emails('How many were no longer `failed`.'),
     next: orNull(Type.String(), 'Where to continue; null if none are left. Send it as `until`.'),
     warnings: WARNINGS,
   },

@@ -64,13 +64,13 @@ export function describeTrigger(trigger: Trigger): string {
   if ('api' in trigger) return 'your server requests it'
   if ('message' in trigger) return `“${trigger.message}” is sent`
   if ('date' in trigger) return describeDate(trigger)
-  if ('inactiveDays' in trigger) return `they have been inactive for ${countUnits(trigger.inactiveDays, 'day')}`
+  if ('inactiveDays' in trigger) return `someone has been inactive for ${countUnits(trigger.inactiveDays, 'day')}`
   return 'tag' in trigger ? `someone gets the tag “${trigger.tag}”` : 'a person is added'
 }
 
 /** Completes "as soon as". */
 const describeDate = ({ date, days, when }: DateTrigger): string =>
-  days === 0 ? `their ${date} is reached` : `it is ${countUnits(days, 'day')} ${when} their ${date}`
+  days === 0 ? `a person's ${date} is reached` : `it is ${countUnits(days, 'day')} ${when} a person's ${date}`
 
 const describePage = (page: string): string =>
   page.endsWith('*') ? `a page whose path starts with ${page.slice(0, -1)}` : `the page ${page}`
@@ -263,7 +263,7 @@ export function describeUnseen(rules: readonly Rule[]): string | null {
 function describeTime(trigger: Trigger, wait: Wait | undefined): string {
   const [until, minutes] = wait && 'until' in wait ? [wait.until, 0] : [undefined, wait?.minutes ?? 0]
   if ('date' in trigger && trigger.days > 0) {
-    const day = `${countUnits(trigger.days, 'day')} ${trigger.when} their ${trigger.date}`
+    const day = `${countUnits(trigger.days, 'day')} ${trigger.when} a person's ${trigger.date}`
     if (until !== undefined) return `${day}, at the next ${until}`
     return minutes === 0 ? day : `${day}, plus ${formatMinutes(minutes)}`
   }

@@ -93,7 +93,8 @@ export const mayResubscribe: SuppressionRules['mayResubscribe'] = (current, chan
 
 const readWhy = (text: string, errors: FieldError[]): string => {
   const why = text.trim().replaceAll(/\s+/g, ' ')
-  if (why === '') errors.push({ field: 'why', code: 'required', message: 'Enter a note. It is shown with your email.' })
+  if (why === '')
+    errors.push({ field: 'why', code: 'required', message: "Enter a note. It's shown with your email address." })
   if (why.length > WHY_CHARACTERS) {
     errors.push({ field: 'why', code: 'too_long', message: `Use up to ${WHY_CHARACTERS} characters.` })
   }

@@ -202,11 +202,11 @@ describe('a warning about a URL', () => {
     ['https://[::1]/x', 'it is not a valid URL with a domain name'],
     ['https://a_b.example.com/x', 'it is not a valid URL with a domain name'],
     ['https:///x', 'it is not a valid URL with a domain name'],
-    ['https://elsewhere.example/x', "it isn't on a domain of this app"],
-    ['http://elsewhere.example:8080/x', "it isn't on a domain of this app"],
-    [' https://elsewhere.example/x ', "it isn't on a domain of this app"],
+    ['https://elsewhere.example/x', "it isn't on one of this app's domains"],
+    ['http://elsewhere.example:8080/x', "it isn't on one of this app's domains"],
+    [' https://elsewhere.example/x ', "it isn't on one of this app's domains"],
   ])('names the cause: %j', (url, cause) => {
-    const how = cause.includes('on a domain of this app') ? HOW : ''
+    const how = cause.includes("on one of this app's domains") ? HOW : ''
     const message = `Emails don't link to \`url\`: ${cause}. ${ABOUT}${how}`
     expect(warn(url, OWN)).toEqual([{ field: 'properties', code: 'url_not_linkable', message }])
     expect(mailLink(url, OWN)).toBeNull()

@@ -103,7 +103,7 @@ describe('202 with warnings', () => {
             field: 'properties',
             code: 'url_not_linkable',
             message:
-              "Emails don't link to `url`: it isn't on a domain of this app. Emails link only to first.example, including subdomains. Add the domain in Settings, or set all domains with `eventpost app set --domain`.",
+              "Emails don't link to `url`: it isn't on one of this app's domains. Emails link only to first.example, including subdomains. Add the domain in Settings, or set all domains with `eventpost app set --domain`.",
           },
         ],
       },

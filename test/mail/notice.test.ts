@@ -45,7 +45,7 @@ describe('many wrong passwords', () => {
     expect([to, from]).toEqual([['ada@example.com'], 'post@example.com'])
     const text = raw.replaceAll('=\r\n', '')
     expect(text).toContain(
-      'Someone entered 20 wrong passwords for your email, from 19 IP addresses. None of them worked.',
+      'Someone entered 20 wrong passwords for your account, from 19 IP addresses. None of them worked.',
     )
     expect(text).toContain('http://localhost:8080/sign-in')
     expect(raw).not.toMatch(/10\.0\.\d|token|a wrong one/)

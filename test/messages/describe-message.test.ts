@@ -66,26 +66,26 @@ test.each<[Omit<MessageContent, 'mail'>, string[]]>([
   [
     { trigger: { date: 'trialEndsAt', days: 3, when: 'before' }, again: { once: 'trigger' } },
     [
-      'The email is due 3 days before their trialEndsAt.',
+      "The email is due 3 days before a person's trialEndsAt.",
       'Each person gets it once for each date in their trialEndsAt.',
     ],
   ],
   [
     { trigger: { date: 'trialEndsAt', days: 1, when: 'after' }, wait: { until: '09:00' } },
-    ['The email is due 1 day after their trialEndsAt, at the next 09:00.', 'Each person gets it once.'],
+    ["The email is due 1 day after a person's trialEndsAt, at the next 09:00.", 'Each person gets it once.'],
   ],
   [
     { trigger: { date: 'trialEndsAt', days: 1, when: 'after' }, wait: { minutes: 120 } },
-    ['The email is due 1 day after their trialEndsAt, plus 2 hours.', 'Each person gets it once.'],
+    ["The email is due 1 day after a person's trialEndsAt, plus 2 hours.", 'Each person gets it once.'],
   ],
   [
     { trigger: { date: 'trialEndsAt', days: 0, when: 'after' } },
-    ['The email is due as soon as their trialEndsAt is reached.', 'Each person gets it once.'],
+    ["The email is due as soon as a person's trialEndsAt is reached.", 'Each person gets it once.'],
   ],
   [
     { trigger: { inactiveDays: 14 }, again: { once: 'trigger' } },
     [
-      'The email is due as soon as they have been inactive for 14 days.',
+      'The email is due as soon as someone has been inactive for 14 days.',
       'Each person gets it whenever they become inactive.',
     ],
   ],

@@ -52,7 +52,7 @@ const FLASHES = {
   email_cancelled: 'The email was cancelled.',
   sender_saved: 'The sender was saved. It applies from the next email.',
   layout_saved: 'The layout was saved. It applies from the next email.',
-  texts_saved: 'The texts were saved. They apply to pages now, and to emails from the next one.',
+  texts_saved: 'The texts were saved. They apply to pages now, and to emails from the next email on.',
   layout_reset: 'Emails use the default layout again.',
   server_saved: 'The mail server responded and was saved. Emails now go through it.',
   server_saved_plain: 'The mail server responded and was saved. Emails now go through it, without encryption.',

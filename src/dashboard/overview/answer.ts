@@ -11,18 +11,20 @@ const isAboutLeaving = ({ trigger, onlyIf = [] }: MessageContent): boolean =>
 
 type Draft = Pick<MessageRow, 'name' | 'content'>
 
-/** "58 people left before their results last week. Nobody emailed them." Only people with page views are known to have left. */
+/** "58 people left before their results were ready last week. Nobody emailed them." Only people with page views are known to have left. */
 export function describeSimulated({ name, content }: Draft, { result, state }: Recent): string {
   const isLeaving = isAboutLeaving(content)
   if (result === null) {
-    const who = isLeaving ? 'who left before their results' : `who would have got “${name}”`
+    const who = isLeaving ? 'who left before their results were ready' : `who would have got “${name}”`
     return state === 'running' ? `Counting people ${who} last week.` : `Couldn't count people ${who} last week.`
   }
   const { triggered, emailed, unseen, waiting } = result.people
   if (triggered === 0) return `Nothing triggered “${name}” last week.`
-  const verb = isLeaving && unseen === 0 ? 'left before their results' : `would have got “${name}”`
+  const verb = isLeaving && unseen === 0 ? 'left before their results were ready' : `would have got “${name}”`
   if (emailed === 0 && waiting > 0) {
-    const nobody = isLeaving ? 'Nobody has left before their results yet.' : `Nobody would have got “${name}” yet.`
+    const nobody = isLeaving
+      ? 'Nobody has left before their results were ready so far.'
+      : `Nobody would have got “${name}” yet.`
     return `${nobody} ${describeStillWaiting({ name, content }, waiting)}`
   }
   if (emailed === 0) return `Nobody ${verb} last week.`

@@ -191,8 +191,11 @@ function Unsent({ viewer, results: { emailed, unsent, captured }, from }: Unsent
         <a href={href}>See {captured === 1 ? 'this email' : 'these emails'}</a>.
       </>
     )
-  const emails = `${formatCount(unsent)} ${unsent === 1 ? "email wasn't" : "emails weren't"} sent`
-  const ofThem = captured === unsent ? ', but captured' : `, ${formatCount(captured)} of them captured`
+  const emails =
+    captured === unsent
+      ? `${formatCount(unsent)} ${unsent === 1 ? 'email was' : 'emails were'} captured, not sent`
+      : `${formatCount(unsent)} ${unsent === 1 ? "email wasn't" : "emails weren't"} sent`
+  const ofThem = captured === unsent ? '' : `, ${formatCount(captured)} of them captured`
   return (
     <>
       {` ${emails}${captured === 0 ? '' : ofThem}: `}

@@ -343,7 +343,7 @@ const Records = ({ sender, last, isChecking, id, children }: RecordsProps) => {
             </>
           )}
           {isChecking
-            ? `The records are being checked${last && ' again'}. Reload the page in a moment.`
+            ? `The records are being checked${last === null ? '' : ' again'}. Reload the page in a moment.`
             : `Checked again at most once ${sender.nextDkim === null ? 'a day' : 'an hour'}, when ${isDefault ? 'an email is sent or someone views this page or Overview' : 'someone views this page'}.`}
         </p>
       )}

@@ -487,8 +487,8 @@ export const REPORT_DOCS = '/docs/api/report-bounce'
 const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
   <>
     <p class="hint">
-      Optional. A script can report bounces to this URL, from your own mail server or your provider's reports. Reports
-      are signed with a secret that an owner creates here. See <a href={REPORT_DOCS}>Report a bounce</a>.
+      Optional. A script can report bounces from your own mail server, or from your provider's reports, to this URL.
+      Reports are signed with a secret that an owner creates here. See <a href={REPORT_DOCS}>Report a bounce</a>.
     </p>
     <Values>
       <Value id="report-url" name="URL">

@@ -48,7 +48,7 @@ export const describeOther = (mark: Mark, place: Pick<Place, 'options'>): string
 
 /** Of a folder that a move is not finished into. */
 export const describeDraft = (folder: string): string =>
-  `${folder} has an unfinished copy of the data in PostgreSQL. Set EVENTPOST_DATABASE_URL to that database. To continue: eventpost move --to ${folder}. To undo the move: ${undoCommand({ to: folder }, { options: '' })}`
+  `${folder} has an unfinished copy of data from a PostgreSQL database. Set EVENTPOST_DATABASE_URL to that database. To continue: eventpost move --to ${folder}. To undo the move: ${undoCommand({ to: folder }, { options: '' })}`
 
 export function describeMark(mark: Mark, { place, options }: Place): string {
   const { state, to, at } = mark

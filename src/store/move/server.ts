@@ -85,7 +85,7 @@ const withUser = (fault: string, location: PostgresLocation): string =>
 
 /** By the server's code (postgresql.org/docs/current/errcodes-appendix.html) or the client's. */
 const FAULTS: readonly [RegExp, (message: string, location: PostgresLocation) => string][] = [
-  [/^28P01$/, (_message, location) => withUser(`the password of the user ${userOf(location)} is wrong.`, location)],
+  [/^28P01$/, (_message, location) => withUser(`the password for user ${userOf(location)} is wrong.`, location)],
   [/^28000$/, (message, location) => withUser(`the server refuses this user: ${message}.`, location)],
   [
     /^3D000$/,
@@ -106,7 +106,7 @@ const FAULTS: readonly [RegExp, (message: string, location: PostgresLocation) =>
     /CONNECTION_(REFUSED|FAILED)|ENOTFOUND|ECONNREFUSED/,
     () => 'nothing responds there. Check the host and the port, and that the server is running.',
   ],
-  [/CONNECTION_TIMEOUT/, () => 'nothing responds there in time. Check the host, the port and firewalls.'],
+  [/CONNECTION_TIMEOUT/, () => 'nothing responded there in time. Check the host, the port and firewalls.'],
   [
     /^(57P0[1-5]|08\w{3})$|CONNECTION_CLOSED|LIFETIME|IDLE/,
     () => 'the connection was lost. Run the command again to continue.',

@@ -296,5 +296,5 @@ const toAppLook = (row: Record<string, unknown>): AppLook => ({
 const tooMany = (): StoreError =>
   new StoreError(
     'too_many_instances',
-    `${LAST_INSTANCE + 1} instances already use this database, which is the maximum. Stop one of them. An instance that was killed still counts for ${NUMBER_LEASE_MS / 1000} seconds.`,
+    `${LAST_INSTANCE + 1} instances already use this database, which is the maximum. Stop one of them. An instance that was killed counts for another ${NUMBER_LEASE_MS / 1000} seconds.`,
   )

@@ -26,7 +26,7 @@ async function whileStopped<T>(location: PostgresLocation, work: (postgres: Post
       if (running.length > 0)
         throw new StoreError(
           'folder_in_use',
-          `A server is using ${name}. Stop all servers first. A server that was killed still counts for 30 seconds.`,
+          `A server is using ${name}. Stop all servers first. A server that was killed counts as running for another 30 seconds.`,
         )
       return await work(postgres)
     })

@@ -13,9 +13,9 @@ const found = (emailed: number, triggered = emailed, hasMore = false, waiting = 
 
 describe('before a message is live', () => {
   test.each([
-    [58, '58 people left before their results last week. Nobody emailed them.'],
-    [1, '1 person left before their results last week. Nobody emailed them.'],
-    [12_345, '12,345 people left before their results last week. Nobody emailed them.'],
+    [58, '58 people left before their results were ready last week. Nobody emailed them.'],
+    [1, '1 person left before their results were ready last week. Nobody emailed them.'],
+    [12_345, '12,345 people left before their results were ready last week. Nobody emailed them.'],
   ])('%d people', (count, sentence) => {
     expect(describeSimulated(shipped, found(count))).toBe(sentence)
   })
@@ -46,7 +46,7 @@ describe('before a message is live', () => {
   })
 
   test('says when nobody left, and when no event arrived', () => {
-    expect(describeSimulated(shipped, found(0, 3))).toBe('Nobody left before their results last week.')
+    expect(describeSimulated(shipped, found(0, 3))).toBe('Nobody left before their results were ready last week.')
     expect(describeSimulated(shipped, found(0))).toBe('Nothing triggered “Results ready, they left” last week.')
   })
 
@@ -54,11 +54,11 @@ describe('before a message is live', () => {
     const waiting = (content: MessageContent, count: number) =>
       describeSimulated({ name: 'X', content }, found(0, 3, false, count))
     expect(waiting(shipped.content, 1)).toBe(
-      "Nobody has left before their results yet. It's too early to tell for 1 person: “X” waits 10 minutes.",
+      "Nobody has left before their results were ready so far. It's too early to tell for 1 person: “X” waits 10 minutes.",
     )
-    expect(waiting(shipped.content, 2)).toEndWith("yet. It's too early to tell for 2 people: “X” waits 10 minutes.")
+    expect(waiting(shipped.content, 2)).toEndWith("so far. It's too early to tell for 2 people: “X” waits 10 minutes.")
     expect(waiting({ ...shipped.content, wait: { minutes: 60 } }, 2)).toEndWith(
-      "yet. It's too early to tell for 2 people: “X” waits 1 hour.",
+      "so far. It's too early to tell for 2 people: “X” waits 1 hour.",
     )
     expect(waiting({ ...shipped.content, onlyIf: [], wait: { until: '09:00' } }, 1)).toBe(
       "Nobody would have got “X” yet. It's too early to tell for 1 person, who would still be waiting for an email.",
@@ -71,8 +71,8 @@ describe('before a message is live', () => {
 
   test('says while it counts, and when it could not', () => {
     const none = (state: Recent['state']) => describeSimulated(shipped, { result: null, state })
-    expect(none('running')).toBe('Counting people who left before their results last week.')
-    expect(none('failed')).toBe("Couldn't count people who left before their results last week.")
+    expect(none('running')).toBe('Counting people who left before their results were ready last week.')
+    expect(none('failed')).toBe("Couldn't count people who left before their results were ready last week.")
   })
 
   test('names any other message', () => {

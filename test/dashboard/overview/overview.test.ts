@@ -97,7 +97,7 @@ describe('before a message is live', () => {
   test('shows that it counts, then who left before their results', async () => {
     await leaveEarly()
     const { first, html } = await followSimulation()
-    expect(await answerOf(first)).toBe('Counting people who left before their results last week.')
+    expect(await answerOf(first)).toBe('Counting people who left before their results were ready last week.')
     expect(await answerOf(html)).toBe(
       '2 people would have got “Results ready, they left” last week. Nobody emailed them; none of them have page views.',
     )

@@ -313,12 +313,12 @@ describe('changing it', () => {
   test.each([
     [{ addresses: '' }, ['Enter at least one complete email address.']],
     [{ addresses: `${BOB}\nnobody` }, ['Line 2 is not a complete email address.']],
-    [{ why: ' ' }, ['Enter a note. It is shown with your email.']],
+    [{ why: ' ' }, ["Enter a note. It's shown with your email address."]],
     [{ why: 'x'.repeat(201) }, ['Use up to 200 characters.']],
     [{ reason: 'hearsay' }, ['Choose a reason.']],
     [
       { addresses: HOSTILE, why: '' },
-      ['Line 1 is not a complete email address.', 'Enter a note. It is shown with your email.'],
+      ['Line 1 is not a complete email address.', "Enter a note. It's shown with your email address."],
     ],
   ])('refuses invalid input and keeps it (%j)', async (fields, faults) => {
     const { status, html } = await add(fields)
@@ -417,7 +417,7 @@ describe('a file', () => {
     const { status, html } = await upload('ann@example.com\n', { why: '' })
     expect(status).toBe(400)
     expect([await textOf(html, '#why-fault'), await textOf(html, '#file-fault')]).toEqual([
-      ['Error: Enter a note. It is shown with your email.'],
+      ["Error: Enter a note. It's shown with your email address."],
       ['Error: Choose the file again.'],
     ])
     expect(await attributesOf(html, '[autofocus]', 'id')).toEqual(['why'])

@@ -44,7 +44,7 @@ test('texts are saved by language, and the defaults are not stored', async () =>
   expect((await texts())?.others).toEqual({})
 })
 
-const SAVED = 'Done: The texts were saved. They apply to pages now, and to emails from the next one.'
+const SAVED = 'Done: The texts were saved. They apply to pages now, and to emails from the next email on.'
 
 test('a language without built-in texts says which pages mix it with English', async () => {
   const swedish = `${PATH()}?language=sv`

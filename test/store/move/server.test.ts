@@ -51,16 +51,16 @@ const ENVIRONMENT = { ...process.env }
 afterEach(() => void Object.assign(process.env, ENVIRONMENT))
 
 test.each([
-  ['postgres://ada@db.example.com/eventpost', {}, 'the password of the user ada is wrong.'],
+  ['postgres://ada@db.example.com/eventpost', {}, 'the password for user ada is wrong.'],
   [
     'postgres://db.example.com/eventpost',
     { PGUSER: 'grace' },
-    'the password of the user grace is wrong. The address has no user, so Eventpost uses grace (from the environment variable PGUSER). Add the right one: postgres://USER@HOST/DATABASE.',
+    'the password for user grace is wrong. The address has no user, so Eventpost uses grace (from the environment variable PGUSER). Add the right one: postgres://USER@HOST/DATABASE.',
   ],
   [
     'postgres://db.example.com/eventpost',
     { PGUSERNAME: '', PGUSER: '', USER: '', USERNAME: '' },
-    "the password of the user postgres is wrong. The address has no user, so Eventpost uses postgres (PostgreSQL's default). Add the right one: postgres://USER@HOST/DATABASE.",
+    "the password for user postgres is wrong. The address has no user, so Eventpost uses postgres (PostgreSQL's default). Add the right one: postgres://USER@HOST/DATABASE.",
   ],
 ])('a wrong password at %s, with %p', async (url, variables, reason) => {
   Object.assign(process.env, variables)
