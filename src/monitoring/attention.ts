@@ -15,7 +15,7 @@ import {
 } from '../accounts/sender-checks.ts'
 import type { MailSettings } from '../accounts/sender-settings.ts'
 import { listSenderEmails } from '../accounts/senders.ts'
-import { type Clock, DAY_MS } from '../core/clock.ts'
+import { DAY_MS } from '../core/clock.ts'
 import { formatCount, formatCounted, MOST_COUNTED } from '../core/count.ts'
 import { formatTimeInZone } from '../core/format-time.ts'
 import { fromLocalTime, localTime } from '../core/local-time.ts'
@@ -314,8 +314,6 @@ const aboutLinks = ({ mail: { lostUrl }, messages }: AttentionFacts): Item =>
         text: describeLostUrl(lostUrl),
       }
 
-type Dependencies = MailStateDependencies & { clock: Pick<Clock, 'now'> }
-
 const FAILED_DAYS = 7
 
 /** The first day (since 1970 UTC) of those in which emails failed. */
@@ -323,7 +321,7 @@ export const firstFailedDay = (now: number): number => lastDays(FAILED_DAYS, now
 
 /** `onRecords`: the sender with its DNS records of the last look-up. */
 export async function readAttentionFacts(
-  deps: Dependencies,
+  deps: MailStateDependencies,
   app: AppRow,
   onRecords: (sender: CheckedSender, last: LastCheck | null) => void = () => {},
 ): Promise<AttentionFacts> {
@@ -346,7 +344,11 @@ export async function readAttentionFacts(
 }
 
 /** If another instance looks, only the requests themselves show whether it is over. */
-async function findRefusedAlert(deps: Dependencies, { accountId }: AppRow, now: number): Promise<OpenAlert | null> {
+async function findRefusedAlert(
+  deps: MailStateDependencies,
+  { accountId }: AppRow,
+  now: number,
+): Promise<OpenAlert | null> {
   const alert = await findCurrentAlert(deps, 'refused', accountId)
   if (alert === null || deps.monitor.seemsOver(alert.id) !== null) return alert
   const counts = await deps.store.countRefusals(now - REFUSED_MS)
@@ -354,7 +356,7 @@ async function findRefusedAlert(deps: Dependencies, { accountId }: AppRow, now: 
 }
 
 async function readRecords(
-  deps: Dependencies,
+  deps: MailStateDependencies,
   app: AppRow,
   onRecords: (sender: CheckedSender, last: LastCheck | null) => void,
 ): Promise<AttentionFacts['records']> {
@@ -370,7 +372,7 @@ async function readRecords(
 
 /** The domains that an app sends from, the default one first. */
 export async function readCheckedSenders(
-  { store, mailer, baseUrl }: Omit<Dependencies, 'clock' | 'monitor'>,
+  { store, mailer, baseUrl }: Omit<MailStateDependencies, 'clock' | 'monitor'>,
   app: AppRow,
   settings: MailSettings,
 ): Promise<CheckedSender[]> {

@@ -1,5 +1,6 @@
 import { findFrom } from '../accounts/senders.ts'
 import type { AppRow } from '../accounts/access.ts'
+import { type Clock, MINUTE_MS } from '../core/clock.ts'
 import { formatCount } from '../core/count.ts'
 import { GIVE_UP_HOURS } from '../deliveries/decide.ts'
 import { describeReason, NO_ACCESS, NO_ANSWER } from '../deliveries/describe-reason.ts'
@@ -76,6 +77,7 @@ export type MailStateDependencies = {
   store: Store
   mailer: Pick<Mailer, 'findAccepted' | 'findMailRoute' | 'findOutage' | 'findPause' | 'senders'>
   monitor: Pick<Monitor, 'seemsOver'>
+  clock: Pick<Clock, 'now'>
   baseUrl: string
 }
 
@@ -111,11 +113,19 @@ export async function readMailState(deps: MailStateDependencies, app: AppRow): P
 
 type Server = { server: string } & Pick<MailRoute, 'isOwn'>
 
-/** Emails of this login have been accepted since: the alert is about another one, or over without this instance knowing. */
-function isAccepting({ mailer, monitor }: MailStateDependencies, settings: MailSettings, alert: OpenAlert): boolean {
+/**
+ * Emails of this login have been accepted since: the alert is about another one, or over without this instance knowing.
+ * If another instance looks, only for a while: the problem may have come back during the same alert.
+ */
+function isAccepting(
+  { mailer, monitor, clock }: MailStateDependencies,
+  settings: MailSettings,
+  alert: OpenAlert,
+): boolean {
   const acceptedAt = mailer.findAccepted(settings)
   if (acceptedAt === null || acceptedAt <= alert.openedAt || mailer.findOutage(settings).outage !== null) return false
-  return readServerAlert(alert).isOfLogin || monitor.seemsOver(alert.id) === null
+  const isLookedAtHere = monitor.seemsOver(alert.id) !== null
+  return isLookedAtHere ? readServerAlert(alert).isOfLogin : clock.now() - acceptedAt < MINUTE_MS
 }
 
 const SILENT: readonly string[] = NO_ANSWER

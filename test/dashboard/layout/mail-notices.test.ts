@@ -175,6 +175,9 @@ describe('a mail server of the app that is gone', () => {
     expect(back.received).toHaveLength(1)
     await expectNothing()
     await back.stop()
+    // the alert of the other instance is still open
+    pages.clock.ms += 60 * MINUTE_MS
+    await expectFirst(`${GONE()} Emails wait for up to 24 hours.${UNREACHED}Check the connection`)
   })
 
   test('is no problem of an account that uses another', async () => {
