@@ -1,6 +1,6 @@
 /** Validates arguments of tools that read and of those that manage messages. */
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
-import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
+import type { AppRow, KeyAccess } from '../accounts/access.ts'
 import * as fields from '../core/field-schemas.ts'
 import { type Body, createReader, type Rules } from '../core/inputs.ts'
 import type { MessageRow } from '../messages/messages.ts'
@@ -8,6 +8,7 @@ import type { Store } from '../store/store.ts'
 import { readEmail } from '../core/email.ts'
 import { refuseUnknown } from '../http/queries.ts'
 import { findNamed } from '../http/request-input.ts'
+import type { Caller } from './caller.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseApp, refuseFields } from '../core/refusals.ts'
 
 /** Models send null for what they omit. */
@@ -18,15 +19,23 @@ type Reading<T> = { input: T } | { errors: FieldError[] }
 export type Asked<T> = { app: AppRow; input: T }
 
 type Dependencies = { access: Pick<KeyAccess, 'findWithNewApps'> }
+type Asking = Pick<Caller, 'access' | 'facts'>
+
+/** The app is noted for the log. */
+export async function findAskedApp(deps: Dependencies, { access, facts }: Asking, publicId: string) {
+  const found = await findNamed(deps, access, publicId)
+  facts.app = found?.app
+  return found
+}
 
 export async function findAsked<T extends { app: string }>(
   deps: Dependencies,
-  access: Access,
+  caller: Asking,
   reading: Reading<T>,
 ): Promise<Asked<T> | Refusal> {
   if ('errors' in reading) return refuseFields(reading.errors)
   const { input } = reading
-  const found = await findNamed(deps, access, input.app)
+  const found = await findAskedApp(deps, caller, input.app)
   return found ? { app: found.app, input } : refuseApp(input.app)
 }
 
@@ -76,10 +85,10 @@ export const emailOf = (text: string | undefined): string | null =>
 /** 400, then 404 for the app, then 404 for the message. */
 export async function findMessage<T extends { app: string; messageId: number }>(
   deps: Dependencies & { store: Store },
-  access: Access,
+  caller: Asking,
   reading: Reading<T>,
 ): Promise<(Asked<T> & { message: MessageRow }) | Refusal> {
-  const asked = await findAsked(deps, access, reading)
+  const asked = await findAsked(deps, caller, reading)
   if (isRefusal(asked)) return asked
   const message = await deps.store.findMessage(asked.app.id, asked.input.messageId)
   return message ? { ...asked, message } : refuse('message_not_found')

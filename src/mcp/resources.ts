@@ -4,7 +4,7 @@ import {
   type Resource,
   type ResourceTemplate,
 } from '@modelcontextprotocol/sdk/types.js'
-import { findNamed } from '../http/request-input.ts'
+import { findAskedApp } from './arguments.ts'
 import type { ToolDependencies } from './tools/tool.ts'
 import { DOC_PAGES, writeDocPage } from '../docs/index.ts'
 import type { Caller } from './caller.ts'
@@ -111,11 +111,7 @@ function pickSchemas(value: object, schemas: Map<string, object>, picked = new M
 
 export type ServerDependencies = ToolDependencies & { openApi: () => OpenApi }
 
-export async function readResource(
-  deps: ServerDependencies,
-  { access }: Caller,
-  uri: string,
-): Promise<ReadResourceResult> {
+export async function readResource(deps: ServerDependencies, caller: Caller, uri: string): Promise<ReadResourceResult> {
   const as = (mimeType: string, text: string): ReadResourceResult => ({ contents: [{ uri, mimeType, text }] })
   const page = DOC_PAGES.find(({ slug }) => uri === DOCS + slug)
   if (page) return as(MARKDOWN, writeDocPage(page, deps.baseUrl))
@@ -123,7 +119,7 @@ export async function readResource(
   const call = pickCall(deps.openApi, CALL.exec(uri)?.[1])
   if (call) return as(JSON_TYPE, JSON.stringify(call))
   const appId = SETUP.exec(uri)?.[1]
-  const found = appId === undefined ? null : await findNamed(deps, access, appId)
+  const found = appId === undefined ? null : await findAskedApp(deps, caller, appId)
   if (!found) throw new McpError(NOT_FOUND, 'There is no such resource. See resources/list.')
   return as(JSON_TYPE, JSON.stringify(await readSetup(deps, found.app)))
 }

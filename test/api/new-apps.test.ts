@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { createApp } from '../../src/accounts/accounts.ts'
 import { useClosing } from '../closing.ts'
 import { ask, callTool } from '../mcp/client.ts'
-import { API, BATCH, CONTACTS, createTestServer, EVENTS } from '../helper.ts'
+import { API, BATCH, CONTACTS, createTestServer, EVENTS, type TestServer } from '../helper.ts'
 
 const keep = useClosing()
 const EMAIL = 'ada@example.com'
@@ -24,6 +24,8 @@ async function open() {
   const { store } = server.parts()
   // its key is cached from now on
   expect((await server.call('GET', `${EVENTS}?app=${server.first.appId}`)).status).toBe(200)
+  // accepted requests are logged once a second
+  server.clock.tick(1_000)
   return {
     server,
     countReads: () => reads,
@@ -36,6 +38,30 @@ async function open() {
     },
   }
 }
+
+/** App, tool, status and code of the last request. */
+async function lastLogged(server: TestServer): Promise<unknown[]> {
+  const { requests, store } = server.parts()
+  await requests.save()
+  const { accountId } = server.first
+  const [row] = await store.listRequests({ ...EVERYTHING, accountIds: [accountId] })
+  const app = (await store.listApps(accountId)).find(({ id }) => id === row?.appId)
+  return [app?.publicId, row?.tool, row?.status, row?.code]
+}
+
+const EVERYTHING = {
+  kind: 'all',
+  status: null,
+  code: null,
+  caller: null,
+  field: null,
+  appIds: null,
+  since: null,
+  until: null,
+  before: null,
+  after: 0,
+  limit: 1,
+} as const
 
 const PERSON = { email: EMAIL }
 const eventOf = (app: string) => ({ app, email: EMAIL, event: 'signed_up', createContact: true })
@@ -101,20 +127,35 @@ test.each<[string, object]>([
   ['list_messages', {}],
   ['get_integration_code', { language: 'curl' }],
   ['get_setup_status', {}],
-])('over MCP, %s %o of an app that another process has just created is accepted', async (tool, args) => {
+])('over MCP, %s %o of an app that another process has just created is accepted and logged', async (tool, args) => {
   const { server, create, countReads } = await open()
   const app = await create()
   const before = countReads()
   expect((await callTool(server, tool, { app, ...args })).data).toMatchObject({ ok: true })
   expect(countReads()).toBe(before + 1)
+  expect(await lastLogged(server)).toEqual([app, tool, 200, null])
 })
 
-test('over MCP, the set-up of a new app can be read', async () => {
+test.each<[string, object]>([
+  ['get_contact', PERSON],
+  ['update_contact', PERSON],
+  ['get_message', { messageId: 'msg_1' }],
+  ['send_event', { ...PERSON, event: 'signed_up' }],
+])('over MCP, a refusal of %s is logged with the new app', async (tool, args) => {
+  const { server, create } = await open()
+  const app = await create()
+  const { error } = (await callTool(server, tool, { app, ...args })).data
+  expect(error).toEndWith('_not_found')
+  expect(await lastLogged(server)).toEqual([app, tool, 404, error])
+})
+
+test('over MCP, the set-up of a new app can be read and is logged', async () => {
   const { server, create, countReads } = await open()
   const uri = `eventpost://apps/${await create()}/setup`
   const before = countReads()
   const { contents } = await ask<{ contents: { text: string }[] }>(server, 'resources/read', { uri })
   expect(JSON.parse(contents[0]?.text ?? '')).toMatchObject({ ok: true })
+  expect(await lastLogged(server)).toEqual([uri.split('/')[3], null, 200, null])
   await ask(server, 'resources/read', { uri: 'eventpost://unknown' })
   expect(countReads()).toBe(before + 1)
 })

@@ -75,8 +75,8 @@ export const getSetupStatus: Tool = {
   description: 'What is left to set up, and recent errors.',
   kind: 'read',
   input: ONE_APP,
-  run: async (deps, { access }, args) => {
-    const asked = await findAsked(deps, access, readApp(args, null))
+  run: async (deps, caller, args) => {
+    const asked = await findAsked(deps, caller, readApp(args, null))
     return isRefusal(asked) ? asked : readSetup(deps, asked.app)
   },
 }
@@ -137,8 +137,8 @@ export const getIntegrationCode: Tool = {
   description: 'Server code, or the script tag with CSP.',
   kind: 'read',
   input: CODE,
-  run: async (deps, { access }, args) => {
-    const asked = await findAsked(deps, access, readLanguage(args, null))
+  run: async (deps, caller, args) => {
+    const asked = await findAsked(deps, caller, readLanguage(args, null))
     if (isRefusal(asked)) return asked
     const { language } = asked.input
     return { ok: true, language, ...readCode(deps, asked.app, language), warning: SECRETS_WARNING }

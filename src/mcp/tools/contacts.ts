@@ -19,11 +19,10 @@ import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued-messages.ts'
 import { ContactQuery, findUnknown, readContactsFilter, writeContactCursor, writeIdCursor } from '../../http/queries.ts'
-import { findNamed } from '../../http/request-input.ts'
 import { isRefusal, type Refusal, refuseApp, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { contactView } from '../../people/contacts.ts'
 import { type ContactWriteName, takeForContact } from '../../accounts/write-limits.ts'
-import { createArguments, emailOf, type Names, findAsked, withoutNulls } from '../arguments.ts'
+import { createArguments, emailOf, type Names, findAsked, findAskedApp, withoutNulls } from '../arguments.ts'
 import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeWithin } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
@@ -46,8 +45,8 @@ export const getContact: schemas.Tool = {
   description: 'Tags, fields, subscription, last page view.',
   kind: 'read',
   input: PERSON,
-  run: async (deps, { access }, args) => {
-    const asked = await findAsked(deps, access, readPerson(args, null))
+  run: async (deps, caller, args) => {
+    const asked = await findAsked(deps, caller, readPerson(args, null))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const row = await deps.store.findContact(app.id, input.email)
@@ -116,8 +115,8 @@ export const searchContacts: schemas.Tool = {
   description: 'Newest first; with `updatedAfter`, newest changes first. `search`: start of email or part of name.',
   kind: 'read',
   input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), FILTERS),
-  run: async (deps, { access }, args, known) => {
-    const asked = await findAsked(deps, access, readSearch(withoutNulls(args), known))
+  run: async (deps, caller, args, known) => {
+    const asked = await findAsked(deps, caller, readSearch(withoutNulls(args), known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const { filter, limit } = input
@@ -185,7 +184,7 @@ async function save(
   const errors = ['errors' in reading ? reading.errors : [], fault ?? []].flat()
   if ('errors' in reading || fault) return refuseFields(schemas.nameApp(errors))
   const { input } = reading
-  const found = await findNamed(deps, caller.access, input.app)
+  const found = await findAskedApp(deps, caller, input.app)
   if (!found) return refuseApp(input.app)
   const { access, app } = found
   const unmet = await refuseConsent(deps.store, app, input)

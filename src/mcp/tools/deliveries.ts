@@ -36,8 +36,8 @@ export const listDeliveries: Tool = {
   description: 'Emails, newest first.',
   kind: 'read',
   input: ASKED,
-  run: async (deps, { access }, args) => {
-    const asked = await findAsked(deps, access, readQuery(args, null))
+  run: async (deps, caller, args) => {
+    const asked = await findAsked(deps, caller, readQuery(args, null))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const about = await findListed(deps.store, app, input)

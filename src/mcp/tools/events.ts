@@ -14,6 +14,7 @@ import type { Body } from '../../core/inputs.ts'
 import { dryRunEvent } from '../../deliveries/dry-runs.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { listQueued } from '../../deliveries/queued-messages.ts'
+import type { RequestFacts } from '../../http/request-facts.ts'
 import { EventQuery, readEventsFilter, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuseFields, type Warning, withWarnings } from '../../core/refusals.ts'
 import { findAsked, withoutNulls } from '../arguments.ts'
@@ -28,8 +29,8 @@ export const listEvents: Tool = {
   description: 'Events, page views and actions, newest first.',
   kind: 'read',
   input: inputSchema(EventQuery),
-  run: async (deps, { access }, args, known) => {
-    const asked = await findAsked(deps, access, readEventsFilter(withoutNulls(args), known))
+  run: async (deps, caller, args, known) => {
+    const asked = await findAsked(deps, caller, readEventsFilter(withoutNulls(args), known))
     if (isRefusal(asked)) return asked
     const { email, event: name, before, limit } = asked.input
     const page = await listStoredEvents(deps, asked.app, { email, name, before, limit })
@@ -49,14 +50,14 @@ export const sendEvent: Tool = {
   input: inputSchema(EventInput, { dryRun: DRY_RUN }),
   run: async (deps, caller, { dryRun, ...args }, known) => {
     const { body, unknown } = splitArguments(args, known)
-    const { access } = caller
+    const { access, facts } = caller
     const fault = findDryRunFault(dryRun)
     if (fault) {
       const reading = readEventInput(body, deps.clock.now())
       return refuseFields('errors' in reading ? [...reading.errors, fault] : [fault])
     }
     const event: UnreadEvent = { access, text: JSON.stringify(body), via: 'mcp' }
-    const outcome = await (dryRun === true ? tryEvent(deps, body, event) : saveEvent(deps, event))
+    const outcome = await (dryRun === true ? tryEvent(deps, facts, body, event) : saveEvent(deps, facts, event))
     if (isRefusal(outcome)) return outcome
     const { view, recorded, warnings } = outcome
     const all = [...joinWarnings(caller.warnings, [...unknown, ...warnings]), ...warnOfNames(recorded, access)]
@@ -70,8 +71,9 @@ type EventView = { ok: true; contactId: string | null; created: boolean; dryRun?
   ReturnType<typeof unstartedView>
 type Outcome = Promise<{ view: EventView; recorded: { keptNames?: NameField[] }; warnings: Warning[] } | Refusal>
 
-async function saveEvent(deps: ToolDependencies, event: UnreadEvent): Outcome {
+async function saveEvent(deps: ToolDependencies, facts: RequestFacts, event: UnreadEvent): Outcome {
   const result = await deps.recordEvent(event)
+  facts.app = result.app ?? facts.app
   if ('refused' in result) return result.refused
   const { recorded, warnings, app } = result
   if (!app) throw new Error('an event was recorded for no app of its key')
@@ -87,12 +89,13 @@ async function saveEvent(deps: ToolDependencies, event: UnreadEvent): Outcome {
   return { view: { ok: true, ...view }, recorded, warnings }
 }
 
-async function tryEvent(deps: ToolDependencies, body: Body, event: UnreadEvent): Outcome {
+async function tryEvent(deps: ToolDependencies, facts: RequestFacts, body: Body, event: UnreadEvent): Outcome {
   const { access } = event
-  const tried = await dryRunEvent(deps, findNamedApp(access, body), event)
+  facts.app = findNamedApp(access, body)
+  const tried = await dryRunEvent(deps, facts.app, event)
   if (isRefusal(tried)) {
     const current = tried.refusal === 'app_not_found' ? await deps.access.findWithNewApps(access) : null
-    return current ? tryEvent(deps, body, { ...event, access: current }) : tried
+    return current ? tryEvent(deps, facts, body, { ...event, access: current }) : tried
   }
   const { contactId, created, queued, unstarted, warnings } = tried
   const view = { contactId: contactId === null ? null : publicId('con', contactId), created, dryRun: true as const }

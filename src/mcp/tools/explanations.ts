@@ -56,8 +56,8 @@ export const explainTool: Tool = {
   description: "Why an email was or wasn't sent, by `deliveryId`, or `messageId` and `email`.",
   kind: 'read',
   input: ASKED,
-  run: async (deps, { access }, args) => {
-    const asked = await findAsked(deps, access, readAsked(args, null))
+  run: async (deps, caller, args) => {
+    const asked = await findAsked(deps, caller, readAsked(args, null))
     if (isRefusal(asked)) return asked
     const { app } = asked
     const about = asked.input.asked

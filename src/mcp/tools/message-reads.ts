@@ -36,8 +36,8 @@ export const listMessages: Tool = {
   description: 'Oldest first, with emails by state.',
   kind: 'read',
   input: LISTED,
-  run: async (deps, { access }, args) => {
-    const asked = await findAsked(deps, access, readListed(args, null))
+  run: async (deps, caller, args) => {
+    const asked = await findAsked(deps, caller, readListed(args, null))
     if (isRefusal(asked)) return asked
     const { after, limit } = asked.input
     const rows = await listAll(deps.store, asked.app, { after, most: limit + 1 })
@@ -73,8 +73,8 @@ export const getMessage: Tool = {
   description: 'In the format for saving. `cursor` returns what is `omitted`.',
   kind: 'read',
   input: ONE,
-  run: async (deps, { access }, args) => {
-    const asked = await findMessage(deps, access, readOne(args, null))
+  run: async (deps, caller, args) => {
+    const asked = await findMessage(deps, caller, readOne(args, null))
     if (isRefusal(asked)) return asked
     const { message, input } = asked
     const { name, ...view } = messageView(message)

@@ -40,7 +40,7 @@ export const saveMessageDraft: Tool = {
   hints: { destructive: true, reachesOut: true },
   input: DRAFT,
   run: async (deps, caller, args) => {
-    const asked = await findAsked(deps, caller.access, readDraft(args, null))
+    const asked = await findAsked(deps, caller, readDraft(args, null))
     if (isRefusal(asked)) return asked
     const saved = await saveDraft(changing(deps, caller, asked.app), asked.input)
     return isRefusal(saved) ? cleanRefusal(saved) : { ok: true, ...savedView(saved) }
@@ -63,7 +63,7 @@ export const setStatus: Tool = {
   hints: { destructive: true, reachesOut: true },
   input: STATUS,
   run: async (deps, caller, args) => {
-    const asked = await findMessage(deps, caller.access, readStatus(args, null))
+    const asked = await findMessage(deps, caller, readStatus(args, null))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const { status, token } = input

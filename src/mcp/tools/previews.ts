@@ -33,8 +33,8 @@ export const previewTool: Tool = {
     'For `email`, or the last to trigger it, or sample data. `token`: for set_message_status; null with `problems`.',
   kind: 'read',
   input: PREVIEW,
-  run: async (deps, { access }, args) => {
-    const asked = await findMessage(deps, access, readPreview(args, null))
+  run: async (deps, caller, args) => {
+    const asked = await findMessage(deps, caller, readPreview(args, null))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const preview = await previewDraft(deps, { ...input, app, message })
@@ -77,10 +77,10 @@ export const sendTestMessage: Tool = {
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
   input: TEST,
-  run: async (deps, { access }, args) => {
-    const asked = await findMessage(deps, access, readTest(args, null))
+  run: async (deps, caller, args) => {
+    const asked = await findMessage(deps, caller, readTest(args, null))
     if (isRefusal(asked)) return asked
-    const tested = await testMessage(deps, { access, ...asked })
+    const tested = await testMessage(deps, { access: caller.access, ...asked })
     if (isRefusal(tested)) return tested
     const { outcome, reason } = tested
     return { ok: true, outcome, reason: reason === null ? null : cleanText(reason) }

@@ -26,8 +26,9 @@ export const simulateTool: Tool = {
   description: "Who would have got it recently, and why others wouldn't.",
   kind: 'read',
   input: ASKED,
-  run: async (deps, { access, signal, onProgress }, args) => {
-    const asked = await findMessage(deps, access, readSimulation(args, deps.clock.now()))
+  run: async (deps, caller, args) => {
+    const { access, signal, onProgress } = caller
+    const asked = await findMessage(deps, caller, readSimulation(args, deps.clock.now()))
     if (isRefusal(asked)) return asked
     const simulation = await simulateMessage(deps, { access, ...asked }, { signal, onProgress })
     if (isRefusal(simulation)) return simulation

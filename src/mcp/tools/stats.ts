@@ -30,8 +30,8 @@ export const listEventNames: Tool = {
   description: 'Names and counts, last 30 days.',
   kind: 'read',
   input: NAMES,
-  run: async (deps, { access }, args) => {
-    const asked = await findAsked(deps, access, readNames(args, null))
+  run: async (deps, caller, args) => {
+    const asked = await findAsked(deps, caller, readNames(args, null))
     if (isRefusal(asked)) return asked
     const { after, limit } = asked.input
     const names = await listNames(deps, asked.app, { after, limit: limit + 1 })
@@ -50,11 +50,11 @@ export const getStats: Tool = {
   description: 'Top 20 events by UTC day, new people, emails.',
   kind: 'read',
   input: STATS,
-  run: async (deps, { access }, args) => {
-    const asked = await findAsked(deps, access, readDays(args, null))
+  run: async (deps, caller, args) => {
+    const asked = await findAsked(deps, caller, readDays(args, null))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
-    const stats = await readStats(deps, { access, app, days: input.days })
+    const stats = await readStats(deps, { access: caller.access, app, days: input.days })
     const results = await readAppResults(deps.store, app.id, lastDays(input.days, deps.clock.now()))
     return { untrusted: UNTRUSTED, ok: true, app: app.publicId, ...stats, emails: appResultsView(results) }
   },
