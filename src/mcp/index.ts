@@ -28,7 +28,7 @@ export function mcpRoutes(deps: McpDependencies) {
       factsOf(request).keepOpen()
       const narrowing = readNarrowing(request.url, TOOL_NAMES)
       if ('refusal' in narrowing) return refusalError(request, narrowing)
-      const access = narrowAccess(admitted.access, narrowing)
+      const access = await narrowAccess(deps, admitted.access, narrowing)
       if ('refusal' in access) return refusalError(request, access)
       const { readMessage, ask } = await protocol()
       const read = readMessage(request, admitted.bytes)

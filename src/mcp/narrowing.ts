@@ -1,6 +1,7 @@
-import type { Access } from '../accounts/access.ts'
+import type { Access, KeyAccess } from '../accounts/access.ts'
 import { quoteName } from '../core/json.ts'
 import { type FieldError, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
+import { findNamed } from '../http/request-input.ts'
 
 /** How the URL narrows the key's access; null: not at all. */
 export type Narrowing = { readOnly: boolean; app: string | null; tools: ReadonlySet<string> | null }
@@ -29,11 +30,16 @@ export function readNarrowing(url: string, known: ReadonlySet<string>): Narrowin
 
 const UNKNOWN = 'Unknown parameter. Known parameters: `read_only`, `app`, `tools`.'
 
-export function narrowAccess(access: Access, { app }: Narrowing): Access | Refusal {
-  if (app === null) return access
-  const isLeft = ({ publicId }: { publicId: string }): boolean => publicId === app
-  const apps = access.apps.filter(isLeft)
-  if (apps.length === 0) return refuse('app_not_found', { field: 'app' })
+export async function narrowAccess(
+  deps: { access: Pick<KeyAccess, 'findWithNewApps'> },
+  whole: Access,
+  { app: publicId }: Narrowing,
+): Promise<Access | Refusal> {
+  if (publicId === null) return whole
+  const found = await findNamed(deps, whole, publicId)
+  if (!found) return refuse('app_not_found', { field: 'app' })
+  const { access, app } = found
   // events are read by the sender alone
-  return { ...access, apps, sender: { ...access.sender, apps: access.sender.apps.filter(isLeft) } }
+  const sender = { ...access.sender, apps: access.sender.apps.filter((one) => one.publicId === publicId) }
+  return { ...access, apps: [app], sender }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createApp } from '../../src/accounts/accounts.ts'
 import { useClosing } from '../closing.ts'
-import { ask, callTool } from '../mcp/client.ts'
+import { ask, callTool, rpc } from '../mcp/client.ts'
 import { API, BATCH, CONTACTS, createTestServer, EVENTS, type TestServer } from '../helper.ts'
 
 const keep = useClosing()
@@ -180,4 +180,33 @@ test('over MCP, an event of a new app is accepted too, unless the URL narrows th
   expect((await send('')).data).toMatchObject({ ok: true, created: true })
   // known by now
   expect((await send(`?app=${server.first.appId}`)).data.error).toBe('app_not_found')
+})
+
+test('over MCP, a URL that narrows the key to a new app is accepted, for that app only', async () => {
+  const { server, create, countReads } = await open()
+  const app = await create()
+  const query = `?app=${app}`
+  const before = countReads()
+  expect((await callTool(server, 'get_key_info', {}, { query })).data.apps).toMatchObject([{ id: app }])
+  expect((await callTool(server, 'send_event', eventOf(app), { query })).data).toMatchObject({
+    ok: true,
+    created: true,
+  })
+  expect(countReads()).toBe(before + 1)
+  const { data } = await callTool(server, 'list_events', { app: server.first.appId }, { query })
+  expect(data.error).toBe('app_not_found')
+})
+
+test('over MCP, a URL with an unknown app is refused after one read, of which the limit leaves few', async () => {
+  const { server, countReads } = await open()
+  const before = countReads()
+  const query = '?app=app_unknown'
+  const ping = () => rpc(server, 'ping', {}, { query })
+  expect((await rpc(server, 'ping', {}, { query, key: null })).status).toBe(401)
+  expect(countReads()).toBe(before)
+  expect((await ping()).status).toBe(404)
+  expect(countReads()).toBe(before + 1)
+  for (let times = 0; times < 700; times += 1) await ping()
+  expect((await ping()).status).toBe(429)
+  expect(countReads()).toBeLessThanOrEqual(before + 600)
 })
