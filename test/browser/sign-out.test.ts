@@ -55,6 +55,12 @@ const noteQuestions = (page: Tab | undefined): string[] => {
   return asked
 }
 
+/** Opens a message in its editor. */
+const openEditor = async (page: Tab | undefined): Promise<void> => {
+  await page?.click('.message-name >> nth=0')
+  await page?.waitForURL('**/messages/msg_*')
+}
+
 const isAtSignIn = (page: Tab | undefined): boolean => page?.url().includes('/sign-in') ?? false
 
 describe('after signing out', () => {
@@ -198,6 +204,61 @@ describe('after signing out', () => {
       await people?.waitForURL('**/sign-in?next=**')
       await Bun.sleep(500)
       expect(await settings?.inputValue('input[name=app]')).toBe('Renamed late')
+    },
+    TRY_MS,
+  )
+
+  test(
+    'so it does after another tab of the samples or another view was chosen',
+    async () => {
+      const { context, tabs } = await openTabs('activation', 'messages', 'people')
+      const [activation, editor, people] = tabs
+      await activation?.click('form[action$="/activation/key"] button')
+      await activation?.waitForSelector('#api-key')
+      await activation?.locator('.tabs:not([data-languages]) > label').nth(1).click()
+      await openEditor(editor)
+      await editor?.click('label[for=view-text]')
+      await editor?.check('#view-dark')
+      await context.clearCookies({ name: /session/ })
+      await people?.reload()
+      await until(
+        () => isAtSignIn(activation) && isAtSignIn(editor),
+        () => [activation?.url(), editor?.url()],
+      )
+    },
+    TRY_MS,
+  )
+
+  test(
+    'a choice in the message editor stays when the session ends elsewhere',
+    async () => {
+      const { context, tabs } = await openTabs('messages', 'people')
+      const [editor, people] = tabs
+      await openEditor(editor)
+      await editor?.click('#again > summary')
+      await editor?.click('label[for=again-everyHours]')
+      const asked = noteQuestions(editor)
+      await context.clearCookies({ name: /session/ })
+      await people?.reload()
+      await people?.waitForURL('**/sign-in?next=**')
+      await Bun.sleep(500)
+      expect(asked).toEqual([])
+      expect(await editor?.isChecked('#again-everyHours', { timeout: 1_000 })).toBe(true)
+    },
+    TRY_MS,
+  )
+
+  test(
+    'a chosen option stays when the session ends elsewhere',
+    async () => {
+      const { context, tabs } = await openTabs('settings', 'people')
+      const [settings, people] = tabs
+      await settings?.selectOption('#timezone', 'Europe/Zurich')
+      await context.clearCookies({ name: /session/ })
+      await people?.reload()
+      await people?.waitForURL('**/sign-in?next=**')
+      await Bun.sleep(500)
+      expect(await settings?.inputValue('#timezone', { timeout: 1_000 })).toBe('Europe/Zurich')
     },
     TRY_MS,
   )

@@ -3,7 +3,7 @@
 import { pageAbove } from '../layout/forms.ts'
 import './ages.ts'
 import { fitHeight, inScheme } from './mail-scheme.ts'
-import './typed.ts'
+import { type Control, isChanged } from './typed.ts'
 
 /** Aborted once the secret is stored, or the member signs out. */
 const asking = new AbortController()
@@ -142,14 +142,15 @@ async function leaveIfSignedOut(): Promise<void> {
   if (response?.status === 401 && !isTyped()) leave()
 }
 
-/** Choosing a tab is no input. */
-const FIELDS = 'main input:not(.tabs > input), main textarea'
+/** What a form would save, unlike filters and views of the page. */
+const isInput = (control: Control): boolean =>
+  control.form?.getAttribute('method') === 'post' && !control.closest('.mail, .panes, #preview')
 
+/** Also what the message editor shows as unsaved, such as an added part. */
 const isTyped = (): boolean =>
-  [...document.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>(FIELDS)].some((field) =>
-    field.type === 'checkbox' || field.type === 'radio'
-      ? (field as HTMLInputElement).checked !== (field as HTMLInputElement).defaultChecked
-      : field.type !== 'hidden' && field.value !== field.defaultValue,
+  document.querySelector('#unsaved:not([hidden])') !== null ||
+  [...document.querySelectorAll<Control>('main :is(input, textarea, select)')].some(
+    (control) => isInput(control) && isChanged(control),
   )
 
 /** The app switcher, or a part of a message's sentence. */

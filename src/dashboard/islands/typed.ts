@@ -9,7 +9,7 @@ const CONTROLS =
 /** Delay after typing; Safari allows 100 history changes in 30 seconds. */
 const KEEP_AFTER_MS = 300
 
-type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
+export type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
 /** By index of the control; booleans are checkbox states. */
 type Typed = Record<string, string | boolean>
 
@@ -22,9 +22,13 @@ const findControls = (): [key: string, control: Control][] =>
     return [isTicked(control) ? `${key} ${control.value}` : key, control]
   })
 
-function isChanged(control: Control): boolean {
-  if (control instanceof HTMLSelectElement)
-    return [...control.options].some(({ selected, defaultSelected }) => selected !== defaultSelected)
+export function isChanged(control: Control): boolean {
+  if (control instanceof HTMLSelectElement) {
+    const options = [...control.options]
+    // without a default, the browser selects the first one
+    const own = options.find(({ defaultSelected }) => defaultSelected) ?? options[0]
+    return own?.selected === false
+  }
   return isTicked(control) ? control.checked !== control.defaultChecked : control.value !== control.defaultValue
 }
 
