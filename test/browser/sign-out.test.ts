@@ -263,3 +263,55 @@ describe('after signing out', () => {
     TRY_MS,
   )
 })
+
+describe('while signing out asks about unsaved changes', () => {
+  /** Two editors with unsaved text. The first one was asked about when signing out. */
+  async function openAsked() {
+    const { context, tabs } = await openTabs('messages', 'messages')
+    const [first, second] = tabs
+    for (const tab of tabs) {
+      await openEditor(tab)
+      await tab.fill('[name="mail.body"]', 'Not saved yet')
+    }
+    const asking = first?.waitForEvent('dialog')
+    await first?.click('form[action="/sign-out"] button', { noWaitAfter: true })
+    return { context, first, second, question: await asking }
+  }
+  const readBody = (page: Tab | undefined) => page?.inputValue('[name="mail.body"]', { timeout: 1_000 })
+
+  test(
+    'other tabs stay, also when the member stays and later leaves the page',
+    async () => {
+      const { first, second, question } = await openAsked()
+      await Bun.sleep(500)
+      expect(await readBody(second)).toBe('Not saved yet')
+      await question?.dismiss()
+      expect(await readBody(first)).toBe('Not saved yet')
+      const sent: unknown[] = []
+      await second?.exposeFunction('note', (data: unknown) => void sent.push(data))
+      await second?.evaluate(`new BroadcastChannel('eventpost-session').onmessage = ({ data }) => note(data)`)
+      first?.once('dialog', (dialog) => void dialog.accept())
+      await first?.click('nav >> text=People', { noWaitAfter: true })
+      await first?.waitForURL('**/people')
+      await Bun.sleep(500)
+      expect(await readBody(second)).toBe('Not saved yet')
+      expect(sent).toEqual([])
+    },
+    TRY_MS,
+  )
+
+  test(
+    'other tabs close without a question once the member leaves',
+    async () => {
+      const { first, second, question } = await openAsked()
+      const asked = noteQuestions(second)
+      await question?.accept()
+      await until(
+        () => asked.length > 0 || (isAtSignIn(first) && isAtSignIn(second)),
+        () => [first?.url(), second?.url()],
+      )
+      expect(asked).toEqual([])
+    },
+    TRY_MS,
+  )
+})

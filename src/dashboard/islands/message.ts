@@ -169,12 +169,12 @@ function hasChanged(form: HTMLFormElement): boolean {
 /** Aborted when the form is replaced. */
 const leaving = new AbortController()
 
-/** Asks before unsaved input is lost. */
+/** Asks before unsaved input is lost. Signing out in another tab removes it. */
 function askBeforeLeaving(): void {
   document.getElementById('unsaved')?.removeAttribute('hidden')
   addEventListener('beforeunload', preventLeaving, { signal: leaving.signal })
 }
-const preventLeaving = (event: Event): void => event.preventDefault()
+const preventLeaving = (event: Event): void => void (document.getElementById('unsaved') && event.preventDefault())
 
 const post = (url: string, data: FormData, signal?: AbortSignal): Promise<Response> => {
   const body = new URLSearchParams([...data].map(([name, value]) => [name, String(value)]))

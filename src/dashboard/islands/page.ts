@@ -98,8 +98,6 @@ document.addEventListener('change', ({ target }) => {
 
 /** Shared by the tabs of a browser. */
 const channel = new BroadcastChannel('eventpost-session')
-/** Time for another tab's sign-out to reach the server. */
-const SIGN_OUT_MS = 1_000
 
 const signOut = document.querySelector<HTMLFormElement>('form[action="/sign-out"]')
 if (signOut) watchSession(signOut)
@@ -109,15 +107,11 @@ else if (document.querySelector('form[action="/sign-in"]')) channel.postMessage(
 /** Clears the page when the session ends, here or in another tab. */
 function watchSession(form: HTMLFormElement): void {
   form.addEventListener('submit', () => {
-    // other tabs are cleared at once, so nothing may stop it
     asking.abort()
-    channel.postMessage('signed-out')
+    tellOnceLeft()
   })
   channel.addEventListener('message', ({ data }: MessageEvent<string>) => {
-    if (data === 'signed-out') {
-      document.body.replaceChildren()
-      setTimeout(leave, SIGN_OUT_MS)
-    } else void leaveIfSignedOut()
+    void leaveIfSignedOut(data === 'signed-out')
   })
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden) void leaveIfSignedOut()
@@ -130,6 +124,15 @@ function watchSession(form: HTMLFormElement): void {
   })
 }
 
+/** Tells other tabs once the server has answered the sign-out. Unsaved changes may keep the member on the page. */
+function tellOnceLeft(): void {
+  const stayed = new AbortController()
+  let attempts = 0
+  const count = (): void => void (++attempts > 1 && stayed.abort())
+  addEventListener('beforeunload', count, { signal: stayed.signal })
+  addEventListener('pagehide', () => channel.postMessage('signed-out'), { once: true, signal: stayed.signal })
+}
+
 /** Clears the page first. Navigates instead of reloading where that would resubmit a form. */
 function leave(): void {
   document.body.replaceChildren()
@@ -137,9 +140,10 @@ function leave(): void {
   else location.reload()
 }
 
-async function leaveIfSignedOut(): Promise<void> {
+/** Input stays unless the member signed out. */
+async function leaveIfSignedOut(byMember = false): Promise<void> {
   const response = await fetch('/session', { method: 'HEAD' }).catch(() => null)
-  if (response?.status === 401 && !isTyped()) leave()
+  if (response?.status === 401 && (byMember || !isTyped())) leave()
 }
 
 /** What a form would save, unlike filters and views of the page. */
