@@ -243,7 +243,7 @@ describe('after signing out', () => {
       await people?.waitForURL('**/sign-in?next=**')
       await Bun.sleep(500)
       expect(asked).toEqual([])
-      expect(await editor?.isChecked('#again-everyHours', { timeout: 1_000 })).toBe(true)
+      expect(await editor?.isChecked('#again-everyHours')).toBe(true)
     },
     TRY_MS,
   )
@@ -258,7 +258,7 @@ describe('after signing out', () => {
       await people?.reload()
       await people?.waitForURL('**/sign-in?next=**')
       await Bun.sleep(500)
-      expect(await settings?.inputValue('#timezone', { timeout: 1_000 })).toBe('Europe/Zurich')
+      expect(await settings?.inputValue('#timezone')).toBe('Europe/Zurich')
     },
     TRY_MS,
   )
@@ -277,7 +277,7 @@ describe('while signing out asks about unsaved changes', () => {
     await first?.click('form[action="/sign-out"] button', { noWaitAfter: true })
     return { context, first, second, question: await asking }
   }
-  const readBody = (page: Tab | undefined) => page?.inputValue('[name="mail.body"]', { timeout: 1_000 })
+  const readBody = (page: Tab | undefined) => page?.inputValue('[name="mail.body"]')
 
   test(
     'other tabs stay, also when the member stays and later leaves the page',
