@@ -233,7 +233,14 @@ describe('the return path', () => {
       `Bounces go to send.${DOMAIN}`,
       null,
     ],
-    ['of Amazon SES', through('email-smtp.eu-west-1.amazonaws.com'), {}, 'unseen', 'A received email shows where', null],
+    [
+      'of Amazon SES',
+      through('email-smtp.eu-west-1.amazonaws.com'),
+      {},
+      'unseen',
+      'A received email shows where',
+      null,
+    ],
     [
       'of Amazon SES, as it was seen',
       through('email-smtp.eu-west-1.amazonaws.com', seenOf({ bounceDomain: 'eu-west-1.amazonses.com' })),
