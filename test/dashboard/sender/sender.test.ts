@@ -406,6 +406,11 @@ describe('the signature', () => {
     expect((await make({ confirmPassword: PASSWORD })).status).toBe(303)
     expect((await settings()).dkimKey).not.toBe(null)
   })
+
+  test('is looked up when the page is seen, also if no record ever was', async () => {
+    await make()
+    expect(await see('/domain')).toContain('The records are being checked. Reload the page in a moment.')
+  })
 })
 
 describe('the records of the domain', () => {
