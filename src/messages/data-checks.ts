@@ -92,7 +92,7 @@ async function findWrong({ store, app }: Checking, { name, what, isRight }: Aske
   const who = `${isAll ? '' : 'At least '}${count === 1 ? '1 person has' : `${formatCount(count)} people have`}`
   return {
     isEmpty: false,
-    wrong: `${who} a value in \`fields.${name}\` that is not ${what}, such as "${shorten(first.value)}".`,
+    wrong: `${who} a value in \`fields.${name}\` that is not ${what}, for example "${shorten(first.value)}".`,
   }
 }
 

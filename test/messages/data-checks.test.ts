@@ -40,7 +40,7 @@ describe('dates', () => {
   const wrong = (who: string, example: string) => [
     [
       'trigger.date',
-      `${who} a value in \`fields.trialEndsAt\` that is not a date, such as "${example}". They don't trigger this message.`,
+      `${who} a value in \`fields.trialEndsAt\` that is not a date, for example "${example}". They don't trigger this message.`,
     ],
   ]
   test('that nobody has', async () => {
@@ -63,7 +63,7 @@ describe('dates', () => {
 describe('timezones', () => {
   const fields = { timezone: ['Europe/Berlin', 'Berlin', '+02:00'], trialEndsAt: ['2026-12-01'] }
   const warning =
-    '2 people have a value in `fields.timezone` that is not a timezone, such as "Berlin". Valid names look like Europe/Berlin. The app\'s timezone is used instead.'
+    '2 people have a value in `fields.timezone` that is not a timezone, for example "Berlin". Valid names look like Europe/Berlin. The app\'s timezone is used instead.'
   test('matter where local time decides', async () => {
     expect(await warningsOf({ trigger: TRIAL }, { fields })).toEqual([['trigger.date', warning]])
     expect(await warningsOf({ wait: { until: '09:00' } }, { fields })).toEqual([['wait', warning]])
@@ -140,7 +140,7 @@ test('the check before going live reads the fields of people', async () => {
   await add('c@example.com', 'soonish')
   await add('d@example.com', '2026-13-45')
   expect((await check()).join()).toStartWith(
-    '3 people have a value in `fields.trialEndsAt` that is not a date, such as "soonish".',
+    '3 people have a value in `fields.trialEndsAt` that is not a date, for example "soonish".',
   )
   // who has no date gets no email, so their values don't matter
   const mail = { subject: 'Ends {{ contact.fields.trialEndsAt | date: "full" }}', body: 'B' }

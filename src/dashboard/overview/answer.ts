@@ -23,7 +23,7 @@ export function describeSimulated({ name, content }: Draft, { result, state }: R
   const verb = isLeaving && unseen === 0 ? 'left before their results were ready' : `would have got “${name}”`
   if (emailed === 0 && waiting > 0) {
     const nobody = isLeaving
-      ? 'Nobody has left before their results were ready so far.'
+      ? 'So far, nobody has left before their results were ready.'
       : `Nobody would have got “${name}” yet.`
     return `${nobody} ${describeStillWaiting({ name, content }, waiting)}`
   }

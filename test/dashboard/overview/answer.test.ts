@@ -54,11 +54,11 @@ describe('before a message is live', () => {
     const waiting = (content: MessageContent, count: number) =>
       describeSimulated({ name: 'X', content }, found(0, 3, false, count))
     expect(waiting(shipped.content, 1)).toBe(
-      "Nobody has left before their results were ready so far. It's too early to tell for 1 person: “X” waits 10 minutes.",
+      "So far, nobody has left before their results were ready. It's too early to tell for 1 person: “X” waits 10 minutes.",
     )
-    expect(waiting(shipped.content, 2)).toEndWith("so far. It's too early to tell for 2 people: “X” waits 10 minutes.")
+    expect(waiting(shipped.content, 2)).toEndWith("ready. It's too early to tell for 2 people: “X” waits 10 minutes.")
     expect(waiting({ ...shipped.content, wait: { minutes: 60 } }, 2)).toEndWith(
-      "so far. It's too early to tell for 2 people: “X” waits 1 hour.",
+      "ready. It's too early to tell for 2 people: “X” waits 1 hour.",
     )
     expect(waiting({ ...shipped.content, onlyIf: [], wait: { until: '09:00' } }, 1)).toBe(
       "Nobody would have got “X” yet. It's too early to tell for 1 person, who would still be waiting for an email.",
