@@ -11,6 +11,6 @@ export const formatCounted = (count: number): string =>
 /** A limit, as the documentation writes it: "6,000". */
 export const formatLimit = (limit: number): string => limit.toLocaleString('en-GB')
 
-/** NaN: it is none. Also takes what `formatLimit` writes. */
+/** NaN if it is not a whole number. Also takes what `formatLimit` writes. */
 export const readWholeNumber = (text: string): number =>
   /^(\d+|\d{1,3}(,\d{3})+)$/.test(text) ? Number(text.replaceAll(',', '')) : Number.NaN

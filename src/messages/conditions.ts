@@ -97,7 +97,7 @@ export function compareAmounts(value: unknown, to: unknown): number {
   return date === undefined ? toNumber(value) - toNumber(to) : (readDate(value, ZONE) ?? Number.NaN) - date
 }
 
-/** Else it is a number. */
+/** Otherwise, it is a number. */
 export const isDateAmount = (to: unknown): boolean => toDate(to) !== undefined
 
 const toDate = (to: unknown): number | undefined =>

@@ -2,7 +2,6 @@
 import { Elysia } from 'elysia'
 import { siteOrigin } from '../../accounts/app-settings.ts'
 import { createLazy } from '../../core/lazy.ts'
-import { createPauses } from '../../core/pauses.ts'
 import { type ApiDescription, createApiPages } from '../../docs/api-pages.ts'
 import { DOC_GROUPS, type DocPage } from '../../docs/index.ts'
 import { writeLlms, writeMarkdownPage } from '../../docs/llms.ts'
@@ -55,6 +54,19 @@ export function docsRoutes(deps: DocsDependencies) {
   return routes
     .get('/docs/:page', ({ request, params: { page } }) => show(request, page))
     .get('/docs/api/:page', ({ request, params: { page } }) => show(request, page === '' ? 'api' : `api/${page}`))
+}
+
+/** Work runs this long at a time. */
+const WORK_MS = 4
+
+/** Awaited between the steps of long work, so that other requests are answered meanwhile. */
+function createPauses(): () => Promise<void> {
+  let since = performance.now()
+  return async () => {
+    if (performance.now() - since < WORK_MS) return
+    await new Promise((resolve) => setImmediate(resolve))
+    since = performance.now()
+  }
 }
 
 /** Each page is rendered when it is first read, and all of them when somebody first searches. */

@@ -238,7 +238,7 @@ function readFault(html: string): Element | null {
   return read.content.firstElementChild
 }
 
-/** Removes fixed errors, and rewords those that a field has another of now. */
+/** Removes errors that are fixed, and updates those whose text has changed. */
 function renewFaults(faults: Map<string, string>): void {
   for (const fault of document.querySelectorAll<HTMLElement>('.field > .fault[id$="-fault"]')) {
     const name = fault.id.slice(0, -'-fault'.length)
