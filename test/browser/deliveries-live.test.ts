@@ -132,13 +132,40 @@ test(
     await page.waitForSelector('[data-feed-show] >> text=Show 1 new delivery')
     await leadIs(page, '2 deliveries match')
     expect([await rowsOf(page), await page.locator('.feed a:focus').count()]).toEqual([['new now Captured'], 1])
-    await page.click('[data-feed-show]')
+    await page.click('[data-feed-show]', { delay: 100 })
     const shown = await rowsOf(page)
     expect(shown).toEqual(['new now Captured', 'old later Captured'])
     expect(await page.locator('.feed > li:last-child > a:focus').count()).toBe(1)
     expect(await page.locator('.list-foot').innerText()).toBe('Export 2 as CSV')
     await page.reload()
     expect(await rowsOf(page)).toEqual(shown)
+    await close()
+  },
+  TRY_MS,
+)
+
+test(
+  'new deliveries wait until the button above the list is pressed by keyboard',
+  async () => {
+    const { page, save, send, open, close } = await openDeliveries()
+    await save('later', 'live', WAITS)
+    await send('later', 'ada')
+    await open('')
+    await page.focus('.feed a')
+    await send('later', 'bob')
+    await page.waitForSelector('[data-feed-show] >> text=Show 1 new delivery')
+    await page.focus('[data-feed-show]')
+    // longer than a list that nobody reads takes to change
+    await Bun.sleep(100)
+    expect(await rowsOf(page)).toEqual(['ada later Waiting'])
+    await page.keyboard.press('Enter')
+    expect(await rowsOf(page)).toEqual(['bob later Waiting', 'ada later Waiting'])
+    expect(await page.locator('.feed > li:first-child > a:focus').count()).toBe(1)
+    await send('later', 'cyd')
+    await page.waitForSelector('[data-feed-show] >> text=Show 1 new delivery')
+    await page.focus('[data-feed-show]')
+    await page.focus('[data-feed-pause]')
+    await page.waitForSelector('.feed > li:nth-child(3)')
     await close()
   },
   TRY_MS,

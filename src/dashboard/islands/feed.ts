@@ -44,6 +44,8 @@ function followFeed(list: HTMLOListElement): void {
   const isHeld = (): boolean =>
     isPaused() ||
     list.matches(':hover, :focus-within') ||
+    // pressing it shows the rows and moves the focus to the first new one
+    show?.matches(':active, :focus') ||
     list.getBoundingClientRect().top < 0 ||
     (getSelection()?.isCollapsed === false && list.contains(getSelection()?.anchorNode ?? null))
 
@@ -128,7 +130,9 @@ function followFeed(list: HTMLOListElement): void {
     first?.scrollIntoView({ block: 'center' })
     first?.querySelector('a')?.focus({ preventScroll: true })
   })
-  for (const name of ['pointerleave', 'focusout']) list.addEventListener(name, () => setTimeout(arrangeUnlessHeld))
+  const arrangeSoon = (): void => void setTimeout(arrangeUnlessHeld)
+  for (const name of ['pointerleave', 'focusout']) list.addEventListener(name, arrangeSoon)
+  show?.addEventListener('focusout', arrangeSoon)
   addEventListener('scroll', arrangeUnlessHeld, { passive: true })
 
   openStream({
