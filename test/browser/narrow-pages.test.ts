@@ -123,6 +123,23 @@ test(
 )
 
 test(
+  'on a small phone, the buttons of a long confirmation can be reached',
+  async () => {
+    await page.setViewportSize({ width: 320, height: 568 })
+    await page.goto(pathOf('messages'))
+    await page.locator('.message-name').first().click()
+    await page.waitForURL('**/messages/msg_*')
+    await page.locator('[popovertarget=go-live]').first().click()
+    const dialog = page.locator('#go-live')
+    const [inner, outer] = await dialog.evaluate((one) => [one.scrollHeight, one.clientHeight])
+    expect(inner).toBeGreaterThan(outer ?? 0)
+    await dialog.locator('.close').click({ timeout: 5_000 })
+    await dialog.waitFor({ state: 'hidden' })
+  },
+  TRY_MS,
+)
+
+test(
   'the source of an email scrolls, so that the page stays short',
   async () => {
     await page.setViewportSize(PHONE)
