@@ -139,6 +139,19 @@ test(
   TRY_MS,
 )
 
+test.each(['keys', 'members', 'suppressions'])(
+  'on a small phone, %s needs no scrolling sideways',
+  async (path) => {
+    await fillLists()
+    await page.setViewportSize({ width: 320, height: 568 })
+    await page.goto(pathOf(path))
+    const cells = page.locator('.table.side-action td')
+    expect(await cells.count()).toBeGreaterThan(2)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+  },
+  TRY_MS,
+)
+
 test(
   'the source of an email scrolls, so that the page stays short',
   async () => {
