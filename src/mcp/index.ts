@@ -88,7 +88,7 @@ function answerWithProgress(
       stream.end({
         jsonrpc: '2.0',
         id,
-        error: { code: -32_603, message: `Internal error, see ${requestId} in the log.` },
+        error: { code: -32_603, message: `Internal error. See ${requestId} in the log.` },
       })
     })
   })

@@ -206,7 +206,7 @@ const corrupt = (path: string): StoreError =>
   new StoreError('corrupt', `${path} is damaged or is not a database. Nothing was changed. ${restoreAdvice(path)}`)
 
 const restoreAdvice = (path: string): string =>
-  `Move it away together with ${path}-wal and ${path}-shm, if they exist, and restore a backup: eventpost restore FILE --data ${dirname(path)}`
+  `Move the file away together with ${path}-wal and ${path}-shm, if they exist, and restore a backup: eventpost restore FILE --data ${dirname(path)}`
 
 /** Damage beyond the first pages shows only when they are read; other errors stay as they are. */
 export function describeDamage(error: unknown, folder: string): unknown {

@@ -24,7 +24,7 @@ export type Moving = Copying & { folder: string; server: PostgresLocation; at: n
 const sourceChanged = (mark: Mark, folder: string): StoreError =>
   new StoreError(
     'differs',
-    `The data changed after the move began, so the copy can't be used. Undo the move, then start again: ${undoCommand(mark, folderPlace(folder))}`,
+    `The data changed after the move began, so the copy can't be used. To start again, first undo the move: ${undoCommand(mark, folderPlace(folder))}`,
   )
 
 /** From the folder. @throws StoreError; Stopped */
