@@ -252,7 +252,7 @@ export const PersonExport = Type.Object(
     ),
     consents: Type.Array(
       Type.Object({
-        askedAt: time('When an email asked for it.'),
+        askedAt: time('When an email asked the person to confirm it.'),
         source: Type.String({ description: '`api`, `mcp`, `dashboard`, or `page` for a new link.' }),
         confirmedAt: timeOrNull('When the person confirmed it.'),
         confirmedBy: orNull(Type.String(), '`page`: the person, with the link in the email.'),

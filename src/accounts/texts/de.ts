@@ -37,7 +37,7 @@ export const de: BuiltIn = {
     expiredLead: '{app} kann einen neuen an {email} senden.',
     newLinkButton: 'Neuen Link senden',
     newLinkTitle: 'Sehen Sie in Ihrem Posteingang nach',
-    newLinkLead: 'Ein neuer Link ist unterwegs an {email}.',
+    newLinkLead: 'Ein neuer Link wurde an {email} gesendet.',
     noLinkTitle: 'Es wurde keine E-Mail gesendet',
     tooEarlyLead:
       'Vor weniger als einer Stunde wurde ein Link an {email} gesendet. Sehen Sie im Spam-Ordner nach, oder versuchen Sie es in einer Stunde noch einmal.',
