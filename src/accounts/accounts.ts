@@ -2,7 +2,7 @@ import { NO_ACCOUNT } from '../store/requests.ts'
 import type { KeyRow, KeyScope, Plan, Refused, SnippetSettings } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
 import type { NewApp } from '../store/apps.ts'
-import { hashApiKey, makeApiKey } from './api-keys.ts'
+import { endingOf, hashApiKey, makeApiKey } from './api-keys.ts'
 import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { makeLink } from './members.ts'
 import { FIRST_MESSAGES } from './first-messages.ts'
@@ -152,6 +152,7 @@ const newKey = (name: string, scope: KeyScope, apiKey: string, now: number) => (
   name,
   scope,
   keyHash: hashApiKey(apiKey),
+  ending: endingOf(apiKey),
 })
 
 /** With several accounts, nobody sees calls without a valid key: they could be of any. */

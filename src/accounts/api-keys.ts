@@ -33,6 +33,11 @@ export function hasApiKeyShape(text: string): boolean {
  */
 export const hashApiKey = (text: string): string => Bun.SHA256.hash(text, 'base64url')
 
+const ENDING_LENGTH = 4
+
+/** Part of the checksum: tells keys apart, and leaves over 150 bits to guess. */
+export const endingOf = (apiKey: string): string => apiKey.slice(-ENDING_LENGTH)
+
 /** RFC 9110, 11.4 and RFC 6750, 2.1: the scheme is case-insensitive, and nothing may follow the token. */
 export const readBearer = (header: string | null): string | null =>
   header !== null && BEARER.test(header) ? header.slice(header.lastIndexOf(' ') + 1) : null

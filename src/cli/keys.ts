@@ -57,7 +57,7 @@ export const keyCreate: Command = {
 
 export const keyList: Command = {
   name: 'key list',
-  summary: "lists keys' IDs, names and scopes, never the keys themselves",
+  summary: "lists keys' IDs, names, last four characters and scopes, never whole keys",
   options: COMMON,
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {
@@ -65,6 +65,7 @@ export const keyList: Command = {
       return keys.map((key) => ({
         keyId: key.id,
         name: key.name,
+        ending: key.ending,
         scope: key.scope,
         createdAt: iso(key.createdAt),
         lastUsedAt: iso(key.lastUsedAt),

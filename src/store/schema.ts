@@ -106,6 +106,7 @@ export const apiKeys = sqliteTable(
     lastUsedAt: integer('last_used_at'),
     revokedAt: integer('revoked_at'),
     seenInBrowserAt: integer('seen_in_browser_at'),
+    ending: text('ending'),
   },
   (t) => [index('api_keys_by_account').on(t.accountId)],
 )

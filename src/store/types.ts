@@ -206,13 +206,15 @@ export type KeyRow = {
   lastUsedAt: number | null
   revokedAt: number | null
   seenInBrowserAt: number | null
+  /** the last characters of the key; null if an earlier version created it */
+  ending: string | null
 }
 
 export type SecretRow = { id: string; secret: string; createdAt: number; retiredAt: number | null }
 
 export type Access = { key: KeyRow; plan: Plan; apps: AppRow[] }
 
-export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string }
+export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string; ending: string }
 /**
  * Days that an app keeps data. Null: until the person is erased, or the default for requests (the request log) and
  * responses (those stored for Idempotency-Keys).

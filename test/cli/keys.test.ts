@@ -13,7 +13,7 @@ import {
 import { refused } from './refused.ts'
 import { comesTrue } from '../waiting.ts'
 
-type Listed = Record<'keyId' | 'name' | 'scope', string> &
+type Listed = Record<'keyId' | 'name' | 'ending' | 'scope', string> &
   Record<'createdAt' | 'lastUsedAt' | 'revokedAt', string | null>
 type Made = { keyId: string; apiKey: string }
 
@@ -87,6 +87,7 @@ describe('key list', () => {
     expect(keys.at(-1)).toEqual({
       keyId: expect.stringMatching(/^key_/),
       name: 'First key',
+      ending: second.apiKey.slice(-4),
       scope: 'standard',
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
       lastUsedAt: null,
@@ -96,7 +97,7 @@ describe('key list', () => {
     const { code, out, err } = await eventpost(['key', 'list', '--data', folder, '--account', second.accountId])
     expect([code, err]).toEqual([0, ''])
     const [head, ...rows] = out.trimEnd().split('\n')
-    expect(head).toMatch(/^keyId +name +scope +createdAt +lastUsedAt +revokedAt +seenInBrowserAt$/)
+    expect(head).toMatch(/^keyId +name +ending +scope +createdAt +lastUsedAt +revokedAt +seenInBrowserAt$/)
     expect(rows).toHaveLength(keys.length)
   })
 })

@@ -103,7 +103,7 @@ export const newAccount = (number = 1, changes: Partial<NewAccount> = {}): NewAc
     homeUrl: null,
     hosts: [`app${number}.example.com`, `www.app${number}.example.com`],
   },
-  key: { id: `key_${number}`, name: 'First key', scope: 'standard', keyHash: `hash_${number}` },
+  key: { id: `key_${number}`, name: 'First key', scope: 'standard', keyHash: `hash_${number}`, ending: `end${number}` },
   secret: { id: `sec_${number}`, secret: `secret_${number}` },
   ...changes,
 })

@@ -13,6 +13,7 @@ import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Notice } from '../ui/notice.tsx'
+import { None } from '../people/tags.tsx'
 import type { Page } from '../layout/paging.ts'
 import { SCOPES } from './key-pages.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
@@ -107,6 +108,7 @@ const ScopesHint = ({ rows }: { rows: KeyRow[] }) => (
 
 const columnsOf = (viewer: Viewer, isOwner: boolean, now: number): Column<KeyRow>[] => [
   { name: 'Name', cell: (key) => <KeyName {...key} /> },
+  { name: 'Ends in', cell: ({ ending }) => (ending === null ? <None /> : <code>{ending}</code>) },
   { name: 'Scope', cell: ({ scope }) => nameOfScope(scope) },
   { name: 'Created', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
   { name: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'Never' : <Time at={lastUsedAt} now={now} />) },
@@ -136,10 +138,17 @@ const KeyName = (key: KeyRow) => (
   </span>
 )
 
-const RevokeDialog = ({ viewer, row: { id, name, revokedAt } }: { viewer: Viewer; row: KeyRow }) =>
+const RevokeDialog = ({ viewer, row: { id, name, ending, revokedAt } }: { viewer: Viewer; row: KeyRow }) =>
   revokedAt === null && (
     <Dialog id={`revoke-${id}`} opener="Revoke" about={name} kind="danger" title={`Revoke “${name}”?`}>
-      <p>Requests with this key are refused right away. This can't be undone.</p>
+      <p>
+        {ending !== null && (
+          <>
+            It ends in <code>{ending}</code>.{' '}
+          </>
+        )}
+        Requests with this key are refused right away. This can't be undone.
+      </p>
       <ActionForm action={`${pathOf(viewer.app.publicId, 'keys')}/revoke`} fields={{ key: id }} kind="danger">
         Revoke the key
       </ActionForm>

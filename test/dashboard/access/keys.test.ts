@@ -19,7 +19,7 @@ const make = (fields: Record<string, string> = {}) => owner.post(keys(), { ...FI
 const rowsOf = async (html: string) => {
   const all = await textOf(html, '[aria-label="API keys"] tbody td:not(.action)')
   const cells = all.map((text) => text.trim())
-  return Array.from({ length: cells.length / 5 }, (_, row) => cells.slice(row * 5, row * 5 + 5))
+  return Array.from({ length: cells.length / 6 }, (_, row) => cells.slice(row * 6, row * 6 + 6))
 }
 const listed = () => pages.store.listKeys(pages.begun.accountId)
 
@@ -27,7 +27,9 @@ describe('the list', () => {
   test('shows the state of each key, never the key', async () => {
     const { status, html } = await owner.get(keys())
     expect(status).toBe(200)
-    expect(await rowsOf(html)).toEqual([['First key', 'Standard', 'just now', 'Never', 'Active']])
+    expect(await rowsOf(html)).toEqual([
+      ['First key', pages.begun.apiKey.slice(-4), 'Standard', 'just now', 'Never', 'Active'],
+    ])
     expect(html).not.toMatch(/mc_|is_/)
   })
 
@@ -35,7 +37,7 @@ describe('the list', () => {
     const access = await pages.access.find(pages.begun.apiKey)
     if (access) pages.access.noteUse(access, false)
     pages.clock.ms += 5 * MINUTE
-    expect((await rowsOf((await owner.get(keys())).html))[0]?.[3]).toBe('5 minutes ago')
+    expect((await rowsOf((await owner.get(keys())).html))[0]?.[4]).toBe('5 minutes ago')
   })
 
   test('warns about a key sent by a browser until it is revoked', async () => {
@@ -64,7 +66,7 @@ describe('the list', () => {
     expect((await textOf(first, '.after-table')).join()).toMatch(
       /^Standard: Reads data, and writes people and events, .* erases people/,
     )
-    const states = (await rowsOf(first)).map((row) => row[4])
+    const states = (await rowsOf(first)).map((row) => row[5])
     expect([states.length, states.lastIndexOf('Active'), states.indexOf('Revoked just now')]).toEqual([50, 30, 31])
     const [older] = await attributesOf(first, '.pager a', 'href')
     const second = (await owner.get(older ?? '')).html
@@ -168,7 +170,7 @@ describe('revoking', () => {
     expect(await pages.access.find(pages.begun.apiKey)).toBeNull()
     const { html } = await owner.get(keys())
     expect(await textOf(html, '[role=status]')).toEqual(['Done: The key was revoked. Requests with it are refused.'])
-    expect((await rowsOf(html))[0]?.[4]).toBe('Revoked just now')
+    expect((await rowsOf(html))[0]?.[5]).toBe('Revoked just now')
     expect(await textOf(html, '.lead')).toEqual(["No active keys, so your server can't send events."])
   })
 

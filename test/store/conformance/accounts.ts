@@ -29,6 +29,7 @@ const firstKey = {
   lastUsedAt: null,
   revokedAt: null,
   seenInBrowserAt: null,
+  ending: 'end1',
 }
 
 /** One account's life, in order. */
@@ -134,7 +135,7 @@ export function testAccounts(store: Fresh): void {
   })
 
   test('a key works until it is revoked', async () => {
-    const key = { id: 'key_b', name: 'First key', scope: 'ingest' as const, keyHash: 'hash_b' }
+    const key = { id: 'key_b', name: 'First key', scope: 'ingest' as const, keyHash: 'hash_b', ending: 'endb' }
     expect(await store().createKey({ ...change, key, form: null })).toEqual(DONE)
     expect(await store().findAccess('hash_1')).toEqual({
       key: firstKey,
@@ -184,7 +185,7 @@ export function testAccounts(store: Fresh): void {
   })
 
   test('a form submitted twice creates one key and replaces a secret once', async () => {
-    const key = { id: 'key_c', name: 'Third', scope: 'standard' as const, keyHash: 'hash_c' }
+    const key = { id: 'key_c', name: 'Third', scope: 'standard' as const, keyHash: 'hash_c', ending: 'endc' }
     const create = (id: string, form: string | null) =>
       store().createKey({ ...change, key: { ...key, id, keyHash: id }, form })
     expect(await create('key_c', 'form')).toEqual(DONE)

@@ -386,7 +386,7 @@ describe('while a write waits for its first row, it holds none of those that fol
   })
 
   test('the use of keys', async () => {
-    const key = { id: 'key_2', name: 'Second', scope: 'standard', keyHash: 'h' } as const
+    const key = { id: 'key_2', name: 'Second', scope: 'standard', keyHash: 'h', ending: 'endh' } as const
     done(await first.createKey({ ...BY, key, form: null }))
     const use = (store: Store, ids: string[]) => () =>
       store.noteKeyUse(ids.map((keyId) => ({ keyId, lastUsedAt: AT, seenInBrowserAt: null })))

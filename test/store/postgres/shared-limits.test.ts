@@ -330,6 +330,7 @@ const KEY: Omit<KeyRow, 'id'> = {
   lastUsedAt: null,
   revokedAt: null,
   seenInBrowserAt: null,
+  ending: 'end1',
 }
 
 /** A key of the account, as the endpoints know it. */

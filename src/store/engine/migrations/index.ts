@@ -56,6 +56,7 @@ import retention from './0055_retention.sql' with { type: 'text' }
 import moreRetention from './0056_more_retention.sql' with { type: 'text' }
 import appsOfRows from './0057_apps_of_rows.sql' with { type: 'text' }
 import suppressionKey from './0058_suppression_key.sql' with { type: 'text' }
+import keyEndings from './0059_key_endings.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -120,6 +121,7 @@ export const MIGRATIONS: readonly string[] = [
   moreRetention,
   appsOfRows,
   suppressionKey,
+  keyEndings,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

@@ -44,7 +44,9 @@ CREATE TABLE api_keys (
   last_used_at bigint,
   revoked_at bigint,
   -- last request with this key and a browser's headers
-  seen_in_browser_at bigint
+  seen_in_browser_at bigint,
+  -- the last characters of the key, to tell keys apart; null = created by an earlier version
+  ending text
 );
 
 CREATE TABLE identity_secrets (
