@@ -4,7 +4,9 @@ import type { MessageContent } from '../../messages/messages.ts'
 import { upperFirst } from '../../core/text.ts'
 import {
   describeSimulation,
+  describeTooOld,
   describeUnsimulated,
+  type PeopleOutcome,
   type Simulation,
   type SimulationLine,
 } from '../../deliveries/simulation/index.ts'
@@ -89,6 +91,11 @@ type Reached = Omit<NonNullable<EditorProps['simulation']>, 'found' | 'undated'>
 export function describeReach({ found, content, days, isUnsaved }: Reached): string {
   if (found === null) return `Recipients can't be counted: ${describeUnsimulated(content.trigger)}.`
   if (isRefusal(found)) return found.message ?? REFUSALS[found.refusal].message
+  const old = found.tooOld === 0 ? '' : ` ${describeTooOld(found.tooOld)}`
+  return `${describePeople(found, { days, isUnsaved })}${old}`
+}
+
+function describePeople(found: Simulation, { days, isUnsaved }: Pick<Reached, 'days' | 'isUnsaved'>): string {
   const { triggered, emailed, waiting, heldBack } = found.people
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
   const simulated = `Simulated as if live ${isUnsaved ? 'with unsaved changes ' : ''}for the last ${days} days:`
@@ -134,7 +141,11 @@ function Found(props: FoundProps) {
     return (
       <EmptyState title={`Nothing triggered it in the last ${days} days`}>
         {undated === null ? (
-          'Check the trigger: the event name, its conditions or the page path.'
+          found.tooOld === 0 ? (
+            'Check the trigger: the event name, its conditions or the page path.'
+          ) : (
+            describeTooOld(found.tooOld)
+          )
         ) : (
           <Ticked>{undated}</Ticked>
         )}
@@ -153,23 +164,21 @@ function Found(props: FoundProps) {
           {sentence}
         </p>
       ))}
-      {sortOutcomes(found).map(([outcome, count]) => (
-        <Outcome key={outcome} {...props} all={found} outcome={outcome} count={count} />
+      {found.outcomes.map((one) => (
+        <Outcome key={one.outcome} {...props} {...one} triggered={found.people.triggered} />
       ))}
     </>
   )
 }
 
-/** People who would have been emailed first, then by frequency. */
-const sortOutcomes = ({ counts }: Simulation): [string, number][] =>
-  Object.entries(counts).sort(([a, x], [b, y]) => Number(b === 'send') - Number(a === 'send') || y - x)
+const countPeople = (count: number): string => (count === 1 ? '1 person' : `${formatCount(count)} people`)
 
 const countTimes = (count: number): string => (count === 1 ? 'once' : `${formatCount(count)} times`)
 
 /** People can get several emails. */
 function describeRecipients(people: number, emails: number): string {
   if (people === 0) return 'Nobody would have been emailed.'
-  const who = people === 1 ? 'One person' : `${formatCount(people)} people`
+  const who = people === 1 ? 'One person' : countPeople(people)
   const what = people === emails ? (people === 1 ? 'the email' : 'one email each') : `${formatCount(emails)} emails`
   return `${who} would have got ${what}.`
 }
@@ -177,25 +186,18 @@ function describeRecipients(people: number, emails: number): string {
 /** The stylesheet hides the other lines until the reader shows them. */
 const FIRST_LINES = 5
 
-type OutcomeProps = {
-  viewer: Viewer
-  content: MessageContent
-  outcome: string
-  count: number
-  all: Simulation
-  now: number
-}
+/** `triggered`: people. */
+type OutcomeProps = PeopleOutcome & { viewer: Viewer; content: MessageContent; triggered: number; now: number }
 
 const Outcome = (props: OutcomeProps) => {
-  const { outcome, count, all } = props
-  const lines = all.lines.filter((line) => line.outcome === outcome)
-  const listed = lines.length < count ? `the newest ${lines.length}` : `all ${lines.length}`
-  const share = Math.round((count * 100) / all.triggered)
+  const { outcome, people, lines, triggered } = props
+  const listed = lines.length < people ? `the newest ${lines.length}` : `all ${lines.length}`
+  const share = Math.round((people * 100) / triggered)
   return (
     <details class="outcome" open={outcome === 'send'}>
       <summary>
         <b>{describeOutcome(outcome)}</b>
-        <span class="hint">{` ${formatCount(count)}, ${share === 0 ? 'less than 1' : share}%`}</span>
+        <span class="hint">{` ${countPeople(people)}, ${share === 0 ? 'less than 1' : share}%`}</span>
       </summary>
       <Table
         label={describeOutcome(outcome)}

@@ -2,6 +2,7 @@
 import { formatCount } from '../../core/count.ts'
 import { hasRole } from '../../accounts/members.ts'
 import type { AppResults } from '../../deliveries/results.ts'
+import { describeTooOld } from '../../deliveries/simulation/index.ts'
 import type { Recent } from '../../deliveries/simulation/recent.ts'
 import type { Activation } from '../../events/activation.ts'
 import type { MessageRow } from '../../messages/messages.ts'
@@ -262,6 +263,7 @@ export const SimulatedAnswer = ({ viewer, simulated: { message, found }, now }: 
             {result.people.emailed > 0 && result.people.waiting > 0
               ? `${describeStillWaiting(message, result.people.waiting)} `
               : ''}
+            {result.tooOld > 0 && `${describeTooOld(result.tooOld)} `}
             Simulated with “<SentText>{message.name}</SentText>” <Time at={result.at} now={now} />.
             {state === 'running' && ' Counting again.'}
           </>

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { SimulationLine } from '../../deliveries/simulation/index.ts'
+import { describeTooOld, type SimulationLine } from '../../deliveries/simulation/index.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
@@ -47,10 +47,11 @@ export const SimulatedPeoplePage = (props: PeopleProps) => {
 }
 
 export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped, now }: PeopleProps) => {
-  const all = newestOfEach(found.result?.lines ?? [])
+  const all = found.result?.lines ?? []
   const rows = all.slice(skipped, skipped + PAGE_ROWS)
   const path = pathOf(viewer.app.publicId, 'overview/people')
   const total = found.result?.people.emailed ?? 0
+  const tooOld = found.result?.tooOld ?? 0
   if (rows.length === 0) {
     return (
       <EmptyState
@@ -59,7 +60,7 @@ export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped
       >
         {found.state === 'running'
           ? 'Simulating the message on stored events. Reload to see the result.'
-          : describeSimulated(message, found)}
+          : [describeSimulated(message, found), ...(tooOld === 0 ? [] : [describeTooOld(tooOld)])].join(' ')}
       </EmptyState>
     )
   }
@@ -74,6 +75,7 @@ export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped
       />
       <p class="hint after-table">
         {all.length < total && `The newest ${all.length} of ${total}. `}
+        {tooOld > 0 && `${describeTooOld(tooOld)} `}
         Simulated <Time at={found.result?.at ?? now} now={now} />, with today's subscriptions, names, tags and fields.
       </p>
       <Pager
@@ -83,12 +85,6 @@ export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped
     </>
   )
 }
-
-/** Lines are the newest first. */
-const newestOfEach = (lines: readonly SimulationLine[]): SimulationLine[] =>
-  [...new Map(lines.toReversed().map((line) => [line.contactId, line])).values()].toSorted(
-    (a, b) => b.triggeredAt - a.triggeredAt,
-  )
 
 const columnsOf = ({ app }: Viewer, now: number): Column<SimulationLine>[] => [
   {

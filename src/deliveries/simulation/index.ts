@@ -3,11 +3,11 @@ import { formatCount } from '../../core/count.ts'
 import { MINUTE_MS } from '../../core/clock.ts'
 import { type Refusal, refuse } from '../../core/refusals.ts'
 import { returnWorker, SIMULATION_THREAD, takeWorker } from '../../store/engine/workers.ts'
-import type { Progress, Simulation, SimulationInput, SimulationLine } from './simulate.ts'
+import type { PeopleOutcome, Progress, Simulation, SimulationInput, SimulationLine } from './simulate.ts'
 import type { Trigger } from '../../store/message-types.ts'
 import type { FromSimulation, ToSimulation } from './thread.ts'
 
-export type { Simulation, SimulationInput, SimulationLine }
+export type { PeopleOutcome, Simulation, SimulationInput, SimulationLine }
 export type Simulations = ReturnType<typeof createSimulations>
 
 const SIMULATED_TRIGGERS = 10_000
@@ -123,10 +123,12 @@ function run(request: ToSimulation, { asked, deadline }: Ends, onProgress: (prog
 
 export const describeSimulation = ({
   hasMore,
+  tooOld,
   estimated,
   untried,
-}: Pick<Simulation, 'hasMore' | 'estimated' | 'untried'>): string[] => [
+}: Pick<Simulation, 'hasMore' | 'tooOld' | 'estimated' | 'untried'>): string[] => [
   ...(hasMore ? [NEWEST_ONLY] : []),
+  ...(tooOld === 0 ? [] : [describeTooOld(tooOld)]),
   ...(estimated === 0 ? [] : [describeEstimated(estimated)]),
   ...(untried === 0 ? [] : [describeUntried(untried)]),
   "Past events are simulated in the order they arrived, as if the message had been live all along, with today's subscriptions, names, tags and fields.",
@@ -134,6 +136,11 @@ export const describeSimulation = ({
 ]
 
 const NEWEST_ONLY = `These are the results of the newest ${formatCount(SIMULATED_TRIGGERS)} triggers. There were more in this period.`
+
+export const describeTooOld = (count: number): string =>
+  count === 1
+    ? '1 event was received more than 72 hours after it happened. It triggers no email.'
+    : `${formatCount(count)} events were received more than 72 hours after they happened. They trigger no email.`
 
 const describeEstimated = (count: number): string =>
   `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these triggers is older and was' : `${formatCount(count)} of these triggers are older and were`} checked against page views only. People count as present between page views up to 30 minutes apart (or the minutes of inactivity set in the rule), and as away after the last page view.`

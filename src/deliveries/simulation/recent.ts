@@ -10,9 +10,9 @@ const FRESH_MS = 10 * MINUTE_MS
 const FIRST_FRESH_MS = 30_000
 
 /** `emailed`: people who would have got an email; `hasMore`: among the newest triggers only. `at`: ms UTC. */
-export type RecentResult = Pick<Simulation, 'people' | 'hasMore' | 'from'> & {
+export type RecentResult = Pick<Simulation, 'people' | 'tooOld' | 'hasMore' | 'from'> & {
   at: number
-  /** the latest emails, newest first */
+  /** one for each of the latest people who would have got an email, newest first */
   lines: Simulation['lines']
 }
 
@@ -61,10 +61,11 @@ export function createRecentSimulations({ simulations, clock, onEnd }: Dependenc
 const freshMs = (result: RecentResult | null): number =>
   result !== null && result.people.waiting > 0 && result.people.emailed === 0 ? FIRST_FRESH_MS : FRESH_MS
 
-const toResult = ({ people, hasMore, from, until, lines }: Simulation): RecentResult => ({
+const toResult = ({ people, tooOld, hasMore, from, until, outcomes }: Simulation): RecentResult => ({
   people,
+  tooOld,
   hasMore,
   from,
   at: until,
-  lines: lines.filter(({ outcome }) => outcome === 'send'),
+  lines: outcomes.find(({ outcome }) => outcome === 'send')?.lines ?? [],
 })

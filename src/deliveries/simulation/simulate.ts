@@ -55,21 +55,27 @@ export type SimulationLine = {
   verdicts: (Verdict & { isToday?: true })[]
 }
 
+/** People by outcome, each person once. `lines`: one for each of the latest people. */
+export type PeopleOutcome = { outcome: string; people: number; lines: SimulationLine[] }
+
 /**
- * `hasMore`: older triggers were not included. `counts` by outcome. `estimated`: decided by page views only. `untried`:
- * emails not filled in for lack of time. `people`: those with a trigger, those of them who would get an email, those of
- * these without any page view where the message requires that they left, those of the others whose email is not due yet,
- * and those held back for comparison.
+ * `tooOld`: events that were too old when they arrived, so they are no triggers. `hasMore`: older triggers were not
+ * included. `counts` and `lines`: of triggers, by outcome. `estimated`: decided by page views only. `untried`: emails not
+ * filled in for lack of time. `people`: those with a trigger, those of them who would get an email, those of these without
+ * any page view in time where the message requires that they left, those of the others whose email is not due yet, and
+ * those of the rest who are held back for comparison.
  */
 export type Simulation = {
   from: number
   until: number
   triggered: number
+  tooOld: number
   hasMore: boolean
   counts: Record<string, number>
   estimated: number
   untried: number
   people: { triggered: number; emailed: number; unseen: number; waiting: number; heldBack: number }
+  outcomes: PeopleOutcome[]
   lines: SimulationLine[]
 }
 
@@ -86,7 +92,7 @@ export async function simulate(
 ): Promise<Simulation> {
   const { appId, hosts, content, days, now, contactId: onlyId } = input
   const [from, timezone] = [now - days * DAY_MS, readTimezone(input.settings.timezone)]
-  const { triggers, hasMore } = await takeNewest(
+  const { triggers, ...taken } = await takeNewest(
     readTriggers(reads, { appId, from, now, timezone, contactId: onlyId, rest }, content),
     { most, rest },
   )
@@ -131,7 +137,7 @@ export async function simulate(
     from,
     until: now,
     triggered: triggers.length,
-    hasMore,
+    ...taken,
     ...countLines(lines),
     untried: trials.countUntried(),
     lines: listLines(lines),
@@ -140,12 +146,14 @@ export async function simulate(
 
 async function takeNewest(newest: AsyncIterable<TriggerHappening>, { most, rest }: Simulating) {
   const triggers: TriggerHappening[] = []
+  let tooOld = 0
   for await (const trigger of newest) {
     await rest?.()
-    if (triggers.length === most) return { triggers: triggers.reverse(), hasMore: true }
-    triggers.push(trigger)
+    if (isTooOld(trigger)) tooOld += 1
+    else if (triggers.length === most) return { triggers: triggers.reverse(), tooOld, hasMore: true }
+    else triggers.push(trigger)
   }
-  return { triggers: triggers.reverse(), hasMore: false }
+  return { triggers: triggers.reverse(), tooOld, hasMore: false }
 }
 
 type TriggerRange = {
@@ -199,7 +207,7 @@ async function* readTriggers(
   const name = nameOfStart(trigger)
   if (name === null) return
   const found = 'page' in trigger ? await reads.newestViews(range) : await reads.newestEvents(range, name)
-  for await (const one of found) if (isStartedBy(trigger, { ...one, name }) && !isTooOld(one)) yield one
+  for await (const one of found) if (isStartedBy(trigger, { ...one, name })) yield one
 }
 
 /** Of the app's own checks only failures are shown. */
@@ -213,22 +221,39 @@ const isOfToday = ({ rule, about }: Verdict): boolean =>
   ['tag', 'field', 'status', 'suppression', 'date'].includes(rule) ||
   (rule === 'template' && (about?.startsWith('contact.') ?? false))
 
-function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts' | 'estimated' | 'people'> {
+function countLines(
+  lines: readonly SimulationLine[],
+): Pick<Simulation, 'counts' | 'estimated' | 'people' | 'outcomes'> {
   const counts = new Map<string, number>()
   for (const { outcome } of lines) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
   const isEstimated = ({ verdicts }: SimulationLine): boolean => verdicts.some((verdict) => verdict.isEstimated)
-  const countPeople = (of: readonly SimulationLine[]): number => new Set(of.map(({ contactId }) => contactId)).size
-  const linesWith = (wanted: string) => lines.filter(({ outcome }) => outcome === wanted)
-  const emailed = linesWith('send')
-  const isEmailed = new Set(emailed.map(({ contactId }) => contactId))
+  const ofPeople = [...Map.groupBy(lines, ({ contactId }) => contactId).values()].flatMap((own) => takeFirst(own) ?? [])
+  const outcomes = [...Map.groupBy(ofPeople, ({ outcome }) => outcome)]
+    .map(([outcome, own]) => ({ outcome, people: own.length, lines: listLines(own) }))
+    .sort((a, b) => Number(b.outcome === 'send') - Number(a.outcome === 'send') || b.people - a.people)
+  const peopleWith = (wanted: string): number => outcomes.find(({ outcome }) => outcome === wanted)?.people ?? 0
+  const unseen = lines.filter((line) => line.outcome === 'send' && isUnseen(line))
   const people = {
-    triggered: countPeople(lines),
-    emailed: countPeople(emailed),
-    unseen: countPeople(emailed.filter(isUnseen)),
-    waiting: countPeople(linesWith('waiting').filter(({ contactId }) => !isEmailed.has(contactId))),
-    heldBack: countPeople(linesWith('holdback')),
+    triggered: ofPeople.length,
+    emailed: peopleWith('send'),
+    unseen: new Set(unseen.map(({ contactId }) => contactId)).size,
+    waiting: peopleWith('waiting'),
+    heldBack: peopleWith('holdback'),
   }
-  return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length, people }
+  return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length, people, outcomes }
+}
+
+/** A person with several triggers counts under the first of these outcomes, else under the reason of the latest trigger. */
+const FIRST_OUTCOMES = ['send', 'waiting', 'holdback']
+
+/** The latest line of a person's first outcome. An earlier email says more than why no second one started. */
+const takeFirst = (own: readonly SimulationLine[]): SimulationLine | undefined =>
+  own.toSorted((a, b) => rankOf(a) - rankOf(b) || b.triggeredAt - a.triggeredAt)[0]
+
+function rankOf({ outcome }: SimulationLine): number {
+  const rank = FIRST_OUTCOMES.indexOf(outcome)
+  if (rank >= 0) return rank
+  return FIRST_OUTCOMES.length + Number(outcome === 'again')
 }
 
 const isUnseen = ({ verdicts }: SimulationLine): boolean =>

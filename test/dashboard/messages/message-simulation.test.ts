@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { describeReach } from '../../../src/dashboard/messages/message-simulation.tsx'
 import type { Simulation } from '../../../src/deliveries/simulation/index.ts'
 import { messageOf } from '../../messaging.ts'
+import { recordEvent } from '../events/recording.ts'
 import { visitReportWrite } from '../../store/samples.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, expectHarmless, textOf } from '../pages.ts'
@@ -58,7 +59,7 @@ test('lists people never reported separately', async () => {
   pages.clock.ms += 2 * DAY
   const html = await simulate(pages.pathOf(second?.id ?? 0))
   expect(await textOf(html, '.outcome > summary b')).toEqual(['Had no page views'])
-  expect(await textOf(html, '.outcome > summary .hint')).toEqual([' 2, 100%'])
+  expect(await textOf(html, '.outcome > summary .hint')).toEqual([' 2 people, 100%'])
   const why = 'a@example.com had no page views. This message is not sent in that case.'
   expect(await textOf(html, '.outcome td > bdi')).toContain(why)
 })
@@ -105,7 +106,8 @@ describe('counts in words', () => {
   const { name: _, status: __, ...content } = messageOf()
   const say = (people: Partial<Simulation['people']>, more: Partial<Simulation> = {}) => {
     const none = { triggered: 0, emailed: 0, unseen: 0, waiting: 0, heldBack: 0 }
-    const found = { from: 0, until: 0, triggered: 0, hasMore: false, counts: {}, estimated: 0, untried: 0, lines: [] }
+    const lists = { counts: {}, outcomes: [], lines: [] }
+    const found = { from: 0, until: 0, triggered: 0, tooOld: 0, hasMore: false, estimated: 0, untried: 0, ...lists }
     const counted = { ...found, ...more, people: { ...none, ...people } }
     return describeReach({ found: counted, content, days: 30, isUnsaved: false })
   }
@@ -127,6 +129,15 @@ describe('counts in words', () => {
     ],
   ])('%j', (people, text) => expect(say(people)).toBe(text))
 
+  test('and says how many events were too old', () => {
+    expect(say({}, { tooOld: 1 })).toBe(
+      'Nobody triggered it in the last 30 days. 1 event was received more than 72 hours after it happened. It triggers no email.',
+    )
+    expect(say({ triggered: 3, emailed: 2 }, { tooOld: 28 })).toEndWith(
+      ' 2 of 3 people would get it. 28 events were received more than 72 hours after they happened. They trigger no email.',
+    )
+  })
+
   test.each([
     [{ triggered: 1, emailed: 1 }, 'one person caused the newest 10,000 triggers and would get it.'],
     [{ triggered: 1 }, "one person caused the newest 10,000 triggers and wouldn't get it."],
@@ -138,6 +149,19 @@ describe('counts in words', () => {
   )
 })
 
+test('says how many events were too old when they arrived', async () => {
+  const occurredAt = pages.clock.now() - 72 * 3_600_000 - 1
+  const old = 'was received more than 72 hours after it happened. It triggers no email.'
+  await recordEvent(pages, pages.app, { email: 'old@example.com', name: 'results_ready', properties: {}, occurredAt })
+  const none = await simulate()
+  expect(await textOf(none, '#simulation .empty p')).toEqual([`1 event ${old}`])
+  await pages.event({ email: 'bob@example.com' })
+  pages.clock.ms += 3_600_000
+  const html = await simulate()
+  expect(await textOf(html, '#simulation > p.hint')).toContain(`1 event ${old}`)
+  expect((await textOf(html, '#reach')).join('')).toEndWith(` would get it. 1 event ${old}`)
+})
+
 test('does not count a cancelled email as sent', async () => {
   const email = 'bob@example.com'
   for (const _ of ['first', 'second']) {
@@ -147,10 +171,8 @@ test('does not count a cancelled email as sent', async () => {
   await view(email, '/results/1')
   pages.clock.ms += 3_600_000
   const html = await simulate()
-  expect(await textOf(html, '.outcome > summary b')).toEqual(['Already sent or waiting', 'Had opened the result'])
-  expect(await textOf(html, '.outcome td > bdi')).toContain(
-    'bob@example.com had already received this message, or it was waiting.',
-  )
+  expect(await textOf(html, '.outcome > summary')).toEqual(['Had opened the result 1 person, 100%'])
+  expect((await textOf(html, '.outcome td > bdi')).join()).toStartWith('bob@example.com was on /results/1')
 })
 
 describe('a simulation', () => {
@@ -175,8 +197,8 @@ describe('a simulation', () => {
       'One person would have got the email. The message has been triggered 2 times since 26 April 2026.',
     ])
     expect(await textOf(html, '.outcome > summary')).toEqual([
-      'Would have been sent 1, 50%',
-      'An excluded event arrived 1, 50%',
+      'Would have been sent 1 person, 50%',
+      'An excluded event arrived 1 person, 50%',
     ])
     expect(await textOf(html, '.outcome td a')).toEqual(['bob@example.com', 'eve@example.com'])
     expect((await textOf(html, '.verdicts .hint')).every((text) => text.includes('today'))).toBe(true)

@@ -7,7 +7,14 @@ import type { MessageContent } from '../../../src/messages/messages.ts'
 
 const shipped = FIRST_MESSAGES[0] ?? { name: '', content: {} as MessageContent }
 const found = (emailed: number, triggered = emailed, hasMore = false, waiting = 0, unseen = 0): Recent => ({
-  result: { people: { triggered, emailed, unseen, waiting, heldBack: 0 }, hasMore, from: 0, at: 0, lines: [] },
+  result: {
+    people: { triggered, emailed, unseen, waiting, heldBack: 0 },
+    tooOld: 0,
+    hasMore,
+    from: 0,
+    at: 0,
+    lines: [],
+  },
   state: 'ready',
 })
 

@@ -5,6 +5,7 @@ import { PAGE_NAME } from '../../../src/store/visit-reports.ts'
 import { visitReportWrite } from '../../store/samples.ts'
 import { createBrowser } from '../browser.ts'
 import { addDeliveries, type ResultRow } from '../messages/result-rows.ts'
+import { recordEvent } from '../events/recording.ts'
 import { useEditing } from '../messages/editing.ts'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 import { inTurns } from '../../helper.ts'
@@ -152,6 +153,19 @@ describe('before a message is live', () => {
     for (const href of await attributesOf(html, 'tbody a', 'href'))
       expect((await pages.browser.get(href ?? '')).status).toBe(200)
     expect(await attributesOf(html, '.page-head .primary', 'href')).toEqual([pages.path])
+  })
+
+  test('says how many events were too old when they arrived', async () => {
+    const occurredAt = pages.clock.now() - 72 * HOUR - 1
+    const old = '1 event was received more than 72 hours after it happened. It triggers no email.'
+    await recordEvent(pages, pages.app, { email: 'old@example.com', properties: {}, occurredAt })
+    expect((await textOf(await showSimulated(), '.overview-answer .hint')).join()).toContain(old)
+    expect((await textOf(await showPeople(), '.empty p')).join()).toContain(old)
+    await leaveEarly()
+    pages.clock.ms += HOUR
+    const html = await showSimulated(pages.at('overview/people'))
+    expect(await textOf(html, 'tbody tr')).toHaveLength(2)
+    expect((await textOf(html, '.after-table')).join()).toStartWith(old)
   })
 
   test('says when nobody left', async () => {

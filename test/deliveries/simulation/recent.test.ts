@@ -40,12 +40,17 @@ const simulation = (emailed: number, waiting = 0): Simulation => ({
   from: 0,
   until: clock.ms,
   triggered: 5,
+  tooOld: 4,
   hasMore: false,
   counts: { send: emailed },
   estimated: 0,
   untried: 0,
   people: { triggered: 5, emailed, unseen: 0, waiting, heldBack: 0 },
-  lines: [line(1, 'send'), line(2, 'seen')],
+  outcomes: [
+    { outcome: 'send', people: 1, lines: [line(1, 'send')] },
+    { outcome: 'seen', people: 1, lines: [line(2, 'seen')] },
+  ],
+  lines: [line(1, 'send'), line(1, 'send'), line(2, 'seen')],
 })
 
 async function end(outcome: Outcome | Error): Promise<void> {
@@ -63,6 +68,7 @@ test('answers at once, runs once, and keeps who would be emailed', async () => {
   expect(ended).toBe(1)
   const result = {
     people: { triggered: 5, emailed: 3, unseen: 0, waiting: 0, heldBack: 0 },
+    tooOld: 4,
     hasMore: false,
     from: 0,
     at: clock.ms,

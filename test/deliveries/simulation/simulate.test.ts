@@ -4,6 +4,7 @@ import { describeSimulation } from '../../../src/deliveries/simulation/index.ts'
 import { type Progress, simulate } from '../../../src/deliveries/simulation/simulate.ts'
 import { openForReadingAt } from '../../../src/store/open.ts'
 import { createSimulationReads } from '../../../src/store/simulation.ts'
+import { HOUR } from '../../helper.ts'
 import { MINUTE } from '../../messaging.ts'
 import { type Simulating, useSimulating } from './simulating.ts'
 
@@ -51,8 +52,47 @@ test('lists the latest hundred of each outcome, counts all, and reports progress
   expect([counts, lines.length, progress]).toEqual([{ send: 205 }, 100, [{ done: 200, of: 205 }]])
 })
 
+test('counts and lists each person once, whatever number of triggers they have', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j']
+  const content = { wait: { minutes: 60 }, holdback: 50, again: { once: 'property' as const, property: 'url' } }
+  const sendAll = async (url: string) => {
+    for (const name of names) await at.event(`${name}@example.com`, { properties: { url } })
+  }
+  await sendAll('https://first.example/results/1')
+  at.clock.tick(2 * HOUR)
+  const { people: before } = await at.simulate(content)
+  expect([before.waiting, before.emailed + before.heldBack]).toEqual([0, 10])
+  expect([before.emailed > 0, before.heldBack > 0]).toEqual([true, true])
+  await sendAll('https://first.example/results/2')
+  const { counts, people, outcomes } = await at.simulate(content)
+  expect(counts).toEqual({ send: before.emailed, holdback: before.heldBack, waiting: 10 })
+  expect(people).toEqual({ ...before, waiting: before.heldBack, heldBack: 0 })
+  expect(outcomes.map(({ outcome, people }) => [outcome, people])).toEqual([
+    ['send', before.emailed],
+    ['waiting', before.heldBack],
+  ])
+  expect(outcomes.flatMap(({ lines }) => lines.map(({ email }) => email)).toSorted()).toEqual(
+    names.map((name) => `${name}@example.com`),
+  )
+})
+
+test('counts the events that were too old when they arrived', async () => {
+  const late = new Date(at.clock.now() - 72 * HOUR - 1).toISOString()
+  await at.event('late@example.com', { occurredAt: late })
+  await at.event('late@example.com', { occurredAt: late, properties: {} })
+  await at.event('a@example.com', { occurredAt: new Date(at.clock.now() - 72 * HOUR).toISOString() })
+  const found = await at.simulate()
+  expect([found.triggered, found.people.triggered, found.tooOld]).toEqual([1, 1, 2])
+  expect(describeSimulation(found)).toContain(
+    '2 events were received more than 72 hours after they happened. They trigger no email.',
+  )
+  expect(describeSimulation({ ...found, tooOld: 1 })).toContain(
+    '1 event was received more than 72 hours after it happened. It triggers no email.',
+  )
+})
+
 test('always names what is never considered, and what was skipped this time', () => {
-  const nothing = { hasMore: false, estimated: 0, untried: 0 }
+  const nothing = { hasMore: false, tooOld: 0, estimated: 0, untried: 0 }
   const always = [
     expect.stringContaining('Past events are simulated in the order they arrived'),
     expect.stringContaining('Daily and weekly limits per person are ignored'),
