@@ -28,7 +28,8 @@ const BY_DECISION = {
   left_too_recently: (name) => `${name} left too recently for this message, so it was not sent.`,
   not_seen: (name) => `${name} did not open the page, but this message requires it.`,
   seen: (name) => `${name} was on the page, so this email was not needed.`,
-  never_reported: (name) => `${name} had no page views. This message is not sent in that case.`,
+  never_reported: (name) =>
+    `No page views of ${name} had arrived when the email was due. This message is not sent in that case.`,
   no_page: (name) =>
     `The event has no URL on your domains, so it's unknown whether ${name} opened the page. This message is not sent in that case.`,
   not_done: () => 'The event that this message requires did not arrive.',

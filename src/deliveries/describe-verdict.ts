@@ -200,8 +200,8 @@ const describeSilence = (ms: number, rule: Rule | undefined): string =>
 const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this email was not needed')
 
 function describeUnseen(verdict: Verdict, subject: DescribedSubject): string {
-  const until = verdict.about === 'trigger' ? ` before ${triggerNoun(subject.content)}` : ''
-  const found = `${displayName(subject.person)} had no page views${until}.`
+  const from = verdict.about === 'trigger' ? ` from before ${triggerNoun(subject.content)}` : ''
+  const found = `No page views of ${displayName(subject.person)}${from} had arrived when the email was due.`
   return isPass(verdict)
     ? `${found} This message is sent in that case.`
     : `${found} This message is not sent in that case.`

@@ -38,15 +38,15 @@ describe('describes a rule', () => {
     ],
     [
       { ...pass('away', 'sending', null), isUnknown: true },
-      'Ada had no page views. This message is sent in that case.',
+      'No page views of Ada had arrived when the email was due. This message is sent in that case.',
     ],
     [
       { ...fail('away', 'sending', null), isUnknown: true },
-      'Ada had no page views. This message is not sent in that case.',
+      'No page views of Ada had arrived when the email was due. This message is not sent in that case.',
     ],
     [
       { ...pass('away', 'trigger', null), isUnknown: true },
-      'Ada had no page views before the event. This message is sent in that case.',
+      'No page views of Ada from before the event had arrived when the email was due. This message is sent in that case.',
     ],
     [
       fail('notSeen', '/r/1', NOW + 2 * MINUTE),

@@ -131,7 +131,7 @@ export const describeSimulation = ({
   ...(tooOld === 0 ? [] : [describeTooOld(tooOld)]),
   ...(estimated === 0 ? [] : [describeEstimated(estimated)]),
   ...(untried === 0 ? [] : [describeUntried(untried)]),
-  "Past events are simulated in the order they arrived, as if the message had been live all along, with today's subscriptions, names, tags and fields.",
+  "Past events and page views are simulated in the order they arrived, as if the message had been live all along, with today's subscriptions, names, tags and fields.",
   'Daily and weekly limits per person are ignored, because they depend on other messages.',
 ]
 

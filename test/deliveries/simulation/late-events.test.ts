@@ -82,6 +82,6 @@ test('says that the message may have gone live later', async () => {
   expect(emailed).toBe(75)
   expect(found.people.emailed).toBeLessThan(75)
   expect(describeSimulation(found)).toContain(
-    "Past events are simulated in the order they arrived, as if the message had been live all along, with today's subscriptions, names, tags and fields.",
+    "Past events and page views are simulated in the order they arrived, as if the message had been live all along, with today's subscriptions, names, tags and fields.",
   )
 })

@@ -94,7 +94,7 @@ test('counts the events that were too old when they arrived', async () => {
 test('always names what is never considered, and what was skipped this time', () => {
   const nothing = { hasMore: false, tooOld: 0, estimated: 0, untried: 0 }
   const always = [
-    expect.stringContaining('Past events are simulated in the order they arrived'),
+    expect.stringContaining('Past events and page views are simulated in the order they arrived'),
     expect.stringContaining('Daily and weekly limits per person are ignored'),
   ]
   expect(describeSimulation(nothing)).toEqual(always)

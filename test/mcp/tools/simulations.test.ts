@@ -70,7 +70,7 @@ describe('simulate_message', () => {
       counts: { send: PEOPLE },
       estimated: 0,
       notes: [
-        expect.stringContaining('Past events are simulated in the order they arrived'),
+        expect.stringContaining('Past events and page views are simulated in the order they arrived'),
         expect.stringContaining('Daily and weekly limits per person are ignored'),
       ],
     })
@@ -94,7 +94,7 @@ describe('simulate_message', () => {
   test('counts people never reported separately', async () => {
     const { simulation, data } = await simulate('Opened')
     expect(simulation).toMatchObject({ counts: { never_reported: PEOPLE } })
-    const why = expect.stringMatching(/^p\d+\.x+@example\.com had no page views\./)
+    const why = expect.stringMatching(/^No page views of p\d+\.x+@example\.com had arrived when the email was due\./)
     expect(data?.[0]).toMatchObject({ outcome: 'never_reported', why, rules: [{ rule: 'seen', verdict: 'fail' }] })
   })
   test('cleans text of others', async () => {
