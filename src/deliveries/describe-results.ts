@@ -49,7 +49,7 @@ function describeEmailed({ emailed, cameBack, ofEarlier, compared }: Measured, h
   const returned = cameBack - ofEarlier
   const came = `${countPeople(emailed)} emailed, ${returned === 0 ? 'nobody' : formatCount(returned)} came back`
   if (compared !== null) return `${came}, ${describeCompared(compared, emailed)}`
-  return hasHoldback ? `${came}, too few people to tell the difference` : came
+  return hasHoldback ? `${came}, too few people to tell whether the emails made a difference` : came
 }
 
 const describeEarlier = (count: number): string => `${formatCount(count)} came back after earlier emails`

@@ -116,7 +116,7 @@ describe('results', () => {
 
   test('say with a holdback that too few people tell nothing', () => {
     expect(describeResults({ ...results, compared: null, alreadySeen: 0 }, true)).toBe(
-      '380 people emailed, 131 came back, too few people to tell the difference.',
+      '380 people emailed, 131 came back, too few people to tell whether the emails made a difference.',
     )
   })
 
