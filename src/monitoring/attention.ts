@@ -289,11 +289,20 @@ function aboutRefused({ refused, refusedAlert }: AttentionFacts): Item {
   if (most === undefined) return null
   const [code, times] = most
   const count = others.reduce((sum, [, n]) => sum + n, times)
-  const which = others.length === 0 ? `with ${code}` : `${formatCount(times)} of them with ${code}`
   const text = refused.isCut
     ? `${formatCounted(MOST_COUNTED + 1)} requests have been refused since yesterday, many of them with ${code}.`
-    : `${count === 1 ? '1 request has' : `${formatCount(count)} requests have`} been refused since yesterday, ${which}.`
+    : `${count === 1 ? '1 request has' : `${formatCount(count)} requests have`} been refused since yesterday, ${describeCodes(most, others)}.`
   return { about: 'refused', isBad: false, text }
+}
+
+type CodeCount = [code: string, count: number]
+
+/** Of more than two codes, only the most frequent one. */
+function describeCodes([code, count]: CodeCount, others: CodeCount[]): string {
+  const [second] = others
+  if (second === undefined) return `with ${code}`
+  if (others.length > 1) return `${formatCount(count)} of them with ${code}`
+  return `${formatCount(count)} with ${code} and ${formatCount(second[1])} with ${second[0]}`
 }
 
 const aboutRevoked = ({ revoked }: AttentionFacts): Item[] =>

@@ -316,6 +316,23 @@ describe('each problem has one link', () => {
       ],
     ],
     [
+      'two kinds',
+      {
+        refused: {
+          groups: [
+            { code: 'invalid_signature', count: 1 },
+            { code: 'invalid_api_key', count: 1 },
+          ],
+          isCut: false,
+        },
+      },
+      [
+        '2 requests have been refused since yesterday, 1 with invalid_signature and 1 with invalid_api_key.',
+        'Show requests',
+        '/apps/app_1/requests?app=own_or_none&from=2026-05-02',
+      ],
+    ],
+    [
       'several kinds',
       {
         refused: {
@@ -323,12 +340,13 @@ describe('each problem has one link', () => {
             { code: 'rate_limited', count: 5 },
             { code: 'invalid_field', count: 4 },
             { code: 'invalid_field', count: 12_000 },
+            { code: 'invalid_json', count: 5 },
           ],
           isCut: false,
         },
       },
       [
-        '12,009 requests have been refused since yesterday, 12,004 of them with invalid_field.',
+        '12,014 requests have been refused since yesterday, 12,004 of them with invalid_field.',
         'Show requests',
         '/apps/app_1/requests?app=own_or_none&from=2026-05-02',
       ],

@@ -182,7 +182,7 @@ describe('Requests', () => {
     )
     const overview = (await browser.get(pages.at('overview'))).html
     expect((await textOf(overview, '.attention')).join()).toContain(
-      '3 requests have been refused since yesterday, 2 of them with invalid_field.',
+      '3 requests have been refused since yesterday, 2 with invalid_field and 1 with invalid_json.',
     )
     const linksOf = async (page: string, html: string, selector: string) => {
       const found = await attributesOf(html, selector, 'href')
