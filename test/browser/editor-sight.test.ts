@@ -417,6 +417,34 @@ describe('the editor on a phone', () => {
     TRY_MS,
   )
 
+  test.each([
+    [320, 568],
+    [375, 667],
+  ])(
+    'shows the fields of each part of the sentence below the actions, in a window of %p by %p pixels',
+    async (width, height) => {
+      const phone = await openSignedIn({}, { viewport: { width, height } })
+      const { page } = phone
+      await phone.open('messages')
+      await page.click('.message-name >> nth=0')
+      for (const part of await page.locator('#sentence details.part > summary').all()) {
+        await part.click()
+        const inView = page.evaluate(`new Promise((resolve) => {
+          const boxOf = (one) => document.querySelector(one).getBoundingClientRect()
+          const look = () => {
+            const [bar, fields] = [boxOf('.page-head .action').bottom, boxOf('.part[open] > .part-fields')]
+            resolve([fields.top >= bar, fields.bottom <= innerHeight])
+          }
+          requestAnimationFrame(() => requestAnimationFrame(look))
+        })`)
+        expect(await inView).toEqual([true, true])
+        await page.keyboard.press('Escape')
+      }
+      await phone.close()
+    },
+    TRY_MS,
+  )
+
   test(
     'counts the open checks while somebody types',
     async () => {

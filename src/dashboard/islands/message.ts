@@ -86,6 +86,8 @@ function followEditor(form: HTMLFormElement): void {
       refreshSoon('preview', 'check', 'reach')
     })
   })
+  // a phone may be too small for the sentence and the fields below it
+  form.addEventListener('toggle', ({ target }) => showFields(target), { capture: true })
   form.addEventListener('keydown', (event) => closeWithEnter(event))
   document.addEventListener('keydown', (event) => {
     if (event.key.toLowerCase() !== 's' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return
@@ -151,6 +153,12 @@ function closeWithEnter(event: KeyboardEvent): void {
   if (!part) return
   event.preventDefault()
   closePart(part)
+}
+
+/** Those of an open part. */
+function showFields(part: EventTarget | null): void {
+  if (part instanceof HTMLElement && part.matches('.part[open]'))
+    part.querySelector('.part-fields')?.scrollIntoView({ block: 'nearest' })
 }
 
 function closePart(part: HTMLDetailsElement): void {
