@@ -2,7 +2,7 @@
 import { formatCount } from '../../core/count.ts'
 import { RESULTS_READY } from '../../core/field-patterns.ts'
 import type { Recent } from '../../deliveries/simulation/recent.ts'
-import { formatMinutes, triggerNoun } from '../../messages/describe-message.ts'
+import { formatMinutes } from '../../messages/describe-message.ts'
 import type { MessageContent, MessageRow } from '../../messages/messages.ts'
 
 /** A draft about people who left before their results, such as the first one of every app. */
@@ -30,14 +30,13 @@ export function describeSimulated({ name, content }: Draft, { result, state }: R
   if (emailed === 0) return `Nobody ${verb} last week.`
   const people = `${formatCount(emailed)} ${emailed === 1 ? 'person' : 'people'}`
   const sentence = `${result.hasMore ? `At least ${people}` : people} ${verb} last week`
-  return `${sentence}. Nobody emailed them${unseen === 0 ? '' : `; ${describeUnseen(content, unseen, emailed)}`}.`
+  return `${sentence}. Nobody emailed them${unseen === 0 ? '' : `; ${describeUnseen(unseen, emailed)}`}.`
 }
 
-/** Page views may arrive late, so that a person's page shows them now. */
-function describeUnseen(content: MessageContent, unseen: number, emailed: number): string {
-  const all = emailed === 1 ? 'them' : 'any of them'
-  const whom = unseen === emailed ? all : `${formatCount(unseen)} of them`
-  return `when their email was due, no page views from before ${triggerNoun(content)} had arrived for ${whom}`
+/** Page views may arrive after the email would have been due, so a person's page may show them now. */
+function describeUnseen(unseen: number, emailed: number): string {
+  if (unseen === emailed) return `${emailed === 1 ? 'they had no' : 'none of them had'} page views in time`
+  return `${formatCount(unseen)} of them had no page views in time`
 }
 
 /** "It's too early to tell for 1 person: “Results ready, they left” waits 10 minutes." */

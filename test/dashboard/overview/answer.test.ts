@@ -31,22 +31,22 @@ describe('before a message is live', () => {
     [
       30,
       15,
-      '30 people would have got “Results ready, they left” last week. Nobody emailed them; when their email was due, no page views from before the event had arrived for 15 of them.',
+      '30 people would have got “Results ready, they left” last week. Nobody emailed them; 15 of them had no page views in time.',
     ],
     [
       30,
       1,
-      '30 people would have got “Results ready, they left” last week. Nobody emailed them; when their email was due, no page views from before the event had arrived for 1 of them.',
+      '30 people would have got “Results ready, they left” last week. Nobody emailed them; 1 of them had no page views in time.',
     ],
     [
       30,
       30,
-      '30 people would have got “Results ready, they left” last week. Nobody emailed them; when their email was due, no page views from before the event had arrived for any of them.',
+      '30 people would have got “Results ready, they left” last week. Nobody emailed them; none of them had page views in time.',
     ],
     [
       1,
       1,
-      '1 person would have got “Results ready, they left” last week. Nobody emailed them; when their email was due, no page views from before the event had arrived for them.',
+      '1 person would have got “Results ready, they left” last week. Nobody emailed them; they had no page views in time.',
     ],
   ])('%d people, %d of them without page views, are not said to have left', (emailed, unseen, sentence) => {
     expect(describeSimulated(shipped, found(emailed, emailed, false, 0, unseen))).toBe(sentence)

@@ -100,7 +100,7 @@ describe('before a message is live', () => {
     const { first, html } = await followSimulation()
     expect(await answerOf(first)).toBe('Counting people who left before their results were ready last week.')
     expect(await answerOf(html)).toBe(
-      '2 people would have got “Results ready, they left” last week. Nobody emailed them; when their email was due, no page views from before the event had arrived for any of them.',
+      '2 people would have got “Results ready, they left” last week. Nobody emailed them; none of them had page views in time.',
     )
     expect(await textOf(html, '.overview-answer .button')).toEqual(['Review “Results ready, they left”', 'See who'])
     expect(await attributesOf(html, '.overview-answer .button', 'href')).toEqual([
@@ -127,7 +127,7 @@ describe('before a message is live', () => {
     pages.clock.ms += 2 * HOUR
     await leaveEarly()
     expect(await answerOf(await showSimulated())).toBe(
-      '2 people would have got “Results ready, they left” last week. Nobody emailed them; when their email was due, no page views from before the event had arrived for 1 of them.',
+      '2 people would have got “Results ready, they left” last week. Nobody emailed them; 1 of them had no page views in time.',
     )
   })
 
@@ -141,7 +141,7 @@ describe('before a message is live', () => {
     const html = await showSimulated()
     expect((await textOf(html, '.figures a')).join()).toMatch(/Page views\s*1/)
     expect(await answerOf(html)).toBe(
-      '1 person would have got “Results ready, they left” last week. Nobody emailed them; when their email was due, no page views from before the event had arrived for them.',
+      '1 person would have got “Results ready, they left” last week. Nobody emailed them; they had no page views in time.',
     )
   })
 
