@@ -22,6 +22,7 @@ import {
   findFields,
   findPerson,
   isKnown,
+  listChangedNames,
   makePerson,
   monthOf,
   noPeopleChanges,
@@ -44,6 +45,7 @@ import {
   isRefused,
   type KnownPerson,
   type Matched,
+  type MemberNote,
   type MessageQuery,
   type NewEvent,
   type NewReport,
@@ -295,6 +297,7 @@ function queryMessage({ messages }: EmailQuery, message: LiveMessage, { matched,
 /** What the batch changed so far; discarded on rollback. */
 type Changes = {
   people: PeopleChanges
+  memberNotes: MemberNote[]
   outcomes: KnownOutcomes
   emails: Map<PersonFacts, Emails>
   events: NewEvent[]
@@ -317,6 +320,7 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
   const ids = createIdRange(facts.firstId)
   const changes: Changes = {
     people: noPeopleChanges(),
+    memberNotes: [],
     outcomes: { stored: facts.outcomes, added: new Map() },
     emails: new Map(),
     events: [],
@@ -340,6 +344,7 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
     contacts: people.contacts,
     newPeople: [...people.added.values()],
     personChanges: people.personChanges,
+    memberNotes: changes.memberNotes,
     events,
     reports,
     deliveries,
@@ -559,6 +564,7 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   if ('refusal' in changed) return changed
   const { before, after } = changed
   if (before !== after) applyContactChange(planning, changed, write)
+  noteMember(changes, write, { contactId: person.id, changed: found ? listChangedNames(changed) : null })
   const isAsked = askConsent(planning, after, write)
   const contact = addSeenTimes(after, known, changes.events)
   const wrongDates = known.app.rules.dates.length === 0 ? [] : listWrongDates(known.app.rules.dates, write.fields ?? {})
@@ -569,6 +575,16 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
     ...(isAsked ? { isAsked } : {}),
     ...(wrongDates.length > 0 ? { wrongDates } : {}),
   }
+}
+
+/** Imports have an entry of their own in the audit log. */
+function noteMember(
+  { memberNotes }: Changes,
+  { accountId, appId, at, actor, imported }: ContactWrite,
+  { contactId, changed }: Pick<MemberNote, 'contactId' | 'changed'>,
+): void {
+  if (actor === undefined || imported || changed?.length === 0) return
+  memberNotes.push({ accountId, appId, contactId, actor, at, changed })
 }
 
 /** Sent fields by whose date a live message is triggered, and that are no dates. */

@@ -94,6 +94,17 @@ export const statusOfNew = (
 /** A contact before and after a write. */
 export type ChangedContact = { before: StoredContact; after: StoredContact }
 
+/** Without values, for the audit log, which outlives the person. */
+export function listChangedNames({ before, after }: ChangedContact): string[] {
+  const isChanged = (one: unknown, other: unknown): boolean => JSON.stringify(one) !== JSON.stringify(other)
+  const [old, fields] = [before.fields ?? {}, after.fields ?? {}]
+  const names = Object.keys({ ...old, ...fields }).filter((name) => isChanged(old[name], fields[name]))
+  return [
+    ...(['firstName', 'lastName', 'source', 'tags'] as const).filter((name) => isChanged(before[name], after[name])),
+    ...names.map((name) => `fields.${name}`),
+  ]
+}
+
 /** Merges a write into a contact; an unchanged contact is not written. Refusals: see mergeContact. */
 export function changeContact(
   changes: PeopleChanges,

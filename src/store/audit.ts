@@ -63,6 +63,17 @@ export function readSuppressedSubject({ action, subject }: Pick<AuditEntry, 'act
   return found && { contactId: found[1] ?? null, why: found[2] ?? '' }
 }
 
+/** Of an entry about a person whom a member added or changed. */
+export const writePersonSubject = (id: number, changed: readonly string[]): string =>
+  changed.length === 0 ? publicId('con', id) : `${publicId('con', id)} ${JSON.stringify(changed)}`
+
+/** Null if the entry is not about changes of a person. */
+export function readPersonSubject({ action, subject }: Pick<AuditEntry, 'action' | 'subject'>) {
+  if (action !== 'contact.change' || subject === null) return null
+  const space = subject.indexOf(' ')
+  return { contactId: subject.slice(0, space), changed: JSON.parse(subject.slice(space + 1)) as string[] }
+}
+
 /** `subject`: a person's ID, or the list in words without values. */
 export type ExportNote = Change & { action: 'contact.export' | 'data.export' | 'data.import'; subject: string }
 

@@ -18,6 +18,8 @@ type ContactDifference = {
   cause: Cause | null
   /** ended and resumed */
   topics: Pair<string[]> | null
+  /** the person, by a member */
+  added: true | null
 }
 
 const NO_DIFFERENCE: ContactDifference = {
@@ -29,6 +31,7 @@ const NO_DIFFERENCE: ContactDifference = {
   fields: null,
   cause: null,
   topics: null,
+  added: null,
 }
 
 /** `actor`: a member's id; null: a program, or the person. */
@@ -76,9 +79,10 @@ type ChangeNote = {
   status?: ContactStatus
   cause?: Cause
   topics?: Pair<string[]>
+  added?: true
 }
 
-/** Records what changes no column: a status that the person has already, set by a member, a bounce, or topics. */
+/** Records what changes no column: a status that the person has already, set by a member, a bounce, topics, or a new person. */
 export function createChangeNote(db: Sql) {
   const { greatest, jsonArray, jsonObject, jsonOf } = db.dialect
   const status = 'CAST(?4 AS text)'
@@ -86,6 +90,7 @@ export function createChangeNote(db: Sql) {
     status: `CASE WHEN ${status} IS NOT NULL THEN ${jsonArray(status, status)} END`,
     cause: jsonOf('?5'),
     topics: jsonOf('?6'),
+    added: jsonOf('?8'),
   })
   const add = db.prepare(
     `INSERT INTO contact_changes (app_id, contact_id, id, at, actor, change)
@@ -98,8 +103,8 @@ export function createChangeNote(db: Sql) {
        (SELECT id FROM contact_changes WHERE contact_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_CHANGES})`,
   )
   const toJson = (value: unknown): string | null => (value === undefined ? null : JSON.stringify(value))
-  return async ({ appId, contactId, at, actor, status, cause, topics }: ChangeNote): Promise<void> => {
-    await add.run(contactId, at, actor, status ?? null, toJson(cause), toJson(topics), appId)
+  return async ({ appId, contactId, at, actor, status, cause, topics, added }: ChangeNote): Promise<void> => {
+    await add.run(contactId, at, actor, status ?? null, toJson(cause), toJson(topics), appId, toJson(added))
     await cut.run(contactId)
   }
 }

@@ -231,6 +231,15 @@ export type ContactChange = Names & {
   actor?: string
 }
 export type PersonChange = FilledNames | ContactChange
+/** A person added or changed by a member. `changed`: names of what changed; null: the person is new. */
+export type MemberNote = {
+  accountId: string
+  appId: number
+  contactId: number
+  actor: string
+  at: number
+  changed: string[] | null
+}
 export type NewDelivery = {
   change: 'start' | 'join'
   id: number
@@ -259,6 +268,7 @@ export type Plan = {
   newPeople: (AccountMonth & { count: number })[]
   /** in order */
   personChanges: PersonChange[]
+  memberNotes: MemberNote[]
   events: NewEvent[]
   reports: NewReport[]
   deliveries: DeliveryChange[]

@@ -1,7 +1,8 @@
 import { type Maybe, type Sql, withoutLocks } from './engine/sql.ts'
 import { eachInOrder, eachTogether, filterInOrder, mapInOrder } from '../core/in-order.ts'
 import { createComparedReads, createComparedWrites } from './compared-people.ts'
-import { createChangeActor } from './contact-changes.ts'
+import { createAudit, writePersonSubject } from './audit.ts'
+import { createChangeActor, createChangeNote } from './contact-changes.ts'
 import { createConsentReads, createConsentWrites } from './consents.ts'
 import { createContactReads } from './contacts.ts'
 import { TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
@@ -24,6 +25,7 @@ import {
   type EmailQuery,
   type FactQuery,
   type JoinedFacts,
+  type MemberNote,
   type MessageQuery,
   type Names,
   type NewContact,
@@ -426,6 +428,7 @@ function createApplying({ db, people, live, ends, usage, rows }: Parts) {
   const checkEarlier = db.prepare('UPDATE deliveries SET due_at = ?, updated_at = ? WHERE id = ?')
   const compared = createComparedWrites(db)
   const nameActor = createChangeActor(db)
+  const [audit, noteChange] = [createAudit(db), createChangeNote(db)]
   const { addSend, addOwnText } = createSendWrites(db)
   const { addConsent, confirmConsent } = createConsentWrites(db)
   const changeSchedule = createScheduleChanges(db)
@@ -453,6 +456,12 @@ function createApplying({ db, people, live, ends, usage, rows }: Parts) {
     await nameActor([id], at, actor)
   }
 
+  const applyMemberNote = async ({ changed, ...note }: MemberNote): Promise<void> => {
+    if (changed === null) await noteChange({ ...note, added: true })
+    const action = changed === null ? 'contact.add' : 'contact.change'
+    await audit(note, action, writePersonSubject(note.contactId, changed ?? []))
+  }
+
   const applyDelivery = async (row: NewDelivery): Promise<void> => {
     const { id, appId, contactId, messageId, version, eventId, dedupeKey, triggeredAt, dueAt, at, joinedTo } = row
     const state = row.change === 'join' ? 'joined' : 'waiting'
@@ -478,6 +487,7 @@ function createApplying({ db, people, live, ends, usage, rows }: Parts) {
   return async (plan: Plan): Promise<void> => {
     for (const { limits, count, at } of plan.counted) for (const limit of limits) usage.count(limit, { count, at })
     await applyPeople(plan)
+    for (const note of plan.memberNotes) await applyMemberNote(note)
     await rows.addReports(plan.reports)
     await rows.addEvents(plan.events)
     for (const message of plan.ownTexts) {

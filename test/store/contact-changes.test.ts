@@ -38,6 +38,7 @@ const NOTHING = {
   fields: null,
   cause: null,
   topics: null,
+  added: null,
 }
 
 test('a new person has no changes', async () => {

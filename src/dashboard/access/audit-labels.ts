@@ -4,7 +4,7 @@ import { readPublicId } from '../../core/ids.ts'
 import { findProvider } from '../../accounts/mail-providers.ts'
 import type { MemberEntry } from '../../accounts/members.ts'
 import type { AuditEntry } from '../../accounts/audit.ts'
-import { readMessageSubject, readSuppressedSubject } from '../../store/audit.ts'
+import { readMessageSubject, readPersonSubject, readSuppressedSubject } from '../../store/audit.ts'
 import { describeSettings } from '../sender/setting-labels.ts'
 
 /** The text of each audit action, after the actor's name. `{}` is replaced by the subject. */
@@ -68,6 +68,8 @@ const ACTIONS = new Map<string, string>([
   ['delivery.resend', 'sent the email {}'],
   ['delivery.cancel', 'cancelled the email {}'],
   ['delivery.send_early', 'asked to send the email {} early'],
+  ['contact.add', 'added the person {}'],
+  ['contact.change', 'changed the person {}'],
   ['contact.erase', 'erased the person {}'],
   ['contact.export', 'exported the person {}'],
   ['data.export', 'exported {}'],
@@ -116,8 +118,19 @@ function describeSubject(entry: AuditEntry, names: AuditNames): string {
   if (action === 'suppression.sync') return describeSync(subject ?? '')
   const suppressed = readSuppressedSubject(entry)
   if (suppressed) return `${nameSuppressed(suppressed.contactId, names)}: ${suppressed.why}`
+  const person = readPersonSubject(entry)
+  if (person) return `${nameOf(person.contactId, names)}: ${person.changed.map(nameChanged).join(', ')}`
   return nameOf(subject ?? '', names)
 }
+
+const PERSON_PARTS = new Map([
+  ['firstName', 'first name'],
+  ['lastName', 'last name'],
+])
+
+/** Names of fields are quoted, because members and the API choose them. */
+const nameChanged = (name: string): string =>
+  name.startsWith('fields.') ? `“${name.slice('fields.'.length)}”` : (PERSON_PARTS.get(name) ?? name)
 
 /** A hash would tell a reader nothing. */
 function nameSuppressed(contactId: string | null, { people }: AuditNames): string {

@@ -15,7 +15,7 @@ import { hasRole } from '../../accounts/members.ts'
 import { readPublicId } from '../../core/ids.ts'
 import { formatZone } from '../../core/format-time.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { readSuppressedSubject } from '../../store/audit.ts'
+import { readPersonSubject, readSuppressedSubject } from '../../store/audit.ts'
 import { type AuditNames, describeAction } from './audit-labels.ts'
 import { refuseRole, showPage } from '../layout/require-member.tsx'
 import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
@@ -61,8 +61,9 @@ async function namePeople(
   messages: readonly { id: number; name: string }[],
   entries: readonly AuditEntry[],
 ): Promise<Pick<AuditNames, 'deliveries' | 'people'>> {
-  const idsOf = (kind: 'dlv' | 'con') =>
-    entries.flatMap((one) => readPublicId(kind, readSuppressedSubject(one)?.contactId ?? one.subject ?? '') ?? [])
+  const subjectOf = (one: AuditEntry): string =>
+    (readSuppressedSubject(one) ?? readPersonSubject(one))?.contactId ?? one.subject ?? ''
+  const idsOf = (kind: 'dlv' | 'con') => entries.flatMap((one) => readPublicId(kind, subjectOf(one)) ?? [])
   const found = await store.listDeliveriesById([...new Set(idsOf('dlv'))])
   const contacts = await store.listContactsById([
     ...new Set([...idsOf('con'), ...found.map(({ contactId }) => contactId)]),

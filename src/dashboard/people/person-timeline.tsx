@@ -255,7 +255,8 @@ function ofChange(
   }
 }
 
-function describeChange({ status, cause, topics }: ContactChangeRow['change'], actor: string | null): string {
+function describeChange({ status, cause, topics, added }: ContactChangeRow['change'], actor: string | null): string {
+  if (added) return 'Added'
   if (status === null && cause?.by === 'report') return FAILURES[cause.kind]
   if (status === null) return topics ? 'Topics changed' : 'Details changed'
   const [before, after] = status

@@ -27,6 +27,16 @@ test('names a message as it was then, even if its name has quotes, commas or a b
   expect(describeAction(older, { ...NAMES, messages })).toBe('saved the message “Now”')
 })
 
+test('names the person and what a member changed, without values', () => {
+  const people = new Map([[7, 'ada@example.com']])
+  const said = (id: number) => {
+    const subject = `${publicId('con', id)} ${JSON.stringify(['firstName', 'tags', 'fields.plan, old'])}`
+    return describeAction({ ...ENTRY, action: 'contact.change', subject }, { ...NAMES, people })
+  }
+  expect(said(7)).toBe('changed the person ada@example.com: first name, tags, “plan, old”')
+  expect(said(8)).toBe(`changed the person ${publicId('con', 8)}: first name, tags, “plan, old”`)
+})
+
 test('a name that looks like the subject of a message stays a name', () => {
   const entry = { ...ENTRY, action: 'plan.set', subject: 'msg_1 [broken]' }
   expect(describeAction(entry, NAMES)).toBe('changed the plan: msg_1 [broken]')

@@ -224,7 +224,7 @@ describe('editing a person', () => {
     await expectHarmless(html)
     expect(await textOf(html, '.day h3')).toEqual(['Today'])
     expect((await textOf(html, '.timeline > li > div > span'))[0]).toBe('ChangeDetails changed')
-    expect(await textOf(html, '.timeline > li > .hint')).toEqual(['By ada@example.com'])
+    expect(await textOf(html, '.timeline > li > .hint')).toEqual(['By ada@example.com', 'By ada@example.com'])
     expect(await textOf(html, '.followed li')).toEqual([
       'Last name: Lovelace',
       'Tags added: vip',
@@ -233,6 +233,24 @@ describe('editing a person', () => {
       'isAdmin: removed (was true)',
       'plan: free → pro',
       'seats: removed (was 3)',
+    ])
+  })
+
+  test('is in the audit log, like adding, without values', async () => {
+    const path = await addAda()
+    await edit(path, {})
+    await edit(path, { lastName: 'Lovelace', tags: 'beta', 'fields[0].value': 'team' })
+    const text = "SELECT action, subject FROM audit_entries WHERE action LIKE 'contact.%' ORDER BY id"
+    const found = await withSql(pages.folder, async (sql) => await sql.prepare(text).all())
+    const id = path.split('/').at(-1) ?? ''
+    expect(found).toEqual([
+      { action: 'contact.add', subject: id },
+      { action: 'contact.change', subject: `${id} ["lastName","tags","fields.plan"]` },
+    ])
+    const rows = await textOf((await browser.get(pages.at('audit'))).html, 'tbody tr td:nth-child(3)')
+    expect(rows.slice(0, 2)).toEqual([
+      'changed the person ada@example.com: last name, tags, “plan”',
+      'added the person ada@example.com',
     ])
   })
 
@@ -387,6 +405,13 @@ describe('editing a person', () => {
 })
 
 describe('the timeline', () => {
+  test('begins with the member who added the person', async () => {
+    const { html } = await browser.get(await addAda())
+    expect(await textOf(html, '.timeline > li')).toEqual([
+      expect.stringMatching(/^ChangeAdded\d\d:\d\dBy ada@example\.com$/),
+    ])
+  })
+
   test('has events, emails, changes and page views by day, in order, and goes on', async () => {
     const path = await addAda()
     const app = await appOf(pages)
@@ -417,9 +442,10 @@ describe('the timeline', () => {
     expect(first.days).toEqual(['Today', 'Yesterday'])
     expect(first.names.slice(0, 3)).toEqual(['ChangeUnsubscribed', 'Eventevent_59', 'Eventevent_58'])
     const second = await names((first.older ?? '').replace(path, ''))
-    expect([...first.names, ...second.names].slice(1)).toEqual(
-      Array.from({ length: 60 }, (_, number) => `Eventevent_${59 - number}`),
-    )
+    expect([...first.names, ...second.names].slice(1)).toEqual([
+      ...Array.from({ length: 60 }, (_, number) => `Eventevent_${59 - number}`),
+      'ChangeAdded',
+    ])
   })
 
   test('has the items of a page report in the order in which they happened', async () => {
@@ -448,10 +474,16 @@ describe('the timeline', () => {
     await send('last', at - 1_000)
     const { html } = await browser.get(path)
     expect(await textOf(html, '.day h3')).toEqual(['Today'])
-    expect(await textOf(html, '.timeline > li > div > span')).toEqual(['Eventlast', 'Eventlate', 'Eventfirst'])
+    expect(await textOf(html, '.timeline > li > div > span')).toEqual([
+      'Eventlast',
+      'Eventlate',
+      'Eventfirst',
+      'ChangeAdded',
+    ])
     expect(new Set(await textOf(html, '.timeline > li > div > time')).size).toBe(1)
     expect(await textOf(html, '.timeline > li > .hint')).toEqual([
       `Happened on ${formatTimeInZone(at - 6 * 24 * 60 * MINUTE, 'UTC')}.`,
+      'By ada@example.com',
     ])
     expect(await textOf(html, '#timeline > .hint')).toEqual(['In order of arrival.'])
   })
@@ -488,8 +520,8 @@ describe('the timeline', () => {
       await sendEvent(pages, { app: await appOf(pages), email: 'ada@example.com' })
       pages.clock.ms += MINUTE
       await reportPages({ type: 'here', path: '/upload' })
-      const lines = ['PageBack on /upload', 'Eventresults_ready', 'PageLeft /upload', 'Page view/upload']
-      expect(await linesOf(path)).toEqual([lines, ['Ready']])
+      const lines = ['PageBack on /upload', 'Eventresults_ready', 'PageLeft /upload', 'Page view/upload', 'ChangeAdded']
+      expect(await linesOf(path)).toEqual([lines, ['Ready', 'By ada@example.com']])
     })
 
     test('that arrive late at the time they were received, like events, with the time they happened', async () => {
@@ -500,8 +532,8 @@ describe('the timeline', () => {
       pages.clock.ms += MINUTE
       await reportPages({ type: 'leave', path: '/upload', age: 15 * MINUTE })
       const [lines, details] = await linesOf(path)
-      expect(lines).toEqual(['PageLeft /upload', 'Eventresults_ready', 'Page view/upload'])
-      expect(details).toEqual([expect.stringMatching(/^Happened on .+\.$/), 'Ready'])
+      expect(lines).toEqual(['PageLeft /upload', 'Eventresults_ready', 'Page view/upload', 'ChangeAdded'])
+      expect(details).toEqual([expect.stringMatching(/^Happened on .+\.$/), 'Ready', 'By ada@example.com'])
       const times = await attributesOf((await browser.get(path)).html, '.timeline > li time:first-of-type', 'datetime')
       expect(times.length).toBeGreaterThanOrEqual(3)
       expect(new Date(times[0] ?? '').getTime()).toBe(pages.clock.ms)
@@ -522,8 +554,8 @@ describe('the timeline', () => {
       }
       const counts = expect.stringMatching(/^Left 31 times and came back 30 times after \d\d:\d\d\.$/)
       expect(await linesOf(path)).toEqual([
-        ['PageLeft /wait', 'PageLeft /wait', 'Page view/upload'],
-        [counts, counts],
+        ['PageLeft /wait', 'PageLeft /wait', 'Page view/upload', 'ChangeAdded'],
+        [counts, counts, 'By ada@example.com'],
       ])
       const { html } = await browser.get(path)
       expect(await attributesOf(html, '.pager [rel=next]', 'href')).toEqual([])
@@ -585,9 +617,9 @@ describe('the timeline', () => {
     await sendEvent(pages, { app, email: 'ada@example.com' })
     const { html } = await browser.get(path)
     const shown = await textOf(html, '.timeline > li > div > span')
-    expect(shown).toEqual([expect.stringMatching(/^Email.*Waiting$/), 'Eventresults_ready'])
+    expect(shown).toEqual([expect.stringMatching(/^Email.*Waiting$/), 'Eventresults_ready', 'ChangeAdded'])
     const clock = expect.stringMatching(/^\d\d:\d\d$/)
-    expect(await textOf(html, '.timeline div > time')).toEqual([expect.stringMatching(/^Due \d\d:\d\d$/), clock])
+    expect(await textOf(html, '.timeline div > time')).toEqual([expect.stringMatching(/^Due \d\d:\d\d$/), clock, clock])
     expect(await textOf(html, '.lead')).toEqual([expect.stringContaining('Last event just now.')])
     expect((await textOf(html, '.timeline > li > .hint'))[0]).toBe('Due in 10 min.')
     pages.clock.ms += 14 * MINUTE
@@ -599,6 +631,7 @@ describe('the timeline', () => {
       'EmailA messageCaptured',
       'Eventresults_ready',
       'Eventresults_ready',
+      'ChangeAdded',
     ])
     expect(await textOf(later, '.followed .hint')).toEqual([
       expect.stringContaining('This message is sent once per person.'),
@@ -632,7 +665,7 @@ describe('the export of one person', () => {
       person: { email: 'ada@example.com', fields: { plan: 'free' } },
       suppression: null,
       emails: [],
-      changes: [{ lastName: [null, 'Lovelace'] }],
+      changes: [{ lastName: [null, 'Lovelace'] }, { added: true }],
     })
     expect(record.events.map(({ event }) => event)).toEqual(
       Array.from({ length: 450 }, (_, number) => `event_${449 - number}`),
