@@ -100,3 +100,21 @@ describe.each([1440, 375])('on a page %p pixels wide, relative times stay true',
     TRY_MS,
   )
 })
+
+test(
+  'what happened after the page was loaded is never ahead, and what is planned is',
+  async () => {
+    const { page, close } = await openWaiting('people', 1440)
+    const at = new Date(server.clock.now() + 30 * A_SECOND).toISOString()
+    await page.evaluate(`{
+      const times = [...document.querySelectorAll('main time[data-age]'), document.createElement('time')].slice(-2)
+      times[0].after(times[1])
+      times[1].dataset.age = 'planned'
+      for (const time of times) [time.id, time.dateTime, time.textContent] = ['changed', '${at}', '']
+    }`)
+    await page.clock.fastForward(10 * A_SECOND)
+    expect(await page.locator('#changed').allTextContents()).toEqual(['just now', 'in less than a minute'])
+    await close()
+  },
+  TRY_MS,
+)

@@ -5,7 +5,7 @@ import { PREVIOUS_SECRET_VALID_MS, type SecretRow } from '../../accounts/identit
 import { pathOf } from '../layout/frame.tsx'
 import { ActionForm } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { ExactTime, Time } from '../ui/time.tsx'
+import { ExactTime, PlannedTime, Time } from '../ui/time.tsx'
 import { Fact, Values } from '../ui/values.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -40,7 +40,7 @@ export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: S
           <Fact key={id} name="Previous">
             <span>
               Works until <ExactTime at={(retiredAt ?? 0) + PREVIOUS_SECRET_VALID_MS} /> (
-              <Time at={(retiredAt ?? 0) + PREVIOUS_SECRET_VALID_MS} now={now} />)
+              <PlannedTime at={(retiredAt ?? 0) + PREVIOUS_SECRET_VALID_MS} now={now} />)
             </span>
           </Fact>
         ))}

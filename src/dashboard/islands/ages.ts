@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 /** Updates relative times and countdowns to what the server would write now (ui/time.tsx). */
-import { formatCountdown, formatDistance } from '../../core/format-time.ts'
+import { formatCountdown, formatDistance, formatPast } from '../../core/format-time.ts'
 
 const LOOK_MS = 10_000
 
@@ -8,9 +8,10 @@ const main = document.querySelector<HTMLElement>('main[data-now]')
 /** How far the server's clock is ahead, without the time that the page took to arrive. */
 const aheadMs = main ? Number(main.dataset.now) - Date.now() : 0
 
-function textOf({ dateTime, dataset: { over } }: HTMLTimeElement): string | null {
+function textOf({ dateTime, dataset: { age, over } }: HTMLTimeElement): string | null {
   const [at, now] = [Date.parse(dateTime), Date.now() + aheadMs]
-  return over === undefined ? formatDistance(at, now) : formatCountdown({ at, over }, now)
+  if (over !== undefined) return formatCountdown({ at, over }, now)
+  return age === 'planned' ? formatDistance(at, now) : formatPast(at, now)
 }
 
 function age(): void {

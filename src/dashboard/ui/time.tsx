@@ -7,6 +7,7 @@ import {
   formatCountdown,
   formatDate,
   formatDistance,
+  formatPast,
   formatTimeInZone,
   timeParts,
 } from '../../core/format-time.ts'
@@ -30,23 +31,36 @@ export function formatClock(at: number, { seconds }: { seconds: boolean }, timeZ
   return seconds ? `${hour}:${minute}:${second}` : `${hour}:${minute}`
 }
 
-/** "just now", "5 minutes ago", "in 23 hours", or "3 May 2026" with a short month. */
+/** "3 May 2026" with a short month */
+const formatShortDate = (at: number, timeZone: string): string =>
+  `${formatDay(at, timeZone)} ${timeParts(at, timeZone).year}`
+
+/** Of what has happened: "just now", "5 minutes ago", or "3 May 2026" with a short month. */
 export const formatAge = (at: number, now: number, timeZone = 'UTC'): string =>
-  formatDistance(at, now) ?? `${formatDay(at, timeZone)} ${timeParts(at, timeZone).year}`
+  formatPast(at, now) ?? formatShortDate(at, timeZone)
 
 /** The app's timezone (IANA name). */
 export const Zone = createContext('UTC')
 
-/** Relative, exact on hover; islands/ages.ts updates it. `at` is in ms UTC. */
-export function Time({ at, now }: { at: number; now: number }) {
+type TimeProps = { at: number; now: number }
+
+/** Of what has happened: relative, exact on hover; islands/ages.ts updates it. `at` is in ms UTC. */
+export const Time = ({ at, now }: TimeProps) => <RelativeTime at={at} text={formatPast(at, now)} age="" />
+
+/** Like `Time`, of what is planned: "in 23 hours", or "5 minutes ago" once it is over. */
+export const PlannedTime = ({ at, now }: TimeProps) => (
+  <RelativeTime at={at} text={formatDistance(at, now)} age="planned" />
+)
+
+function RelativeTime({ at, text, age }: { at: number; text: string | null; age: '' | 'planned' }) {
   const timeZone = useContext(Zone)
   return (
     <time
       datetime={new Date(at).toISOString()}
       title={formatTimeInZone(at, timeZone)}
-      data-age={formatDistance(at, now) === null ? undefined : ''}
+      data-age={text === null ? undefined : age}
     >
-      {formatAge(at, now, timeZone)}
+      {text ?? formatShortDate(at, timeZone)}
     </time>
   )
 }

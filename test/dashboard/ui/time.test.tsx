@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { render } from 'preact-render-to-string'
 import { formatCountdown, formatTime } from '../../../src/core/format-time.ts'
-import { ExactTime, formatAge, Moment, Time, Zone } from '../../../src/dashboard/ui/time.tsx'
+import { ExactTime, formatAge, Moment, PlannedTime, Time, Zone } from '../../../src/dashboard/ui/time.tsx'
 
 const AT = Date.UTC(2026, 4, 3, 14, 5, 59)
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
@@ -19,6 +19,19 @@ describe('how long ago', () => {
     [2 * DAY, '2 days ago'],
     [31 * DAY - 1, '30 days ago'],
     [31 * DAY, '3 May 2026'],
+    [-1, 'just now'],
+    [-10 * MINUTE, 'just now'],
+    [-10 * MINUTE - 1, '3 May 2026'],
+  ])('%d ms: %s', (age, words) => {
+    expect(formatAge(AT, AT + age)).toBe(words)
+  })
+})
+
+const textIn = (html: string): string => html.replaceAll(/<.*?>/g, '')
+
+describe('of what is planned', () => {
+  test.each([
+    [MINUTE, '1 minute ago'],
     [-1, 'in less than a minute'],
     [-MINUTE, 'in 1 minute'],
     [-59_000, 'in 1 minute'],
@@ -29,7 +42,7 @@ describe('how long ago', () => {
     [-3 * DAY + 5_000, 'in 3 days'],
     [-3 * DAY, 'in 3 days'],
   ])('%d ms: %s', (age, words) => {
-    expect(formatAge(AT, AT + age)).toBe(words)
+    expect(textIn(render(<PlannedTime at={AT} now={AT + age} />))).toBe(words)
   })
 })
 
@@ -42,7 +55,8 @@ test.each([
   [3 * DAY - HOUR, 'in 3 days', 'in 3 days'],
   [0, 'now', 'just now'],
 ])('%d ms from now, lists say %s and pages %s', (ms, short, long) => {
-  expect([formatCountdown({ at: AT + ms, over: 'now' }, AT), formatAge(AT + ms, AT)]).toEqual([short, long])
+  const planned = textIn(render(<PlannedTime at={AT + ms} now={AT} />))
+  expect([formatCountdown({ at: AT + ms, over: 'now' }, AT), planned]).toEqual([short, long])
 })
 
 test('a time is written as people write it, in the zone that is asked for', () => {
