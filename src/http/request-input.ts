@@ -60,10 +60,11 @@ export const NOT_MANAGING = refuse('insufficient_scope', {
   message: 'This call requires a key with scope `manage`. Create one on the API keys page.',
 })
 
+export const KEY_HINT =
+  'Send `Authorization: Bearer` and one complete API key. API keys start with `mc_`; identity secrets, app IDs and site IDs are not API keys. Create an API key on the API keys page.'
+
 /** The same for every missing, malformed, wrong and revoked key. */
-export const WRONG_KEY = refuse('invalid_api_key', {
-  hint: 'Send `Authorization: Bearer` and one complete API key. API keys start with `mc_`; identity secrets, app IDs and site IDs are not API keys. Create an API key on the API keys page.',
-})
+export const WRONG_KEY = refuse('invalid_api_key', { hint: KEY_HINT })
 
 /** Only browsers send these headers. */
 const isFromBrowser = (headers: Headers): boolean =>

@@ -2,6 +2,7 @@
 import type { KeyRow } from '../../accounts/accounts.ts'
 import { APP, EMAIL, EVENT, NEWSLETTER } from '../../core/field-schemas.ts'
 import { faultOf } from '../../core/inputs.ts'
+import { KEY_HINT } from '../../http/request-input.ts'
 import { KEYLESS } from '../../http/request-log.ts'
 import type { NewRequest } from '../../store/requests.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -27,6 +28,14 @@ export function describeCaller(caller: string, { keys }: RequestNames): string {
 
 export const appOf = (appId: number | null, { apps }: RequestNames) => apps.find(({ id }) => id === appId)
 
+/** The app of a refused request may have been sent, but not read. */
+export function describeApp({ appId, code }: Pick<NewRequest, 'appId' | 'code'>, names: RequestNames): string {
+  const app = appOf(appId, names)
+  if (app) return app.name
+  if (code === null) return 'Not specified'
+  return code === 'invalid_api_key' ? 'Unknown, because the key is checked first' : 'Unknown'
+}
+
 function moodOf(status: number): Mood {
   if (status < 400) return 'good'
   return status === 429 || status >= 500 ? 'caution' : 'bad'
@@ -44,8 +53,16 @@ const FIELD_FIXES = new Map([
   ['event', `${faultOf(EVENT, 'missing', undefined).message} ${faultOf(EVENT, 'invalid', undefined).message}`],
 ])
 
-/** What the response said about invalid fields. Null: its sentences aren't known; tools have their own. */
+/** Of a wrong key, where the response doesn't distinguish. Null: as the error code is documented. */
+export function describeMeaning({ code, caller }: Refused): string | null {
+  if (code !== 'invalid_api_key') return null
+  if (caller === KEYLESS.none) return 'The request had no `Authorization` header.'
+  return caller === KEYLESS.unknown ? 'No API key matches the `Authorization` header.' : 'This API key was revoked.'
+}
+
+/** What the response said about the key or invalid fields. Null: its sentences aren't known; tools have their own. */
 export function describeFix({ code, field, tool }: Pick<NewRequest, 'code' | 'field' | 'tool'>): string | null {
+  if (code === 'invalid_api_key') return KEY_HINT
   if (code !== 'invalid_field' || field === null || tool !== null) return null
   const fixes = field.split(', ').map((name) => FIELD_FIXES.get(name))
   return fixes.includes(undefined) ? null : fixes.join(' ')

@@ -10,9 +10,11 @@ import { Moment, Time } from '../ui/time.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
 import {
   appOf,
+  describeApp,
   describeCall,
   describeCaller,
   describeFix,
+  describeMeaning,
   remedyOf,
   type RequestNames,
   StatusBadge,
@@ -75,7 +77,7 @@ const Outcome = ({ viewer, row, names }: RequestProps) => {
         <StatusBadge status={row.status} /> <code>{row.code}</code>
       </h2>
       <p>
-        <Ticked>{explained?.meaning ?? 'The response says what was wrong.'}</Ticked>
+        <Ticked>{describeMeaning(row) ?? explained?.meaning ?? 'The response says what was wrong.'}</Ticked>
         {row.field !== null && (
           <>
             {' '}
@@ -138,7 +140,7 @@ const FactsSection = ({ row, names }: RequestProps) => (
         <SentText>{describeCaller(row.caller, names)}</SentText>
       </Fact>
       <Fact name="App">
-        <SentText>{appOf(row.appId, names)?.name ?? 'Not specified'}</SentText>
+        <SentText>{describeApp(row, names)}</SentText>
       </Fact>
     </Values>
     <p class="hint">Values, bodies and keys aren't stored.</p>

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { createKey } from '../../../src/accounts/accounts.ts'
+import { KEY_HINT } from '../../../src/http/request-input.ts'
 import { type NewRequest, NO_ACCOUNT } from '../../../src/store/requests.ts'
 import { type AccountPages, appOf, type Browser, createBrowser, openAccount } from '../browser.ts'
 import { openLive } from '../live.ts'
@@ -259,6 +260,7 @@ describe('a request', () => {
     ])
     const { html: wrongKey } = await browser.get(pages.at('requests/req_x2'))
     expect(wrongKey).toContain('Unknown key')
+    expect(wrongKey).toContain('Unknown, because the key is checked first')
     expect((await attributesOf(wrongKey, '.buttons a', 'href'))[0]).toBe(pages.at('keys'))
   })
 
@@ -277,6 +279,26 @@ describe('a request', () => {
       (await textOf((await browser.get(pages.at(`requests/${id}`))).html, 'main section p'))[1]
     expect(await fixOf('req_f1')).toStartWith(fix.replaceAll('`', ''))
     expect(await fixOf('req_f2')).toBe('Correct the field that the error names.')
+  })
+
+  test.each([
+    ['no_key', 'The request had no Authorization header.'],
+    ['unknown_key', 'No API key matches the Authorization header.'],
+    ['key_revoked', 'This API key was revoked.'],
+  ])('says what was wrong with the key, and what its response said: %s', async (caller, meaning) => {
+    await add(stranger({ requestId: 'req_k1', caller, accountId: app.accountId }))
+    const { html } = await browser.get(pages.at('requests/req_k1'))
+    expect((await textOf(html, 'main section p')).slice(0, 2)).toEqual([meaning, KEY_HINT.replaceAll('`', '')])
+  })
+
+  test('has no app if none was sent or read', async () => {
+    await add(
+      request({ requestId: 'req_a1', appId: null, code: 'app_not_found', status: 404 }),
+      request({ requestId: 'req_a2', appId: null, code: null, status: 200, pool: 'accepted' }),
+    )
+    const appIn = async (id: string) =>
+      (await textOf((await browser.get(pages.at(`requests/${id}`))).html, 'aside dd')).at(-1)
+    expect([await appIn('req_a1'), await appIn('req_a2')]).toEqual(['Unknown', 'Not specified'])
   })
 
   test('links to the page where its cause is fixed', async () => {
