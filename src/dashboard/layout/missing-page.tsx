@@ -12,12 +12,13 @@ const TABS: ReadonlyMap<string, string> = new Map([
   ['audit', 'members'],
 ])
 
-/** Inside an app, the page links to the list of that kind. */
+/** Inside an app, the page links to the list of that kind, unless the viewer may not see it. */
 export function missingAnswer(request: Request, viewer: Viewer, code: ProblemCode): Response {
   const { status, title, lead, remedy } = PROBLEMS[code]
   const [, , , opened = ''] = new URL(request.url).pathname.split('/')
   const section = TABS.get(opened) ?? opened
-  const [page, list] = isListedPage(section)
+  const isOpen = isListedPage(section) && (section !== 'system' || viewer.isOperator)
+  const [page, list] = isOpen
     ? [section, section]
     : (['unknown', viewer.isActivated ? 'overview' : 'activation'] as const)
   return pageAnswer(

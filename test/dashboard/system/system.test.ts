@@ -101,6 +101,8 @@ describe('System', () => {
       const { status, html } = await browser.get(path)
       expect([email, status]).toEqual([email, 403])
       expect(await bodyOf(html)).not.toContain('Free disk space')
+      const [wayOut] = await attributesOf(html, '.next a', 'href')
+      expect((await browser.get(wayOut ?? '')).status).toBe(200)
       expect((await browser.post(`${path}/test`)).status).toBe(403)
     }
   })
