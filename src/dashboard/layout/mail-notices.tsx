@@ -39,7 +39,7 @@ export const MailNotices = ({ viewer, state, on }: NoticesProps) => {
 type ForOwnerProps = { viewer: Viewer; page: 'sender' | 'sender/server'; label: string; verb: string }
 
 /** Others see what is set, but can't change it. */
-const ForOwner = ({ viewer: { app, member }, page, label, verb }: ForOwnerProps) =>
+export const ForOwner = ({ viewer: { app, member }, page, label, verb }: ForOwnerProps) =>
   hasRole(member.role, 'owner') ? (
     <a href={pathOf(app.publicId, page)}>{label}</a>
   ) : (

@@ -4,6 +4,7 @@ import type { Viewer } from '../layout/viewer.ts'
 import { describeFailure } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../messages/template-faults.ts'
 import { pathOf } from '../layout/frame.tsx'
+import { ForOwner } from '../layout/mail-notices.tsx'
 import { Button } from '../ui/button.tsx'
 import { hrefOf, Named } from './message-checklist.tsx'
 import { Select } from '../ui/choice.tsx'
@@ -61,6 +62,14 @@ export function SentTest({ viewer, to, whose, result }: SentProps) {
     )
   }
   if (result.is === 'sent') return <Notice kind="done">{`The mail server accepted the email to ${to}.`}</Notice>
+  if ('reason' in result && result.reason === 'no_sender') {
+    return (
+      <Notice kind="error">
+        Nothing was sent. The app has no sender address.{' '}
+        <ForOwner viewer={viewer} page="sender" label="Add a sender address" verb="add one" />.
+      </Notice>
+    )
+  }
   if ('reason' in result) {
     const why = result.detail ?? describeFailure(result, to)
     return result.is === 'unknown' ? (
