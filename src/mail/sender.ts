@@ -8,7 +8,7 @@ import { publicId } from '../core/ids.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
 import { describeService, isApi, readMailUrl } from '../core/mail-apis.ts'
 import type { Mailer } from '../messages/mailer.ts'
-import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
+import { isRefusedHost, listPrivateHosts, type PrivateHosts } from '../core/public-addresses.ts'
 import { createSenders } from '../accounts/senders.ts'
 import { checkApi } from './api-provider.ts'
 import { deliver, type DeliverDependencies, type Prepared, prepareMail } from './deliver.ts'
@@ -131,6 +131,7 @@ export function createSender(given: SenderDependencies): Sender {
         : await checkServer(server)
       return check?.is === 'failed' ? describeReason(check.reason, '', 'deferred') : null
     },
+    allowsPrivateServers: listPrivateHosts(sending.privateHosts).length > 0,
     refusesServer: (url) => isRefusedHost(readMailUrl(url)?.host ?? '', sending.privateHosts),
     waitForReplies: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),
     countHanded: handed.count,

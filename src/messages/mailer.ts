@@ -150,6 +150,8 @@ export type Mailer = HandOvers &
     noteReached(settings: MailSettings, reached: { failedSince: number | null }): void
     /** It is on this machine or a private network. */
     refusesServer(url: string): boolean
+    /** The operator named some that apps can use. */
+    allowsPrivateServers: boolean
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null
     /** Whether no email gets through its mail server. `isSeen`: an email showed it since the start. */
     findOutage(settings: MailSettings): { isSeen: boolean; outage: MailOutage | null }

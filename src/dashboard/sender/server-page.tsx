@@ -41,6 +41,8 @@ type ServerProps = {
   /** preset chosen in the URL, for SMTP if that is asked for */
   provider: MailProvider | null
   isSmtpAsked: boolean
+  /** the operator named private servers that apps can use */
+  allowsPrivate: boolean
   /** of the typed server, which was not saved */
   failed: { check: ServerCheck | Refusal; server: string; isApi: boolean } | null
   /** a typed password; empty without one */
@@ -187,7 +189,11 @@ const ServerForm = (props: ServerProps) => {
             kept={isOwner(viewer) ? describeKey(facts, text, sealed) : undefined}
           />
         ) : (
-          <ServerFields text={text} password={isOwner(viewer) ? describePassword(facts, text, sealed) : undefined} />
+          <ServerFields
+            text={text}
+            password={isOwner(viewer) ? describePassword(facts, text, sealed) : undefined}
+            allowsPrivate={props.allowsPrivate}
+          />
         )}
         {failed && <FailedCheck {...failed} />}
         {isOwner(viewer) && (
@@ -313,7 +319,7 @@ const Providers = ({ path, shown, isOther, message }: ProvidersProps) => (
   </nav>
 )
 
-type FieldsProps = { text: ServerText; password: string | undefined }
+type FieldsProps = { text: ServerText; password: string | undefined; allowsPrivate: boolean }
 
 const PRIVATE_HINT = (
   <>
@@ -321,10 +327,16 @@ const PRIVATE_HINT = (
   </>
 )
 
-const ServerFields = ({ text, password }: FieldsProps) => (
+const ServerFields = ({ text, password, allowsPrivate }: FieldsProps) => (
   <>
     <div class="pair host-and-port">
-      <Field name="smtpHost" label="Host" hint={PRIVATE_HINT} value={text.smtpHost} autocomplete="off" />
+      <Field
+        name="smtpHost"
+        label="Host"
+        hint={allowsPrivate ? undefined : PRIVATE_HINT}
+        value={text.smtpHost}
+        autocomplete="off"
+      />
       <Field name="smtpPort" label="Port" kind="code" value={text.smtpPort} autocomplete="off" />
     </div>
     <Select name="smtpSecurity" label="Security" value={text.smtpSecurity} options={SECURITIES} />

@@ -80,6 +80,7 @@ export async function showServer(
     <ServerPage
       {...{ facts, refused: { ...refused, text }, provider, failed, check, test, sealed, captured, message }}
       isSmtpAsked={query.get('by') === SMTP}
+      allowsPrivate={deps.mailer.allowsPrivateServers}
       webhooks={webhooks}
       reports={await deps.store.listLastReports(viewer.app.id)}
       now={deps.clock.now()}

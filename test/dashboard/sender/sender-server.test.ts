@@ -233,6 +233,24 @@ describe('a test email', () => {
     expect(await test_()).toEqual({ status: 200, notices: [expect.stringMatching(/^Error: Nothing was sent\..*550/)] })
   })
 
+  test('without a sender address leads owners to where they add one', async () => {
+    await pages.close()
+    pages = await openAccount({ mail: { defaults: { smtpUrl: null, from: null }, privateHosts: NEAR } })
+    const server = await start()
+    await set(server.url)
+    await pages.addMember('eve@example.com', 'editor')
+    const said = async (email: string) => {
+      browser = await pages.signedIn(email)
+      const { html } = await browser.submit(PAGE(), pages.at('sender/server/test'))
+      const notice = '#server-check [role=status] .notice'
+      return [...(await textOf(html, notice)), ...(await attributesOf(html, `${notice} a`, 'href'))]
+    }
+    const why = 'Error: Nothing was sent. The app has no sender address.'
+    expect(await said('ada@example.com')).toEqual([`${why} Add a sender address.`, pages.at('sender')])
+    expect(await said('eve@example.com')).toEqual([`${why} An owner can add one under Sender.`, pages.at('sender')])
+    expect(server.received).toEqual([])
+  })
+
   test('is limited per member', async () => {
     const server = await start()
     await set(server.url)
@@ -372,6 +390,16 @@ describe('saving a mail server', () => {
       [expect.stringContaining('Not saved. Mail servers were checked 20 times')],
     ])
     expect((await save({ ...typed, do: 'save_anyway' })).status).toBe(303)
+  })
+
+  test('says what private addresses need, unless the operator allowed some', async () => {
+    const HINT = 'Private addresses need --mail-private-hosts.'
+    const hints = async () => textOf((await browser.get(PAGE())).html, '#smtpHost-hint')
+    expect(await hints()).toEqual([])
+    await pages.close()
+    pages = await openAccount()
+    browser = await pages.signedIn()
+    expect(await hints()).toEqual([HINT])
   })
 
   test.each(['10.0.0.1', '::ffff:127.0.0.2', 'localhost', 'mail.internal'])(
