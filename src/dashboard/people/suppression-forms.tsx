@@ -5,7 +5,7 @@ import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
-import { Form, FormNotices } from '../ui/form.tsx'
+import { describeUnsaved, Form, FormNotices } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 
 type FormProps<Text> = { viewer: Viewer; text: Text; errors: FieldError[]; notice?: string }
@@ -34,7 +34,14 @@ export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<
   const path = pathOf(viewer.app.publicId, 'suppressions')
   return (
     <Frame viewer={viewer} page="deliveries" title="Add addresses" state={WHAT_IT_DOES}>
-      <Form action={`${path}/new`} hasFiles errors={errors} notice={notice} submit="Add to suppressions" cancel={path}>
+      <Form
+        action={`${path}/new`}
+        hasFiles
+        errors={errors}
+        notice={notice ?? (errors.length > 0 ? describeUnsaved(errors) : undefined)}
+        submit="Add to suppressions"
+        cancel={path}
+      >
         <Field
           name="addresses"
           label="Addresses"

@@ -232,14 +232,14 @@ async function addAddresses(
     reason: form.text('reason'),
   }
   const reading = await readSuppressionList(text)
-  const lost = text.file === '' ? [] : [CHOOSE_AGAIN]
-  if ('errors' in reading)
-    return showAdding(request, viewer, { status: 400, text, errors: [...reading.errors, ...lost] })
+  const withLost = (errors: FieldError[]): FieldError[] =>
+    text.file === '' || errors.some(({ field }) => field === 'file') ? errors : [...errors, CHOOSE_AGAIN]
+  if ('errors' in reading) return showAdding(request, viewer, { status: 400, text, errors: withLost(reading.errors) })
   const { input } = reading
   const outcome = await addSuppressions(deps, viewer.app, { input, actor: viewer.member.id })
   if ('refusal' in outcome) {
     const { status, message } = REFUSALS[outcome.refusal]
-    return showAdding(request, viewer, { status, text, errors: lost, notice: message })
+    return showAdding(request, viewer, { status, text, errors: withLost([]), notice: message })
   }
   const { added, stillSending } = outcome
   const flashes: Flash[] = [

@@ -325,6 +325,9 @@ describe('changing it', () => {
     expect(status).toBe(400)
     await expectHarmless(html)
     expect(await textOf(html, '.fault')).toEqual(faults.map((fault) => `Error: ${fault}`))
+    expect(await textOf(html, '[role=alert]')).toEqual([
+      `Error: Not saved. Correct the marked ${faults.length === 1 ? 'field' : 'fields'}.`,
+    ])
     const typed = { addresses: BOB, why: 'They  wrote to us', ...fields }
     expect(await attributesOf(html, '#why', 'value')).toEqual([typed.why])
     expect(await textOf(html, '#addresses')).toEqual([typed.addresses])
@@ -425,6 +428,7 @@ describe('a file', () => {
     expect(await textOf(typed.html, '#file-fault')).toEqual([])
     const wrong = await upload('nobody\n')
     expect(await textOf(wrong.html, '#file-fault')).toEqual(['Error: Enter at least one complete email address.'])
+    expect(await textOf(wrong.html, '[role=alert]')).toEqual(['Error: Not saved. Correct the marked field.'])
   })
 
   test('of 3,000 addresses is taken in parts', async () => {
