@@ -26,6 +26,16 @@ export function readEmail(text: string): EmailAddress | null {
   return { email: shown.toLowerCase(), shown }
 }
 
+export const NOT_ASCII = 'Use only ASCII characters before the @, such as letters without accents.'
+
+/** Whether it would be an address if all characters before the @ were ASCII. Domains can have others. */
+export function lacksOnlyAscii(text: string): boolean {
+  const at = text.lastIndexOf('@')
+  const local = text.slice(0, at)
+  const ascii = local.replaceAll(/\P{ASCII}/gu, 'x')
+  return local !== ascii && readEmail(ascii + text.slice(at)) !== null
+}
+
 function readFoldedEmail(shown: string): EmailAddress | null {
   const afterAt = shown.lastIndexOf('@') + 1
   const local = shown.slice(0, afterAt)

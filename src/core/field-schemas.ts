@@ -4,7 +4,7 @@
  */
 import { type TObject, Type } from '@sinclair/typebox'
 import { MINUTE_MS } from './clock.ts'
-import { readEmail } from './email.ts'
+import { lacksOnlyAscii, NOT_ASCII, readEmail } from './email.ts'
 import * as limits from './field-limits.ts'
 import * as patterns from './field-patterns.ts'
 import { type Body, type Fault, faultOf, isFine, type Rules, type Say } from './inputs.ts'
@@ -70,7 +70,7 @@ export const EMAIL = Type.String({
   examples: ['jane@example.com'],
   say: {
     missing: "Send the person's email address.",
-    invalid: INVALID_EMAIL,
+    invalid: (value: unknown) => (typeof value === 'string' && lacksOnlyAscii(value) ? NOT_ASCII : INVALID_EMAIL),
   },
 })
 

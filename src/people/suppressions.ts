@@ -8,7 +8,7 @@ import type { AppRow, ContactStatus, Refused } from '../store/types.ts'
 import { findProvider } from '../accounts/mail-providers.ts'
 import { createMemberNames } from '../accounts/members.ts'
 import { parseCsv, readCsvCell, writeCsvRow } from '../core/csv.ts'
-import { readEmail } from '../core/email.ts'
+import { lacksOnlyAscii, NOT_ASCII, readEmail } from '../core/email.ts'
 import { readMailbox } from '../core/mail-addresses.ts'
 import type { FieldError } from '../core/refusals.ts'
 
@@ -185,7 +185,9 @@ async function readTyped(text: string, errors: FieldError[]): Promise<FoundAddre
       if (address) found.push(address)
       else if (word === '\n') line += 1
       else {
-        const message = `Line ${line} is not a complete email address.`
+        const message = lacksOnlyAscii(word)
+          ? `Line ${line}: ${NOT_ASCII}`
+          : `Line ${line} is not a complete email address.`
         errors.push({ field: 'addresses', code: 'invalid', message })
         return found
       }

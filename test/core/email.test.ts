@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { readEmail } from '../../src/core/email.ts'
+import { lacksOnlyAscii, readEmail } from '../../src/core/email.ts'
 
 /** 64 + 1 + 63 + 1 + 63 + 1 + 61 = 254 characters. */
 const LONGEST = `${'l'.repeat(64)}@${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(61)}`
@@ -115,4 +115,21 @@ describe('readEmail refuses', () => {
   test.each(texts)('%#', (text) => {
     expect({ text, read: readEmail(text) }).toEqual({ text, read: null })
   })
+})
+
+test.each([
+  ['zoë@example.com', true],
+  [' Zoë@Bücher.example ', true],
+  ['\u{200b}ada@example.com', true],
+  ['иван@пример.рф', true],
+  ['ada@bücher.example', false],
+  ['ada@example.com', false],
+  ['zoë', false],
+  ['zoë@', false],
+  ['zoë@example', false],
+  ['Zoë <zoe@example.com>', false],
+  ['“ada@example.com”', false],
+  ['zoë..a@example.com', false],
+])('before the @ of %j, only ASCII characters are missing: %p', (text, isMissing) => {
+  expect(lacksOnlyAscii(text)).toBe(isMissing)
 })

@@ -154,6 +154,10 @@ describe('adding a person', () => {
   test('says what to enter instead of an incomplete email', async () => {
     const { html } = await browser.post(NEW(), { ...ADA, email: 'ada' })
     expect((await errorsOf(html))[0]).toContain('Enter one complete email address')
+    const { html: accented } = await browser.post(NEW(), { ...ADA, email: 'zoë@example.com' })
+    expect(await errorsOf(accented)).toEqual([
+      'Error: Use only ASCII characters before the @, such as letters without accents.',
+    ])
   })
 
   test('counts towards the plan', async () => {

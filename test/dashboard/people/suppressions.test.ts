@@ -313,6 +313,10 @@ describe('changing it', () => {
   test.each([
     [{ addresses: '' }, ['Enter at least one complete email address.']],
     [{ addresses: `${BOB}\nnobody` }, ['Line 2 is not a complete email address.']],
+    [
+      { addresses: `${BOB}\nzoë@example.com` },
+      ['Line 2: Use only ASCII characters before the @, such as letters without accents.'],
+    ],
     [{ why: ' ' }, ["Enter a note. It's shown with your email address."]],
     [{ why: 'x'.repeat(201) }, ['Use up to 200 characters.']],
     [{ reason: 'hearsay' }, ['Choose a reason.']],
