@@ -53,12 +53,12 @@ export function ResultsPage(props: ResultsProps) {
       <MessageTabs viewer={viewer} message={message} page="results" />
       {(message.status !== 'draft' || results.funnel.started > 0) && <RangeSection {...props} />}
       {view.error && <Notice kind="error">{`${view.error} Showing the last 30 days.`}</Notice>}
-      {results.funnel.started === 0 ? <Nothing message={message} viewer={viewer} /> : <Found {...props} />}
+      {results.funnel.started === 0 ? <Nothing message={message} viewer={viewer} view={view} /> : <Found {...props} />}
     </Frame>
   )
 }
 
-const Nothing = ({ message, viewer }: Pick<ResultsProps, 'message' | 'viewer'>) =>
+const Nothing = ({ message, viewer, view }: Pick<ResultsProps, 'message' | 'viewer' | 'view'>) =>
   message.status === 'draft' ? (
     <EmptyState
       title="No results yet"
@@ -72,7 +72,8 @@ const Nothing = ({ message, viewer }: Pick<ResultsProps, 'message' | 'viewer'>) 
     </EmptyState>
   ) : (
     <EmptyState title="No results in this range">
-      Nothing triggered this message. Choose a longer range to see earlier results.
+      Nothing triggered this message on these days. Choose a longer range to see{' '}
+      {view.range.until < Math.floor(viewer.now / DAY_MS) ? 'earlier or later' : 'earlier'} results.
     </EmptyState>
   )
 

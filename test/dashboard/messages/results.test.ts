@@ -55,6 +55,12 @@ test('says what is missing before there are results', async () => {
   expect((await textOf(await show(), '.empty h2')).join('')).toBe('No results yet')
   await goLive()
   expect((await textOf(await show(), '.empty h2')).join('')).toBe('No results in this range')
+  const hint = async (query: string) => (await textOf(await show(query), '.empty p')).join('')
+  const [today, before] = [0, DAY].map((ms) => new Date(pages.clock.now() - ms).toISOString().slice(0, 10))
+  const why = 'Nothing triggered this message on these days. Choose a longer range to see'
+  expect(await hint('?range=90')).toBe(`${why} earlier results.`)
+  expect(await hint(`?from=${before}&to=${today}`)).toBe(`${why} earlier results.`)
+  expect(await hint(`?from=${before}&to=${before}`)).toBe(`${why} earlier or later results.`)
 })
 
 describe('the funnel', () => {
