@@ -25,6 +25,10 @@ function describeDistance(time: number, { content, triggeredAt }: DescribedSubje
   return `${formatDuration(Math.abs(time - triggeredAt))} ${side} ${triggerNoun(content)}`
 }
 
+/** "message was paused" */
+export const describeMessageStatus = (status: unknown): string =>
+  `message was ${status === 'draft' ? 'a draft' : String(status)}`
+
 type Describe = (verdict: Verdict, subject: DescribedSubject, rule: Rule | undefined) => string
 
 const isPass = ({ verdict }: Verdict): boolean => verdict === 'pass'
@@ -43,7 +47,7 @@ const BY_RULE = {
       ? 'Its text is set under Sender, Double opt-in.'
       : content.isOwnText
         ? 'Its text came with the API call.'
-        : `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
+        : `The ${describeMessageStatus(value)}.`,
   date: ({ about, value, verdict }, { person, zone }) => {
     const name = displayName(person)
     const found =

@@ -1,8 +1,10 @@
 import { type Countdown, formatCountdown, formatShortDuration } from '../core/format-time.ts'
+import { upperFirst } from '../core/text.ts'
 import { triggerNoun } from '../messages/describe-message.ts'
 import type { DeliveryRow, MessageContent, UnwantedReason } from '../store/message-types.ts'
 import { readRecord } from './deliveries.ts'
 import { codeOf, type DecisionReason, enhancedOf, lacksMailbox, type MailReason } from './describe-reason.ts'
+import { describeMessageStatus } from './describe-verdict.ts'
 import { reasonOfRule } from './rules.ts'
 
 /** Sending itself takes this long. */
@@ -243,6 +245,8 @@ function describeCause(delivery: Shortened, reason: string): string {
   const record = readRecord(delivery)
   if (record?.reply !== undefined && lacksMailbox(enhancedOf(record.reply))) return BY_REASON.no_mailbox
   const found = record?.verdicts.find((verdict) => verdict.verdict === 'fail' && reasonOfRule(verdict) === reason)
+  const stopped = reason === 'message_paused' && record?.verdicts.find(({ rule }) => rule === 'message')
+  if (stopped) return upperFirst(describeMessageStatus(stopped.value))
   if (reason === 'seen' && typeof found?.value === 'number') return describeOpening(found.value - delivery.triggeredAt)
   if (typeof found?.cameBackAt === 'number')
     return `Came back after ${formatShortDuration(found.cameBackAt - delivery.triggeredAt)}`

@@ -3,7 +3,7 @@ import { REASON_TEXTS } from '../../src/deliveries/describe-reason.ts'
 import { describeShortReason, shortenDelivery, shortenReason } from '../../src/deliveries/short-reasons.ts'
 import type { DeliveryRow, Trigger, Verdict } from '../../src/store/message-types.ts'
 import { HOUR, MINUTE, NOW } from '../durations.ts'
-import { CONTENT, deliveryOf, fail } from './explaining.ts'
+import { CONTENT, deliveryOf, explain, fail } from './explaining.ts'
 
 const MOST = 24
 
@@ -87,6 +87,15 @@ describe('each state has a short text', () => {
     expect(say({ state: 'skipped', reason: 'seen' }, [{ ...seen, value: null }])).toBe('Opened it')
     expect(say({ state: 'skipped', reason: 'seen' })).toBe('Opened it')
     expect(say({ state: 'skipped', reason: 'again' }, [seen])).toBe('Got it already')
+  })
+
+  test.each([
+    ['paused', 'Message was paused'],
+    ['draft', 'Message was a draft'],
+  ])('that the message was not live any more: %s', (value, text) => {
+    const delivery = deliveryOf({ reason: 'message_paused' }, [fail('message', null, value)])
+    expect(shortenDelivery(delivery, CONTENT).words).toBe(text)
+    expect(explain(delivery).why).toBe(`The ${text.replace('M', 'm')}.`)
   })
 
   test('who came back on their own, and when', () => {
