@@ -314,17 +314,17 @@ function aboutSender({ sender: { hasServer, hasSender, without } }: DoctorFacts)
   ]
 }
 
-function aboutRecords({ records }: DoctorFacts): Finding[] {
+function aboutRecords({ records, address: { baseUrl } }: DoctorFacts): Finding[] {
   if (records.length === 0) return [good('DNS records', 'No domain sends emails yet.')]
   return records.map(({ appId, domain, checks }) => {
     const path = `/apps/${appId}/sender/domain`
-    const page = `the Sender page (${path})`
+    const url = `${baseUrl}${path}`
     if (checks === null)
-      return unknown('DNS records', `The records for ${domain} have not been looked up.`, `Check them on ${page}.`)
+      return unknown('DNS records', `The records for ${domain} have not been looked up.`, `Open ${url} to check them.`)
     const missing = checks.filter(isMissing)
     if (missing.length > 0) {
       const text = `${upperFirst(nameChecks(missing))} for ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
-      const fix = [`Add the records on ${page}:`, ...missing.map(describeCheck)].join('\n')
+      const fix = [`Add the records shown on ${url}`, ...missing.map(describeCheck)].join('\n')
       const isBad = missing.some(({ state }) => state === 'bad')
       const link = { path: `${path}#checks`, label: 'Show the records to add', saysFix: true } as const
       return (isBad ? bad : caution)('DNS records', text, fix, link)
