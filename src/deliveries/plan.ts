@@ -564,7 +564,7 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   if ('refusal' in changed) return changed
   const { before, after } = changed
   if (before !== after) applyContactChange(planning, changed, write)
-  noteMember(changes, write, { contactId: person.id, changed: found ? listChangedNames(changed) : null })
+  noteMember(changes, write, person.id, found ? changed : null)
   const isAsked = askConsent(planning, after, write)
   const contact = addSeenTimes(after, known, changes.events)
   const wrongDates = known.app.rules.dates.length === 0 ? [] : listWrongDates(known.app.rules.dates, write.fields ?? {})
@@ -577,14 +577,16 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   }
 }
 
-/** Imports have an entry of their own in the audit log. */
+/** `contact`: null if the member added it. Imports have an entry of their own in the audit log. */
 function noteMember(
   { memberNotes }: Changes,
   { accountId, appId, at, actor, imported }: ContactWrite,
-  { contactId, changed }: Pick<MemberNote, 'contactId' | 'changed'>,
+  contactId: number,
+  contact: ChangedContact | null,
 ): void {
-  if (actor === undefined || imported || changed?.length === 0) return
-  memberNotes.push({ accountId, appId, contactId, actor, at, changed })
+  if (actor === undefined || imported) return
+  const changed = contact && listChangedNames(contact)
+  if (changed?.length !== 0) memberNotes.push({ accountId, appId, contactId, actor, at, changed })
 }
 
 /** Sent fields by whose date a live message is triggered, and that are no dates. */
