@@ -13,67 +13,58 @@ const MOST_WORDS = 8
 const MOST_QUERY_CHARACTERS = 100
 const EXCERPT_CHARACTERS = 200
 
-const WEIGHTS = { heading: 12, page: 6, body: 1 }
+/** Added to the score of a word, which is up to 2.2 for its uses in the text. */
+const WEIGHTS = { heading: 3, page: 2 }
+/** Parameters of BM25: how soon further uses stop counting, and how much less a use in a long section counts. */
+const [SATURATION, LENGTH_WEIGHT] = [1.2, 0.5]
+/** Sections that have up to this part of what the best one has of the query aren't listed. */
+const LEAST_SHARE = 0.5
 
 const WORD = /[\p{L}\p{N}]+/gu
 
 /** They say little about what somebody looks for. */
 const COMMON = new Set(
-  'a an and are at be by can did do does for from get how i if in is it my not of on or so the this to was we what when where which who why will with you your'.split(
+  'a an and are at be by can did do does for from get how i if in is it my not of on or so the this to was we what when where which who will with you your'.split(
     ' ',
   ),
 )
 
-const LEAST_CHARACTERS = 4
-/** Characters at the end of a word that may be wrong. */
-const MOST_WRONG = 3
-
 const wordsOf = (text: string): string[] => text.toLowerCase().match(WORD) ?? []
 
-type Part = keyof typeof WEIGHTS
-type Use = { place: number; part: Part; count: number }
+/** After at least four letters. */
+const ENDING = /(?<=.{4})(?:ing|ed|s)$/
 
 export type Search = (query: string) => Found[]
 
 /**
- * A word of a text matches if it begins with a word of the query, or with as much of it as any text has. A section that several pages have is found once.
- * `pause`: awaited after each section.
+ * A word of a text matches if it begins with a word of the query, without its ending, or else with one of the nearest words.
+ * A section that several pages have is found once. `pause`: awaited after each section.
  */
 export async function createSearch(all: readonly Section[], pause: () => Promise<void>): Promise<Search> {
   const sections = [...Map.groupBy(all, ({ heading, body }) => `${heading}\n${body}`).values()].flatMap(
     ([first]) => first ?? [],
   )
   const vocabulary: Vocabulary = new Map()
-  const texts: string[] = []
+  const lengths: number[] = []
   for (const [place, section] of sections.entries()) {
-    countWords(vocabulary, section, place)
-    texts.push(wordsOf(`${section.heading} ${section.body}`).join(' '))
+    lengths.push(addWords(vocabulary, section, place))
     await pause()
   }
+  const averageLength = lengths.reduce((sum, length) => sum + length, 0) / lengths.length
 
   return (query) => {
     const asked = [...new Set(wordsOf(query.slice(0, MOST_QUERY_CHARACTERS)))]
     const telling = asked.filter((word) => !COMMON.has(word))
     const wanted = (telling.length > 0 ? telling : asked).slice(0, MOST_WORDS)
-    const words = [...new Set(wanted.map((word) => beginningOf(vocabulary, word)))]
-    const scores = sections.map((section, place) => ({ section, place, score: 0, matched: 0 }))
-    for (const word of words) {
-      for (const [place, score] of scoreWord(vocabulary, word)) {
-        const scored = scores[place]
-        if (!scored) continue
-        scored.score += score
-        // one whose end is unknown may be another word
-        if (wanted.includes(word)) scored.matched += 1
-      }
-    }
-    const phrase = words.join(' ')
-    for (const scored of scores) {
-      if (words.length > 1 && texts[scored.place]?.includes(phrase)) scored.score *= 2
-    }
-    // sections with all words; if there are none, those with most of them
-    const most = Math.max(...scores.map(({ matched }) => matched))
+    const terms = wanted.map((word) => findTerm(vocabulary, word, sections.length)).filter(({ uses }) => uses.size > 0)
+    const words = terms.flatMap(({ beginnings }) => beginnings)
+    const scores = sections.map((section, place) => {
+      const relativeLength = (lengths[place] ?? 0) / averageLength
+      return { section, ...scoreSection(terms, place, relativeLength) }
+    })
+    const most = Math.max(...scores.map(({ share }) => share))
     return scores
-      .filter(({ matched, score }) => matched === most && score > 0)
+      .filter(({ share }) => share > most * LEAST_SHARE)
       .toSorted((a, b) => Number(a.section.isMinor ?? false) - Number(b.section.isMinor ?? false) || b.score - a.score)
       .slice(0, MOST_FOUND)
       .map(({ section: { path, page, heading, body } }) => ({
@@ -85,47 +76,106 @@ export async function createSearch(all: readonly Section[], pause: () => Promise
   }
 }
 
-/** Where and how often each word is. */
-type Vocabulary = Map<string, Use[]>
+/** Of a word in a section. `places`: in its heading and text. */
+type Use = { isInHeading: boolean; isInPage: boolean; places: number[] }
+/** The uses of each word, by section. */
+type Vocabulary = Map<string, Map<number, Use>>
 
-function countWords(vocabulary: Vocabulary, section: Section, place: number): void {
-  for (const part of ['heading', 'page', 'body'] as const) {
-    for (const [word, found] of Map.groupBy(wordsOf(section[part]), (one) => one)) {
-      const uses = vocabulary.get(word) ?? []
-      uses.push({ place, part, count: found.length })
-      vocabulary.set(word, uses)
-    }
+/** Returns the number of words. */
+function addWords(vocabulary: Vocabulary, section: Section, place: number): number {
+  const useOf = (word: string): Use => {
+    const uses = vocabulary.get(word) ?? new Map<number, Use>()
+    const use = uses.get(place) ?? { isInHeading: false, isInPage: false, places: [] }
+    vocabulary.set(word, uses.set(place, use))
+    return use
   }
+  const heading = wordsOf(section.heading)
+  const text = [...heading, ...wordsOf(section.body)]
+  for (const word of wordsOf(section.page)) useOf(word).isInPage = true
+  for (const word of heading) useOf(word).isInHeading = true
+  for (const [at, word] of text.entries()) useOf(word).places.push(at)
+  return text.length
 }
 
-/** As much of a word as is known, so that its end can be misspelled. */
-function beginningOf(vocabulary: Vocabulary, word: string): string {
-  const isKnown = (beginning: string): boolean => vocabulary.keys().some((known) => known.startsWith(beginning))
-  for (let length = word.length; length >= Math.max(LEAST_CHARACTERS, word.length - MOST_WRONG); length -= 1) {
-    const beginning = word.slice(0, length)
-    if (isKnown(beginning)) return beginning
-  }
-  return word
-}
+/** A word of the query. `beginnings`: of the words that match it. */
+type Term = { beginnings: string[]; rarity: number; uses: Map<number, Use> }
 
-/** By place of the section. Further occurrences count less and less. */
-function scoreWord(vocabulary: Vocabulary, word: string): Map<number, number> {
-  const counts = new Map<number, Record<Part, number>>()
-  for (const [known, uses] of vocabulary) {
-    if (!known.startsWith(word)) continue
-    for (const { place, part, count } of uses) {
-      const all = counts.get(place) ?? { heading: 0, page: 0, body: 0 }
-      all[part] += count
-      counts.set(place, all)
+function findTerm(vocabulary: Vocabulary, word: string, sections: number): Term {
+  const beginning = word.replace(ENDING, '')
+  const isKnown = vocabulary.keys().some((known) => known.startsWith(beginning))
+  const beginnings = isKnown ? [beginning] : nearestWords(vocabulary, word)
+  const uses = new Map<number, Use>()
+  for (const [known, found] of vocabulary) {
+    if (!beginnings.some((one) => known.startsWith(one))) continue
+    for (const [place, use] of found) {
+      const all = uses.get(place) ?? { isInHeading: false, isInPage: false, places: [] }
+      all.isInHeading ||= use.isInHeading
+      all.isInPage ||= use.isInPage
+      all.places.push(...use.places)
+      uses.set(place, all)
     }
   }
-  const weigh = (count: number, part: Part): number => WEIGHTS[part] * Math.log2(1 + count)
-  return new Map(
-    Array.from(counts, ([place, { heading, page, body }]) => [
-      place,
-      weigh(heading, 'heading') + weigh(page, 'page') + weigh(body, 'body'),
-    ]),
+  // what is spelled as in a text counts more
+  return { beginnings, rarity: Math.log2(1 + sections / uses.size) * (isKnown ? 1 : 0.5), uses }
+}
+
+/** Words that one edit, or in long words two, make of a misspelled one. */
+function nearestWords(vocabulary: Vocabulary, word: string): string[] {
+  const most = word.length >= 9 ? 2 : word.length >= 5 ? 1 : 0
+  for (let edits = 1; edits <= most; edits += 1) {
+    const nearest = vocabulary
+      .keys()
+      .filter((known) => isNear(word, known, edits))
+      .toArray()
+    if (nearest.length > 0) return nearest
+  }
+  return []
+}
+
+/** Edits: missing, extra, wrong and swapped letters. */
+function isNear(a: string, b: string, edits: number): boolean {
+  if (Math.abs(a.length - b.length) > edits) return false
+  let same = 0
+  while (same < a.length && a[same] === b[same]) same += 1
+  const [x, y] = [a.slice(same), b.slice(same)]
+  if (x === y) return true
+  if (edits === 0) return false
+  return (
+    isNear(x.slice(1), y, edits - 1) ||
+    isNear(x, y.slice(1), edits - 1) ||
+    isNear(x.slice(1), y.slice(1), edits - 1) ||
+    (x[0] === y[1] && x[1] === y[0] && isNear(x.slice(2), y.slice(2), edits - 1))
   )
+}
+
+/** `share`: the rarity of the query's words that the section has. Sections with all of them come first. */
+function scoreSection(terms: Term[], place: number, relativeLength: number): { score: number; share: number } {
+  const found = terms.flatMap(({ rarity, uses }) => {
+    const use = uses.get(place)
+    return use ? { rarity, ...use } : []
+  })
+  const share = found.reduce((sum, { rarity }) => sum + rarity, 0)
+  const words = found.reduce((sum, { rarity, isInHeading, isInPage, places: { length: count } }) => {
+    const text =
+      (count * (SATURATION + 1)) / (count + SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * relativeLength))
+    const titles = (isInHeading ? WEIGHTS.heading : 0) + (isInPage ? WEIGHTS.page : 0)
+    return sum + rarity * (text + titles)
+  }, 0)
+  return { share, score: words * share ** 3 * (1 + nearness(found.map(({ places }) => places))) }
+}
+
+/** 1 if the words follow one another, and less the longer the shortest part with all of them is. */
+function nearness(all: number[][]): number {
+  const words = all.filter(({ length }) => length > 0)
+  if (words.length < 2) return 0
+  const uses = words.flatMap((places, word) => places.map((place) => ({ place, word })))
+  const last = new Map<number, number>()
+  let shortest = Infinity
+  for (const { place, word } of uses.toSorted((a, b) => a.place - b.place)) {
+    last.set(word, place)
+    if (last.size === words.length) shortest = Math.min(shortest, place - Math.min(...last.values()) + 1)
+  }
+  return words.length / Math.max(words.length, shortest)
 }
 
 /** Places of the words that match. */

@@ -41,14 +41,44 @@ describe('a search of the documentation', () => {
     expect(headingsOf('is')).toEqual(['Sending again'])
   })
 
-  test('finds a word whose end is misspelled', () => {
-    expect(headingsOf('idempotenzy')).toEqual(['Sending again'])
+  test('finds a word with another ending', () => {
     expect(headingsOf('recorded people')).toEqual(['Getting started'])
-    expect(headingsOf('recxrd')).toEqual([])
-    expect(headingsOf('idemxxxxxxx')).toEqual([])
-    // what is spelled as in the text counts more
-    expect(headingsOf('idempotenzy people')).toEqual(['Getting started'])
     expect(headingsOf('tagging limit')).toEqual(['Rate limits', 'Sending again', 'Tags'])
+    expect(headingsOf('limiting')).toEqual(['Rate limits', 'Sending again', 'Tags'])
+  })
+
+  test.each(['recrd', 'recoord', 'recxrd', 'recrod'])(
+    'finds a word of 5 letters or more with one mistake: %s',
+    (query) => {
+      expect(headingsOf(query)).toEqual(['Getting started'])
+    },
+  )
+
+  test('takes two mistakes in words of 9 letters or more, and none in short ones', () => {
+    expect(headingsOf('idempotenzy')).toEqual(['Sending again'])
+    expect(headingsOf('idmpotenzy')).toEqual(['Sending again'])
+    expect(headingsOf('idmpxtenzy')).toEqual([])
+    expect(headingsOf('rexxrd')).toEqual([])
+    expect(headingsOf('kexs')).toEqual([])
+  })
+
+  test('prefers words that are spelled as in the text', () => {
+    expect(headingsOf('idempotenzy people')).toEqual(['Getting started'])
+  })
+
+  test('prefers rare words, short sections, and words beside one another', async () => {
+    const filler = 'Something else follows here. '.repeat(10)
+    const sections = [
+      section('Apart', `A blue text. ${filler} A green car.`),
+      section('Beside', `A text. ${filler} A blue car.`),
+      section('Long', `A text about a bicycle. ${filler.repeat(3)}`),
+      section('Short', `A text about a bicycle. ${filler}`),
+    ]
+    const found = await createSearch(sections, noPause)
+    const pathsOf = (query: string): string[] => found(query).map(({ path }) => path)
+    expect(pathsOf('blue car')).toEqual(['/docs/beside', '/docs/apart'])
+    expect(pathsOf('bicycle')).toEqual(['/docs/short', '/docs/long'])
+    expect(pathsOf('text bicycle car')[0]).toBe('/docs/short')
   })
 
   test('puts minor sections last', async () => {

@@ -252,6 +252,33 @@ describe('the search', () => {
     expect(await attributesOf(html, '#menu-search', 'value')).toEqual(['idempotency'])
   })
 
+  const first = async (query: string, most: number): Promise<(string | null)[]> => {
+    const { html } = await get(`/docs/search?q=${encodeURIComponent(query)}`)
+    return (await attributesOf(html, '.docs-results a', 'href')).slice(0, most)
+  }
+
+  test.each([
+    ['unsubcribe', '/docs/bounces#unsubscribe'],
+    ['wrong api key', '/docs/errors'],
+    ['why did a person not get an email', '/docs/sending#why-wasnt-the-email-sent'],
+  ])('answers “%s” first', async (query, path) => expect(await first(query, 1)).toEqual([path]))
+
+  test.each([
+    ['how do I verify my domain', '/docs/domains#verified-for-an-account'],
+    ['import contacts from a csv file', '/docs/command-line#import-and-export-people'],
+    ['forgot my password', '/docs/sessions#forgotten-passwords'],
+    ['how can I back up the database', '/docs/backups#scheduled-backups'],
+    ['upgrade to a new version', '/docs/upgrades#upgrade'],
+    ['cancel an email that is waiting', '/docs/states#waiting-emails'],
+    ['what does defered mean', '/docs/states#states'],
+    ['emails end up in spam', '/docs/rates#the-brake'],
+    ['set up smtp', '/docs/senders#mail-servers'],
+    ['nginx reverse proxy', '/docs/hosting#behind-a-reverse-proxy'],
+    ['invite a colleague', '/docs/accounts#invitations'],
+    ['retry a failed request', '/docs/retries'],
+    ['how long is data kept', '/docs/retention'],
+  ])('answers “%s” among the first two', async (query, path) => expect(await first(query, 2)).toContain(path))
+
   test('lists an error code once, where it is explained', async () => {
     const links = await attributesOf((await get('/docs/search?q=internal_error')).html, '.docs-results a', 'href')
     expect(links.filter((href) => href?.includes('errors'))).toEqual(['/docs/errors'])
