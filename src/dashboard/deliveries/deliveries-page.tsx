@@ -36,7 +36,7 @@ import {
   NO_FILTER,
 } from './deliveries-view.ts'
 import { hasRole } from '../../accounts/members.ts'
-import { describeState, isGroup, SINGLE_STATES, STATE_GROUPS } from './delivery-labels.tsx'
+import { describeFilter, STATE_CHOICES } from './delivery-labels.tsx'
 import { DeliveryHeads, DeliveryRow } from './delivery-row.tsx'
 import { ResendAll, ResendNext } from './resend-all.tsx'
 
@@ -197,11 +197,6 @@ const OUTCOME_NAMES: Record<DeliveryOutcome, string> = {
   goal: 'Reached the goal',
 }
 
-const STATE_CHOICES: Choices = [
-  ...Object.entries(STATE_GROUPS).map(([value, { word }]) => ({ value, label: word })),
-  ...SINGLE_STATES.map((value) => ({ value, label: describeState(value) })),
-]
-
 const OUTCOME_CHOICES: Choices = Object.entries(OUTCOME_NAMES).map(([value, label]) => ({ value, label }))
 
 /** By POST, so that emails don't appear in URLs and logs. */
@@ -277,7 +272,7 @@ function valueOf(name: FilterName, { view, email, messages }: DeliveriesProps): 
   const values: Record<FilterName, () => string> = {
     contactId: () => (email === '' ? UNKNOWN : email),
     messageId: () => messages.find(({ id }) => id === messageId)?.name ?? UNKNOWN,
-    state: () => (state === null ? '' : isGroup(state) ? STATE_GROUPS[state].chip : describeState(state)),
+    state: () => (state === null ? '' : describeFilter(state)),
     reason: () => shortenReason(view.reason),
     outcome: () => (outcome === null ? '' : OUTCOME_NAMES[outcome]),
     from: () => formatDate(Date.parse(view.from)),

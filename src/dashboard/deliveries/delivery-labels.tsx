@@ -31,36 +31,29 @@ const MOODS: Record<DeliveryState, Mood> = {
 
 /**
  * Groups of states that a page counts together. Captured emails don't count as sent. `decided` also has those that are
- * held back.
+ * held back, and is named as in Results.
  */
 export const STATE_GROUPS = {
-  pending: { word: 'Waiting', chip: 'Waiting', states: ['waiting', 'deferred', 'claimed'] },
-  left: { word: 'All sent', chip: 'Sent', states: SENT_STATES },
-  unsent: {
-    word: 'Captured, failed or not sent',
-    chip: 'Captured, failed or not sent',
-    states: ['skipped', 'kept', 'failed'],
-  },
-  decided: {
-    word: 'Sent, captured, held back or failed',
-    chip: 'Sent, captured, held back or failed',
-    states: [...SENT_STATES, 'kept', 'failed'],
-  },
-  amiss: { word: 'All problems', chip: 'Problems', states: ['failed', 'unknown', 'bounced', 'complained'] },
-} as const satisfies Record<string, { word: string; chip: string; states: readonly DeliveryState[] }>
+  pending: { label: 'Waiting, deferred or sending', states: ['waiting', 'deferred', 'claimed'] },
+  left: { label: 'Sent, whatever happened later', states: SENT_STATES },
+  amiss: { label: 'Failed, unknown, bounced or complained', states: ['failed', 'unknown', 'bounced', 'complained'] },
+  unsent: { label: 'Not sent, captured or failed', states: ['skipped', 'kept', 'failed'] },
+  decided: { label: 'Passed the rules', states: [...SENT_STATES, 'kept', 'failed'] },
+} as const satisfies Record<string, { label: string; states: readonly DeliveryState[] }>
 
 export type StateGroup = keyof typeof STATE_GROUPS
 
-/** Waiting is one choice, because a reason tells what an email waits for. */
+/**
+ * Waiting is one choice, because a reason tells what an email waits for. Deferred has none of its own: the label depends
+ * on the reason, which no index of states has.
+ */
 type Choice = Exclude<DeliveryState, (typeof STATE_GROUPS)['pending']['states'][number]>
 
 export type StateFilter = Choice | StateGroup
 
 const isChoice = (state: DeliveryState): state is Choice => !STATE_GROUPS.pending.states.some((one) => one === state)
 
-export const SINGLE_STATES: readonly Choice[] = DELIVERY_STATES.filter(isChoice)
-
-export const isGroup = (text: string): text is StateGroup => Object.hasOwn(STATE_GROUPS, text)
+const isGroup = (text: string): text is StateGroup => Object.hasOwn(STATE_GROUPS, text)
 
 /** Parses a filter; null if unknown. */
 export function readStateFilter(text: string): StateFilter | null {
@@ -72,7 +65,28 @@ export function readStateFilter(text: string): StateFilter | null {
 export const statesOf = (filter: StateFilter): readonly DeliveryState[] =>
   isGroup(filter) ? STATE_GROUPS[filter].states : [filter]
 
-export const describeState = (state: DeliveryState): string => STATE_LABELS[state]
+export const describeFilter = (filter: StateFilter): string =>
+  isGroup(filter) ? STATE_GROUPS[filter].label : STATE_LABELS[filter]
+
+/** In the order of the filter: those of several states come last. */
+const STATE_FILTERS = [
+  'pending',
+  'handed',
+  'sent',
+  'bounced',
+  'complained',
+  'unknown',
+  'failed',
+  'skipped',
+  'kept',
+  'joined',
+  'left',
+  'amiss',
+  'unsent',
+  'decided',
+] as const satisfies StateFilter[]
+
+export const STATE_CHOICES = STATE_FILTERS.map((value) => ({ value, label: describeFilter(value) }))
 
 /** The state, with a note if the email may have been sent twice. */
 export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {

@@ -2,6 +2,7 @@ import { daysAgo } from '../../../src/dashboard/deliveries/deliveries-view.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
+import { DELIVERY_STATES } from '../../../src/store/message-types.ts'
 import type { Sender } from '../../../src/mail/sender.ts'
 import { DAY } from '../../durations.ts'
 import { LOOPBACK_HOSTS, inTurns } from '../../helper.ts'
@@ -101,6 +102,34 @@ describe('the deliveries', () => {
       '',
       '',
     ])
+  })
+
+  test('the choices of the state filter use the words of the list, those for several states last', async () => {
+    await putMessage(pages, { app })
+    await sendEvent(pages, { app, email: BOB })
+    expect(await textOf(await see(), '#state option')).toEqual([
+      'All states',
+      'Waiting, deferred or sending',
+      'Handed over',
+      'Sent',
+      'Bounced',
+      'Complained',
+      'Unknown',
+      'Failed',
+      'Not sent',
+      'Captured',
+      'Joined',
+      'Sent, whatever happened later',
+      'Failed, unknown, bounced or complained',
+      'Not sent, captured or failed',
+      'Passed the rules',
+    ])
+    for (const state of ['pending', 'waiting', 'deferred', 'claimed'])
+      expect(await textOf(await see(`?state=${state}`), '.chip')).toEqual([
+        'Remove the filter State: Waiting, deferred or sending',
+      ])
+    for (const state of [...DELIVERY_STATES, 'pending', 'left', 'amiss', 'unsent', 'decided'])
+      expect(await attributesOf(await see(`?state=${state}`), '#state option[selected]', 'value')).not.toEqual([''])
   })
 
   test('keep what a link of results asks for, until its chip is removed', async () => {
