@@ -234,6 +234,10 @@ export const lacksMailbox = (enhanced: string): boolean => LACKING.has(enhanced)
 
 export const enhancedOf = (reply: string): string => / (\d\..*)$/.exec(reply)?.[1] ?? ''
 
+/** A final refusal without an enhanced code doesn't say whether the mailbox is missing. */
+export const mayLackMailbox = (reason: string, reply: string): boolean =>
+  reason.startsWith('smtp_5') && enhancedOf(reply) === ''
+
 /** Enhanced codes without their first digit (RFC 3463, RFC 7372). */
 const ENHANCED_TEXTS = new Map([
   ['1.1', "the mailbox doesn't exist"],

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { timeOfId } from '../../core/ids.ts'
 import { readRecord } from '../../deliveries/deliveries.ts'
+import { mayLackMailbox } from '../../deliveries/describe-reason.ts'
 import { shortenReason } from '../../deliveries/short-reasons.ts'
 import {
   CANCELLED,
@@ -53,13 +54,22 @@ export const ReplySection = ({ explained: { serverReply }, work: { delivery } }:
     </section>
   )
 
-export const ReplyFact = ({ explained: { serverReply }, work: { delivery } }: ShownDelivery) =>
-  serverReply !== undefined && (
+export function ReplyFact({ explained: { serverReply }, work: { delivery } }: ShownDelivery) {
+  const { reply } = readRecord(delivery) ?? {}
+  if (serverReply === undefined || reply === undefined) return null
+  return (
     <Fact name="Server's reply">
-      <code>{readRecord(delivery)?.reply}</code>
+      <code>{reply}</code>
       <p class="hint">The full reply is in the log.</p>
+      {delivery.state === 'failed' && mayLackMailbox(delivery.reason ?? '', reply) && (
+        <p class="hint">
+          A refusal without an enhanced status code isn't counted as a{' '}
+          <a href="/docs/bounces#suppressed-addresses">bounce</a>.
+        </p>
+      )}
     </Fact>
   )
+}
 
 export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: { delivery } }: ShownDelivery) => (
   <section>

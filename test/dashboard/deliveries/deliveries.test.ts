@@ -322,6 +322,26 @@ describe('a delivery', () => {
     )
   })
 
+  test.each([
+    ['No such user', '550', true],
+    ['5.7.1 Spam', '550 5.7.1', false],
+    ['5.1.1 No such user', '550 5.1.1', false],
+  ])('that was refused with 550 %s says whether it is no bounce', async (words, reply, isUntold) => {
+    const server = await startMailServer({ recipient: () => 550, words: () => words })
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
+    await pages.store.setMailSettings({ ...by, settings: { smtpUrl: server.url } })
+    const { html } = await browser.get(await open())
+    expect(await textOf(html, 'aside .badge')).toEqual(['Failed'])
+    expect(await textOf(html, 'aside dd > code')).toContain(reply)
+    const note = "A refusal without an enhanced status code isn't counted as a bounce."
+    expect((await textOf(html, 'aside .hint')).includes(note)).toBe(isUntold)
+    expect((await attributesOf(html, 'aside .hint a', 'href')).includes('/docs/bounces#suppressed-addresses')).toBe(
+      isUntold,
+    )
+    await (pages.mailer as Sender).stop()
+    await server.stop()
+  })
+
   test('that the mail server refused explains its reply without its text', async () => {
     const words = { says: `5.7.1 ${HOSTILE}` }
     const server = await startMailServer({ recipient: () => 451, words: () => words.says })
