@@ -63,6 +63,19 @@ test(
 )
 
 test(
+  'samples in lists use the width of the documentation',
+  async () => {
+    await page.setViewportSize(DESK)
+    await page.goto(`${server.url}/docs/start`)
+    const cut = await page
+      .locator('.docs li pre:visible')
+      .evaluateAll((samples) => samples.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))
+    expect(cut).toEqual([0, 0, 0])
+  },
+  TRY_MS,
+)
+
+test(
   'the description of an option is below its name',
   async () => {
     await page.setViewportSize(DESK)
