@@ -75,6 +75,36 @@ test(
   TRY_MS,
 )
 
+/** Of fields beside each other: the tops of their labels, and of their controls. */
+const topsOf = (page: Page) =>
+  page.locator(':is(.pair, .pairs):visible').evaluateAll((groups) =>
+    groups.map((group) => {
+      const tops = [...group.querySelectorAll(':scope > .field')].map((field) =>
+        [field.querySelector('label'), field.lastElementChild].map((part) => part?.getBoundingClientRect().top ?? 0),
+      )
+      return { pairs: new Set(tops.map(String)).size, tops: [0, 1].map((at) => new Set(tops.map((of) => of[at])).size) }
+    }),
+  )
+
+test(
+  'labels beside each other are level, and so are their fields, whatever hints and errors they have',
+  async () => {
+    await page.setViewportSize(DESK)
+    for (const path of ['sender', 'sender/server', 'sender/limits', 'sender/texts', 'settings']) {
+      await page.goto(pathOf(path))
+      const groups = await topsOf(page)
+      expect(groups.length).toBeGreaterThan(0)
+      for (const { pairs, tops } of groups) expect([path, ...tops]).toEqual([path, pairs, pairs])
+    }
+    await page.goto(pathOf('sender'))
+    await page.fill('#fromEmail', 'nobody')
+    await page.click('form button.primary')
+    await page.locator('#fromEmail-fault').waitFor()
+    for (const { pairs, tops } of await topsOf(page)) expect(tops).toEqual([pairs, pairs])
+  },
+  TRY_MS,
+)
+
 test(
   'the description of an option is below its name',
   async () => {
