@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { until } from '../waiting.ts'
 import { openSignedIn, type SignedIn, widthOver } from './chromium.ts'
 
@@ -9,14 +10,52 @@ let sender: SignedIn
 beforeAll(async () => void (sender = await openSignedIn()), TRY_MS)
 afterAll(() => sender?.close())
 
+/** Of the tabs: their rows, and whether the current one is in view. */
+const tabsOf = (page: Page) =>
+  page.locator('.sections').evaluate((tabs) => {
+    const [all, { left, right }] = [[...tabs.querySelectorAll('a')], tabs.getBoundingClientRect()]
+    const current = tabs.querySelector('[aria-current]')?.getBoundingClientRect()
+    const isInView = current !== undefined && current.left >= left - 1 && current.right <= right + 1
+    return { rows: new Set(all.map((tab) => tab.getBoundingClientRect().top)).size, isInView, scrolled: scrollY }
+  })
+
 test(
-  'the current tab is in view on a phone',
+  'tabs are one row, with the current one in view, and the keyboard reaches all of them',
+  async () => {
+    const { page, open } = sender
+    for (const width of [320, 375, 1280]) {
+      await page.setViewportSize({ width, height: 800 })
+      for (const path of ['sender', 'sender/limits', 'sender/rates']) {
+        await open(path)
+        expect([width, path, await tabsOf(page)]).toEqual([width, path, { rows: 1, isInView: true, scrolled: 0 }])
+        expect(await widthOver(page, width)).toBeLessThanOrEqual(0)
+      }
+    }
+    await page.setViewportSize({ width: 375, height: 800 })
+    await open('sender/rates')
+    await page.locator('.sections > a').last().focus()
+    for (let tab = 1; tab < 9; tab += 1) await page.keyboard.press('Shift+Tab')
+    const focused = page.locator('.sections > a:focus')
+    expect(await focused.textContent()).toBe('From and appearance')
+    await until(async () => ((await focused.boundingBox())?.x ?? -1) >= 0)
+    const cut = page.locator('.sections > a', { hasText: 'Mail server' })
+    expect((await cut.boundingBox())?.x).toBeLessThan(340)
+    await page.mouse.click(350, ((await cut.boundingBox())?.y ?? 0) + 20)
+    await page.waitForURL('**/sender/server')
+    await page.setViewportSize({ width: 1280, height: 800 })
+  },
+  TRY_MS,
+)
+
+test(
+  'the current tab is in view without scripts, too',
   async () => {
     const { page, open } = sender
     await page.setViewportSize({ width: 375, height: 800 })
-    await open('sender/limits')
-    const box = await page.locator('.sections [aria-current]').boundingBox()
-    expect([box === null, (box?.x ?? -1) >= 0, (box?.x ?? 0) + (box?.width ?? 999) <= 375]).toEqual([false, true, true])
+    await page.route('**/*.js', (route) => route.abort())
+    await open('sender/rates')
+    expect(await tabsOf(page)).toEqual({ rows: 1, isInView: true, scrolled: 0 })
+    await page.unroute('**/*.js')
     await page.setViewportSize({ width: 1280, height: 800 })
   },
   TRY_MS,

@@ -22,6 +22,19 @@ function askUntilStored(secret: HTMLElement): void {
   secret.querySelector(':scope > .primary')?.addEventListener('click', () => asking.abort())
 }
 
+/** Part of the tab before the current one. */
+const BEFORE = 64
+
+// on phones, tabs are one row that scrolls
+const tabs = document.querySelector('.sections')
+const currentTab = tabs?.querySelector<HTMLElement>('[aria-current]')
+if (tabs && currentTab) tabs.scrollLeft = currentTab.offsetLeft - BEFORE
+tabs?.addEventListener('focusin', ({ target }) => {
+  // not under a pointer, which would miss it then
+  if (target instanceof Element && target.matches(':focus-visible'))
+    target.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+})
+
 const LOOK_MS = 250
 const LOOK = ['logoUrl', 'colour', 'postalAddress']
 
