@@ -149,10 +149,11 @@ async function findPerson(
 
 function findExported(deps: PageDependencies, request: Request, { viewer: { app } }: { viewer: Viewer }): Exported {
   const view = readAddress(request.url)
+  const filters = nameFilters(listFilters(view), FILTER_NAMES)
   return {
     what: 'deliveries',
-    filters: nameFilters(listFilters(view), FILTER_NAMES),
+    filters,
     pieces: exportDeliveries(deps, app, toFilter(view, app.timezone)),
-    file: { name: nameExport('deliveries', app, deps.clock.now()), format: 'csv' },
+    file: { name: nameExport('deliveries', { app, filters, now: deps.clock.now() }), format: 'csv' },
   }
 }

@@ -49,11 +49,12 @@ function findExported(
   { viewer: { app } }: { viewer: Viewer },
 ): Exported {
   const { name } = readView(new URL(request.url).searchParams)
+  const filters = name === null ? [] : ['name']
   return {
     what: 'events',
-    filters: name === null ? [] : ['name'],
+    filters,
     pieces: exportEvents({ store }, app, { name }),
-    file: { name: nameExport('events', app, clock.now()), format: 'csv' },
+    file: { name: nameExport('events', { app, filters, now: clock.now() }), format: 'csv' },
   }
 }
 

@@ -66,19 +66,18 @@ const DOWNLOAD_TYPES = {
   json: 'application/json; charset=utf-8',
 } as const
 
-/** "people-acme-notes-2026-05-03", in the app's timezone. */
-export function nameExport(
-  name: string,
-  { name: appName, timezone }: Pick<AppRow, 'name' | 'timezone'>,
-  now: number,
-): string {
+type ExportName = { app: Pick<AppRow, 'name' | 'timezone'>; filters: readonly string[]; now: number }
+
+/** "people-acme-notes-2026-05-03", in the app's timezone, or "people-acme-notes-2026-05-03-filtered". */
+export function nameExport(name: string, { app: { name: appName, timezone }, filters, now }: ExportName): string {
   const app = appName
     .normalize('NFKD')
     .toLowerCase()
     .match(/[a-z0-9]+/g)
     ?.join('-')
   const day = new Date(localTime(now, timezone)).toISOString().slice(0, 10)
-  return [name, ...(app ? [app.slice(0, APP_NAME_CHARACTERS)] : []), day].join('-')
+  const parts = [name, app?.slice(0, APP_NAME_CHARACTERS), day, filters.length > 0 && 'filtered']
+  return parts.filter(Boolean).join('-')
 }
 
 const APP_NAME_CHARACTERS = 40

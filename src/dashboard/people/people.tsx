@@ -124,11 +124,12 @@ function findExported(deps: PageDependencies, request: Request, { viewer: { app 
   const { texts, sort } = createViewPaths(deps.previewKey, app.publicId).read(request.url)
   const format = EXPORT_FORMATS.find((one) => one === new URL(request.url).searchParams.get('format')) ?? 'csv'
   const filter = toFilter(texts, deps.clock.now())
+  const filters = listFilters(texts)
   return {
     what: 'people',
-    filters: listFilters(texts),
+    filters,
     pieces: exportPeople(deps, app, { filter, sort, format }),
-    file: { name: nameExport('people', app, deps.clock.now()), format },
+    file: { name: nameExport('people', { app, filters, now: deps.clock.now() }), format },
   }
 }
 

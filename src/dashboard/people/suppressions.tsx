@@ -183,11 +183,12 @@ async function syncWithProvider(deps: Deps, request: Request, viewer: Viewer): P
 function findExported(deps: PageDependencies, request: Request, { viewer: { app } }: { viewer: Viewer }): Exported {
   const view = createPaths(deps.previewKey, app.publicId).read(request.url)
   const { reason, search } = view
+  const filters = [...(reason === null ? [] : ['reason']), ...(search === '' ? [] : ['search'])]
   return {
     what: 'suppressions',
-    filters: [...(reason === null ? [] : ['reason']), ...(search === '' ? [] : ['search'])],
+    filters,
     pieces: exportSuppressions(deps, app, toFilter(view)),
-    file: { name: nameExport('suppressions', app, deps.clock.now()), format: 'csv' },
+    file: { name: nameExport('suppressions', { app, filters, now: deps.clock.now() }), format: 'csv' },
   }
 }
 

@@ -94,11 +94,12 @@ async function findExported(
 ): Promise<Exported> {
   const names = await readNames(deps, viewer)
   const view = readView(new URL(request.url).searchParams)
+  const filters = nameFilters(listFilters(view), FILTER_NAMES)
   return {
     what: `${view.kind === 'all' ? '' : `${view.kind} `}requests`,
-    filters: nameFilters(listFilters(view), FILTER_NAMES),
+    filters,
     pieces: exportRequests(deps, await toQuery(deps, viewer, view, names), names),
-    file: { name: nameExport('requests', viewer.app, deps.clock.now()), format: 'csv' },
+    file: { name: nameExport('requests', { app: viewer.app, filters, now: deps.clock.now() }), format: 'csv' },
   }
 }
 

@@ -443,7 +443,9 @@ describe('a file', () => {
     const searched = await browser.get((await browser.post(path(), { email: 'P' })).location ?? '')
     expect((await textOf(searched.html, '.page-head .lead')).join()).toStartWith('3000 addresses match.')
     const [href] = await attributesOf(searched.html, '.page-head .button', 'href')
-    const lines = (await browser.get(href ?? '')).html.split('\r\n').slice(1, -1)
+    const { html, headers } = await browser.get(href ?? '')
+    expect(headers.get('content-disposition')).toContain('"suppressions-engine-2026-05-03-filtered.csv"')
+    const lines = html.split('\r\n').slice(1, -1)
     expect([lines.length, new Set(lines).size, lines[0]?.split(',')[0]]).toEqual([3_000, 3_000, 'p0@example.com'])
   })
 
