@@ -60,7 +60,7 @@ test(
     const box = await page.locator('.feed > li').first().boundingBox()
     expect(Math.round(box?.height ?? 0)).toBe(40)
     await page.mouse.click((box?.x ?? 0) + (box?.width ?? 0) - 4, (box?.y ?? 0) + 20)
-    await page.waitForSelector('text=The API key is missing, wrong or revoked.')
+    await page.waitForSelector('main section p:has-text("The request had no Authorization header.")')
     await close()
   },
   { timeout: TRY_MS, ...BEST_OF_FIVE },
