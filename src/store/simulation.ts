@@ -135,7 +135,8 @@ export function createSimulationReads(db: Sql, { until }: { until: number }) {
     )
     return await ofPerson.all(contactId, idSince(from), appId)
   }
-  const isInRange = (from: number): string => `received_at <= ${until} AND ${HAPPENED} >= ${from}`
+  const isInRange = (from: number): string =>
+    `received_at <= ${until} AND (${HAPPENED} >= ${from} OR received_at >= ${from})`
 
   return {
     findTopicEnd: createTopicReads(db).findTopicEnd,
@@ -156,6 +157,7 @@ export function createSimulationReads(db: Sql, { until }: { until: number }) {
       }
     },
 
+    /** Those that happened or arrived since `from`. */
     newestEvents: async (range: Range, name: string) =>
       await newestEventsOf(range, `IN (${event}, ${action})`, `name_id = ${await idOfName(range.appId, name)}`),
 

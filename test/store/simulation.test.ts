@@ -51,10 +51,10 @@ test.each([0, 1, 4_999, 5_000, 5_001, 10_002])('%d events, newest first, among t
   expect(times).toEqual(Array.from({ length: rows }, (_, index) => rows - 1 - index))
 })
 
-test('skips events that arrived too late or happened too early, even if their IDs are ahead', async () => {
+test('skips events that arrived too late or too early, even if their IDs are ahead', async () => {
   add({ id: idAt(FIRST + 5_000), contact: 1 })
   add({ id: idAt(FIRST + 5_000) + 1, contact: 2, at: FIRST + 1 })
-  add({ id: idAt(FIRST + 5_000) + 2, contact: 3 }, FIRST - 1)
+  add({ id: idAt(FIRST + 5_000) + 2, contact: 3, at: FIRST - 1 }, FIRST - 1)
   add({ id: idAt(FIRST + 5_000) + 3, contact: 4, type: PAGE, path: '/' })
   db.run(`INSERT INTO contacts (id, app_id, email, status, created_at, updated_at)
           VALUES (${idAt(FIRST + 5_000)}, 1, 'a', 'subscribed', ${FIRST}, 0),
@@ -68,6 +68,19 @@ test('skips events that arrived too late or happened too early, even if their ID
   expect((await Array.fromAsync(reads.newestPeople(RANGE))).map(({ at }) => at - FIRST)).toEqual([0])
   expect(await Array.fromAsync(reads.newestPeople({ ...RANGE, contactId: idAt(FIRST + 5_000) }))).toHaveLength(1)
   expect(await Array.fromAsync(reads.newestPeople({ ...RANGE, contactId: 7 }))).toEqual([])
+})
+
+test('reads events that happened or arrived since', async () => {
+  const early = FIRST - 60_000
+  add({ id: idAt(early), contact: 1, at: early })
+  add({ id: idAt(early) + 1, contact: 2, at: early }, FIRST)
+  add({ id: idAt(FIRST), contact: 3 }, early)
+  add({ id: idAt(FIRST) + 1, contact: 4, type: PAGE, path: '/' }, early)
+  const reads = createSimulationReads(createSqliteSql(db), { until: LATER })
+  const people = async (found: ReturnType<typeof reads.newestEvents>) =>
+    (await Array.fromAsync(await found)).map(({ contactId }) => contactId)
+  expect(await people(reads.newestEvents(RANGE, 'done'))).toEqual([3, 2])
+  expect(await people(reads.newestViews(RANGE))).toEqual([4])
 })
 
 describe('of one person', () => {

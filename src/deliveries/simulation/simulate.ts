@@ -59,8 +59,8 @@ export type SimulationLine = {
 export type PeopleOutcome = { outcome: string; people: number; lines: SimulationLine[] }
 
 /**
- * `tooOld`: events that were too old when they arrived, so they are no triggers. `hasMore`: older triggers were not
- * included. `counts` and `lines`: of triggers, by outcome. `estimated`: decided by page views only. `untried`: emails not
+ * `tooOld`: events that arrived since `from` and were too old, so they are no triggers. `hasMore`: older triggers, and
+ * events that arrived before them, were not included. `counts` and `lines`: of triggers, by outcome. `estimated`: decided by page views only. `untried`: emails not
  * filled in for lack of time. `people`: those with a trigger, those of them who would get an email, those of these without
  * any page view in time where the message requires that they left, those of the others whose email is not due yet, and
  * those of the rest who are held back for comparison.
@@ -94,6 +94,7 @@ export async function simulate(
   const [from, timezone] = [now - days * DAY_MS, readTimezone(input.settings.timezone)]
   const { triggers, ...taken } = await takeNewest(
     readTriggers(reads, { appId, from, now, timezone, contactId: onlyId, rest }, content),
+    from,
     { most, rest },
   )
   const lines: SimulationLine[] = []
@@ -144,12 +145,14 @@ export async function simulate(
   }
 }
 
-async function takeNewest(newest: AsyncIterable<TriggerHappening>, { most, rest }: Simulating) {
+/** Events that happened before `from` are no triggers, but may have arrived too old since. */
+async function takeNewest(newest: AsyncIterable<TriggerHappening>, from: number, { most, rest }: Simulating) {
   const triggers: TriggerHappening[] = []
   let tooOld = 0
   for await (const trigger of newest) {
     await rest?.()
     if (isTooOld(trigger)) tooOld += 1
+    else if (trigger.occurredAt < from) continue
     else if (triggers.length === most) return { triggers: triggers.reverse(), tooOld, hasMore: true }
     else triggers.push(trigger)
   }

@@ -2,9 +2,10 @@ import { locationOf } from '../../data-folder.ts'
 import { beforeEach, expect, test } from 'bun:test'
 import { describeSimulation } from '../../../src/deliveries/simulation/index.ts'
 import { type Progress, simulate } from '../../../src/deliveries/simulation/simulate.ts'
+import type { Condition } from '../../../src/store/message-types.ts'
 import { openForReadingAt } from '../../../src/store/open.ts'
 import { createSimulationReads } from '../../../src/store/simulation.ts'
-import { HOUR } from '../../helper.ts'
+import { DAY, HOUR } from '../../helper.ts'
 import { MINUTE } from '../../messaging.ts'
 import { type Simulating, useSimulating } from './simulating.ts'
 
@@ -89,6 +90,25 @@ test('counts the events that were too old when they arrived', async () => {
   expect(describeSimulation({ ...found, tooOld: 1 })).toContain(
     '1 event was received more than 72 hours after it happened. It triggers no email.',
   )
+})
+
+test('counts by arrival the events that were too old, however long before they happened', async () => {
+  const ago = (ms: number) => new Date(at.clock.now() - ms).toISOString()
+  await at.event('earlier@example.com', { occurredAt: ago(30 * DAY) })
+  at.clock.tick(7 * DAY + 1)
+  await at.event('late@example.com', { occurredAt: ago(10 * DAY) })
+  // in time, of before
+  at.clock.tick(6 * DAY)
+  await at.event('before@example.com', { occurredAt: ago(2 * DAY) })
+  const count = async (days: number, where?: Condition[]) => {
+    const { triggered, tooOld } = await at.simulate({ trigger: { event: 'results_ready', where } }, { days })
+    return [triggered, tooOld]
+  }
+  expect(await count(7)).toEqual([1, 1])
+  expect(await count(1)).toEqual([0, 0])
+  expect(await count(14)).toEqual([1, 2])
+  const elsewhere = { property: 'url', is: 'equal' as const, to: 'https://other.example' }
+  expect(await count(14, [elsewhere])).toEqual([0, 0])
 })
 
 test('always names what is never considered, and what was skipped this time', () => {
