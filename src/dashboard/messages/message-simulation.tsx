@@ -91,7 +91,7 @@ type Reached = Omit<NonNullable<EditorProps['simulation']>, 'found' | 'undated'>
 export function describeReach({ found, content, days, isUnsaved }: Reached): string {
   if (found === null) return `Recipients can't be counted: ${describeUnsimulated(content.trigger)}.`
   if (isRefusal(found)) return found.message ?? REFUSALS[found.refusal].message
-  const old = found.tooOld === 0 ? '' : ` ${describeTooOld(found.tooOld)}`
+  const old = found.tooOld === 0 ? '' : ` ${describeTooOld(found)}`
   return `${describePeople(found, { days, isUnsaved })}${old}`
 }
 
@@ -144,7 +144,7 @@ function Found(props: FoundProps) {
           found.tooOld === 0 ? (
             'Check the trigger: the event name, its conditions or the page path.'
           ) : (
-            describeTooOld(found.tooOld)
+            describeTooOld(found)
           )
         ) : (
           <Ticked>{undated}</Ticked>

@@ -263,7 +263,7 @@ export const SimulatedAnswer = ({ viewer, simulated: { message, found }, now }: 
             {result.people.emailed > 0 && result.people.waiting > 0
               ? `${describeStillWaiting(message, result.people.waiting)} `
               : ''}
-            {result.tooOld > 0 && `${describeTooOld(result.tooOld)} `}
+            {result.tooOld > 0 && `${describeTooOld(result)} `}
             Simulated with “<SentText>{message.name}</SentText>” <Time at={result.at} now={now} />.
             {state === 'running' && ' Counting again.'}
           </>

@@ -51,7 +51,7 @@ export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped
   const rows = all.slice(skipped, skipped + PAGE_ROWS)
   const path = pathOf(viewer.app.publicId, 'overview/people')
   const total = found.result?.people.emailed ?? 0
-  const tooOld = found.result?.tooOld ?? 0
+  const tooOld = found.result !== null && found.result.tooOld > 0 ? describeTooOld(found.result) : null
   if (rows.length === 0) {
     return (
       <EmptyState
@@ -60,7 +60,7 @@ export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped
       >
         {found.state === 'running'
           ? 'Simulating the message on stored events. Reload to see the result.'
-          : [describeSimulated(message, found), ...(tooOld === 0 ? [] : [describeTooOld(tooOld)])].join(' ')}
+          : [describeSimulated(message, found), ...(tooOld === null ? [] : [tooOld])].join(' ')}
       </EmptyState>
     )
   }
@@ -75,7 +75,7 @@ export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped
       />
       <p class="hint after-table">
         {all.length < total && `The newest ${all.length} of ${total}. `}
-        {tooOld > 0 && `${describeTooOld(tooOld)} `}
+        {tooOld !== null && `${tooOld} `}
         Simulated <Time at={found.result?.at ?? now} now={now} />, with today's subscriptions, names, tags and fields.
       </p>
       <Pager

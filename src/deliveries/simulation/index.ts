@@ -128,7 +128,7 @@ export const describeSimulation = ({
   untried,
 }: Pick<Simulation, 'hasMore' | 'tooOld' | 'estimated' | 'untried'>): string[] => [
   ...(hasMore ? [NEWEST_ONLY] : []),
-  ...(tooOld === 0 ? [] : [describeTooOld(tooOld)]),
+  ...(tooOld === 0 ? [] : [describeTooOld({ tooOld, hasMore })]),
   ...(estimated === 0 ? [] : [describeEstimated(estimated)]),
   ...(untried === 0 ? [] : [describeUntried(untried)]),
   "Past events and page views are simulated in the order they arrived, as if the message had been live all along, with today's subscriptions, names, tags and fields.",
@@ -137,10 +137,13 @@ export const describeSimulation = ({
 
 const NEWEST_ONLY = `These are the results of the newest ${formatCount(SIMULATED_TRIGGERS)} triggers. There were more in this period.`
 
-export const describeTooOld = (count: number): string =>
-  count === 1
-    ? '1 event was received more than 72 hours after it happened. It triggers no email.'
-    : `${formatCount(count)} events were received more than 72 hours after they happened. They trigger no email.`
+/** Those that arrived before the newest triggers are not counted. */
+export function describeTooOld({ tooOld, hasMore }: Pick<Simulation, 'tooOld' | 'hasMore'>): string {
+  const count = `${hasMore ? 'At least ' : ''}${formatCount(tooOld)}`
+  return tooOld === 1
+    ? `${count} event was received more than 72 hours after it happened. It triggers no email.`
+    : `${count} events were received more than 72 hours after they happened. They trigger no email.`
+}
 
 const describeEstimated = (count: number): string =>
   `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these triggers is older and was' : `${formatCount(count)} of these triggers are older and were`} checked against page views only. People count as present between page views up to 30 minutes apart (or the minutes of inactivity set in the rule), and as away after the last page view.`

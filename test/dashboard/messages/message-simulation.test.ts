@@ -137,6 +137,9 @@ describe('counts in words', () => {
     expect(say({ triggered: 3, emailed: 2 }, { tooOld: 28 })).toEndWith(
       ' 2 of 3 people would get it. 28 events were received more than 72 hours after they happened. They trigger no email.',
     )
+    expect(say({ triggered: 3 }, { tooOld: 28, hasMore: true })).toEndWith(
+      ' At least 28 events were received more than 72 hours after they happened. They trigger no email.',
+    )
   })
 
   test.each([

@@ -90,6 +90,13 @@ test('counts the events that were too old when they arrived', async () => {
   expect(describeSimulation({ ...found, tooOld: 1 })).toContain(
     '1 event was received more than 72 hours after it happened. It triggers no email.',
   )
+  await at.event('b@example.com')
+  const newest = await simulateNewest(1)
+  expect([newest.tooOld, newest.hasMore]).toEqual([0, true])
+  await at.event('late@example.com', { occurredAt: late, properties: { url: 'https://first.example/results/2' } })
+  expect(describeSimulation(await simulateNewest(1))).toContain(
+    'At least 1 event was received more than 72 hours after it happened. It triggers no email.',
+  )
 })
 
 test('counts by arrival the events that were too old, however long before they happened', async () => {
