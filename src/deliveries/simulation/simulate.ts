@@ -60,10 +60,10 @@ export type PeopleOutcome = { outcome: string; people: number; lines: Simulation
 
 /**
  * `tooOld`: events that arrived since `from` and were too old, so they are no triggers. `hasMore`: older triggers, and
- * events that arrived before them, were not included. `counts` and `lines`: of triggers, by outcome. `estimated`: decided by page views only. `untried`: emails not
- * filled in for lack of time. `people`: those with a trigger, those of them who would get an email, those of these without
- * any page view in time where the message requires that they left, those of the others whose email is not due yet, and
- * those of the rest who are held back for comparison.
+ * events that arrived before them, were not included. `counts` and `lines`: of triggers, by outcome. `estimated`: decided
+ * by page views only. `untried`: emails not filled in for lack of time. `people`: those with a trigger, those of them who
+ * would get an email, those of these without any page view in time where the message requires that they left, those of
+ * the others whose email is not due yet, and those of the rest who are held back for comparison.
  */
 export type Simulation = {
   from: number
@@ -235,11 +235,14 @@ function countLines(
     .map(([outcome, own]) => ({ outcome, people: own.length, lines: listLines(own) }))
     .sort((a, b) => Number(b.outcome === 'send') - Number(a.outcome === 'send') || b.people - a.people)
   const peopleWith = (wanted: string): number => outcomes.find(({ outcome }) => outcome === wanted)?.people ?? 0
-  const unseen = lines.filter((line) => line.outcome === 'send' && isUnseen(line))
+  const emails = Map.groupBy(
+    lines.filter(({ outcome }) => outcome === 'send'),
+    ({ contactId }) => contactId,
+  )
   const people = {
     triggered: ofPeople.length,
     emailed: peopleWith('send'),
-    unseen: new Set(unseen.map(({ contactId }) => contactId)).size,
+    unseen: [...emails.values()].filter((own) => own.every(isUnseen)).length,
     waiting: peopleWith('waiting'),
     heldBack: peopleWith('holdback'),
   }

@@ -6,7 +6,7 @@ import type { Condition } from '../../../src/store/message-types.ts'
 import { openForReadingAt } from '../../../src/store/open.ts'
 import { createSimulationReads } from '../../../src/store/simulation.ts'
 import { DAY, HOUR } from '../../helper.ts'
-import { MINUTE } from '../../messaging.ts'
+import { MINUTE, page } from '../../messaging.ts'
 import { type Simulating, useSimulating } from './simulating.ts'
 
 const openSimulating = useSimulating()
@@ -75,6 +75,20 @@ test('counts and lists each person once, whatever number of triggers they have',
   expect(outcomes.flatMap(({ lines }) => lines.map(({ email }) => email)).toSorted()).toEqual(
     names.map((name) => `${name}@example.com`),
   )
+})
+
+test('counts as unseen only people whose every email would have been sent without page views', async () => {
+  const content = { onlyIf: [{ rule: 'away' as const }], again: { once: 'property' as const, property: 'url' } }
+  for (const email of ['none@example.com', 'later@example.com']) await at.event(email)
+  at.clock.tick(DAY)
+  expect((await at.simulate(content)).people).toMatchObject({ emailed: 2, unseen: 2 })
+  await at.browse('later@example.com', page('/wait'))
+  at.clock.tick(2 * HOUR)
+  for (const email of ['none@example.com', 'later@example.com'])
+    await at.event(email, { properties: { url: 'https://first.example/results/2' } })
+  at.clock.tick(2 * HOUR)
+  const { counts, people } = await at.simulate(content)
+  expect([counts, people]).toMatchObject([{ send: 4 }, { emailed: 2, unseen: 1 }])
 })
 
 test('counts the events that were too old when they arrived', async () => {
