@@ -10,9 +10,12 @@ const isAboutLeaving = ({ trigger, onlyIf = [] }: MessageContent): boolean =>
   'event' in trigger && trigger.event === RESULTS_READY && onlyIf.some(({ rule }) => rule === 'away')
 
 type Draft = Pick<MessageRow, 'name' | 'content'>
+/** `hasViews`: of anyone in the app, ever. */
+type Simulated = { message: Draft; found: Recent; hasViews: boolean }
 
 /** "58 people left before their results were ready last week. Nobody emailed them." Only people whose page views arrived in time are known to have left. */
-export function describeSimulated({ name, content }: Draft, { result, state }: Recent): string {
+export function describeSimulated({ message: { name, content }, found, hasViews }: Simulated): string {
+  const { result, state } = found
   const isLeaving = isAboutLeaving(content)
   if (result === null) {
     const who = isLeaving ? 'who left before their results were ready' : `who would have got “${name}”`
@@ -30,11 +33,14 @@ export function describeSimulated({ name, content }: Draft, { result, state }: R
   if (emailed === 0) return `Nobody ${verb} last week.`
   const people = `${formatCount(emailed)} ${emailed === 1 ? 'person' : 'people'}`
   const sentence = `${result.hasMore ? `At least ${people}` : people} ${verb} last week`
-  return `${sentence}. Nobody emailed them${unseen === 0 ? '' : `; ${describeUnseen(unseen, emailed)}`}.`
+  return `${sentence}. Nobody emailed them${unseen === 0 ? '' : `; ${describeUnseen({ unseen, emailed, hasViews })}`}.`
 }
 
+type Unseen = { unseen: number; emailed: number; hasViews: boolean }
+
 /** Page views may arrive after the email would have been due, so a person's page may show them now. */
-function describeUnseen(unseen: number, emailed: number): string {
+function describeUnseen({ unseen, emailed, hasViews }: Unseen): string {
+  if (!hasViews) return `${emailed === 1 ? 'they have no' : 'none of them have'} page views`
   if (unseen === emailed) return `${emailed === 1 ? 'they had no' : 'none of them had'} page views in time`
   return `${formatCount(unseen)} of them had no page views in time`
 }

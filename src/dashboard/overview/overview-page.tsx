@@ -27,7 +27,8 @@ import { deliveriesPath } from '../deliveries/deliveries-view.ts'
 import type { LinkedItem } from './attention.ts'
 import type { Figure } from './figures.ts'
 
-export type Simulated = { message: MessageRow; found: Recent }
+/** `hasViews`: of anyone in the app, ever. */
+export type Simulated = { message: MessageRow; found: Recent; hasViews: boolean }
 
 type OverviewProps = {
   viewer: Viewer
@@ -233,12 +234,13 @@ const NoMessage = ({ viewer, messages }: Pick<OverviewProps, 'viewer' | 'message
 
 type SimulatedProps = { viewer: Viewer; simulated: Simulated; now: number }
 
-export const SimulatedAnswer = ({ viewer, simulated: { message, found }, now }: SimulatedProps) => {
+export const SimulatedAnswer = ({ viewer, simulated, now }: SimulatedProps) => {
+  const { message, found } = simulated
   const { result, state } = found
   return (
     <>
       <p class="answer" role="status">
-        <SentText>{describeSimulated(message, found)}</SentText>
+        <SentText>{describeSimulated(simulated)}</SentText>
       </p>
       <div class="buttons">
         <ButtonLink kind="primary" href={messagePath(viewer.app.publicId, message.id)}>

@@ -9,6 +9,7 @@ import { lastDays, readAppResults } from '../../deliveries/results.ts'
 import { isSimulated } from '../../deliveries/simulation/index.ts'
 import { createRecentSimulations } from '../../deliveries/simulation/recent.ts'
 import type { MessageRow } from '../../messages/messages.ts'
+import type { MailSettings } from '../../store/message-types.ts'
 import { firstFailedDay, readAttentionFacts } from '../../monitoring/attention.ts'
 import { readRestore } from '../../store/restored.ts'
 import { PAGE_NAME } from '../../store/visit-reports.ts'
@@ -82,7 +83,11 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
       messages={setup.messages}
       results={results}
       from={writeDay(range.from)}
-      simulated={findSimulated(deps, viewer, setup.messages, await store.mailSettings(app.id))}
+      simulated={findSimulated(deps, viewer, {
+        messages: setup.messages,
+        settings: await store.mailSettings(app.id),
+        lastViewAt: setup.activation.lastViewAt,
+      })}
       figures={listFigures(app.publicId, { range, isUtc, people, all, views, results })}
       restore={restore}
       now={now}
@@ -91,12 +96,13 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
   return pageAnswer(request, 200, page)
 }
 
+type Simulatable = { messages: MessageRow[]; settings: MailSettings; lastViewAt: number | null }
+
 /** Of the first message that can be simulated, while none is live; else null. */
 function findSimulated(
   { recent }: Shown,
   { app }: Viewer,
-  messages: MessageRow[],
-  { sendWindow, timezone, giveUpHours }: Awaited<ReturnType<PageDependencies['store']['mailSettings']>>,
+  { messages, settings: { sendWindow, timezone, giveUpHours }, lastViewAt }: Simulatable,
 ) {
   if (messages.some(({ status }) => status === 'live')) return null
   const message = messages.find(({ content }) => isSimulated(content.trigger))
@@ -104,15 +110,16 @@ function findSimulated(
   const { id: messageId, content } = message
   const settings = { sendWindow, timezone, giveUpHours }
   const asked = { appId: app.id, messageId, content, settings, hosts: app.hosts, days: SIMULATED_DAYS }
-  return { message, found: recent.find(asked) }
+  return { message, found: recent.find(asked), hasViews: lastViewAt !== null }
 }
 
 async function readSimulated(deps: Shown, viewer: Viewer) {
-  const [messages, settings] = await Promise.all([
+  const [messages, settings, { lastViewAt }] = await Promise.all([
     deps.store.listMessages(viewer.app.id),
     deps.store.mailSettings(viewer.app.id),
+    deps.store.latestActivity(viewer.app.id),
   ])
-  return findSimulated(deps, viewer, messages, settings)
+  return findSimulated(deps, viewer, { messages, settings, lastViewAt })
 }
 
 async function showSimulated(deps: Shown, request: Request, viewer: Viewer): Promise<Response> {

@@ -29,7 +29,7 @@ export const SimulatedPeoplePage = (props: PeopleProps) => {
       title="Who would get it"
       tabTitle={`Who would get “${message.name}”`}
       islands={found.state === 'running' ? ['live'] : undefined}
-      state={<SentText>{describeSimulated(message, found)}</SentText>}
+      state={<SentText>{describeSimulated(simulated)}</SentText>}
       action={
         <ButtonLink kind="primary" href={messagePath(viewer.app.publicId, message.id)}>
           {hasRole(viewer.member.role, 'editor') ? 'Review' : 'Open'} “<SentText most={60}>{message.name}</SentText>”
@@ -46,7 +46,8 @@ export const SimulatedPeoplePage = (props: PeopleProps) => {
   )
 }
 
-export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped, now }: PeopleProps) => {
+export const SimulatedPeople = ({ viewer, simulated, skipped, now }: PeopleProps) => {
+  const { found } = simulated
   const all = found.result?.lines ?? []
   const rows = all.slice(skipped, skipped + PAGE_ROWS)
   const path = pathOf(viewer.app.publicId, 'overview/people')
@@ -60,7 +61,7 @@ export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped
       >
         {found.state === 'running'
           ? 'Simulating the message on stored events. Reload to see the result.'
-          : [describeSimulated(message, found), ...(tooOld === null ? [] : [tooOld])].join(' ')}
+          : [describeSimulated(simulated), ...(tooOld === null ? [] : [tooOld])].join(' ')}
       </EmptyState>
     )
   }

@@ -17,6 +17,8 @@ const found = (emailed: number, triggered = emailed, hasMore = false, waiting = 
   },
   state: 'ready',
 })
+const sentenceOf = (message: { name: string; content: MessageContent }, recent: Recent, hasViews = true) =>
+  describeSimulated({ message, found: recent, hasViews })
 
 describe('before a message is live', () => {
   test.each([
@@ -24,7 +26,7 @@ describe('before a message is live', () => {
     [1, '1 person left before their results were ready last week. Nobody emailed them.'],
     [12_345, '12,345 people left before their results were ready last week. Nobody emailed them.'],
   ])('%d people', (count, sentence) => {
-    expect(describeSimulated(shipped, found(count))).toBe(sentence)
+    expect(sentenceOf(shipped, found(count))).toBe(sentence)
   })
 
   test.each([
@@ -49,17 +51,24 @@ describe('before a message is live', () => {
       '1 person would have got “Results ready, they left” last week. Nobody emailed them; they had no page views in time.',
     ],
   ])('%d people, %d of them without page views, are not said to have left', (emailed, unseen, sentence) => {
-    expect(describeSimulated(shipped, found(emailed, emailed, false, 0, unseen))).toBe(sentence)
+    expect(sentenceOf(shipped, found(emailed, emailed, false, 0, unseen))).toBe(sentence)
+  })
+
+  test.each([
+    [30, 'none of them have page views.'],
+    [1, 'they have no page views.'],
+  ])('%d people of an app without any page view', (emailed, end) => {
+    expect(sentenceOf(shipped, found(emailed, emailed, false, 0, emailed), false)).toEndWith(` emailed them; ${end}`)
   })
 
   test('says when nobody left, and when no event arrived', () => {
-    expect(describeSimulated(shipped, found(0, 3))).toBe('Nobody left before their results were ready last week.')
-    expect(describeSimulated(shipped, found(0))).toBe('Nothing triggered “Results ready, they left” last week.')
+    expect(sentenceOf(shipped, found(0, 3))).toBe('Nobody left before their results were ready last week.')
+    expect(sentenceOf(shipped, found(0))).toBe('Nothing triggered “Results ready, they left” last week.')
   })
 
   test('says who is still waiting before anybody would have got it', () => {
     const waiting = (content: MessageContent, count: number) =>
-      describeSimulated({ name: 'X', content }, found(0, 3, false, count))
+      sentenceOf({ name: 'X', content }, found(0, 3, false, count))
     expect(waiting(shipped.content, 1)).toBe(
       "So far, nobody has left before their results were ready. It's too early to tell for 1 person: “X” waits 10 minutes.",
     )
@@ -73,21 +82,21 @@ describe('before a message is live', () => {
   })
 
   test('says when only the newest were looked at', () => {
-    expect(describeSimulated(shipped, found(4, 9, true))).toStartWith('At least 4 people left')
+    expect(sentenceOf(shipped, found(4, 9, true))).toStartWith('At least 4 people left')
   })
 
   test('says while it counts, and when it could not', () => {
-    const none = (state: Recent['state']) => describeSimulated(shipped, { result: null, state })
+    const none = (state: Recent['state']) => sentenceOf(shipped, { result: null, state })
     expect(none('running')).toBe('Counting people who left before their results were ready last week.')
     expect(none('failed')).toBe("Couldn't count people who left before their results were ready last week.")
   })
 
   test('names any other message', () => {
     const other = { name: 'Welcome', content: { ...shipped.content, trigger: { event: 'signed_up' } } }
-    expect(describeSimulated(other, found(2))).toBe('2 people would have got “Welcome” last week. Nobody emailed them.')
-    expect(describeSimulated(other, found(0, 1))).toBe('Nobody would have got “Welcome” last week.')
+    expect(sentenceOf(other, found(2))).toBe('2 people would have got “Welcome” last week. Nobody emailed them.')
+    expect(sentenceOf(other, found(0, 1))).toBe('Nobody would have got “Welcome” last week.')
     const always = { name: 'Always', content: { ...shipped.content, onlyIf: [] } }
-    expect(describeSimulated(always, found(1))).toStartWith('1 person would have got “Always”')
+    expect(sentenceOf(always, found(1))).toStartWith('1 person would have got “Always”')
   })
 })
 

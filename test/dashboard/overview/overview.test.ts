@@ -100,7 +100,7 @@ describe('before a message is live', () => {
     const { first, html } = await followSimulation()
     expect(await answerOf(first)).toBe('Counting people who left before their results were ready last week.')
     expect(await answerOf(html)).toBe(
-      '2 people would have got “Results ready, they left” last week. Nobody emailed them; none of them had page views in time.',
+      '2 people would have got “Results ready, they left” last week. Nobody emailed them; none of them have page views.',
     )
     expect(await textOf(html, '.overview-answer .button')).toEqual(['Review “Results ready, they left”', 'See who'])
     expect(await attributesOf(html, '.overview-answer .button', 'href')).toEqual([
@@ -164,6 +164,7 @@ describe('before a message is live', () => {
     pages.clock.ms += 2 * HOUR
     const html = await showSimulated(pages.at('overview/people'))
     expect(await textOf(html, 'tbody td:first-child')).toEqual(['a@example.com', 'b@example.com'])
+    expect((await textOf(html, '.page-head')).join()).toContain('none of them have page views.')
     for (const href of await attributesOf(html, 'tbody a', 'href'))
       expect((await pages.browser.get(href ?? '')).status).toBe(200)
     expect(await attributesOf(html, '.page-head .primary', 'href')).toEqual([pages.path])
