@@ -1,4 +1,5 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from './clock.ts'
+import { MAX_OCCURRED_AHEAD_MS } from './field-limits.ts'
 
 /** Creating one takes longer than a table row (20 µs). */
 const formats = new Map<string, Intl.DateTimeFormat>()
@@ -58,12 +59,9 @@ const RELATIVE_DAYS = 30
 /** Rounded to the nearest minute, so that a countdown changes soon after it starts. */
 const roundMinutes = (ms: number): number => Math.round(ms / MINUTE_MS) * MINUTE_MS
 
-/** The clock that noted a time may be ahead by so much, like that of a server which sends events. */
-const MOST_AHEAD_MS = 10 * MINUTE_MS
-
-/** Of what has happened: "just now" or "5 minutes ago"; null beyond 30 days. */
+/** Of what has happened: "just now" or "5 minutes ago"; null beyond 30 days. The clock that noted it may be ahead. */
 export const formatPast = (at: number, now: number): string | null =>
-  at > now + MOST_AHEAD_MS ? null : formatDistance(Math.min(at, now), now)
+  at > now + MAX_OCCURRED_AHEAD_MS ? null : formatDistance(Math.min(at, now), now)
 
 /** "just now", "5 minutes ago" or "in 23 hours"; null beyond 30 days. */
 export function formatDistance(at: number, now: number): string | null {
