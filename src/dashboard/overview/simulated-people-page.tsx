@@ -9,7 +9,7 @@ import { ButtonLink } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
-import { PlannedTime, Time } from '../ui/time.tsx'
+import { Time } from '../ui/time.tsx'
 import { describeSimulated } from './answer.ts'
 import type { Simulated } from './overview-page.tsx'
 
@@ -108,5 +108,5 @@ const columnsOf = ({ app }: Viewer, now: number): Column<SimulationLine>[] => [
       </>
     ),
   },
-  { name: 'Would have been sent', cell: ({ dueAt }) => <PlannedTime at={dueAt} now={now} />, isExtra: true },
+  { name: 'Would have been sent', cell: ({ dueAt }) => <Time at={dueAt} now={now} />, isExtra: true },
 ]

@@ -165,6 +165,7 @@ describe('before a message is live', () => {
     const html = await showSimulated(pages.at('overview/people'))
     expect(await textOf(html, 'tbody td:first-child')).toEqual(['a@example.com', 'b@example.com'])
     expect((await textOf(html, '.page-head')).join()).toContain('none of them have page views.')
+    expect(await attributesOf(html, 'tbody time', 'data-age')).toEqual(['', '', '', ''])
     for (const href of await attributesOf(html, 'tbody a', 'href'))
       expect((await pages.browser.get(href ?? '')).status).toBe(200)
     expect(await attributesOf(html, '.page-head .primary', 'href')).toEqual([pages.path])
