@@ -101,6 +101,33 @@ describe('the editor', () => {
   )
 
   test.each([
+    [1440, 600, '.page-head h1'],
+    [320, 568, 'button[value=save]'],
+    [320, 568, '[popovertarget=go-live]'],
+  ])(
+    'keeps its actions above an open part of the sentence, at %p by %p pixels: %s',
+    async (width, height, selector) => {
+      await page.setViewportSize({ width, height })
+      await page.click('summary[id^="onlyIf"] >> nth=1')
+      const [fields] = await boxes('.part[open] .part-fields')
+      // the part's fields begin just above it
+      await page.evaluate(`scrollBy(0, ${(fields?.top ?? 0) - (width === 320 ? 64 : 10)})`)
+      const [[shown], [under]] = [await boxes(selector), await boxes('.part[open] .part-fields')]
+      const [left, top] = [(shown?.left ?? 0) + 20, ((shown?.top ?? 0) + (shown?.bottom ?? 0)) / 2]
+      expect([(under?.left ?? left) < left, (under?.top ?? top) < top, (under?.bottom ?? 0) > top]).toEqual([
+        true,
+        true,
+        true,
+      ])
+      const isOnTop = `document.elementFromPoint(${left}, ${top}).closest(${JSON.stringify(selector)}) !== null`
+      expect(await page.evaluate(isOnTop)).toBe(true)
+      await page.reload()
+      await page.setViewportSize({ width: 1440, height: 900 })
+    },
+    TRY_MS,
+  )
+
+  test.each([
     [1440, 140, 40],
     [375, 300, 290],
   ])(
