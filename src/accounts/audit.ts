@@ -5,7 +5,7 @@ import type { MemberEntry } from './members.ts'
 
 export type AuditEntry = Awaited<ReturnType<Store['listAudit']>>[number]
 
-export const AUDIT_KINDS = ['all', 'sign_ins', 'changes'] as const
+export const AUDIT_KINDS = ['all', 'sign_ins', 'people', 'changes'] as const
 export type AuditKind = (typeof AUDIT_KINDS)[number]
 
 export const isAuditKind = (text: string): text is AuditKind => (AUDIT_KINDS as readonly string[]).includes(text)
@@ -22,9 +22,9 @@ export function readAuditCursor(text: string): Cursor | null {
 export async function listAudit(
   store: Store,
   accountId: string,
-  { kind, before, limit }: { kind: AuditKind; before: Cursor | null; limit: number },
+  { limit, ...query }: { kind: AuditKind; action?: string; before: Cursor | null; limit: number },
 ): Promise<{ entries: AuditEntry[]; older: string | null }> {
-  const found = await store.listAudit({ accountId, kind, before, limit: limit + 1 })
+  const found = await store.listAudit({ ...query, accountId, limit: limit + 1 })
   const entries = found.slice(0, limit)
   const last = entries.at(-1)
   return { entries, older: found.length > limit && last ? `${last.createdAt}-${last.id}` : null }

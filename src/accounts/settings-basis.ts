@@ -27,12 +27,18 @@ export const listChanged = ({ key, appId, settings }: Marked, basedOn: string): 
 
 const AUDIT_ROWS = 50
 
+export type Wanted = {
+  /** how the action begins */
+  action: string
+  isIt: (entry: AuditEntry) => boolean
+}
+
 /** Who made the newest change that fits; null if it was long ago. */
 export async function findChanger(
   store: Store,
   accountId: string,
-  isIt: (entry: AuditEntry) => boolean,
+  { action, isIt }: Wanted,
 ): Promise<AuditEntry | null> {
-  const { entries } = await listAudit(store, accountId, { kind: 'changes', before: null, limit: AUDIT_ROWS })
+  const { entries } = await listAudit(store, accountId, { kind: 'changes', action, before: null, limit: AUDIT_ROWS })
   return entries.find(isIt) ?? null
 }

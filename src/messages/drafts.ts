@@ -174,7 +174,10 @@ async function refuseChanged(
   const last =
     id === null
       ? null
-      : await findChanger(store, accountId, (entry) => readMessageSubject(entry)?.id === publicId('msg', id))
+      : await findChanger(store, accountId, {
+          action: 'message.',
+          isIt: (entry) => readMessageSubject(entry)?.id === publicId('msg', id),
+        })
   const [members, keys] = await Promise.all([store.listMembers(accountId), store.listKeys(accountId)])
   const what = last
     ? `${visibleName(describeActor(last, { members, keys }))} changed this message on ${formatTimeInZone(last.createdAt, timezone)}, after you read it`

@@ -1,5 +1,5 @@
 import type { Sql } from './engine/sql.ts'
-import { and, desc, eq, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
+import { and, desc, eq, isNotNull, isNull, like, lt, not, or, type SQL, sql } from 'drizzle-orm'
 import { createTextIds, publicId } from '../core/ids.ts'
 import { auditEntries } from './schema.ts'
 import { prepareLazily } from './engine/statements.ts'
@@ -91,23 +91,34 @@ type AuditEntry = typeof auditEntries.$inferSelect
 
 type AuditQuery = {
   accountId: string
-  kind: 'all' | 'sign_ins' | 'changes'
+  /** `changes`: all others */
+  kind: 'all' | 'sign_ins' | 'people' | 'changes'
+  /** how the action begins, without wildcards of LIKE */
+  action?: string
   before: { at: number; id: string } | null
   limit: number
 }
 
 export function createAuditReads(db: Sql) {
   const { orm } = db
-  const { createdAt, address, accountId, id } = auditEntries
+  const { createdAt, address, accountId, id, action } = auditEntries
+  const startsWith = (text: string): SQL => like(action, `${text}%`)
+  const ofPerson = sql`(${startsWith('contact.')} OR ${startsWith('suppression.')})`
+  const kinds = {
+    all: undefined,
+    sign_ins: isNotNull(address),
+    people: and(isNull(address), ofPerson),
+    changes: and(isNull(address), not(ofPerson)),
+  }
   return {
     async listAudit(query: AuditQuery): Promise<AuditEntry[]> {
       const { before } = query
       const older = before && or(lt(createdAt, before.at), and(eq(createdAt, before.at), lt(id, before.id)))
-      const kind = { all: undefined, sign_ins: isNotNull(address), changes: isNull(address) }[query.kind]
+      const wanted = query.action === undefined ? undefined : startsWith(query.action)
       return await orm
         .select()
         .from(auditEntries)
-        .where(and(eq(accountId, query.accountId), kind, older ?? undefined))
+        .where(and(eq(accountId, query.accountId), kinds[query.kind], wanted, older ?? undefined))
         .orderBy(desc(createdAt), desc(id))
         .limit(query.limit)
         .all()

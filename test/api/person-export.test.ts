@@ -89,7 +89,7 @@ test('is the same as the file of the page and the command', async () => {
 test('is in the audit log, without the email', async () => {
   await messaging.event()
   await ask(ADA)
-  const query = { accountId: messaging.app.accountId, kind: 'changes' as const, before: null, limit: 100 }
+  const query = { accountId: messaging.app.accountId, kind: 'people' as const, before: null, limit: 100 }
   const noted = (await server.parts().store.listAudit(query)).filter(({ action }) => action === 'contact.export')
   expect(noted).toMatchObject([{ actor: server.first.keyId, subject: expect.stringMatching(/^con_/) }])
 })

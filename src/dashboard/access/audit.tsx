@@ -93,7 +93,8 @@ type AuditProps = {
 const KIND_NAMES: Record<AuditKind, string> = {
   all: 'Everything',
   sign_ins: 'Sign-ins',
-  changes: 'Actions',
+  people: 'People',
+  changes: 'Other actions',
 }
 
 const AuditPage = (props: AuditProps) => {

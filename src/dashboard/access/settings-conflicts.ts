@@ -1,17 +1,17 @@
-import { type AuditEntry, describeActor, writeActorFirst } from '../../accounts/audit.ts'
-import { findChanger } from '../../accounts/settings-basis.ts'
+import { describeActor, writeActorFirst } from '../../accounts/audit.ts'
+import { findChanger, type Wanted } from '../../accounts/settings-basis.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 
 /** `now`: the stored value; omitted if it is secret. */
 export type ChangedField = { label: string; now?: string }
 
-/** Says who changed which settings after a form had shown them. `isIt`: whether an audit entry is about such a change. */
+/** Says who changed which settings after a form had shown them. */
 export async function describeConflict(
   { store }: Pick<PageDependencies, 'store'>,
   { account }: Viewer,
-  { changed, isIt }: { changed: ChangedField[]; isIt: (entry: AuditEntry) => boolean },
+  { changed, ...wanted }: Wanted & { changed: ChangedField[] },
 ): Promise<string> {
-  const entry = await findChanger(store, account.id, isIt)
+  const entry = await findChanger(store, account.id, wanted)
   const members = await store.listMembers(account.id)
   return writeConflict(
     entry ? writeActorFirst(describeActor(entry, { members, keys: [] })) : 'Someone',

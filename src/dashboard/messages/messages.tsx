@@ -202,8 +202,7 @@ async function findMessage(
   return (number === null ? null : await store.findMessage(viewer.app.id, number)) ?? 'unknown'
 }
 
-/** Audit entries that are searched for the deletion. */
-const RECENT_CHANGES = 200
+const RECENT_DELETIONS = 200
 
 async function unknownAnswer(
   { store }: Pick<PageDependencies, 'store'>,
@@ -211,9 +210,9 @@ async function unknownAnswer(
   viewer: Viewer,
   id: string,
 ): Promise<Response> {
-  const query = { accountId: viewer.account.id, kind: 'changes', before: null, limit: RECENT_CHANGES } as const
-  const changes = await store.listAudit(query)
-  const isDeleted = changes.some((one) => one.action === 'message.delete' && readMessageSubject(one)?.id === id)
+  const query = { action: 'message.delete', before: null, limit: RECENT_DELETIONS }
+  const deletions = await store.listAudit({ ...query, accountId: viewer.account.id, kind: 'changes' })
+  const isDeleted = deletions.some((one) => readMessageSubject(one)?.id === id)
   return missingAnswer(request, viewer, isDeleted ? 'message_deleted' : 'message_unknown')
 }
 

@@ -213,8 +213,8 @@ async function describeChange(
   const hasOneApp = viewer.accounts.find(({ id }) => id === viewer.account.id)?.apps.length === 1
   return describeConflict(deps, viewer, {
     changed: listChangedFields(settings, names),
-    isIt: ({ action, subject }) =>
-      hasOneApp && action === 'mail.set' && (subject ?? '').split(/, ?/).some((name) => names.includes(name)),
+    action: 'mail.set',
+    isIt: ({ subject }) => hasOneApp && (subject ?? '').split(/, ?/).some((name) => names.includes(name)),
   })
 }
 

@@ -75,7 +75,8 @@ async function saveSettings(
   const settings = await findAppSettings(deps.store, app)
   const notice = await describeConflict(deps, viewer, {
     changed: listChangedFields(settings, listChanged(marked(deps, viewer, settings), basedOn)),
-    isIt: ({ action, subject }) => action === 'app.update' && subject === app.publicId,
+    action: 'app.update',
+    isIt: ({ subject }) => subject === app.publicId,
   })
   return show(status, { notice }, markSettings(marked(deps, viewer, settings)))
 }

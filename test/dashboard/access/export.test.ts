@@ -73,7 +73,7 @@ const linksOf = async ({ html }: Seen) => attributesOf(html, 'main .buttons a', 
 
 async function listNoted(): Promise<string[]> {
   const accountId = pages.begun.accountId
-  const entries = await pages.store.listAudit({ accountId, kind: 'changes', before: null, limit: 100 })
+  const entries = await pages.store.listAudit({ accountId, kind: 'all', before: null, limit: 100 })
   const noted = entries.filter(({ action }) => action.endsWith('.export'))
   return noted.map(({ subject }) => subject ?? '')
 }
@@ -89,7 +89,7 @@ describe('an export', () => {
   test.each(EXPORTS)('%s downloads at once for 10 minutes after the password, and is noted', async (path, _, noted) => {
     pages.clock.ms += TEN_MINUTES - 1
     expect(isFile(await owner.get(at(path)))).toBe(true)
-    const { html } = await owner.get(`${pages.at('audit')}?kind=changes`)
+    const { html } = await owner.get(pages.at('audit'))
     const [what] = await textOf(html, '[aria-label="Audit log"] tbody tr:first-child td:nth-child(3)')
     expect(what).toBe(`exported ${noted}`)
     const stored = await listNoted()

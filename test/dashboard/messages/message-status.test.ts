@@ -452,6 +452,16 @@ describe('deleting', () => {
     ])
   })
 
+  test('is remembered, however many people are saved afterwards', async () => {
+    await pages.press(pages.path, 'delete')
+    const { accountId, actor, at } = { accountId: pages.app.accountId, actor: 'mem_1', at: pages.clock.now() + 1 }
+    await inTurns(201, () =>
+      pages.store.noteExport({ accountId, actor, at, action: 'contact.export', subject: 'con_1' }),
+    )
+    await inTurns(201, () => pages.store.noteExport({ accountId, actor, at, action: 'data.export', subject: 'people' }))
+    expect(await textOf((await pages.browser.get(pages.path)).html, 'h1')).toEqual(['Message deleted'])
+  })
+
   test('is not offered where people were only held back', async () => {
     await pages.press(pages.path, 'live')
     await pages.press(pages.path, 'paused')

@@ -208,7 +208,7 @@ describe('changing it', () => {
     expect(await audited()).toEqual([
       { action: 'suppression.add', subject: expect.stringMatching(/^[\w-]{43} con_\w+: They wrote to us$/) },
     ])
-    const log = await browser.get(pages.at('audit?kind=changes'))
+    const log = await browser.get(pages.at('audit?kind=people'))
     expect(await textOf(log.html, 'td[data-label=What]')).toContain(`suppressed ${BOB}: They wrote to us`)
     expect(await noticesAt((await add()).location)).toEqual([
       'Done: 0 addresses were added. 1 was already on the list.',

@@ -222,7 +222,7 @@ describe('taking it back', () => {
       [null, ['unsubscribed', 'subscribed']],
       [null, ['subscribed', 'unsubscribed']],
     ])
-    const query = { accountId: sending.app.accountId, kind: 'changes', before: null, limit: 50 } as const
+    const query = { accountId: sending.app.accountId, kind: 'all', before: null, limit: 50 } as const
     const entries = await sending.store().listAudit(query)
     expect(entries.filter(({ action }) => action.startsWith('suppression'))).toEqual([])
   })

@@ -105,6 +105,23 @@ export function testAccounts(store: Fresh): void {
     expect(await holders()).toEqual([])
   })
 
+  test('lists audit entries about people apart from others, and by how their actions begin', async () => {
+    const exporting = { accountId: 'acc_1', actor: 'mem_1', at: AT + 900 }
+    expect(await store().noteExport({ ...exporting, action: 'contact.export', subject: 'con_1' })).toEqual(DONE)
+    expect(await store().noteExport({ ...exporting, action: 'data.export', subject: 'people' })).toEqual(DONE)
+    const list = async (kind: 'all' | 'people' | 'changes', action?: string) => {
+      const found = await store().listAudit({ accountId: 'acc_1', kind, action, before: null, limit: 100 })
+      return found.map((entry) => entry.action)
+    }
+    expect(await list('people')).toEqual(['contact.export'])
+    expect(await list('people', 'data.')).toEqual([])
+    expect(await list('changes', 'data.')).toEqual(['data.export'])
+    expect(await list('all', 'contact.')).toEqual(['contact.export'])
+    const changes = await list('changes')
+    expect(changes).not.toContain('contact.export')
+    expect(changes).toContain('sender_domain.unbind')
+  })
+
   test('lists all sender addresses with their apps', async () => {
     expect(await store().listSenders()).toMatchObject([
       {
