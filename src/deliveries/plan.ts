@@ -564,8 +564,8 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   if ('refusal' in changed) return changed
   const { before, after } = changed
   if (before !== after) applyContactChange(planning, changed, write)
-  noteMember(changes, write, person.id, found ? changed : null)
   const isAsked = askConsent(planning, after, write)
+  noteMember(changes, write, person.id, { contact: found ? changed : null, isAsked })
   const contact = addSeenTimes(after, known, changes.events)
   const wrongDates = known.app.rules.dates.length === 0 ? [] : listWrongDates(known.app.rules.dates, write.fields ?? {})
   return {
@@ -582,11 +582,18 @@ function noteMember(
   { memberNotes }: Changes,
   { accountId, appId, at, actor, imported }: ContactWrite,
   contactId: number,
-  contact: ChangedContact | null,
+  { contact, isAsked }: { contact: ChangedContact | null; isAsked: boolean },
 ): void {
   if (actor === undefined || imported) return
-  const changed = contact && listChangedNames(contact)
-  if (changed?.length !== 0) memberNotes.push({ accountId, appId, contactId, actor, at, changed })
+  const note = (action: MemberNote['action'], changed: string[] = []) =>
+    memberNotes.push({ accountId, appId, contactId, actor, at, action, changed })
+  if (contact === null) {
+    note('contact.add')
+    return
+  }
+  const changed = listChangedNames(contact)
+  if (changed.length > 0) note('contact.change', changed)
+  if (isAsked) note('contact.ask')
 }
 
 /** Sent fields by whose date a live message is triggered, and that are no dates. */

@@ -136,10 +136,12 @@ export type AskedAgain = { isAsked: boolean; nextAt: number | null }
 export async function askAgain(
   { store, clock }: Pick<Dependencies, 'store' | 'clock'>,
   { app, email }: { app: AppRow; email: string },
-  source: 'page' | 'dashboard',
+  by: { source: 'page' } | { source: 'dashboard'; actor: string },
 ): Promise<AskedAgain | { refusal: RefusalCode }> {
   const person = ofPerson(app, email, clock)
-  const outcome = await store.updateContact({ ...person, tags: [], removeTags: [], fields: null, asksConsent: source })
+  const { source, ...member } = by
+  const change = { ...person, ...member, tags: [], removeTags: [], fields: null, asksConsent: source }
+  const outcome = await store.updateContact(change)
   if ('refusal' in outcome) return outcome
   const [consents, { optIn }] = await Promise.all([store.listConsents(outcome.contactId), store.mailSettings(app.id)])
   const asked = consents.map(({ askedAt }) => askedAt)

@@ -231,14 +231,15 @@ export type ContactChange = Names & {
   actor?: string
 }
 export type PersonChange = FilledNames | ContactChange
-/** A person added or changed by a member. `changed`: names of what changed; null: the person is new. */
+/** What a member did with a person. `changed`: names of what changed. */
 export type MemberNote = {
   accountId: string
   appId: number
   contactId: number
   actor: string
   at: number
-  changed: string[] | null
+  action: 'contact.add' | 'contact.change' | 'contact.ask'
+  changed: string[]
 }
 export type NewDelivery = {
   change: 'start' | 'join'

@@ -456,10 +456,9 @@ function createApplying({ db, people, live, ends, usage, rows }: Parts) {
     await nameActor([id], at, actor)
   }
 
-  const applyMemberNote = async ({ changed, ...note }: MemberNote): Promise<void> => {
-    if (changed === null) await noteChange({ ...note, added: true })
-    const action = changed === null ? 'contact.add' : 'contact.change'
-    await audit(note, action, writePersonSubject(note.contactId, changed ?? []))
+  const applyMemberNote = async ({ action, changed, ...note }: MemberNote): Promise<void> => {
+    if (action === 'contact.add') await noteChange({ ...note, added: true })
+    await audit(note, action, writePersonSubject(note.contactId, changed))
   }
 
   const applyDelivery = async (row: NewDelivery): Promise<void> => {

@@ -1,7 +1,7 @@
 /** Topics of messages, and which of them people have ended. */
 import type { Sql } from './engine/sql.ts'
 import type { IdSequence } from '../core/ids.ts'
-import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import { type Change, createAudit, type Done, DONE, writePersonSubject } from './audit.ts'
 import { createChangeNote } from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
@@ -125,8 +125,9 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
        SELECT 1 FROM ended_topics AS other
        WHERE other.app_id = ?2 AND other.email_hash = ended_topics.email_hash AND other.topic = ?1)`,
   )
-  const person = db.prepare<{ appId: number; email: string }, [number]>(
-    'SELECT app_id AS "appId", email FROM contacts WHERE id = ?',
+  const person = db.prepare<{ accountId: string; appId: number; email: string }, [number]>(
+    `SELECT account_id AS "accountId", app_id AS "appId", email
+     FROM contacts JOIN apps ON apps.id = app_id WHERE contacts.id = ?`,
   )
   // what a member ended, the person can't take back
   const end = db.prepare(
@@ -203,7 +204,7 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
       async chooseTopics({ contactId, end: wanted, resume: resumed, actor, at }: TopicChoice): Promise<Done | Refused> {
         const found = await person.get(contactId)
         if (!found) return { refusal: 'not_found' }
-        const { appId, email } = found
+        const { accountId, appId, email } = found
         const before = new Map((await reads.listEndedTopics(appId, email)).map((one) => [one.topic, one]))
         const ended = await endTopics({ appId, email, contactId, topics: wanted, at }, actor)
         const left = resumed.filter((topic) => {
@@ -212,7 +213,10 @@ export function createTopicWrites({ db, ids, live, ends, rules }: Parts) {
         })
         const hash = await list.hash(appId, email)
         for (const topic of left) await resume.run(appId, hash, topic)
-        if (ended.length + left.length > 0) await noteTopics({ appId, contactId, at, actor, topics: [ended, left] })
+        if (ended.length + left.length === 0) return DONE
+        await noteTopics({ appId, contactId, at, actor, topics: [ended, left] })
+        if (actor !== null)
+          await audit({ accountId, actor, at }, 'contact.change', writePersonSubject(contactId, ['topics']))
         return DONE
       },
 

@@ -70,6 +70,7 @@ const ACTIONS = new Map<string, string>([
   ['delivery.send_early', 'asked to send the email {} early'],
   ['contact.add', 'added the person {}'],
   ['contact.change', 'changed the person {}'],
+  ['contact.ask', 'asked {} again to confirm the address'],
   ['contact.erase', 'erased the person {}'],
   ['contact.export', 'exported the person {}'],
   ['data.export', 'exported {}'],

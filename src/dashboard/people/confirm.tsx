@@ -51,7 +51,7 @@ export const confirmRoutes = (deps: Dependencies) =>
         const found = await find(deps, params.token)
         if (!found) return unknownLink(request)
         if (found.status !== 'pending') return stateAnswer(request, found)
-        const outcome = await askAgain(deps, found, 'page')
+        const outcome = await askAgain(deps, found, { source: 'page' })
         if ('refusal' in outcome)
           return recipientAnswer(request, REFUSALS[outcome.refusal].status, found, <FailedPage {...found} />)
         const status = outcome.isAsked ? 200 : 429

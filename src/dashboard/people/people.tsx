@@ -332,7 +332,8 @@ async function askPerson(
 ): Promise<Response> {
   const person = await readPerson(deps, viewer, params.person)
   if (!person) return missingAnswer(request, viewer, 'person_unknown')
-  const outcome = await askAgain(deps, { app: viewer.app, email: person.email }, 'dashboard')
+  const by = { source: 'dashboard', actor: viewer.member.id } as const
+  const outcome = await askAgain(deps, { app: viewer.app, email: person.email }, by)
   if ('refusal' in outcome) return showPerson(deps, request, viewer, params.person, REFUSALS[outcome.refusal])
   if (!outcome.isAsked) return showPerson(deps, request, viewer, params.person, NOT_ASKED)
   return redirectAnswer(personPath(viewer.app.publicId, person.id), [flashCookie(deps.baseUrl, 'consent_asked')])

@@ -1,6 +1,7 @@
 import { withSql } from '../../data-folder.ts'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { publicId } from '../../../src/core/ids.ts'
 import { formatTimeInZone } from '../../../src/core/format-time.ts'
 import { type ContactFields } from '../../../src/people/contact-input.ts'
 import { contactWrite } from '../../../src/people/contacts.ts'
@@ -256,6 +257,23 @@ describe('editing a person', () => {
       'changed the person ada@example.com: last name, tags, “plan”',
       'added the person ada@example.com',
     ])
+  })
+
+  test('is in the audit log if only topics changed', async () => {
+    await browser.post(pages.at('sender/topics'), { name: 'Tips', description: '' })
+    const path = await addAda()
+    const [topic] = await pages.store.listTopics((await appOf(pages)).id)
+    const shown = { [`${publicId('top', topic?.id ?? 0)}.shown`]: 'on' }
+    const isOn = { [publicId('top', topic?.id ?? 0)]: 'on' }
+    const log = async () => textOf((await browser.get(pages.at('audit?kind=people'))).html, 'td[data-label=What]')
+    await browser.post(`${path}/topics`, { ...shown, ...isOn })
+    expect(await log()).toEqual(['added the person ada@example.com'])
+    for (const fields of [shown, shown, { ...shown, ...isOn }]) {
+      pages.clock.ms += 1
+      await browser.post(`${path}/topics`, fields)
+    }
+    const changed = 'changed the person ada@example.com: topics'
+    expect(await log()).toEqual([changed, changed, 'added the person ada@example.com'])
   })
 
   describe('that changes meanwhile', () => {

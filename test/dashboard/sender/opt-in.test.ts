@@ -80,6 +80,11 @@ test('a member adds a person who has to confirm, and asks them again an hour lat
   pages.clock.ms += 3_600_000
   expect((await again()).status).toBe(303)
   expect(await facts()).toContain('Asked by a member; 2 times in all.')
+  const log = await browser.get(pages.at('audit?kind=people'))
+  expect(await textOf(log.html, 'td[data-label=What]')).toEqual([
+    'asked eve@example.com again to confirm the address',
+    'added the person eve@example.com',
+  ])
 })
 
 test('a stored language with extensions is shown and can be removed', async () => {
