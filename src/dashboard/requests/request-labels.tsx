@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { KeyRow } from '../../accounts/accounts.ts'
+import { NOT_ASCII } from '../../core/email.ts'
 import { APP, EMAIL, EVENT, NEWSLETTER } from '../../core/field-schemas.ts'
 import { faultOf } from '../../core/inputs.ts'
 import { KEY_HINT } from '../../http/request-input.ts'
@@ -49,7 +50,7 @@ export const describeCall = ({ method, path }: Pick<NewRequest, 'method' | 'path
 const FIELD_FIXES = new Map([
   ['app', faultOf(APP, 'missing', undefined).message],
   ['newsletter', faultOf(NEWSLETTER, 'missing', undefined).message],
-  ['email', faultOf(EMAIL, 'invalid', undefined).message],
+  ['email', `${faultOf(EMAIL, 'invalid', undefined).message} ${NOT_ASCII}`],
   ['event', `${faultOf(EVENT, 'missing', undefined).message} ${faultOf(EVENT, 'invalid', undefined).message}`],
 ])
 

@@ -6,6 +6,8 @@ import { type NewRequest, NO_ACCOUNT } from '../../../src/store/requests.ts'
 import { type AccountPages, appOf, type Browser, createBrowser, openAccount } from '../browser.ts'
 import { openLive } from '../live.ts'
 import { recordEvent } from '../events/recording.ts'
+import { readView, toFilter } from '../../../src/dashboard/requests/requests-view.ts'
+import { createTestServer, EVENTS } from '../../helper.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -251,7 +253,7 @@ describe('a request', () => {
     expect(await leadOf(html)).toBe('POST /api/v1/events, just now, with the key “First key”.')
     expect(await textOf(html, 'main section p')).toEqual([
       'A field is missing or invalid. Field: email.',
-      'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.',
+      'Send one complete email address, such as ada@example.com, without a name, brackets or quotes. Use only ASCII characters before the @, such as letters without accents.',
       "Values, bodies and keys aren't stored.",
     ])
     expect(await attributesOf(html, '.buttons a', 'href')).toEqual([
@@ -263,6 +265,29 @@ describe('a request', () => {
     expect(wrongKey).toContain('Unknown, because the key is checked first')
     expect((await attributesOf(wrongKey, '.buttons a', 'href'))[0]).toBe(pages.at('keys'))
   })
+
+  test.each(['zoë@example.com', 'zoe'])(
+    'with the email %s has a page with the words of its response',
+    async (email) => {
+      const server = await createTestServer()
+      const event = { app: server.first.appId, email, event: 'signed_up' }
+      const { body } = await server.call('POST', EVENTS, { body: event })
+      const { requests, store } = server.parts()
+      await requests.save()
+      const query = {
+        ...toFilter(readView(new URLSearchParams()), { appIds: null, zone: 'UTC' }),
+        before: null,
+        after: 0,
+      }
+      const [row] = await store.listRequests({ ...query, accountIds: [server.first.accountId], limit: 1 })
+      await server.close()
+      await add(request({ requestId: 'req_m1', code: row?.code ?? null, field: row?.field ?? null }))
+      const { html } = await browser.get(pages.at('requests/req_m1'))
+      const said = (body as { message: string }).message
+      expect((await textOf(html, 'main section p'))[1]).toContain(said)
+      expect(said).toStartWith(email === 'zoe' ? 'Send one complete email address' : 'Use only ASCII characters')
+    },
+  )
 
   test.each([
     ['app', 'Send the app ID from the Activation page as `app`.'],
