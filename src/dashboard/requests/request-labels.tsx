@@ -58,7 +58,7 @@ const FIELD_FIXES = new Map([
 export function describeMeaning({ code, caller }: Refused): string | null {
   if (code !== 'invalid_api_key') return null
   if (caller === KEYLESS.none) return 'The request had no `Authorization` header.'
-  return caller === KEYLESS.unknown ? 'No API key matches the `Authorization` header.' : 'This API key was revoked.'
+  return caller === KEYLESS.unknown ? 'The `Authorization` header has no valid API key.' : 'This API key was revoked.'
 }
 
 /** What the response said about the key or invalid fields. Null: its sentences aren't known; tools have their own. */

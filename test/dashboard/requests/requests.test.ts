@@ -308,7 +308,7 @@ describe('a request', () => {
 
   test.each([
     ['no_key', 'The request had no Authorization header.'],
-    ['unknown_key', 'No API key matches the Authorization header.'],
+    ['unknown_key', 'The Authorization header has no valid API key.'],
     ['key_revoked', 'This API key was revoked.'],
   ])('says what was wrong with the key, and what its response said: %s', async (caller, meaning) => {
     await add(stranger({ requestId: 'req_k1', caller, accountId: app.accountId }))
