@@ -29,13 +29,22 @@ export function describeCaller(caller: string, { keys }: RequestNames): string {
 
 export const appOf = (appId: number | null, { apps }: RequestNames) => apps.find(({ id }) => id === appId)
 
-/** The app of a refused request may have been sent, but not read. */
-export function describeApp({ appId, code }: Pick<NewRequest, 'appId' | 'code'>, names: RequestNames): string {
-  const app = appOf(appId, names)
-  if (app) return app.name
-  if (code === null) return 'Not specified'
-  return code === 'invalid_api_key' ? 'Unknown, because the key is checked first' : 'Unknown'
+export const NO_KNOWN_APP = 'No known app'
+
+export const describeApp = (row: AppFacts & Pick<NewRequest, 'appId'>, names: RequestNames): string =>
+  appOf(row.appId, names)?.name ?? `${NO_KNOWN_APP}: ${describeNoApp(row)}`
+
+type AppFacts = Pick<NewRequest, 'code' | 'field'>
+
+/** What a refused request sent as its app isn't logged. */
+function describeNoApp({ code, field }: AppFacts): string {
+  if (code === null) return 'not specified'
+  if (code === 'invalid_api_key') return 'the key is checked first'
+  if (code === 'app_not_found' || code === 'site_not_found') return 'not found'
+  return field?.split(', ').some((name) => APP_FIELDS.has(name)) ? 'missing or invalid' : 'not read'
 }
+
+const APP_FIELDS: ReadonlySet<string> = new Set(['app', 'newsletter', 'site'])
 
 function moodOf(status: number): Mood {
   if (status < 400) return 'good'

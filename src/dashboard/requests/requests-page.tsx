@@ -16,7 +16,7 @@ import { FilterMenu } from '../ui/filter-menu.tsx'
 import { Finder } from '../ui/finder.tsx'
 import { Pager } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
-import { describeCaller, KEYLESS_OPTIONS, type RequestNames } from './request-labels.tsx'
+import { describeCaller, KEYLESS_OPTIONS, NO_KNOWN_APP, type RequestNames } from './request-labels.tsx'
 import { RequestRow } from './request-row.tsx'
 import {
   exportPath,
@@ -140,8 +140,8 @@ function choicesOf(name: FilterName, { names, viewer }: RequestsProps): Choices 
     key: [...names.keys.map(({ id, name }) => ({ value: id, label: name })), ...KEYLESS_OPTIONS],
     app: [
       ...names.apps.map(({ publicId, name }) => ({ value: publicId, label: name })),
-      { value: NO_APP_NAME, label: 'No app' },
-      { value: OWN_OR_NO_APP, label: `${viewer.app.name} or no app` },
+      { value: NO_APP_NAME, label: NO_KNOWN_APP },
+      { value: OWN_OR_NO_APP, label: `${viewer.app.name} or ${NO_KNOWN_APP.toLowerCase()}` },
     ],
     field: [],
     from: [],

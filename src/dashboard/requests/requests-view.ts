@@ -32,9 +32,9 @@ export const FILTER_NAMES: Record<FilterName, string> = {
   to: 'To',
 }
 
-/** Value of the app filter for requests that name none. */
+/** Value of the app filter for requests whose app is not known. */
 export const NO_APP_NAME = 'none'
-/** For requests of the app whose page it is, and those that name none. */
+/** For requests of the app whose page it is, and those whose app is not known. */
 export const OWN_OR_NO_APP = 'own_or_none'
 
 const MOST_FIELD_CHARACTERS = 100

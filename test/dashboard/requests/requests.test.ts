@@ -262,7 +262,7 @@ describe('a request', () => {
     ])
     const { html: wrongKey } = await browser.get(pages.at('requests/req_x2'))
     expect(wrongKey).toContain('Unknown key')
-    expect(wrongKey).toContain('Unknown, because the key is checked first')
+    expect(wrongKey).toContain('No known app: the key is checked first')
     expect((await attributesOf(wrongKey, '.buttons a', 'href'))[0]).toBe(pages.at('keys'))
   })
 
@@ -319,11 +319,27 @@ describe('a request', () => {
   test('has no app if none was sent or read', async () => {
     await add(
       request({ requestId: 'req_a1', appId: null, code: 'app_not_found', status: 404 }),
-      request({ requestId: 'req_a2', appId: null, code: null, status: 200, pool: 'accepted' }),
+      request({ requestId: 'req_a2', appId: null, code: null, field: null, status: 200, pool: 'accepted' }),
+      request({ requestId: 'req_a3', appId: null, field: 'app, email' }),
+      request({ requestId: 'req_a4', appId: null, field: 'site' }),
+      request({ requestId: 'req_a5', appId: null, field: 'limit' }),
+      request({ requestId: 'req_a6', appId: null, field: null, code: 'method_not_allowed', status: 405 }),
     )
     const appIn = async (id: string) =>
       (await textOf((await browser.get(pages.at(`requests/${id}`))).html, 'aside dd')).at(-1)
-    expect([await appIn('req_a1'), await appIn('req_a2')]).toEqual(['Unknown', 'Not specified'])
+    expect(await Promise.all([1, 2, 3, 4, 5, 6].map((number) => appIn(`req_a${number}`)))).toEqual([
+      'No known app: not found',
+      'No known app: not specified',
+      'No known app: missing or invalid',
+      'No known app: missing or invalid',
+      'No known app: not read',
+      'No known app: not read',
+    ])
+    const { html } = await browser.get(pages.at('requests?app=none'))
+    expect((await textOf(html, 'select[name=app] option')).slice(-2)).toEqual([
+      'No known app',
+      `${app.name} or no known app`,
+    ])
   })
 
   test('links to the page where its cause is fixed', async () => {
