@@ -227,6 +227,26 @@ export const ContactPage = pageOf('ContactPage', ContactRecord)
 export const ContactFoundOrPage = Type.Union([ContactFoundAnswer, ContactPage], { title: 'ContactFoundOrPage' })
 const { email: _, ...EXPORTED_DELIVERY } = DeliveryRecord.properties
 
+const pairOf = <S extends TSchema>(schema: S) => Type.Array(schema, { minItems: 2, maxItems: 2 })
+const VALUES = pairOf(Type.Union([Type.String(), Type.Null()]))
+const NAMES = pairOf(Type.Array(Type.String()))
+
+const PersonChange = Type.Object({
+  at: time('When it changed.'),
+  status: orNull(pairOf(Type.String()), 'The old and the new status; null if it did not change, like the others.'),
+  firstName: orNull(VALUES, 'The old and the new first name.'),
+  lastName: orNull(VALUES, 'The old and the new last name.'),
+  source: orNull(VALUES, 'The old and the new source.'),
+  tags: orNull(NAMES, 'The tags that were removed, and those that were added.'),
+  fields: orNull(
+    Type.Record(Type.String(), VALUES),
+    'The old and the new value of each changed field, as text of up to 200 characters.',
+  ),
+  cause: orNull(Type.String(), 'What changed the status, in words; null if it is not known.'),
+  topics: orNull(NAMES, 'The topics that were unsubscribed from, and those that were subscribed to again.'),
+  added: orNull(TRUE, '`true`: a member added the person; null: another change.'),
+})
+
 export const PersonExport = Type.Object(
   {
     ok: TRUE,
@@ -239,9 +259,7 @@ export const PersonExport = Type.Object(
       }),
       'Null if the address is not suppressed.',
     ),
-    changes: Type.Array(Type.Object({ at: time('When it changed.') }, { additionalProperties: true }), {
-      description: 'Changes to the person, newest first: at most 200.',
-    }),
+    changes: Type.Array(PersonChange, { description: 'Changes to the person, newest first: at most 200.' }),
     topics: Type.Array(
       Type.Object({
         name: Type.String(),

@@ -73,6 +73,8 @@ test('has everything that is stored about the person, in the shape of its schema
     ['subscribed', 'unsubscribed'],
     ['pending', 'subscribed'],
   ])
+  const described = Object.keys(PersonExport.properties.changes.items.properties).toSorted()
+  for (const change of body.changes as object[]) expect(Object.keys(change).toSorted()).toEqual(described)
   expect(JSON.stringify(body)).not.toContain('mem_')
 })
 
