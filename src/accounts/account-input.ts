@@ -1,5 +1,5 @@
 import type { AccountInput } from './accounts.ts'
-import { readEmail } from '../core/email.ts'
+import { describeInvalidEmail, readEmail } from '../core/email.ts'
 import { homeOfDomain, readTypedHost } from './app-hosts.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { readVisibleText } from '../core/visible-text.ts'
@@ -16,7 +16,7 @@ export function readAccountInput(
   const errors: FieldError[] = []
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
   const email = readEmail(text.email)
-  if (!email) add('email', 'Enter one email address, such as ada@example.com.')
+  if (!email) add('email', describeInvalidEmail(text.email, 'Enter one email address, such as ada@example.com.'))
   const app = readAppText(text)
   if ('errors' in app) errors.push(...app.errors)
   const account = text.name === undefined || text.name === null ? { name: null } : readAccountName(text.name)

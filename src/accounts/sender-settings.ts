@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { MailSettings, SendWindow } from '../store/message-types.ts'
 import type { AppRow, Refused } from '../store/types.ts'
-import { readEmail } from '../core/email.ts'
+import { describeInvalidEmail, describeInvalidLine, readEmail } from '../core/email.ts'
 import { formatLimit, readWholeNumber } from '../core/count.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { cleanText } from '../core/visible-text.ts'
@@ -128,7 +128,8 @@ function readLine(read: Read<FromText>, field: keyof FromText, most: number): st
 function readAddress(read: Read<FromText>, field: keyof FromText): string | null {
   const text = read.text[field].trim()
   if (text === '') return null
-  return readEmail(text)?.email ?? fault(read, field, 'Enter one email address, such as hello@example.com.')
+  const wrong = () => describeInvalidEmail(text, 'Enter one email address, such as hello@example.com.')
+  return readEmail(text)?.email ?? fault(read, field, wrong())
 }
 
 const MOST_ADDRESSES = 100
@@ -137,7 +138,7 @@ function readAddresses(read: Read<FromText>, fromEmail: string | null): string[]
   const lines = read.text.otherFromEmails.split(/\r?\n/).flatMap((line) => line.trim() || [])
   const emails = lines.map((line) => readEmail(line)?.email)
   const wrong = emails.indexOf(undefined)
-  if (wrong >= 0) return fault(read, 'otherFromEmails', `Line ${wrong + 1} is not an email address.`)
+  if (wrong >= 0) return fault(read, 'otherFromEmails', describeInvalidLine(wrong + 1, lines[wrong] ?? ''))
   if (lines.length > MOST_ADDRESSES) return fault(read, 'otherFromEmails', `Enter up to ${MOST_ADDRESSES} addresses.`)
   const others = new Set(emails.filter((email) => email !== undefined && email !== fromEmail))
   return others.size === 0 ? null : ([...others] as string[])

@@ -36,6 +36,14 @@ export function lacksOnlyAscii(text: string): boolean {
   return local !== ascii && readEmail(ascii + text.slice(at)) !== null
 }
 
+/** Why `readEmail` refuses a text. `otherwise`: unless only ASCII is lacking. */
+export const describeInvalidEmail = (text: unknown, otherwise: string): string =>
+  typeof text === 'string' && lacksOnlyAscii(text) ? NOT_ASCII : otherwise
+
+/** Of a list with an address on each line. */
+export const describeInvalidLine = (line: number, text: string): string =>
+  lacksOnlyAscii(text) ? `Line ${line}: ${NOT_ASCII}` : `Line ${line} is not a complete email address.`
+
 function readFoldedEmail(shown: string): EmailAddress | null {
   const afterAt = shown.lastIndexOf('@') + 1
   const local = shown.slice(0, afterAt)

@@ -4,7 +4,7 @@
  */
 import { type TObject, Type } from '@sinclair/typebox'
 import { MINUTE_MS } from './clock.ts'
-import { lacksOnlyAscii, NOT_ASCII, readEmail } from './email.ts'
+import { describeInvalidEmail, readEmail } from './email.ts'
 import * as limits from './field-limits.ts'
 import * as patterns from './field-patterns.ts'
 import { type Body, type Fault, faultOf, isFine, type Rules, type Say } from './inputs.ts'
@@ -60,8 +60,11 @@ export function appRules({ properties }: TObject): Rules {
 const isConflict = (app: unknown, newsletter: unknown): boolean =>
   app !== undefined && app !== newsletter && isFine(NEWSLETTER, newsletter)
 
-export const INVALID_EMAIL =
-  'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.'
+export const describeWrongEmail = (value: unknown): string =>
+  describeInvalidEmail(
+    value,
+    'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.',
+  )
 
 export const EMAIL = Type.String({
   description:
@@ -70,7 +73,7 @@ export const EMAIL = Type.String({
   examples: ['jane@example.com'],
   say: {
     missing: "Send the person's email address.",
-    invalid: (value: unknown) => (typeof value === 'string' && lacksOnlyAscii(value) ? NOT_ASCII : INVALID_EMAIL),
+    invalid: describeWrongEmail,
   },
 })
 

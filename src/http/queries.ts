@@ -54,13 +54,13 @@ export const PAGE = {
 } as const satisfies Record<string, TSchema>
 
 /** In a query, + means a space; many clients don't encode it as %2B. */
-const unlessSpace = (say: string, sayOfPlus: string) => (value: unknown) =>
-  typeof value === 'string' && value.trim().includes(' ') ? sayOfPlus : say
+const unlessSpace = (say: (value: unknown) => string, sayOfPlus: string) => (value: unknown) =>
+  typeof value === 'string' && value.trim().includes(' ') ? sayOfPlus : say(value)
 
 const EMAIL = {
   ...fields.EMAIL,
   description: 'Only this person. Trimmed and lowercased; international domains become punycode.',
-  say: unlessSpace(fields.INVALID_EMAIL, 'Send one email address. Encode each `+` as `%2B`.'),
+  say: unlessSpace(fields.describeWrongEmail, 'Send one email address. Encode each `+` as `%2B`.'),
 }
 
 /** With its own description. */
@@ -71,7 +71,7 @@ const UPDATED_AFTER = Type.String({
   brief: 'ISO 8601 with timezone',
   pattern: TIME_PATTERN,
   say: unlessSpace(
-    'Send an ISO 8601 time with a timezone, such as 2026-03-01T12:00:00Z.',
+    () => 'Send an ISO 8601 time with a timezone, such as 2026-03-01T12:00:00Z.',
     'Send an ISO 8601 time with a timezone. Encode `+` as `%2B`.',
   ),
 })

@@ -2,7 +2,7 @@ import { isJsonObject, quoteName } from '../core/json.ts'
 import { byTag, findTag, hintOfTag, readTag } from '../core/languages.ts'
 import type { Mail, MessageContent, MessageStatus, Trigger } from '../store/message-types.ts'
 import { readEmail } from '../core/email.ts'
-import { type MessageInput, MessageSchema, SAY_BODY } from './message-schema.ts'
+import { describeWrongAddress, type MessageInput, MessageSchema, SAY_BODY } from './message-schema.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { checkWhole } from '../core/inputs.ts'
 import { checkConditions, checkFieldRules } from './condition-checks.ts'
@@ -75,7 +75,7 @@ function checkContent(content: MessageContent): FieldError[] {
           ),
         ]
       : []),
-    ...addresses.map((field) => fault(`mail.${field}`, 'Enter one email address.')),
+    ...addresses.map((field) => fault(`mail.${field}`, describeWrongAddress(mail[field]))),
     ...Object.keys(mail.variants ?? {}).flatMap(findLanguageFault),
   ]
 }

@@ -3,6 +3,7 @@
  * `say` is the sentence for someone who wrote something else (core/inputs.ts). `isKind` marks the property
  * that tells which variant of a union is meant, and `brief` is the description for a model.
  */
+import { describeInvalidEmail } from '../core/email.ts'
 import { formatLimit } from '../core/count.ts'
 import { Kind, type Static, type TSchema, Type } from '@sinclair/typebox'
 import { COMPARISONS, MAIL_CATEGORIES, MESSAGE_STATUSES } from '../store/message-types.ts'
@@ -52,7 +53,10 @@ const EVENT = Type.String({
 })
 const TAG = text(MAX_TAG_CHARACTERS, `Enter a tag of 1 to ${MAX_TAG_CHARACTERS} characters.`)
 const PROPERTY = text(MAX_PROPERTY_CHARACTERS, `Enter a name of 1 to ${MAX_PROPERTY_CHARACTERS} characters.`)
-const ADDRESS = Type.String({ maxLength: 254, pattern: EMAIL_PATTERN, say: 'Enter one email address.' })
+/** Of an address that a message is sent from, or replies go to. */
+export const describeWrongAddress = (value: unknown): string => describeInvalidEmail(value, 'Enter one email address.')
+
+const ADDRESS = Type.String({ maxLength: 254, pattern: EMAIL_PATTERN, say: describeWrongAddress })
 
 const COMPARED_TEXT = Type.String({ maxLength: MAX_COMPARED_CHARACTERS })
 const COMPARED = {

@@ -8,7 +8,7 @@ import type { AppRow, ContactStatus, Refused } from '../store/types.ts'
 import { findProvider } from '../accounts/mail-providers.ts'
 import { createMemberNames } from '../accounts/members.ts'
 import { parseCsv, readCsvCell, writeCsvRow } from '../core/csv.ts'
-import { lacksOnlyAscii, NOT_ASCII, readEmail } from '../core/email.ts'
+import { describeInvalidEmail, describeInvalidLine, readEmail } from '../core/email.ts'
 import { readMailbox } from '../core/mail-addresses.ts'
 import type { FieldError } from '../core/refusals.ts'
 
@@ -106,7 +106,10 @@ export type RemovalText = { email: string; why: string }
 export function readRemoval(text: RemovalText): { input: RemovalText } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const address = readEmail(text.email)
-  if (!address) errors.push({ field: 'email', code: 'invalid', message: 'Enter one complete email address.' })
+  if (!address) {
+    const message = describeInvalidEmail(text.email, 'Enter one complete email address.')
+    errors.push({ field: 'email', code: 'invalid', message })
+  }
   const why = readWhy(text.why, errors)
   return address && errors.length === 0 ? { input: { email: address.email, why } } : { errors }
 }
@@ -185,10 +188,7 @@ async function readTyped(text: string, errors: FieldError[]): Promise<FoundAddre
       if (address) found.push(address)
       else if (word === '\n') line += 1
       else {
-        const message = lacksOnlyAscii(word)
-          ? `Line ${line}: ${NOT_ASCII}`
-          : `Line ${line} is not a complete email address.`
-        errors.push({ field: 'addresses', code: 'invalid', message })
+        errors.push({ field: 'addresses', code: 'invalid', message: describeInvalidLine(line, word) })
         return found
       }
     }

@@ -9,7 +9,7 @@ import {
   type StoredVisitReport,
 } from '../store/visit-reports.ts'
 import { formatLimit } from '../core/count.ts'
-import { readEmail } from '../core/email.ts'
+import { describeInvalidEmail, readEmail } from '../core/email.ts'
 import { MAX_EVENT_NAME_CHARACTERS } from '../core/field-limits.ts'
 import { EVENT_NAME_PATTERN } from '../core/field-patterns.ts'
 import {
@@ -87,7 +87,8 @@ const VisitItem = Type.Union([PageItem, ActionItem], {
 
 const REPORT_EMAIL = {
   ...EMAIL,
-  say: 'Call identify with one complete email address, without a name, brackets or quotes.',
+  say: (value: unknown) =>
+    describeInvalidEmail(value, 'Call identify with one complete email address, without a name, brackets or quotes.'),
 }
 
 export const VisitReport = Type.Object(

@@ -184,6 +184,7 @@ describe('400', () => {
     ]),
     ['email', 'ada', EMAIL],
     ['email', '', EMAIL],
+    ['email', 'zoë@example.com', 'Use only ASCII characters before the @, such as letters without accents.'],
     ['email', 'ada x@example.com', 'Send one email address. Encode each `+` as `%2B`.'],
   ]
   test.each(cases)('%s=%j', async (field, text, message) => {

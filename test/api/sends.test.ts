@@ -244,6 +244,11 @@ describe('is refused, and sends nothing,', () => {
     await expectField({ subject: 'S' }, 'body', 'Send a `body` or `html` together with `subject`, or name a `message`.')
     await expectField({ subject: 'S\nBcc: x@example.com', body: 'B' }, 'subject', /one line/)
     await expectField({ ...RESET, replyTo: 'x' }, 'replyTo', 'Enter one email address.')
+    await expectField(
+      { ...RESET, replyTo: 'zoë@example.com' },
+      'replyTo',
+      'Use only ASCII characters before the @, such as letters without accents.',
+    )
     await expectField({ ...RESET, properties: { a: 'x'.repeat(2_100) } }, 'properties', /less than 2 KB/)
     await expectField({ ...RESET, email: 'x' }, 'email', /complete email address/)
   })

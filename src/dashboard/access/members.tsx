@@ -3,7 +3,7 @@ import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { readAccountName } from '../../accounts/account-input.ts'
 import { renameAccount } from '../../accounts/accounts.ts'
 import { Elysia } from 'elysia'
-import { readEmail } from '../../core/email.ts'
+import { describeInvalidEmail, readEmail } from '../../core/email.ts'
 import {
   hasRole,
   inviteAgain,
@@ -147,8 +147,12 @@ async function invite(deps: PageDependencies, request: Request, form: FormInput,
 }
 
 function readInvitation(form: FormInput): { email: string; role: Role } | { errors: FormError[] } {
-  const [email, role] = [readEmail(form.text('email'))?.email, form.text('role')]
-  if (!email) return { errors: [{ field: 'email', message: 'Enter one email address, such as ada@example.com.' }] }
+  const [text, role] = [form.text('email'), form.text('role')]
+  const email = readEmail(text)?.email
+  if (!email) {
+    const message = describeInvalidEmail(text, 'Enter one email address, such as ada@example.com.')
+    return { errors: [{ field: 'email', message }] }
+  }
   return isRole(role) ? { email, role } : { errors: [{ field: 'role', message: 'Choose a role.' }] }
 }
 

@@ -31,7 +31,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { answerEditor, checkFields, type Editing, editorPath, readContext, simulateFields } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
 import { changeRows, nameCopy, readFields, readMail, saysSame, writeFields } from './message-form.ts'
-import { ALLOW_HOST, FIX, isOfText, NEW_SENDER, NO_EMAIL } from './message-checklist.tsx'
+import { ALLOW_HOST, describeWrongSender, FIX, isOfText, NEW_SENDER } from './message-checklist.tsx'
 import { withPane } from './message-panes.tsx'
 import { REACH_DAYS } from './message-simulation.tsx'
 import { refuseTest } from './tested-emails.ts'
@@ -161,9 +161,10 @@ async function copy(editing: Editing, fields: Fields): Promise<Response> {
 async function addSender(editing: Editing, fields: Fields): Promise<Response> {
   const { deps, viewer } = editing
   if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, editing.request, viewer)
-  const add = readEmail(textOf(fields, NEW_SENDER))?.email
+  const sender = textOf(fields, NEW_SENDER)
+  const add = readEmail(sender)?.email
   if (add === undefined) {
-    return answerEditor(editing, { fields, notice: NO_EMAIL, status: 400 })
+    return answerEditor(editing, { fields, notice: describeWrongSender(sender), status: 400 })
   }
   const changed = await changeSenders(deps.store, viewer.app, { add, isDefault: true })
   const outcome =

@@ -2,7 +2,7 @@
 import { Fragment, type ComponentChildren } from 'preact'
 import { hasRole } from '../../accounts/members.ts'
 import { proposeSender, SENDER_PROBLEMS } from '../../accounts/senders.ts'
-import { readEmail } from '../../core/email.ts'
+import { describeInvalidEmail, readEmail } from '../../core/email.ts'
 import { publicId } from '../../core/ids.ts'
 import { nameLanguage } from '../../core/languages.ts'
 import type { MessageRow } from '../../messages/messages.ts'
@@ -435,7 +435,8 @@ function Fix({ problem: { field, code, replace }, viewer, fields }: FixProps) {
 
 /** Field and button of an address for the app. */
 export const NEW_SENDER = 'newSender'
-export const NO_EMAIL = 'Enter one email address, such as hello@example.com.'
+export const describeWrongSender = (text: string): string =>
+  describeInvalidEmail(text, 'Enter one email address, such as hello@example.com.')
 
 /** So that the field stays marked when islands/message.ts checks again. */
 const SENDER_TRIED = 'newSenderTried'
@@ -443,8 +444,10 @@ const SENDER_TRIED = 'newSenderTried'
 const isSenderTried = (fields: Fields): boolean => fields.do === NEW_SENDER || textOf(fields, SENDER_TRIED) !== ''
 
 /** By the name of the field, as the problems of the message. */
-export const senderFaults = (fields: Fields): Record<string, string> =>
-  isSenderTried(fields) && !readEmail(textOf(fields, NEW_SENDER)) ? { [NEW_SENDER]: NO_EMAIL } : {}
+export const senderFaults = (fields: Fields): Record<string, string> => {
+  const sender = textOf(fields, NEW_SENDER)
+  return isSenderTried(fields) && !readEmail(sender) ? { [NEW_SENDER]: describeWrongSender(sender) } : {}
+}
 
 function SenderFields({ viewer, fields }: Omit<FixProps, 'problem'>) {
   return (

@@ -37,6 +37,7 @@ describe('inviting', () => {
 
   test.each([
     [{ email: 'nobody', role: 'viewer' }, 400, '#email-fault', 'Enter one email address'],
+    [{ email: 'zoë@example.com', role: 'viewer' }, 400, '#email-fault', 'Use only ASCII characters before the @'],
     [
       { email: 'ada@example.com', role: 'viewer' },
       409,

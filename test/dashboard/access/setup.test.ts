@@ -42,6 +42,7 @@ describe('the form', () => {
 })
 
 const EMAIL_ERROR = 'Enter one email address, such as ada@example.com.'
+const ASCII_ERROR = 'Use only ASCII characters before the @, such as letters without accents.'
 const NAME_ERROR = 'Enter a name of 1 to 100 characters for the app.'
 const SHORT_ERROR = 'Choose a password of at least 8 characters.'
 const COMMON_ERROR = 'This password is too common. Choose another.'
@@ -75,6 +76,7 @@ describe('400: errors next to the field', () => {
   const CASES: [string, Partial<typeof FIELDS>, Record<string, string>][] = [
     ['no email', { email: '' }, { email: EMAIL_ERROR }],
     ['two emails', { email: 'a@example.com, b@example.com' }, { email: EMAIL_ERROR }],
+    ['an email with an accent', { email: 'zoë@example.com' }, { email: ASCII_ERROR }],
     ['a short password', { password: '1234567' }, { password: SHORT_ERROR }],
     ['a long password', { password: 'é'.repeat(129) }, { password: 'Choose a password of at most 128 characters.' }],
     ['a common password', { password: 'Password123' }, { password: COMMON_ERROR }],

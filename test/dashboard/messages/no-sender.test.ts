@@ -63,6 +63,10 @@ test('owners set one in the checklist of a message, without saving it', async ()
   const wrong = await owner.post(path, typed)
   expect([wrong.status, await attributesOf(wrong.html, '#newSender', 'value')]).toEqual([400, ['hello']])
   expect(await textOf(wrong.html, '#newSender-fault')).toEqual([expect.stringContaining('Enter one email address')])
+  const accented = await owner.post(path, { ...typed, newSender: 'zoë@example.com' })
+  expect(await textOf(accented.html, '#newSender-fault')).toEqual([
+    expect.stringContaining('Use only ASCII characters'),
+  ])
   expect(await textOf(html, '#newSender-fault')).toEqual([])
   const none = await owner.post(path, { ...typed, newSender: '' })
   const { do: _, ...left } = await fieldsOf(none.html)

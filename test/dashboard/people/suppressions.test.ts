@@ -338,6 +338,15 @@ describe('changing it', () => {
     expect(await audited()).toEqual([])
   })
 
+  test.each([
+    ['bob', 'Enter one complete email address.'],
+    ['zoë@example.com', 'Use only ASCII characters before the @, such as letters without accents.'],
+  ])('is not removed for %s', async (email, fault) => {
+    const fields = { email, why: 'They asked', confirmed: 'on' }
+    const { status, html } = await browser.post(path('/remove'), fields)
+    expect([status, html.includes(fault)]).toEqual([400, true])
+  })
+
   test('is for editors', async () => {
     for (const [role, status] of [
       ['viewer', 403],

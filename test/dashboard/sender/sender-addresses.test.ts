@@ -52,10 +52,18 @@ describe('the addresses of an app', () => {
     const { status, html } = await save({ otherFromEmails: `a@x.example\n${HOSTILE}` })
     expect([status, await textOf(html, '.field.wrong .fault')]).toEqual([
       400,
-      [expect.stringContaining('Line 2 is not an email address.')],
+      [expect.stringContaining('Line 2 is not a complete email address.')],
     ])
     await expectHarmless(html)
     expect((await settings()).otherFromEmails).toBe(null)
+  })
+
+  test('say to use only ASCII characters before the @', async () => {
+    const { html } = await save({ fromEmail: 'zoë@x.example', otherFromEmails: 'a@x.example\nzoë@x.example' })
+    expect(await textOf(html, '.field.wrong .fault')).toEqual([
+      'Error: Use only ASCII characters before the @, such as letters without accents.',
+      'Error: Line 2: Use only ASCII characters before the @, such as letters without accents.',
+    ])
   })
 
   test('are not removed while a message uses one', async () => {
