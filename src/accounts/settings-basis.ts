@@ -33,7 +33,7 @@ export type Wanted = {
   isIt: (entry: AuditEntry) => boolean
 }
 
-/** Who made the newest change that fits; null if it was long ago. */
+/** Who made the newest change that fits; null if it isn't among the last 50 of its kind. */
 export async function findChanger(
   store: Store,
   accountId: string,

@@ -57,7 +57,7 @@ export const keyCreate: Command = {
 
 export const keyList: Command = {
   name: 'key list',
-  summary: "lists keys' IDs, names, last four characters and scopes, never whole keys",
+  summary: "lists each key's ID, name, last four characters and scope, never the whole key",
   options: COMMON,
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {

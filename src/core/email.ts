@@ -29,14 +29,14 @@ export function readEmail(text: string): EmailAddress | null {
 export const NOT_ASCII = 'Use only ASCII characters before the @, such as letters without accents.'
 
 /** Whether it would be an address if all characters before the @ were ASCII. Domains can have others. */
-export function lacksOnlyAscii(text: string): boolean {
+function lacksOnlyAscii(text: string): boolean {
   const at = text.lastIndexOf('@')
   const local = text.slice(0, at)
   const ascii = local.replaceAll(/\P{ASCII}/gu, 'x')
   return local !== ascii && readEmail(ascii + text.slice(at)) !== null
 }
 
-/** Why `readEmail` refuses a text. `otherwise`: unless only ASCII is lacking. */
+/** Why `readEmail` refuses a text. `otherwise`: what is said unless the only fault is a character before the @. */
 export const describeInvalidEmail = (text: unknown, otherwise: string): string =>
   typeof text === 'string' && lacksOnlyAscii(text) ? NOT_ASCII : otherwise
 

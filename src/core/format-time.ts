@@ -59,7 +59,8 @@ const RELATIVE_DAYS = 30
 /** Rounded to the nearest minute, so that a countdown changes soon after it starts. */
 const roundMinutes = (ms: number): number => Math.round(ms / MINUTE_MS) * MINUTE_MS
 
-/** Of what has happened: "just now" or "5 minutes ago"; null beyond 30 days. The clock that noted it may be ahead. */
+/** Of what has happened: "just now" or "5 minutes ago"; null beyond 30 days, or if it is more than 10 minutes ahead. A clock may be
+ * ahead by less. */
 export const formatPast = (at: number, now: number): string | null =>
   at > now + MAX_OCCURRED_AHEAD_MS ? null : formatDistance(Math.min(at, now), now)
 

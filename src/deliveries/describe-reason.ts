@@ -29,7 +29,7 @@ const BY_DECISION = {
   not_seen: (name) => `${name} did not open the page, but this message requires it.`,
   seen: (name) => `${name} was on the page, so this email was not needed.`,
   never_reported: (name) =>
-    `No page views of ${name} had arrived when the email was due. This message is not sent in that case.`,
+    `When the email was due, Eventpost had received no page views by ${name}. This message is not sent in that case.`,
   no_page: (name) =>
     `The event has no URL on your domains, so it's unknown whether ${name} opened the page. This message is not sent in that case.`,
   not_done: () => 'The event that this message requires did not arrive.',
@@ -234,9 +234,12 @@ export const lacksMailbox = (enhanced: string): boolean => LACKING.has(enhanced)
 
 export const enhancedOf = (reply: string): string => / (\d\..*)$/.exec(reply)?.[1] ?? ''
 
-/** A final refusal without an enhanced code doesn't say whether the mailbox is missing. */
+/** Final refusals that a missing mailbox can have (RFC 5321, 4.2.3). */
+const MAY_LACK: ReadonlySet<string> = new Set(['smtp_550', 'smtp_551', 'smtp_553'])
+
+/** Without an enhanced code, such a refusal doesn't say whether the mailbox is missing. */
 export const mayLackMailbox = (reason: string, reply: string): boolean =>
-  reason.startsWith('smtp_5') && enhancedOf(reply) === ''
+  MAY_LACK.has(reason) && enhancedOf(reply) === ''
 
 /** Enhanced codes without their first digit (RFC 3463, RFC 7372). */
 const ENHANCED_TEXTS = new Map([

@@ -205,7 +205,7 @@ const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so thi
 
 function describeUnseen(verdict: Verdict, subject: DescribedSubject): string {
   const from = verdict.about === 'trigger' ? ` from before ${triggerNoun(subject.content)}` : ''
-  const found = `No page views of ${displayName(subject.person)}${from} had arrived when the email was due.`
+  const found = `When the email was due, Eventpost had received no page views by ${displayName(subject.person)}${from}.`
   return isPass(verdict)
     ? `${found} This message is sent in that case.`
     : `${found} This message is not sent in that case.`

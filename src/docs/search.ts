@@ -17,7 +17,7 @@ const EXCERPT_CHARACTERS = 200
 const WEIGHTS = { heading: 3, page: 2 }
 /** Parameters of BM25: how soon further uses stop counting, and how much less a use in a long section counts. */
 const [SATURATION, LENGTH_WEIGHT] = [1.2, 0.5]
-/** Sections that have up to this part of what the best one has of the query aren't listed. */
+/** A section is listed only if its share exceeds this fraction of the best one's. */
 const LEAST_SHARE = 0.5
 
 const WORD = /[\p{L}\p{N}]+/gu
@@ -37,7 +37,8 @@ const ENDING = /(?<=.{4})(?:ing|ed|s)$/
 export type Search = (query: string) => Found[]
 
 /**
- * A word of a text matches if it begins with a word of the query, without its ending, or else with one of the nearest words.
+ * A word of the query, without `ing`, `ed` or `s`, matches all words that begin with it. If there are none, the nearest
+ * spellings match.
  * A section that several pages have is found once. `pause`: awaited after each section.
  */
 export async function createSearch(all: readonly Section[], pause: () => Promise<void>): Promise<Search> {
@@ -115,11 +116,11 @@ function findTerm(vocabulary: Vocabulary, word: string, sections: number): Term 
       uses.set(place, all)
     }
   }
-  // what is spelled as in a text counts more
+  // a corrected spelling counts half
   return { beginnings, rarity: Math.log2(1 + sections / uses.size) * (isKnown ? 1 : 0.5), uses }
 }
 
-/** Words that one edit, or in long words two, make of a misspelled one. */
+/** Known words within one edit of a misspelled word, or two if it is long. */
 function nearestWords(vocabulary: Vocabulary, word: string): string[] {
   const most = word.length >= 9 ? 2 : word.length >= 5 ? 1 : 0
   for (let edits = 1; edits <= most; edits += 1) {
@@ -148,7 +149,7 @@ function isNear(a: string, b: string, edits: number): boolean {
   )
 }
 
-/** `share`: the rarity of the query's words that the section has. Sections with all of them come first. */
+/** `share`: the rarity of the query's words that the section has. Its cube ranks sections with more of them higher. */
 function scoreSection(terms: Term[], place: number, relativeLength: number): { score: number; share: number } {
   const found = terms.flatMap(({ rarity, uses }) => {
     const use = uses.get(place)
@@ -164,7 +165,7 @@ function scoreSection(terms: Term[], place: number, relativeLength: number): { s
   return { share, score: words * share ** 3 * (1 + nearness(found.map(({ places }) => places))) }
 }
 
-/** 1 if the words follow one another, and less the longer the shortest part with all of them is. */
+/** 1 if the words are adjacent; less, the longer the shortest passage that has all of them. */
 function nearness(all: number[][]): number {
   const words = all.filter(({ length }) => length > 0)
   if (words.length < 2) return 0

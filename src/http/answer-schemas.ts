@@ -233,7 +233,7 @@ const NAMES = pairOf(Type.Array(Type.String()))
 
 const PersonChange = Type.Object({
   at: time('When it changed.'),
-  status: orNull(pairOf(Type.String()), 'The old and the new status; null if it did not change, like the others.'),
+  status: orNull(pairOf(Type.String()), 'The old and the new status. This and the fields below are null if unchanged.'),
   firstName: orNull(VALUES, 'The old and the new first name.'),
   lastName: orNull(VALUES, 'The old and the new last name.'),
   source: orNull(VALUES, 'The old and the new source.'),
@@ -270,7 +270,7 @@ export const PersonExport = Type.Object(
     ),
     consents: Type.Array(
       Type.Object({
-        askedAt: time('When an email asked the person to confirm it.'),
+        askedAt: time('When an email asked the person to confirm the address.'),
         source: Type.String({ description: '`api`, `mcp`, `dashboard`, or `page` for a new link.' }),
         confirmedAt: timeOrNull('When the person confirmed it.'),
         confirmedBy: orNull(Type.String(), '`page`: the person, with the link in the email.'),

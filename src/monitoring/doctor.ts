@@ -324,7 +324,7 @@ function aboutRecords({ records, address: { baseUrl } }: DoctorFacts): Finding[]
     const missing = checks.filter(isMissing)
     if (missing.length > 0) {
       const text = `${upperFirst(nameChecks(missing))} for ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
-      const fix = [`Add the records shown on ${url}`, ...missing.map(describeCheck)].join('\n')
+      const fix = [`Add the records shown on ${url}:`, ...missing.map(describeCheck)].join('\n')
       const isBad = missing.some(({ state }) => state === 'bad')
       const link = { path: `${path}#checks`, label: 'Show the records to add', saysFix: true } as const
       return (isBad ? bad : caution)('DNS records', text, fix, link)

@@ -18,7 +18,7 @@ type ContactDifference = {
   cause: Cause | null
   /** ended and resumed */
   topics: Pair<string[]> | null
-  /** the person, by a member */
+  /** a member added the person */
   added: true | null
 }
 
@@ -82,7 +82,7 @@ type ChangeNote = {
   added?: true
 }
 
-/** Records what changes no column: a status that the person has already, set by a member, a bounce, topics, or a new person. */
+/** Records what the trigger doesn't see: a member who adds a person or sets the status that they have already, a bounce, or topics. */
 export function createChangeNote(db: Sql) {
   const { greatest, jsonArray, jsonObject, jsonOf } = db.dialect
   const status = 'CAST(?4 AS text)'

@@ -38,15 +38,15 @@ describe('describes a rule', () => {
     ],
     [
       { ...pass('away', 'sending', null), isUnknown: true },
-      'No page views of Ada had arrived when the email was due. This message is sent in that case.',
+      'When the email was due, Eventpost had received no page views by Ada. This message is sent in that case.',
     ],
     [
       { ...fail('away', 'sending', null), isUnknown: true },
-      'No page views of Ada had arrived when the email was due. This message is not sent in that case.',
+      'When the email was due, Eventpost had received no page views by Ada. This message is not sent in that case.',
     ],
     [
       { ...pass('away', 'trigger', null), isUnknown: true },
-      'No page views of Ada from before the event had arrived when the email was due. This message is sent in that case.',
+      'When the email was due, Eventpost had received no page views by Ada from before the event. This message is sent in that case.',
     ],
     [
       fail('notSeen', '/r/1', NOW + 2 * MINUTE),

@@ -76,7 +76,8 @@ describe('describes a state', () => {
 
   test('by the rule with unknown facts', () => {
     const stranger = { ...fail('away', 'sending', null), isUnknown: true as const }
-    const unreported = 'No page views of Ada had arrived when the email was due. This message is not sent in that case.'
+    const unreported =
+      'When the email was due, Eventpost had received no page views by Ada. This message is not sent in that case.'
     expect(say({ reason: 'never_reported' }, [fail('field', 'plan', 'pro'), stranger])).toBe(unreported)
     expect(say({ reason: 'never_reported' })).toBe(unreported)
     const nowhere = { ...fail('notSeen', null, null), isUnknown: true as const }

@@ -168,7 +168,7 @@ const MISTAKES: [
     'DNS records',
     'bad',
     'SPF for acme.example is missing or wrong, so emails may go to spam.',
-    'Add the records shown on https://post.example.com/apps/app_1/sender/domain\n',
+    'Add the records shown on https://post.example.com/apps/app_1/sender/domain:\n',
   ],
   [
     'a missing DNS record, with its content',

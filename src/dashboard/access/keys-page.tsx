@@ -144,7 +144,7 @@ const RevokeDialog = ({ viewer, row: { id, name, ending, revokedAt } }: { viewer
       <p>
         {ending !== null && (
           <>
-            It ends in <code>{ending}</code>.{' '}
+            The key ends in <code>{ending}</code>.{' '}
           </>
         )}
         Requests with this key are refused right away. This can't be undone.

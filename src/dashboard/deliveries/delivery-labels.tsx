@@ -35,7 +35,7 @@ const MOODS: Record<DeliveryState, Mood> = {
  */
 export const STATE_GROUPS = {
   pending: { label: 'Waiting, deferred or sending', states: ['waiting', 'deferred', 'claimed'] },
-  left: { label: 'Sent, whatever happened later', states: SENT_STATES },
+  left: { label: 'Sent, any result', states: SENT_STATES },
   amiss: { label: 'Failed, unknown, bounced or complained', states: ['failed', 'unknown', 'bounced', 'complained'] },
   unsent: { label: 'Not sent, captured or failed', states: ['skipped', 'kept', 'failed'] },
   decided: { label: 'Passed the rules', states: [...SENT_STATES, 'kept', 'failed'] },
@@ -44,8 +44,8 @@ export const STATE_GROUPS = {
 export type StateGroup = keyof typeof STATE_GROUPS
 
 /**
- * Waiting is one choice, because a reason tells what an email waits for. Deferred has none of its own: the label depends
- * on the reason, which no index of states has.
+ * Waiting is one choice, because a reason tells what an email waits for. Deferred isn't a choice: its label depends on
+ * the reason, which isn't in the index of states.
  */
 type Choice = Exclude<DeliveryState, (typeof STATE_GROUPS)['pending']['states'][number]>
 
@@ -68,25 +68,28 @@ export const statesOf = (filter: StateFilter): readonly DeliveryState[] =>
 export const describeFilter = (filter: StateFilter): string =>
   isGroup(filter) ? STATE_GROUPS[filter].label : STATE_LABELS[filter]
 
-/** In the order of the filter: those of several states come last. */
-const STATE_FILTERS = [
-  'pending',
-  'handed',
-  'sent',
-  'bounced',
-  'complained',
-  'unknown',
-  'failed',
-  'skipped',
-  'kept',
-  'joined',
-  'left',
-  'amiss',
-  'unsent',
-  'decided',
-] as const satisfies StateFilter[]
+/** In the order shown. Groups come last, except `pending`. */
+const STATE_FILTERS = {
+  pending: true,
+  handed: true,
+  sent: true,
+  bounced: true,
+  complained: true,
+  unknown: true,
+  failed: true,
+  skipped: true,
+  kept: true,
+  joined: true,
+  left: true,
+  amiss: true,
+  unsent: true,
+  decided: true,
+} satisfies Record<StateFilter, true>
 
-export const STATE_CHOICES = STATE_FILTERS.map((value) => ({ value, label: describeFilter(value) }))
+export const STATE_CHOICES = (Object.keys(STATE_FILTERS) as StateFilter[]).map((value) => ({
+  value,
+  label: describeFilter(value),
+}))
 
 /** The state, with a note if the email may have been sent twice. */
 export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {

@@ -155,7 +155,7 @@ function closeWithEnter(event: KeyboardEvent): void {
   closePart(part)
 }
 
-/** Those of an open part. */
+/** Scrolls the fields of an opened part into view. */
 function showFields(part: EventTarget | null): void {
   if (part instanceof HTMLElement && part.matches('.part[open]'))
     part.querySelector('.part-fields')?.scrollIntoView({ block: 'nearest' })

@@ -30,7 +30,7 @@ const tabs = document.querySelector('.sections')
 const currentTab = tabs?.querySelector<HTMLElement>('[aria-current]')
 if (tabs && currentTab) tabs.scrollLeft = currentTab.offsetLeft - BEFORE
 tabs?.addEventListener('focusin', ({ target }) => {
-  // not under a pointer, which would miss it then
+  // only for the keyboard: a click would miss a tab that scrolls away
   if (target instanceof Element && target.matches(':focus-visible'))
     target.scrollIntoView({ block: 'nearest', inline: 'nearest' })
 })

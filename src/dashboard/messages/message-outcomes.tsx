@@ -18,7 +18,7 @@ const OUTCOMES: Record<string, string> = {
   left_too_recently: 'Had left too recently',
   seen: 'Had opened the result',
   not_seen: 'Had not opened the result',
-  never_reported: 'Had no page views in time',
+  never_reported: 'No page views before it was due',
   no_page: 'Had no URL on your domains',
   done: 'An excluded event arrived',
   not_done: 'A required event was missing',

@@ -66,7 +66,7 @@ export function SentTest({ viewer, to, whose, result }: SentProps) {
     return (
       <Notice kind="error">
         Nothing was sent. The app has no sender address.{' '}
-        <ForOwner viewer={viewer} page="sender" label="Add a sender address" verb="add one" />.
+        <ForOwner viewer={viewer} page="sender" label="Set a sender address" verb="set one" />.
       </Notice>
     )
   }

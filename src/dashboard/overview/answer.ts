@@ -11,7 +11,7 @@ const isAboutLeaving = ({ trigger, onlyIf = [] }: MessageContent): boolean =>
 
 type Draft = Pick<MessageRow, 'name' | 'content'>
 /** `hasViews`: of anyone in the app, ever. */
-type Simulated = { message: Draft; found: Recent; hasViews: boolean }
+export type Simulated<M extends Draft = Draft> = { message: M; found: Recent; hasViews: boolean }
 
 /** "58 people left before their results were ready last week. Nobody emailed them." Only people whose page views arrived in time are known to have left. */
 export function describeSimulated({ message: { name, content }, found, hasViews }: Simulated): string {
@@ -41,8 +41,8 @@ type Unseen = { unseen: number; emailed: number; hasViews: boolean }
 /** Page views may arrive after the email would have been due, so a person's page may show them now. */
 function describeUnseen({ unseen, emailed, hasViews }: Unseen): string {
   if (!hasViews) return `${emailed === 1 ? 'they have no' : 'none of them have'} page views`
-  if (unseen === emailed) return `${emailed === 1 ? 'they had no' : 'none of them had'} page views in time`
-  return `${formatCount(unseen)} of them had no page views in time`
+  if (unseen === emailed) return 'no page views of theirs had arrived when the email was due'
+  return `for ${formatCount(unseen)} of them, no page views had arrived when the email was due`
 }
 
 /** "It's too early to tell for 1 person: “Results ready, they left” waits 10 minutes." */

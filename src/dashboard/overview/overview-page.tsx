@@ -3,7 +3,6 @@ import { formatCount } from '../../core/count.ts'
 import { hasRole } from '../../accounts/members.ts'
 import type { AppResults } from '../../deliveries/results.ts'
 import { describeTooOld } from '../../deliveries/simulation/index.ts'
-import type { Recent } from '../../deliveries/simulation/recent.ts'
 import type { Activation } from '../../events/activation.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import { Steps } from '../activation/activation-status.tsx'
@@ -22,13 +21,12 @@ import { type Column, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
 import { describeResults, describeWaiting, sumWaiting } from '../../deliveries/describe-results.ts'
-import { describeSimulated, describeStillWaiting } from './answer.ts'
+import { describeSimulated, describeStillWaiting, type Simulated as OfDraft } from './answer.ts'
 import { deliveriesPath } from '../deliveries/deliveries-view.ts'
 import type { LinkedItem } from './attention.ts'
 import type { Figure } from './figures.ts'
 
-/** `hasViews`: of anyone in the app, ever. */
-export type Simulated = { message: MessageRow; found: Recent; hasViews: boolean }
+export type Simulated = OfDraft<MessageRow>
 
 type OverviewProps = {
   viewer: Viewer

@@ -32,16 +32,18 @@ export const appOf = (appId: number | null, { apps }: RequestNames) => apps.find
 export const NO_KNOWN_APP = 'No known app'
 
 export const describeApp = (row: AppFacts & Pick<NewRequest, 'appId'>, names: RequestNames): string =>
-  appOf(row.appId, names)?.name ?? `${NO_KNOWN_APP}: ${describeNoApp(row)}`
+  appOf(row.appId, names)?.name ?? describeNoApp(row)
 
 type AppFacts = Pick<NewRequest, 'code' | 'field'>
 
 /** What a refused request sent as its app isn't logged. */
 function describeNoApp({ code, field }: AppFacts): string {
-  if (code === null) return 'not specified'
-  if (code === 'invalid_api_key') return 'the key is checked first'
-  if (code === 'app_not_found' || code === 'site_not_found') return 'not found'
-  return field?.split(', ').some((name) => APP_FIELDS.has(name)) ? 'missing or invalid' : 'not read'
+  if (code === null) return 'None specified'
+  if (code === 'invalid_api_key') return 'Unknown: the key was refused first'
+  if (code === 'app_not_found' || code === 'site_not_found') return 'Not found'
+  return field?.split(', ').some((name) => APP_FIELDS.has(name))
+    ? 'Missing or invalid'
+    : 'Unknown: the request was refused before its app was read'
 }
 
 const APP_FIELDS: ReadonlySet<string> = new Set(['app', 'newsletter', 'site'])
@@ -63,7 +65,7 @@ const FIELD_FIXES = new Map([
   ['event', `${faultOf(EVENT, 'missing', undefined).message} ${faultOf(EVENT, 'invalid', undefined).message}`],
 ])
 
-/** Of a wrong key, where the response doesn't distinguish. Null: as the error code is documented. */
+/** What was wrong with the key, which the response doesn't say. Null for other errors, whose documented meaning is shown. */
 export function describeMeaning({ code, caller }: Refused): string | null {
   if (code !== 'invalid_api_key') return null
   if (caller === KEYLESS.none) return 'The request had no `Authorization` header.'

@@ -61,9 +61,7 @@ export type PeopleOutcome = { outcome: string; people: number; lines: Simulation
 /**
  * `tooOld`: events that arrived since `from` and were too old, so they are no triggers. `hasMore`: older triggers, and
  * events that arrived before them, were not included. `counts` and `lines`: of triggers, by outcome. `estimated`: decided
- * by page views only. `untried`: emails not filled in for lack of time. `people`: those with a trigger, those of them who
- * would get an email, those of these without any page view in time where the message requires that they left, those of
- * the others whose email is not due yet, and those of the rest who are held back for comparison.
+ * by page views only. `untried`: emails not filled in for lack of time.
  */
 export type Simulation = {
   from: number
@@ -74,7 +72,18 @@ export type Simulation = {
   counts: Record<string, number>
   estimated: number
   untried: number
-  people: { triggered: number; emailed: number; unseen: number; waiting: number; heldBack: number }
+  people: {
+    /** have a trigger */
+    triggered: number
+    /** would get an email */
+    emailed: number
+    /** would get it without a page view before it was due, though the message requires that they left */
+    unseen: number
+    /** would not get one yet: it isn't due */
+    waiting: number
+    /** the rest: held back for comparison */
+    heldBack: number
+  }
   outcomes: PeopleOutcome[]
   lines: SimulationLine[]
 }
@@ -249,12 +258,19 @@ function countLines(
   return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length, people, outcomes }
 }
 
-/** A person with several triggers counts under the first of these outcomes, else under the reason of the latest trigger. */
+/**
+ * A person with several triggers counts under the first of these outcomes, otherwise under the reason of the latest
+ * trigger; under `again` only without any other.
+ */
 const FIRST_OUTCOMES = ['send', 'waiting', 'holdback']
 
-/** The latest line of a person's first outcome. An earlier email says more than why no second one started. */
+/** Of a person's first outcome, the latest line, if possible with the rules: joined triggers have none of their own. */
 const takeFirst = (own: readonly SimulationLine[]): SimulationLine | undefined =>
-  own.toSorted((a, b) => rankOf(a) - rankOf(b) || b.triggeredAt - a.triggeredAt)[0]
+  own.toSorted(
+    (a, b) => rankOf(a) - rankOf(b) || Number(hasRules(b)) - Number(hasRules(a)) || b.triggeredAt - a.triggeredAt,
+  )[0]
+
+const hasRules = ({ verdicts }: SimulationLine): boolean => verdicts.length > 0
 
 function rankOf({ outcome }: SimulationLine): number {
   const rank = FIRST_OUTCOMES.indexOf(outcome)

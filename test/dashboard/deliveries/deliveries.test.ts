@@ -119,7 +119,7 @@ describe('the deliveries', () => {
       'Not sent',
       'Captured',
       'Joined',
-      'Sent, whatever happened later',
+      'Sent, any result',
       'Failed, unknown, bounced or complained',
       'Not sent, captured or failed',
       'Passed the rules',

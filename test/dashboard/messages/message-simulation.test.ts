@@ -58,10 +58,10 @@ test('lists people never reported separately', async () => {
   for (const email of ['a@example.com', 'b@example.com']) await pages.event({ email, properties: RESULT })
   pages.clock.ms += 2 * DAY
   const html = await simulate(pages.pathOf(second?.id ?? 0))
-  expect(await textOf(html, '.outcome > summary b')).toEqual(['Had no page views in time'])
+  expect(await textOf(html, '.outcome > summary b')).toEqual(['No page views before it was due'])
   expect(await textOf(html, '.outcome > summary .hint')).toEqual([' 2 people, 100%'])
   const why =
-    'No page views of a@example.com had arrived when the email was due. This message is not sent in that case.'
+    'When the email was due, Eventpost had received no page views by a@example.com. This message is not sent in that case.'
   expect(await textOf(html, '.outcome td > bdi')).toContain(why)
 })
 

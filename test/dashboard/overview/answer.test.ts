@@ -33,22 +33,22 @@ describe('before a message is live', () => {
     [
       30,
       15,
-      '30 people would have got “Results ready, they left” last week. Nobody emailed them; 15 of them had no page views in time.',
+      '30 people would have got “Results ready, they left” last week. Nobody emailed them; for 15 of them, no page views had arrived when the email was due.',
     ],
     [
       30,
       1,
-      '30 people would have got “Results ready, they left” last week. Nobody emailed them; 1 of them had no page views in time.',
+      '30 people would have got “Results ready, they left” last week. Nobody emailed them; for 1 of them, no page views had arrived when the email was due.',
     ],
     [
       30,
       30,
-      '30 people would have got “Results ready, they left” last week. Nobody emailed them; none of them had page views in time.',
+      '30 people would have got “Results ready, they left” last week. Nobody emailed them; no page views of theirs had arrived when the email was due.',
     ],
     [
       1,
       1,
-      '1 person would have got “Results ready, they left” last week. Nobody emailed them; they had no page views in time.',
+      '1 person would have got “Results ready, they left” last week. Nobody emailed them; no page views of theirs had arrived when the email was due.',
     ],
   ])('%d people, %d of them without page views, are not said to have left', (emailed, unseen, sentence) => {
     expect(sentenceOf(shipped, found(emailed, emailed, false, 0, unseen))).toBe(sentence)

@@ -127,7 +127,7 @@ describe('before a message is live', () => {
     pages.clock.ms += 2 * HOUR
     await leaveEarly()
     expect(await answerOf(await showSimulated())).toBe(
-      '2 people would have got “Results ready, they left” last week. Nobody emailed them; 1 of them had no page views in time.',
+      '2 people would have got “Results ready, they left” last week. Nobody emailed them; for 1 of them, no page views had arrived when the email was due.',
     )
   })
 
@@ -141,7 +141,7 @@ describe('before a message is live', () => {
     const html = await showSimulated()
     expect((await textOf(html, '.figures a')).join()).toMatch(/Page views\s*1/)
     expect(await answerOf(html)).toBe(
-      '1 person would have got “Results ready, they left” last week. Nobody emailed them; they had no page views in time.',
+      '1 person would have got “Results ready, they left” last week. Nobody emailed them; no page views of theirs had arrived when the email was due.',
     )
   })
 

@@ -262,7 +262,7 @@ describe('a request', () => {
     ])
     const { html: wrongKey } = await browser.get(pages.at('requests/req_x2'))
     expect(wrongKey).toContain('Unknown key')
-    expect(wrongKey).toContain('No known app: the key is checked first')
+    expect(wrongKey).toContain('Unknown: the key was refused first')
     expect((await attributesOf(wrongKey, '.buttons a', 'href'))[0]).toBe(pages.at('keys'))
   })
 
@@ -328,12 +328,12 @@ describe('a request', () => {
     const appIn = async (id: string) =>
       (await textOf((await browser.get(pages.at(`requests/${id}`))).html, 'aside dd')).at(-1)
     expect(await Promise.all([1, 2, 3, 4, 5, 6].map((number) => appIn(`req_a${number}`)))).toEqual([
-      'No known app: not found',
-      'No known app: not specified',
-      'No known app: missing or invalid',
-      'No known app: missing or invalid',
-      'No known app: not read',
-      'No known app: not read',
+      'Not found',
+      'None specified',
+      'Missing or invalid',
+      'Missing or invalid',
+      'Unknown: the request was refused before its app was read',
+      'Unknown: the request was refused before its app was read',
     ])
     const { html } = await browser.get(pages.at('requests?app=none'))
     expect((await textOf(html, 'select[name=app] option')).slice(-2)).toEqual([

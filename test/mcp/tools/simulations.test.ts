@@ -94,7 +94,9 @@ describe('simulate_message', () => {
   test('counts people never reported separately', async () => {
     const { simulation, data } = await simulate('Opened')
     expect(simulation).toMatchObject({ counts: { never_reported: PEOPLE } })
-    const why = expect.stringMatching(/^No page views of p\d+\.x+@example\.com had arrived when the email was due\./)
+    const why = expect.stringMatching(
+      /^When the email was due, Eventpost had received no page views by p\d+\.x+@example\.com\./,
+    )
     expect(data?.[0]).toMatchObject({ outcome: 'never_reported', why, rules: [{ rule: 'seen', verdict: 'fail' }] })
   })
   test('cleans text of others', async () => {
