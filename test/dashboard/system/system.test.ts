@@ -171,9 +171,7 @@ describe('System', () => {
     const items = (await textOf(html, '.attention > li')).map((text) => text.replaceAll(/\s+/g, ' ').trim())
     const [ours, theirs] = ['first.example', 'zoe.example'].map((domain) => items.find((item) => item.includes(domain)))
     expect(ours).toEndWith('are missing or wrong, so emails may go to spam.Show the records to addDNS records')
-    expect(theirs).toContain(
-      `Add the records shown on http://localhost:8080/apps/${other.appId}/sender/domain:`,
-    )
+    expect(theirs).toContain(`Add the records shown on http://localhost:8080/apps/${other.appId}/sender/domain:`)
     expect(await textOf(html, '.attention .fix')).toContain('zoe.example has no DMARC record.')
     expect(items.find((item) => item.includes('Many requests'))).not.toContain('Open Requests')
     expect(await bodyOf(html)).toContain('Mail serverNot set. Apps can have their own.')

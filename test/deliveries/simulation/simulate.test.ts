@@ -77,6 +77,20 @@ test('counts and lists each person once, whatever number of triggers they have',
   )
 })
 
+test('lists a person whose events were held back together with the rules of their email', async () => {
+  const again = { once: 'property' as const, property: 'url', collect: { minutes: 30 } }
+  for (const path of ['1', '2']) {
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f'])
+      await at.event(`${name}@example.com`, { properties: { url: `https://first.example/results/${path}` } })
+    at.clock.tick(MINUTE)
+  }
+  at.clock.tick(2 * HOUR)
+  const { people, outcomes } = await at.simulate({ wait: { minutes: 60 }, holdback: 50, again })
+  expect([people.heldBack > 0, people.heldBack + people.emailed]).toEqual([true, 6])
+  const heldBack = outcomes.find(({ outcome }) => outcome === 'holdback')?.lines ?? []
+  expect(heldBack.map(({ verdicts }) => verdicts.length > 0)).toEqual(Array(people.heldBack).fill(true))
+})
+
 test('counts as unseen only people whose every email would have been sent without page views', async () => {
   const content = { onlyIf: [{ rule: 'away' as const }], again: { once: 'property' as const, property: 'url' } }
   for (const email of ['none@example.com', 'later@example.com']) await at.event(email)
