@@ -109,6 +109,8 @@ describe('the editor', () => {
     async (width, height, selector) => {
       await page.setViewportSize({ width, height })
       await page.click('summary[id^="onlyIf"] >> nth=1')
+      // the script scrolls the fields into view after the click
+      await page.evaluate('new Promise((done) => setTimeout(done, 100))')
       const [fields] = await boxes('.part[open] .part-fields')
       // the part's fields begin just above it
       await page.evaluate(`scrollBy(0, ${(fields?.top ?? 0) - (width === 320 ? 64 : 10)})`)

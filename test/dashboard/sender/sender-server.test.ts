@@ -246,8 +246,8 @@ describe('a test email', () => {
       return [...(await textOf(html, notice)), ...(await attributesOf(html, `${notice} a`, 'href'))]
     }
     const why = 'Error: Nothing was sent. The app has no sender address.'
-    expect(await said('ada@example.com')).toEqual([`${why} Add a sender address.`, pages.at('sender')])
-    expect(await said('eve@example.com')).toEqual([`${why} An owner can add one under Sender.`, pages.at('sender')])
+    expect(await said('ada@example.com')).toEqual([`${why} Set a sender address.`, pages.at('sender')])
+    expect(await said('eve@example.com')).toEqual([`${why} An owner can set one under Sender.`, pages.at('sender')])
     expect(server.received).toEqual([])
   })
 
