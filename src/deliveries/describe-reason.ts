@@ -65,7 +65,7 @@ const UNFIT = {
   empty_mail: () => 'The email had no text, so it was not sent.',
   template_slow: () => 'The email took too long to render.',
   template_too_slow: () => 'The email took too long to render, even when it was rendered alone.',
-  no_sender: () => 'The app has no sender address. An owner can add one under Sender.',
+  no_sender: () => 'The app has no sender address. An owner can set one under Sender.',
   sender_not_listed: () =>
     "The message uses an address that isn't one of the app's sender addresses. Choose another in the message, or ask an owner to add it under Sender.",
   sender_unverified: () =>
